@@ -1,0 +1,114 @@
+"""Every error that Kainite raises on purpose.
+
+::
+
+    KainiteError
+     +-- SettingsError            a setting is missing, unknown or wrong: the user mends the file
+     +-- MissingExtraError        an optional package is not installed: the message names the extra
+     +-- DeltaError               a child emitted something that is no delta: its unit fails
+     +-- CatalogueError           the target's tables cannot be used as they are
+     +-- ChildError               the child process broke
+     |    +-- ChildProtocolError      it wrote what its dialect forbids at this point
+     |    +-- ChildExitedError        its process ended or closed its output
+     |    +-- ChildTimeoutError       it did not answer in time
+     +-- LeaseLostError           another worker holds the lease now
+     +-- LogError                 the serialization log
+     |    +-- LogFencedError          another owner mounted this log partition
+     |    +-- LogHeldError            another owner's lease is still running
+     |    +-- LogCorruptError         a stored batch does not read back as written
+     |    +-- LogUnavailableError     the store did not answer, or the owner has stopped
+     |    +-- LogRequestError         a request that the log's state forbids (retry of a committed unit)
+     +-- TargetError              the relational target
+          +-- TargetRejectedError     it refused a unit's rows: the unit fails, the rest goes on
+          +-- TargetUnavailableError  it could not be reached, or asked to try again
+          +-- TargetFencedError       a newer apply job, or micro-batch, owns the target
+
+Messages say what, where and what to do, in one line. ``retryable`` says whether the same call
+may succeed later without anybody mending anything.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class KainiteError(Exception):
+    """Base of all errors above."""
+
+    retryable: ClassVar[bool] = False
+
+
+class SettingsError(KainiteError):
+    pass
+
+
+class MissingExtraError(KainiteError):
+    pass
+
+
+class DeltaError(KainiteError):
+    pass
+
+
+class CatalogueError(KainiteError):
+    pass
+
+
+class ChildError(KainiteError):
+    retryable = True
+
+
+class ChildProtocolError(ChildError):
+    pass
+
+
+class ChildExitedError(ChildError):
+    pass
+
+
+class ChildTimeoutError(ChildError):
+    pass
+
+
+class LeaseLostError(KainiteError):
+    pass
+
+
+class LogError(KainiteError):
+    pass
+
+
+class LogFencedError(LogError):
+    pass
+
+
+class LogHeldError(LogError):
+    retryable = True
+
+
+class LogCorruptError(LogError):
+    pass
+
+
+class LogUnavailableError(LogError):
+    retryable = True
+
+
+class LogRequestError(LogError):
+    pass
+
+
+class TargetError(KainiteError):
+    pass
+
+
+class TargetRejectedError(TargetError):
+    pass
+
+
+class TargetUnavailableError(TargetError):
+    retryable = True
+
+
+class TargetFencedError(TargetError):
+    pass

@@ -1,0 +1,1 @@
+"""Units of work: deltas, signatures, the target's catalogue and its precedence map."""

@@ -1,0 +1,187 @@
+"""Deltas and the end of a unit of work, as a child emits them.
+
+An ``emit`` line carries a list of objects (DESIGN, *The child protocols*). Each is one of
+
+* a delta, ``{"uow":"T-17","table":"sales.order_line","op":"insert","key":{…},"row":{…}}``;
+* an end, ``{"uow":"T-17","end":true,"count":3,"number":17}``.
+
+``ordinal`` is a delta's place in its source transaction, counted from 0. It is optional; a source
+that gives it has duplicates recognised whatever wrote them twice, and its own order restored.
+
+What is no delta raises :class:`~kainite.errors.DeltaError`: the caller fails the unit, never the shard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeAlias, TypeVar
+
+from kainite.errors import DeltaError
+
+Json: TypeAlias = Any
+Row: TypeAlias = Mapping[str, Json]
+E = TypeVar("E", bound=StrEnum)
+
+MAX_UOW_LENGTH = 256
+_DELTA_FIELDS = frozenset({"uow", "table", "op", "key", "row", "before", "ordinal"})
+_END_FIELDS = frozenset({"uow", "end", "count", "number", "kind"})
+
+
+class Operation(StrEnum):
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+    UPSERT = "upsert"
+
+
+class UnitKind(StrEnum):
+    """What a unit is to earlier failed units with the same signatures."""
+
+    NORMAL = "normal"
+    CORRECTION = "correction"
+    REVERSAL = "reversal"
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """One insert, update, delete or upsert of one row of one target table.
+
+    Attributes:
+        table: the target table, with its schema where it is not the default one.
+        op: what is done to the row.
+        key: every primary-key column and its value before the change; empty for a table
+            without a primary key.
+        row: the columns to write; empty for a delete.
+        before: the old values, as far as the source knows them.
+        ordinal: the delta's place in its source transaction, where the source numbers them.
+    """
+
+    table: str
+    op: Operation
+    key: Row
+    row: Row
+    before: Row
+    ordinal: int | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """The object that :func:`parse_delta` reads back, without the unit's name."""
+        fields: dict[str, Json] = {"table": self.table, "op": self.op.value}
+        optional = {"key": self.key, "row": self.row, "before": self.before}
+        fields.update((name, value) for name, value in optional.items() if value)
+        if self.ordinal is not None:
+            fields["ordinal"] = self.ordinal
+        return fields
+
+
+@dataclass(frozen=True, slots=True)
+class UnitEnd:
+    """The end of a unit: how many deltas it has in all, and what the source says of it."""
+
+    count: int
+    number: int | None = None
+    kind: UnitKind = UnitKind.NORMAL
+
+
+def uow_of(item: Json) -> str:
+    """The unit that an emitted object belongs to.
+
+    Raises:
+        DeltaError: it is no object, or names no unit.
+    """
+    if not isinstance(item, dict):
+        raise DeltaError(f"a delta is a JSON object, not {_typename(item)}")
+    uow = item.get("uow")
+    if not isinstance(uow, str) or not 0 < len(uow) <= MAX_UOW_LENGTH:
+        raise DeltaError(f"'uow' must be a string of 1 to {MAX_UOW_LENGTH} characters")
+    return uow
+
+
+def is_end(item: Mapping[str, Json]) -> bool:
+    return "end" in item
+
+
+def parse_delta(item: Mapping[str, Json]) -> Delta:
+    """Read a delta object.
+
+    Raises:
+        DeltaError: a field is missing, unknown, of the wrong type, or does not go with ``op``.
+    """
+    _no_unknown(item, _DELTA_FIELDS, "delta")
+    table = item.get("table")
+    if not isinstance(table, str) or not table:
+        raise DeltaError("'table' must be a non-empty string")
+    delta = Delta(
+        table=table,
+        op=_enum(item, "op", Operation),
+        key=_object(item, "key"),
+        row=_object(item, "row"),
+        before=_object(item, "before"),
+        ordinal=_natural(item, "ordinal"),
+    )
+    _check_shape(delta)
+    return delta
+
+
+def parse_end(item: Mapping[str, Json]) -> UnitEnd:
+    """Read an end object.
+
+    Raises:
+        DeltaError: a field is missing, unknown or of the wrong type.
+    """
+    _no_unknown(item, _END_FIELDS, "end")
+    if item["end"] is not True:
+        raise DeltaError("'end' must be true")
+    count = _natural(item, "count")
+    if count is None:
+        raise DeltaError("'count' is missing: an end says how many deltas its unit has")
+    kind = _enum(item, "kind", UnitKind) if "kind" in item else UnitKind.NORMAL
+    return UnitEnd(count=count, number=_natural(item, "number"), kind=kind)
+
+
+def _check_shape(delta: Delta) -> None:
+    if delta.op is Operation.DELETE:
+        if delta.row:
+            raise DeltaError("a delete has no 'row'")
+    elif not delta.row:
+        raise DeltaError(f"'row' is missing: {delta.op} needs the columns to write")
+    if delta.op is not Operation.INSERT and not delta.key:
+        raise DeltaError(f"'key' is missing: {delta.op} needs the row's primary key")
+
+
+def _no_unknown(item: Mapping[str, Json], known: frozenset[str], what: str) -> None:
+    unknown = sorted(item.keys() - known)
+    if unknown:
+        raise DeltaError(f"unknown field {unknown[0]!r} in a {what}")
+
+
+def _enum(item: Mapping[str, Json], field: str, kind: type[E]) -> E:
+    try:
+        return kind(str(item.get(field)))
+    except ValueError:
+        allowed = ", ".join(kind)
+        raise DeltaError(f"{field!r} must be one of {allowed}, not {item.get(field)!r}") from None
+
+
+def _object(item: Mapping[str, Json], field: str) -> Row:
+    value = item.get(field)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise DeltaError(f"{field!r} must be an object, not {_typename(value)}")
+    return value
+
+
+def _natural(item: Mapping[str, Json], field: str) -> int | None:
+    value = item.get(field)
+    if value is None:
+        return None
+    if type(value) is not int or value < 0:
+        raise DeltaError(f"{field!r} must be a whole number from 0, not {value!r}")
+    return value
+
+
+def _typename(value: Json) -> str:
+    names = {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
+    return names.get(type(value), "number")
