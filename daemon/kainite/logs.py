@@ -1,0 +1,71 @@
+"""Structured logs: one event once, as ``key=value`` pairs or as JSON lines.
+
+``event(logger, logging.INFO, "child started", shard="shardId-0", pid=17)`` prints
+``2026-11-21T09:30:00.123Z INFO child started shard=shardId-0 pid=17``.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+_FIELDS = "kainite_fields"
+
+
+def event(logger: logging.Logger, level: int, name: str, **fields: Any) -> None:
+    """Log one event.
+
+    Args:
+        logger: whose event it is.
+        level: one of logging's levels.
+        name: what happened, the same words each time.
+        fields: what it happened to; values are shown by ``str``, None is left out.
+    """
+    if logger.isEnabledFor(level):
+        shown = {key: value for key, value in fields.items() if value is not None}
+        logger.log(level, name, extra={_FIELDS: shown})
+
+
+def configure(level: str = "INFO", *, json_lines: bool = False) -> None:
+    """Send all events to stderr, in one of the two forms."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if json_lines else KeyValueFormatter())
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+    for noisy in ("boto3", "botocore", "urllib3", "py4j"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+class KeyValueFormatter(logging.Formatter):
+    """``time level event key=value …``; values with spaces are quoted as JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        pairs = [f"{key}={_plain(value)}" for key, value in _fields(record).items()]
+        line = " ".join([_time(record), record.levelname, record.getMessage(), *pairs])
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: time, level, logger, event, and the event's fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {"time": _time(record), "level": record.levelname, "logger": record.name, "event": record.getMessage()}
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return orjson.dumps({**line, **_fields(record)}, default=str).decode()
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    return getattr(record, _FIELDS, {})
+
+
+def _time(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _plain(value: Any) -> str:
+    text = str(value)
+    return orjson.dumps(text).decode() if not text or any(c in text for c in ' "=\n\r\t') else text
