@@ -22,6 +22,8 @@
           +-- TargetRejectedError     it refused a unit's rows: the unit fails, the rest goes on
           +-- TargetUnavailableError  it could not be reached, or asked to try again
           +-- TargetFencedError       a newer apply job, or micro-batch, owns the target
+     +-- SourceError              a source sent what cannot be carried, or its place in it was lost
+     +-- DemoError                kainite demo found a difference, or one of its parts broke
 
 Messages say what, where and what to do, in one line. ``retryable`` says whether the same call
 may succeed later without anybody mending anything.
@@ -111,4 +113,12 @@ class TargetUnavailableError(TargetError):
 
 
 class TargetFencedError(TargetError):
+    pass
+
+
+class SourceError(KainiteError):
+    pass
+
+
+class DemoError(KainiteError):
     pass
