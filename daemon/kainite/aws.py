@@ -1,0 +1,46 @@
+"""Clients of AWS services, made in one place so that endpoints, time limits and retries agree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, overload
+
+from kainite.errors import SettingsError
+from kainite.settings import AwsSettings
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_kinesis import KinesisClient
+
+CONNECT_TIMEOUT_S = 5
+READ_TIMEOUT_S = 30
+MAX_CONNECTIONS = 64
+
+
+@overload
+def client(service: Literal["kinesis"], settings: AwsSettings) -> KinesisClient: ...
+@overload
+def client(service: Literal["dynamodb"], settings: AwsSettings) -> DynamoDBClient: ...
+def client(service: Literal["kinesis", "dynamodb"], settings: AwsSettings) -> KinesisClient | DynamoDBClient:
+    """Make a client; it may be shared by threads.
+
+    Credentials, and the region where the settings name none, come from boto3's default chain.
+
+    Raises:
+        SettingsError: no region is set anywhere.
+    """
+    import boto3
+    from botocore.config import Config
+    from botocore.exceptions import NoRegionError
+
+    config = Config(
+        connect_timeout=CONNECT_TIMEOUT_S,
+        read_timeout=READ_TIMEOUT_S,
+        max_pool_connections=MAX_CONNECTIONS,
+        retries={"mode": "standard", "max_attempts": 3},
+        tcp_keepalive=True,
+    )
+    endpoint = settings.kinesis_endpoint if service == "kinesis" else settings.dynamodb_endpoint
+    try:
+        return boto3.client(service, region_name=settings.region, endpoint_url=endpoint, config=config)
+    except NoRegionError as error:
+        raise SettingsError("no AWS region: set regionName in the settings file, or AWS_DEFAULT_REGION") from error

@@ -1,0 +1,49 @@
+"""Settings: one ``.properties`` file describes an application, and each part takes only its own section.
+
+The daemon, the log's commands and the apply job all read the same file. Its grammar is
+``java.util.Properties``; its keys are KCL's, and Kainite's own beside them.
+
+=================================================  ============================================
+:mod:`~kainite.settings.sections`                  the sections and their defaults
+:mod:`~kainite.settings.table`                     every key that has an effect
+:mod:`~kainite.settings.without_effect`            KCL's keys that have none here, and why
+:mod:`~kainite.settings.kinds`                     how text becomes a value
+:mod:`~kainite.settings.file`                      reading a file, collecting its problems
+=================================================  ============================================
+"""
+
+from kainite.settings.file import Examination, examine, load
+from kainite.settings.sections import (
+    ApplySettings,
+    AwsSettings,
+    ChildSettings,
+    InitialPosition,
+    Isolation,
+    LeaseSettings,
+    LogSettings,
+    OnFailure,
+    Settings,
+    StreamSettings,
+    UnknownKey,
+    UowOrder,
+    UowSettings,
+)
+
+__all__ = [
+    "ApplySettings",
+    "AwsSettings",
+    "ChildSettings",
+    "Examination",
+    "InitialPosition",
+    "Isolation",
+    "LeaseSettings",
+    "LogSettings",
+    "OnFailure",
+    "Settings",
+    "StreamSettings",
+    "UnknownKey",
+    "UowOrder",
+    "UowSettings",
+    "examine",
+    "load",
+]

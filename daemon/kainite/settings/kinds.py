@@ -1,0 +1,184 @@
+"""How the text of a property becomes a value, and back.
+
+A :class:`Kind` says what is allowed in words, so that ``--check``, error messages and the reference
+page say the same. Parsing raises ``ValueError`` with what is wrong; the caller adds the key.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+_TRUE = frozenset({"true", "yes", "on", "1"})
+_FALSE = frozenset({"false", "no", "off", "0"})
+_PASSWORD = re.compile(r"(?<=:)[^:@/]+(?=@)")
+_SQLITE = "sqlite:///"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of value.
+
+    Attributes:
+        allowed: what may be written, in words.
+        parse: text and the file's folder to the value; raises ``ValueError``.
+        show: the value as it would be written, without secrets.
+    """
+
+    allowed: str
+    parse: Callable[[str, Path], object]
+    show: Callable[[Any], str] = str
+
+
+def text(allowed: str, pattern: str = r".+") -> Kind:
+    """Text that matches ``pattern`` as a whole."""
+    compiled = re.compile(pattern)
+
+    def parse(value: str, folder: Path) -> str:
+        if not compiled.fullmatch(value):
+            raise ValueError(f"must be {allowed}, not {value!r}")
+        return value
+
+    return Kind(allowed, parse)
+
+
+def choice(values: type[StrEnum], *, excluded: tuple[StrEnum, ...] = ()) -> Kind:
+    """One member of an enum, upper or lower case, as KCL reads its own."""
+    members = {member.value.lower(): member for member in values if member not in excluded}
+    allowed = "one of " + ", ".join(member.value for member in members.values())
+
+    def parse(value: str, folder: Path) -> StrEnum:
+        if value.lower() not in members:
+            raise ValueError(f"must be {allowed}, not {value!r}")
+        return members[value.lower()]
+
+    return Kind(allowed, parse)
+
+
+def flag() -> Kind:
+    """true or false, in KCL's spellings; what Java would silently take for false is refused."""
+
+    def parse(value: str, folder: Path) -> bool:
+        if value.lower() not in _TRUE | _FALSE:
+            raise ValueError(f"must be true or false, not {value!r}")
+        return value.lower() in _TRUE
+
+    return Kind("true or false", parse, lambda value: "true" if value else "false")
+
+
+def whole(low: int, high: int | None = None, unit: str = "") -> Kind:
+    """A whole number within bounds, both included."""
+    allowed = " ".join(filter(None, ["a whole number", f"of {unit}" if unit else "", _bounds(low, high)]))
+
+    def parse(value: str, folder: Path) -> int:
+        return _whole(value, low, high, allowed)
+
+    return Kind(allowed, parse)
+
+
+def millis(low: int, high: int | None = None) -> Kind:
+    """Milliseconds in the file, seconds in the program."""
+    allowed = f"milliseconds {_bounds(low, high)}"
+
+    def parse(value: str, folder: Path) -> float:
+        return _whole(value, low, high, allowed) / 1000
+
+    return Kind(allowed, parse, lambda value: str(round(value * 1000)))
+
+
+def seconds(low: int) -> Kind:
+    """Whole seconds, in the file and in the program."""
+    allowed = f"whole seconds {_bounds(low, None)}"
+
+    def parse(value: str, folder: Path) -> float:
+        return float(_whole(value, low, None, allowed))
+
+    return Kind(allowed, parse, lambda value: f"{value:.0f}")
+
+
+def path() -> Kind:
+    """A file; a relative path starts from the folder of the settings file."""
+
+    def parse(value: str, folder: Path) -> Path:
+        return (folder / value).absolute()
+
+    return Kind("a path, relative to this file", parse)
+
+
+def command() -> Kind:
+    """A command line: words separated by spaces, with a shell's quotes where a word holds spaces."""
+
+    def parse(value: str, folder: Path) -> tuple[str, ...]:
+        try:
+            words = tuple(shlex.split(value))
+        except ValueError as error:
+            raise ValueError(f"{value!r} cannot be split into words: {error}") from None
+        if not words:
+            raise ValueError(f"{value!r} names no program")
+        return words
+
+    return Kind("a command line", parse, shlex.join)
+
+
+def names() -> Kind:
+    """Names separated by commas."""
+
+    def parse(value: str, folder: Path) -> tuple[str, ...]:
+        return tuple(name.strip() for name in value.split(",") if name.strip())
+
+    return Kind("names separated by commas", parse, ",".join)
+
+
+def http_url() -> Kind:
+    """The address of a service."""
+    allowed = "an address like http://localhost:4566"
+
+    def parse(value: str, folder: Path) -> str:
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"must be {allowed}, not {value!r}")
+        return value
+
+    return Kind(allowed, parse)
+
+
+def database_url() -> Kind:
+    """A target; a relative SQLite file starts from the folder of the settings file."""
+    allowed = "postgresql://user@host/database or sqlite:///file"
+
+    def parse(value: str, folder: Path) -> str:
+        scheme = value.partition("://")[0].partition("+")[0]
+        if scheme not in ("postgresql", "postgres", "sqlite") or "://" not in value:
+            raise ValueError(f"must be {allowed}, not {hide_password(value)!r}")
+        if value.startswith(_SQLITE):
+            return _SQLITE + str((folder / value.removeprefix(_SQLITE)).absolute())
+        return value
+
+    return Kind(allowed, parse, hide_password)
+
+
+def hide_password(url: str) -> str:
+    """The address as it may be shown."""
+    return _PASSWORD.sub("***", url, count=1)
+
+
+def _whole(value: str, low: int, high: int | None, allowed: str) -> int:
+    if not re.fullmatch(r"[+-]?[0-9]{1,18}", value):
+        raise ValueError(f"must be {allowed}, not {value!r}")
+    number = int(value)
+    if number < low or (high is not None and number > high):
+        raise ValueError(f"must be {allowed}, not {number}")
+    return number
+
+
+def _bounds(low: int, high: int | None) -> str:
+    return f"from {low}" if high is None else f"from {low} to {high}"
+
+
+TABLE_NAME = text("a DynamoDB table name", r"[A-Za-z0-9_.-]{3,255}")

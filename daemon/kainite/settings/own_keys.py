@@ -1,0 +1,197 @@
+"""Kainite's own keys: of the worker, the serialization log, the units of work and the apply job."""
+
+from __future__ import annotations
+
+from kainite.settings.key import Key
+from kainite.settings.kinds import TABLE_NAME, choice, database_url, flag, millis, names, path, text, whole
+from kainite.settings.sections import Isolation, OnFailure, UowOrder
+
+_WORKER = (
+    Key(
+        "prefetchBatches",
+        "stream",
+        "prefetch_batches",
+        whole(0, 64),
+        "Replies that are read ahead of the child, for each shard.",
+    ),
+    Key(
+        "childKillMillis",
+        "child",
+        "kill_after",
+        millis(0, 3_600_000),
+        "Time between closing a child's input, TERM and KILL.",
+    ),
+    Key(
+        "childRestartBackoffMillis",
+        "child",
+        "restart_backoff",
+        millis(0, 3_600_000),
+        "Wait before a failed child is started again; doubles with each failure in a row.",
+    ),
+    Key(
+        "childRestartBackoffMaxMillis",
+        "child",
+        "restart_backoff_max",
+        millis(0, 3_600_000),
+        "Longest such wait.",
+    ),
+    Key(
+        "poisonBatchTries",
+        "child",
+        "poison_tries",
+        whole(1, 1_000_000),
+        "A batch that broke its child so often in a row is reported as poisonous.",
+    ),
+)
+
+_LOG = (
+    Key("unitsOfWork", "log", "enabled", flag(), "Whether what children emit goes to the serialization log."),
+    Key(
+        "logTableName",
+        "log",
+        "table",
+        TABLE_NAME,
+        "The serialization log's table.",
+        default="applicationName-log",
+    ),
+    Key(
+        "logPartition",
+        "log",
+        "partition",
+        text("letters, digits, `_`, `.` and `-`", r"[A-Za-z0-9_.-]{1,64}"),
+        "The log partition that units go to.",
+    ),
+    Key(
+        "logLeaseMillis",
+        "log",
+        "lease",
+        millis(200, 3_600_000),
+        "A log owner that was silent for so long may be replaced.",
+    ),
+    Key(
+        "logHeartbeatMillis",
+        "log",
+        "heartbeat",
+        millis(50, 3_600_000),
+        "How often the owner says it is there.",
+    ),
+    Key(
+        "logPutIntervalMillis",
+        "log",
+        "put_interval",
+        millis(0, 10_000),
+        "How long appends are gathered before they are written together.",
+    ),
+    Key("logBatchBytes", "log", "batch_bytes", whole(4_096, 16_777_216, "bytes"), "Size of a full batch."),
+    Key(
+        "logQueueBytes",
+        "log",
+        "queue_bytes",
+        whole(65_536, unit="bytes"),
+        "Most bytes that wait to become durable; reading stops there.",
+    ),
+    Key(
+        "logPollMillis",
+        "log",
+        "poll",
+        millis(10, 60_000),
+        "How often outcomes and requests are looked for.",
+    ),
+    Key(
+        "logSnapshotEntries",
+        "log",
+        "snapshot_entries",
+        whole(10),
+        "Entries between two snapshots; a restart reads at most about so many.",
+    ),
+    Key(
+        "auditTrail",
+        "log",
+        "audit_trail",
+        path(),
+        "File that resolved units are written to before they leave the log.",
+        default="none",
+    ),
+)
+
+_UOW = (
+    Key("uowOrder", "uow", "order", choice(UowOrder), "Units by arrival, or by the source's dense numbers."),
+    Key(
+        "uowIsolation",
+        "uow",
+        "isolation",
+        choice(Isolation),
+        "Whether units that conflict are applied in log order.",
+    ),
+    Key("uowFirstNumber", "uow", "first_number", whole(0), "The first number under `uowOrder=dense`."),
+    Key(
+        "uowTimeoutMillis",
+        "uow",
+        "timeout",
+        millis(100, 604_800_000),
+        "A unit that is incomplete for so long fails.",
+    ),
+    Key(
+        "uowDedupWindow",
+        "uow",
+        "dedup_window",
+        whole(0, 10_000_000),
+        "Names of so many finished units are remembered, to recognise what is delivered again.",
+    ),
+    Key(
+        "catalogueFile",
+        "uow",
+        "catalogue_file",
+        path(),
+        "The target's tables, as `kainite precedence --write` stores them; a shard host then needs no database.",
+        default="read from the target",
+    ),
+    Key(
+        "precedenceFile",
+        "uow",
+        "precedence_file",
+        path(),
+        "Pairs of parent and child tables, where the target declares no foreign keys.",
+        default="none",
+    ),
+)
+
+_APPLY = (
+    Key(
+        "target",
+        "apply",
+        "target",
+        database_url(),
+        "The database that units are applied to.",
+        default="none",
+    ),
+    Key(
+        "targetSchemas",
+        "apply",
+        "schemas",
+        names(),
+        "The target's schemas; the first one is the default.",
+        default="the connection's own",
+    ),
+    Key("onUowFailure", "apply", "on_failure", choice(OnFailure), "What a failed unit does to later ones."),
+    Key("applyInstances", "apply", "instances", whole(0, 10_000), "Job instances; 0 for Spark's parallelism."),
+    Key("applyMaxUnits", "apply", "max_units", whole(1, 1_000_000), "Most units in one micro-batch."),
+    Key("applyGroupUnits", "apply", "group_units", whole(1, 100_000), "Most units in one target transaction."),
+    Key(
+        "applyIdleMillis",
+        "apply",
+        "idle",
+        millis(10, 60_000),
+        "How often an idle apply job looks for units.",
+    ),
+    Key("applyMaster", "apply", "master", text("a Spark master"), "The Spark master."),
+    Key(
+        "applyLeaseMillis",
+        "apply",
+        "lease",
+        millis(200, 3_600_000),
+        "An apply job that was silent for so long may be replaced.",
+    ),
+)
+
+OWN_KEYS: tuple[Key, ...] = _WORKER + _LOG + _UOW + _APPLY

@@ -1,0 +1,169 @@
+"""The sections of the settings, with their defaults.
+
+Each part of Kainite takes only its own section. Times are seconds here and milliseconds in the file,
+as KCL has them. The defaults below are the only ones; ``kainite run --check`` shows them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+
+class InitialPosition(StrEnum):
+    """Where a shard without a checkpoint is read from."""
+
+    LATEST = "LATEST"
+    TRIM_HORIZON = "TRIM_HORIZON"
+    AT_TIMESTAMP = "AT_TIMESTAMP"
+
+
+class UowOrder(StrEnum):
+    """When a complete unit is released: at once, or after the unit numbered one less."""
+
+    ARRIVAL = "arrival"
+    DENSE = "dense"
+
+
+class Isolation(StrEnum):
+    """Whether units that conflict are applied in log order."""
+
+    SERIALIZE = "serialize"
+    RELAXED = "relaxed"
+
+
+class OnFailure(StrEnum):
+    """What a failed unit does to later ones with the same signatures."""
+
+    BLOCK = "block"
+    SKIP = "skip"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class AwsSettings:
+    """Which region, and which endpoints where they are not AWS's own."""
+
+    region: str | None = None
+    kinesis_endpoint: str | None = None
+    dynamodb_endpoint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSettings:
+    """What is read from the stream, and how often."""
+
+    name: str
+    arn: str | None = None
+    initial_position: InitialPosition = InitialPosition.LATEST
+    initial_timestamp: float | None = None
+    max_records: int = 10_000
+    idle_between_reads: float = 1.5
+    call_with_empty_batches: bool = False
+    parent_poll: float = 10.0
+    shard_sync: float = 60.0
+    prefetch_batches: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseSettings:
+    """The lease table and this worker's part in it."""
+
+    application: str
+    table: str
+    worker_id: str
+    failover: float = 10.0
+    max_leases: int | None = None
+    cleanup_completed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ChildSettings:
+    """How a child process is started, waited for and ended."""
+
+    command: tuple[str, ...]
+    reply_timeout: float | None = None
+    shutdown_grace: float = 10.0
+    kill_after: float = 5.0
+    restart_backoff: float = 0.5
+    restart_backoff_max: float = 30.0
+    poison_tries: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """The serialization log's table and its owner's habits. Without ``enabled`` this is a plain KCL worker."""
+
+    table: str
+    owner: str
+    enabled: bool = False
+    partition: str = "0"
+    lease: float = 10.0
+    heartbeat: float = 3.0
+    put_interval: float = 0.02
+    batch_bytes: int = 256 * 1024
+    queue_bytes: int = 64 * 1024 * 1024
+    poll: float = 0.25
+    snapshot_entries: int = 20_000
+    audit_trail: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UowSettings:
+    """How units of work are collected and ordered."""
+
+    order: UowOrder = UowOrder.ARRIVAL
+    isolation: Isolation = Isolation.SERIALIZE
+    first_number: int = 1
+    timeout: float = 600.0
+    dedup_window: int = 100_000
+    catalogue_file: Path | None = None
+    precedence_file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApplySettings:
+    """The target and the apply job. ``target`` may hold a password: it is left out of ``repr``."""
+
+    target: str | None = field(default=None, repr=False)
+    schemas: tuple[str, ...] = ()
+    on_failure: OnFailure = OnFailure.BLOCK
+    instances: int = 0
+    max_units: int = 2_000
+    group_units: int = 500
+    idle: float = 0.2
+    master: str = "local[*]"
+    lease: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownKey:
+    """A key that neither KCL nor Kainite knows. Java ignores such keys, so they are no error."""
+
+    key: str
+    nearest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that a file says, validated.
+
+    Attributes:
+        path: the file.
+        given: the keys that the file sets to something, in its order.
+        ignored: KCL's keys that the file sets and that have no effect here.
+        unknown: keys that nobody knows, with the nearest one that somebody does.
+    """
+
+    path: Path
+    aws: AwsSettings
+    stream: StreamSettings
+    leases: LeaseSettings
+    child: ChildSettings
+    log: LogSettings
+    uow: UowSettings
+    apply: ApplySettings
+    given: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    unknown: tuple[UnknownKey, ...] = ()
