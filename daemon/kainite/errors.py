@@ -11,6 +11,10 @@
      |    +-- ChildProtocolError      it wrote what its dialect forbids at this point
      |    +-- ChildExitedError        its process ended or closed its output
      |    +-- ChildTimeoutError       it did not answer in time
+     +-- StreamError              the Kinesis stream does not exist, or refuses to be read
+     |    +-- StreamUnavailableError  it did not answer, or throttles
+     +-- LeaseTableError          the lease table is missing, or refuses the call
+     |    +-- LeaseTableUnavailableError  it did not answer, or throttles
      +-- LeaseLostError           another worker holds the lease now
      +-- LogError                 the serialization log
      |    +-- LogFencedError          another owner mounted this log partition
@@ -70,6 +74,22 @@ class ChildExitedError(ChildError):
 
 class ChildTimeoutError(ChildError):
     pass
+
+
+class StreamError(KainiteError):
+    pass
+
+
+class StreamUnavailableError(StreamError):
+    retryable = True
+
+
+class LeaseTableError(KainiteError):
+    pass
+
+
+class LeaseTableUnavailableError(LeaseTableError):
+    retryable = True
 
 
 class LeaseLostError(KainiteError):
