@@ -158,6 +158,7 @@ def _fragment(fields: Mapping[str, Any]) -> FragmentMeta:
         number=fields["number"],
         unit_kind=UnitKind(fields["unit_kind"]),
         causes=tuple(fields["causes"]),
+        offending=fields["offending"],
     )
 
 

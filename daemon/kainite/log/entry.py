@@ -76,6 +76,7 @@ class FragmentMeta:
         ordinals: their ordinals where the source gives them, else empty.
         end_count, number, unit_kind: of the unit's end, when it came with this fragment.
         causes: why the unit will fail, when something emitted for it was no delta.
+        offending: what was emitted then.
     """
 
     uow: str
@@ -86,6 +87,7 @@ class FragmentMeta:
     number: int | None = None
     unit_kind: UnitKind = UnitKind.NORMAL
     causes: tuple[str, ...] = ()
+    offending: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
