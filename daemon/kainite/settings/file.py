@@ -47,11 +47,16 @@ class Examination:
     Attributes:
         path: the file.
         settings: None when there are problems.
+        values: by section and field, what the file sets and could be understood.
+        wrong: the keys whose text could not be.
         problems: each one line, with its key.
+        ignored, unknown: as in :class:`~kainite.settings.sections.Settings`.
     """
 
     path: Path
     settings: Settings | None
+    values: Values
+    wrong: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     unknown: tuple[UnknownKey, ...] = ()
@@ -70,14 +75,12 @@ def examine(path: Path) -> Examination:
         SettingsError: the file itself cannot be read.
     """
     properties = read_properties(path)
-    values, problems = _parse(properties, path.absolute().parent)
-    problems += _missing(properties) + _contradictions(values)
+    values, misread = _parse(properties, path.absolute().parent)
     ignored = tuple(key for key in properties if key not in _SPELLINGS and why_without_effect(key))
     unknown = tuple(UnknownKey(key, nearest(key)) for key in properties if not _is_known(key))
-    if problems:
-        return Examination(path, None, tuple(problems), ignored, unknown)
-    settings = _sections(path, values, tuple(key for key in properties if key in _SPELLINGS), ignored, unknown)
-    return Examination(path, settings, (), ignored, unknown)
+    problems = (*misread.values(), *_missing(properties), *_contradictions(values))
+    settings = None if problems else _settings(path, values, ignored, unknown)
+    return Examination(path, settings, values, tuple(misread), problems, ignored, unknown)
 
 
 def load(path: str | Path) -> Settings:
@@ -118,9 +121,10 @@ def _is_known(key: str) -> bool:
     return key in _SPELLINGS or why_without_effect(key) is not None
 
 
-def _parse(properties: Mapping[str, str], folder: Path) -> tuple[Values, list[str]]:
+def _parse(properties: Mapping[str, str], folder: Path) -> tuple[Values, dict[str, str]]:
+    """Values, and what is wrong with the keys that have none, by the key's name."""
     values: Values = {}
-    problems = []
+    misread: dict[str, str] = {}
     for key in KEYS:
         spelling = next((name for name in (key.name, *key.aliases) if name in properties), None)
         if spelling is None:
@@ -128,8 +132,8 @@ def _parse(properties: Mapping[str, str], folder: Path) -> tuple[Values, list[st
         try:
             values[key.section, key.field] = key.kind.parse(properties[spelling], folder)
         except ValueError as error:
-            problems.append(f"{spelling}: {error}")
-    return values, problems
+            misread[key.name] = f"{spelling}: {error}"
+    return values, misread
 
 
 def _missing(properties: Mapping[str, str]) -> list[str]:
@@ -141,7 +145,7 @@ def _missing(properties: Mapping[str, str]) -> list[str]:
 
 def _contradictions(values: Values) -> list[str]:
     now = {**DEFAULTS, **values}
-    problems = []
+    problems: list[str] = []
     if now["log", "heartbeat"] > now["log", "lease"] / 2:
         problems.append("logHeartbeatMillis must be at most half of logLeaseMillis, or the owner loses its log")
     if now["child", "restart_backoff"] > now["child", "restart_backoff_max"]:
@@ -149,9 +153,7 @@ def _contradictions(values: Values) -> list[str]:
     return problems
 
 
-def _sections(
-    path: Path, values: Values, given: tuple[str, ...], ignored: tuple[str, ...], unknown: tuple[UnknownKey, ...]
-) -> Settings:
+def _settings(path: Path, values: Values, ignored: tuple[str, ...], unknown: tuple[UnknownKey, ...]) -> Settings:
     values = _worked_out(values)
     return Settings(
         path=path,
@@ -162,7 +164,6 @@ def _sections(
         log=LogSettings(**_of("log", values)),
         uow=UowSettings(**_of("uow", values)),
         apply=ApplySettings(**_of("apply", values)),
-        given=given,
         ignored=ignored,
         unknown=unknown,
     )

@@ -151,7 +151,6 @@ class Settings:
 
     Attributes:
         path: the file.
-        given: the keys that the file sets to something, in its order.
         ignored: KCL's keys that the file sets and that have no effect here.
         unknown: keys that nobody knows, with the nearest one that somebody does.
     """
@@ -164,6 +163,5 @@ class Settings:
     log: LogSettings
     uow: UowSettings
     apply: ApplySettings
-    given: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     unknown: tuple[UnknownKey, ...] = ()

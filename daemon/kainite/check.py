@@ -1,0 +1,109 @@
+"""``kainite run --check``: what a settings file sets, what nobody knows, and what is wrong.
+
+The table and the JSON are two views of one :class:`Report`. Passwords are never shown.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+import orjson
+from rich.table import Table
+from rich.text import Text
+
+from kainite.settings import Examination, examine
+from kainite.settings.key import Key
+from kainite.settings.table import KEYS, default_text
+from kainite.settings.without_effect import why_without_effect
+from kainite.terminal import stdout
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One key: its value as it would be written, and whether the file or the default says so."""
+
+    key: str
+    value: str
+    origin: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What ``--check`` says; ``settings`` leaves out the keys that could not be understood."""
+
+    file: str
+    ok: bool
+    problems: tuple[str, ...]
+    unknown: tuple[tuple[str, str | None], ...]
+    ignored: tuple[tuple[str, str], ...]
+    settings: tuple[Line, ...]
+
+
+def show(path: Path, *, as_json: bool) -> int:
+    """Print the report on a file; returns the exit code.
+
+    Raises:
+        SettingsError: the file cannot be read.
+    """
+    found = report(examine(path))
+    if as_json:
+        click.echo(orjson.dumps(asdict(found), option=orjson.OPT_INDENT_2).decode())
+    else:
+        _print(found)
+    return 0 if found.ok else 1
+
+
+def report(found: Examination) -> Report:
+    """What there is to say about an examined file."""
+    problems = (*found.problems, *_program_not_found(found))
+    return Report(
+        file=str(found.path),
+        ok=not problems,
+        problems=problems,
+        unknown=tuple((entry.key, entry.nearest) for entry in found.unknown),
+        ignored=tuple((key, why_without_effect(key) or "") for key in found.ignored),
+        settings=tuple(_line(found, key) for key in KEYS if key.name not in found.wrong),
+    )
+
+
+def _line(found: Examination, key: Key) -> Line:
+    value = found.values.get((key.section, key.field))
+    if value is None:
+        return Line(key.name, default_text(key), "default", key.meaning)
+    return Line(key.name, key.kind.show(value), "file", key.meaning)
+
+
+def _program_not_found(found: Examination) -> tuple[str, ...]:
+    """The child's program is looked for on this host, as starting it would."""
+    command = found.values.get(("child", "command"))
+    if command is None or shutil.which(command[0]):
+        return ()
+    return (f"executableName: {command[0]!r} is no program on this host, seen from {Path.cwd()}",)
+
+
+def _print(found: Report) -> None:
+    console = stdout()
+    console.print(_settings_table(found))
+    for key, reason in found.ignored:
+        console.print(Text(f"without effect: {key}: {reason}", style="dim"))
+    for key, nearest in found.unknown:
+        hint = f", did you mean {nearest}?" if nearest else ""
+        console.print(Text(f"unknown: {key}{hint}", style="yellow"))
+    for problem in found.problems:
+        console.print(Text(f"wrong: {problem}", style="bold red"))
+    verdict = "nothing is wrong" if found.ok else f"{len(found.problems)} to mend"
+    console.print(Text(f"{found.file}: {verdict}", style="green" if found.ok else "bold red"))
+
+
+def _settings_table(found: Report) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("key", "value", "from", "meaning"):
+        table.add_column(column, overflow="fold")
+    for line in found.settings:
+        style = "" if line.origin == "file" else "dim"
+        table.add_row(*(Text(cell, style=style) for cell in (line.key, line.value, line.origin, line.meaning)))
+    return table

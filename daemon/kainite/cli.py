@@ -1,0 +1,49 @@
+"""The command line: ``kainite COMMAND``."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+
+import click
+
+from kainite import __version__, logs
+from kainite.lazy_group import LazyCommand, LazyGroup
+
+_LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"]
+
+_OWN = {
+    "run": LazyCommand("kainite.run_command:run", "Read the stream's shards and feed the record processors."),
+    "precedence": LazyCommand("kainite.uow.cli:precedence", "Show the target's tables in foreign-key order."),
+    "log": LazyCommand("kainite.log.cli:log", "Look into the serialization log."),
+    "uow": LazyCommand("kainite.log.cli:uow", "Retry or discard a failed unit of work."),
+}
+
+# The packages beside this one announce their commands as entry points; their help lines stand here,
+# so that listing them imports nothing.
+_HELP = {
+    "apply": "Apply units of work to the target: the PySpark job.",
+    "demo": "The whole way on embedded parts: pgbench, Kinesis, the log, Spark.",
+}
+
+
+def _commands() -> dict[str, LazyCommand]:
+    found = entry_points(group="kainite.commands")
+    return _OWN | {entry.name: LazyCommand(entry.value, _HELP.get(entry.name, entry.value)) for entry in found}
+
+
+@click.group(cls=LazyGroup, lazy=_commands(), context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="kainite")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.option("--log-level", type=click.Choice(_LEVELS, case_sensitive=False), default="INFO", show_default=True)
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def main(debug: bool, log_level: str, log_format: str) -> None:
+    """Kainite reads Kinesis shards without a JVM, and carries whole transactions.
+
+    \b
+    Examples:
+      kainite run -p app.properties            read, as the Java MultiLangDaemon does
+      kainite run -p app.properties --check    what is set, unknown or wrong
+      kainite apply -p app.properties          apply units of work to the target
+      kainite log show -p app.properties       what stands in the log
+    """
+    logs.configure(log_level.upper(), json_lines=log_format == "json")
