@@ -14,8 +14,8 @@ from enum import StrEnum
 class TypeFamily(StrEnum):
     """How a column's values are brought to one form before they are compared.
 
-    ``OPAQUE`` values have no form that Kainite can be sure of (floats, collations that ignore
-    case, arrays …): a key with such a column conflicts with every other key of its table.
+    ``OPAQUE`` values have no form that Kainite can be sure of (floats, time stamps, collations that
+    ignore case, arrays …): two keys that differ in such columns alone conflict.
     """
 
     INTEGER = "integer"
@@ -29,7 +29,10 @@ class TypeFamily(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: ``type`` is the target's own spelling, fit for a cast in its SQL."""
+    """A column: ``type`` is the target's own spelling, fit for a cast in its SQL.
+
+    ``generated`` columns are computed by the target and never written; identity columns are not.
+    """
 
     name: str
     type: str
@@ -40,8 +43,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class UniqueKey:
+    """A unique constraint or index.
+
+    ``columns`` is empty when they do not tell which rows exclude each other (a partial or
+    expression index, an exclusion constraint): then any two rows of the table may.
+    """
+
     name: str
     columns: tuple[str, ...]
+    nulls_distinct: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,152 @@
+"""Admission: from the lines that a child emits to fragments of units of work.
+
+What is no delta fails its unit, never the shard, and is never dropped: it becomes a
+:class:`~kainite.uow.fragment.Reject` on the unit's fragment. A line that cannot even be parsed is
+searched for the names of units, which are all rejected; when none can be found, the reject goes to
+a unit of the caller's own naming, complete in itself, so that it shows up among the failed units.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import orjson
+
+from kainite.errors import DeltaError
+from kainite.uow import exact_json
+from kainite.uow.catalogue import Catalogue
+from kainite.uow.delta import MAX_UOW_LENGTH, Delta, Json, UnitEnd, is_end, parse_delta, parse_end, uow_of
+from kainite.uow.fragment import Fragment, Reject
+from kainite.uow.signature import Signatures
+from kainite.uow.validation import Validator
+
+_UOW = re.compile(rb'"uow"\s*:\s*("(?:[^"\\\x00-\x1f]|\\.)*")')
+
+# What can be parsed can still be too deep to be written again as JSON (orjson: 254 levels).
+_MAX_DEPTH = 200
+
+
+class Admission:
+    """Collects what one append brings.
+
+    States: empty, or holding what came since the last :meth:`take`. Nothing here is durable;
+    after a crash the child is given the same records again.
+
+    Args:
+        catalogue: the target's tables; None admits deltas on any table.
+    """
+
+    def __init__(self, catalogue: Catalogue | None) -> None:
+        self._validator = Validator(catalogue) if catalogue else None
+        self._signatures = Signatures(catalogue)
+        self._units: dict[str, _Unit] = {}
+        self._anonymous: list[Reject] = []
+
+    def feed(self, line: bytes) -> None:
+        """Take the bytes of one ``emit`` line; whatever is wrong with them ends as a reject."""
+        try:
+            action = exact_json.loads(line)
+        except ValueError as error:
+            self._salvage(f"invalid JSON: {error}", line)
+            return
+        deltas = action.get("deltas") if isinstance(action, dict) else None
+        if not isinstance(deltas, list):
+            self._salvage("'deltas' must be an array", line)
+            return
+        # A delta has four brackets of its own; only values can nest further.
+        if line.count(b"[") + line.count(b"{") > 4 * len(deltas) + _MAX_DEPTH and _too_deep(action, _MAX_DEPTH):
+            self._salvage(f"values nested deeper than {_MAX_DEPTH} levels", line)
+            return
+        for item in deltas:
+            self._admit(item)
+
+    def take(self, anonymous: str) -> tuple[Fragment, ...]:
+        """What came since the last take, a fragment for each unit in order of first appearance.
+
+        Args:
+            anonymous: name for the unit that takes the rejects in which no unit could be found;
+                the same name whenever the same records are processed again.
+        """
+        fragments = [unit.fragment(name) for name, unit in self._units.items()]
+        if self._anonymous:
+            fragments.append(Fragment(uow=anonymous, ends=(UnitEnd(count=0),), rejects=tuple(self._anonymous)))
+        self._units, self._anonymous = {}, []
+        return tuple(fragments)
+
+    def _admit(self, item: Json) -> None:
+        try:
+            unit = self._unit(uow_of(item))
+        except DeltaError as error:
+            self._anonymous.append(Reject(str(error), _shown(item)))
+            return
+        try:
+            if is_end(item):
+                unit.ends.append(parse_end(item))
+            else:
+                delta = parse_delta(item)
+                if self._validator is not None:
+                    delta = self._validator.checked(delta)
+                self._signatures.add(delta, unit.written, unit.read)
+                unit.deltas.append(delta)
+        except DeltaError as error:
+            unit.rejects.append(Reject(str(error), _shown(item)))
+
+    def _salvage(self, cause: str, line: bytes) -> None:
+        reject = Reject(cause, line.decode(errors="replace")[: Reject.MAX_LINE])
+        names = _unit_names(line)
+        for name in names:
+            self._unit(name).rejects.append(reject)
+        if not names:
+            self._anonymous.append(reject)
+
+    def _unit(self, name: str) -> _Unit:
+        unit = self._units.get(name)
+        if unit is None:
+            unit = self._units[name] = _Unit()
+        return unit
+
+
+@dataclass(slots=True)
+class _Unit:
+    """A fragment while it grows."""
+
+    deltas: list[Delta] = field(default_factory=list)
+    written: set[int] = field(default_factory=set)
+    read: set[int] = field(default_factory=set)
+    ends: list[UnitEnd] = field(default_factory=list)
+    rejects: list[Reject] = field(default_factory=list)
+
+    def fragment(self, uow: str) -> Fragment:
+        return Fragment(
+            uow=uow,
+            deltas=tuple(self.deltas),
+            written=frozenset(self.written),
+            read=frozenset(self.read),
+            ends=tuple(self.ends),
+            rejects=tuple(self.rejects),
+        )
+
+
+def _unit_names(line: bytes) -> list[str]:
+    """Units that a broken line names, each once; a name that is broken itself names none."""
+    names: dict[str, None] = {}
+    for quoted in _UOW.findall(line):
+        try:
+            name = orjson.loads(quoted)
+        except ValueError:
+            continue
+        if 0 < len(name) <= MAX_UOW_LENGTH:
+            names[name] = None
+    return list(names)
+
+
+def _too_deep(value: Json, levels: int) -> bool:
+    if not isinstance(value, (dict, list)):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_too_deep(item, levels - 1) for item in inner)
+
+
+def _shown(item: Json) -> str:
+    return orjson.dumps(item).decode()[: Reject.MAX_LINE]

@@ -1,0 +1,145 @@
+"""One spelling for each key value, so that ``5``, ``"5"`` and ``"05"`` in an integer column are one.
+
+The rule is one-sided. Values that the target holds equal must come out equal; values that differ
+may come out equal too, which costs parallelism and never correctness. So text loses its trailing
+spaces (``char(n)`` ignores them, ``varchar(n)`` may cut them off), numbers are rounded to the
+column's scale, and opaque values all come out the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
+from decimal import ROUND_HALF_UP, Context, Decimal, DecimalException
+from functools import partial
+from typing import TypeAlias
+
+from kainite.errors import DeltaError
+from kainite.uow.catalogue import Column, TypeFamily
+from kainite.uow.delta import Json
+
+Canonical: TypeAlias = Callable[[Json], str]
+"""From a JSON value that is not null to its one spelling; raises DeltaError for what does not fit."""
+
+_EXACT_FLOAT = 2.0**53
+_NUMBERS = Context(prec=60, rounding=ROUND_HALF_UP, Emax=999_999, Emin=-999_999)
+_SCALE = re.compile(r"(?:numeric|decimal)\s*\(\s*\d+\s*(?:,\s*(-?\d+)\s*)?\)", re.IGNORECASE)
+_UUID = re.compile(r"[0-9a-f]{32}")
+_TRUE = frozenset({"t", "tr", "tru", "true", "y", "ye", "yes", "on", "1"})
+_FALSE = frozenset({"f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0"})
+_TIMELESS = frozenset({"infinity", "-infinity"})
+
+
+def canonical_of(columns: Sequence[Column]) -> Canonical:
+    """The spelling under which values of all ``columns`` can be compared.
+
+    Args:
+        columns: one column, or all columns that stand for one another in foreign keys.
+    """
+    families = {column.family for column in columns}
+    if families == {TypeFamily.INTEGER, TypeFamily.NUMERIC}:
+        families = {TypeFamily.NUMERIC}
+    if len(families) != 1:
+        return _opaque
+    family = families.pop()
+    if family is TypeFamily.NUMERIC:
+        scales = [scale for column in columns if (scale := _scale(column)) is not None]
+        return partial(_numeric, scale=min(scales, default=None))
+    return _BY_FAMILY[family]
+
+
+def _scale(column: Column) -> int | None:
+    """Digits after the point that the column keeps; None for all of them."""
+    if column.family is TypeFamily.INTEGER:
+        return 0
+    match = _SCALE.search(column.type)
+    return int(match[1] or 0) if match else None
+
+
+def _opaque(_: Json) -> str:
+    return ""
+
+
+def _integer(value: Json) -> str:
+    if type(value) is int:
+        return str(value)
+    if type(value) is str:
+        try:
+            return str(int(value))
+        except ValueError:
+            pass
+    if type(value) is float and value.is_integer() and abs(value) <= _EXACT_FLOAT:
+        return str(int(value))
+    raise DeltaError(f"{_shown(value)} is no whole number")
+
+
+def _numeric(value: Json, scale: int | None) -> str:
+    if type(value) not in (int, float, str):
+        raise DeltaError(f"{_shown(value)} is no number")
+    try:
+        number = Decimal(repr(value) if type(value) is float else value)
+        if scale is not None and number.is_finite():
+            number = number.quantize(Decimal(1).scaleb(-scale), context=_NUMBERS)
+        # Zero has a sign and an exponent, which normalize keeps.
+        return str(number.normalize(_NUMBERS)) if number else "0"
+    except (DecimalException, ValueError):
+        raise DeltaError(f"{_shown(value)} is no number that fits") from None
+
+
+def _text(value: Json) -> str:
+    if type(value) is str:
+        return value.rstrip(" ")
+    if type(value) is int:
+        return str(value)
+    raise DeltaError(f"{_shown(value)} is no text")
+
+
+def _boolean(value: Json) -> str:
+    if type(value) is bool:
+        return "t" if value else "f"
+    if type(value) in (int, str):
+        word = str(value).strip().lower()
+        if word in _TRUE:
+            return "t"
+        if word in _FALSE:
+            return "f"
+    raise DeltaError(f"{_shown(value)} is neither true nor false")
+
+
+def _uuid(value: Json) -> str:
+    if type(value) is str:
+        digits = value.strip().strip("{}").replace("-", "").lower()
+        if _UUID.fullmatch(digits):
+            return digits
+    raise DeltaError(f"{_shown(value)} is no UUID")
+
+
+def _date(value: Json) -> str:
+    if type(value) is str:
+        if value in _TIMELESS:
+            return value
+        try:
+            return date.fromisoformat(value).isoformat()
+        except ValueError:
+            pass
+        try:
+            return datetime.fromisoformat(value).date().isoformat()
+        except ValueError:
+            pass
+    raise DeltaError(f"{_shown(value)} is no date such as 2026-01-31")
+
+
+def _shown(value: Json) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+_BY_FAMILY: Mapping[TypeFamily, Canonical] = {
+    TypeFamily.INTEGER: _integer,
+    TypeFamily.TEXT: _text,
+    TypeFamily.BOOLEAN: _boolean,
+    TypeFamily.UUID: _uuid,
+    TypeFamily.DATE: _date,
+    TypeFamily.OPAQUE: _opaque,
+}
