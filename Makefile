@@ -1,0 +1,61 @@
+# The everyday commands; `make` lists them. Everything is set up in .venv by the first one that needs it.
+
+PYTHON ?= python3
+TEST_JOBS ?= 2
+BENCHMARKS ?= $(wildcard benchmarks/*.py)
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.kainite-set-up
+
+# amazon-kclpy's build fetches 70 MB of jars that Kainite replaces, from the address in this variable.
+# A "data:" address answers each request with a few bytes, so the package installs without them.
+export KCL_MVN_REPO_SEARCH_URL := data:,
+
+.DEFAULT_GOAL := help
+.PHONY: help preflight setup demo test check format bench pins docs clean
+
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+preflight:
+	@tools/preflight $(PYTHON)
+
+setup: preflight $(STAMP) ## Set up what is missing
+
+$(STAMP): pyproject.toml constraints.txt | preflight
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
+	@echo "kainite: installing packages into $(VENV)"
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: setup ## Run the whole way on embedded parts: make demo DEMO="--seconds 30 --kill"
+	$(BIN)/kainite demo $(DEMO)
+
+test: setup ## Run all tests: make test TESTS="tests/kainite -k lease"
+	$(BIN)/pytest -n $(TEST_JOBS) --dist loadgroup $(TESTS)
+
+check: setup ## Lint, check the format and the types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: setup ## Put the sources into the house format
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: setup ## Run the benchmarks: make bench BENCHMARKS=benchmarks/apply.py
+	@for benchmark in $(BENCHMARKS); do echo "== $$benchmark"; $(BIN)/python $$benchmark || exit 1; done
+
+docs: setup ## Write the generated pages of docs/ anew
+	$(BIN)/python tools/settings_docs.py
+
+pins: setup ## Pin the newest versions of all packages in constraints.txt
+	@{ sed '/^[^#]/,$$d' constraints.txt; $(BIN)/uv pip compile pyproject.toml --extra dev --universal \
+	    --python-version 3.11 --upgrade --no-header --no-annotate --no-emit-index-url --quiet; } > constraints.new
+	@mv constraints.new constraints.txt
+
+clean: ## Remove what the other commands made
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse metastore_db derby.log
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
