@@ -1,0 +1,71 @@
+"""Bytes as they come, in any chunking, to lines of bounded length.
+
+A line ends at LF, CR or CRLF, as for the ``BufferedReader`` that KCL reads its children with. What a
+line holds does not matter here: malformed UTF-8 never moves a line's end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_ENDS = (b"\n", b"\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line without its end. ``cut`` says that it was longer than the limit: the rest is gone."""
+
+    text: bytes
+    cut: bool = False
+
+
+class LineBuffer:
+    """Collects a line's pieces; holds at most ``max_line`` bytes of an unfinished line.
+
+    Empty lines are left out. What comes out does not depend on how the bytes were cut into chunks.
+    """
+
+    __slots__ = ("_dropping", "_max_line", "_pieces", "_size")
+
+    def __init__(self, max_line: int) -> None:
+        self._max_line = max_line
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._dropping = False  # the line was reported cut, its rest has not ended yet
+
+    def feed(self, data: bytes) -> list[Line]:
+        """Take the next bytes; return the lines that they finish, and one that grows too long."""
+        lines: list[Line] = []
+        for piece in data.splitlines(keepends=True):
+            if piece.endswith(_ENDS):
+                self._add(piece[:-1].rstrip(b"\r"), lines)
+                self._finish(lines)
+            else:
+                self._add(piece, lines)
+        return lines
+
+    def end(self) -> list[Line]:
+        """The bytes have ended: the last line, if it lacks its end."""
+        lines: list[Line] = []
+        self._finish(lines)
+        return lines
+
+    def _add(self, piece: bytes, lines: list[Line]) -> None:
+        if self._dropping:
+            return
+        self._pieces.append(piece)
+        self._size += len(piece)
+        if self._size > self._max_line:
+            lines.append(Line(b"".join(self._pieces)[: self._max_line], cut=True))
+            self._forget()
+            self._dropping = True
+
+    def _finish(self, lines: list[Line]) -> None:
+        if text := b"".join(self._pieces):
+            lines.append(Line(text))
+        self._forget()
+        self._dropping = False
+
+    def _forget(self) -> None:
+        self._pieces.clear()
+        self._size = 0

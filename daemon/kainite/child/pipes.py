@@ -1,0 +1,137 @@
+"""Pipes on the event loop: a writer that queues and a reader that can pause.
+
+asyncio's own pipe transports copy what they queue and take a broken pipe for the end of the
+conversation even when nothing is left to write. A child is handed lines of megabytes, and one that
+closes its input after its last request did nothing wrong; hence these two.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+from collections import deque
+from collections.abc import Callable
+from typing import IO
+
+READ_SIZE = 64 * 1024
+PIPE_SIZE = 2**20  # what Linux lets anybody have (/proc/sys/fs/pipe-max-size)
+
+
+def enlarge(pipe: IO[bytes]) -> None:
+    """Let the pipe hold more, so that a batch takes fewer switches between the two processes."""
+    try:
+        fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, PIPE_SIZE)
+    except OSError:
+        return  # a user has only so many pages for pipes: the pipe keeps its size, and works
+
+
+class PipeWriter:
+    """Writes without waiting; what the pipe does not take is queued, not copied.
+
+    The caller bounds the queue: it writes one request at a time.
+
+    Args:
+        pipe: the writing end. The writer owns it.
+        on_broken: called once, when the reader has closed its end and something was left to write.
+    """
+
+    def __init__(self, pipe: IO[bytes], on_broken: Callable[[], None]) -> None:
+        self._pipe = pipe
+        self._fd = pipe.fileno()
+        self._on_broken = on_broken
+        self._queue: deque[memoryview] = deque()
+        self._loop = asyncio.get_running_loop()
+        self._waiting = False
+        os.set_blocking(self._fd, False)
+
+    def write(self, data: bytes) -> None:
+        """Write, or queue what cannot be written yet. After :meth:`close` this does nothing."""
+        if self._pipe.closed:
+            return
+        self._queue.append(memoryview(data))
+        if not self._waiting:
+            self._flush()
+
+    def close(self) -> None:
+        """Close the pipe; what is still queued is lost. May be called again."""
+        self._watch(False)
+        self._queue.clear()
+        self._pipe.close()
+
+    def _flush(self) -> None:
+        try:
+            while self._queue:
+                written = os.write(self._fd, self._queue[0])
+                if written == len(self._queue[0]):
+                    self._queue.popleft()
+                else:
+                    self._queue[0] = self._queue[0][written:]
+        except BlockingIOError:
+            self._watch(True)
+        except OSError:
+            self.close()
+            self._on_broken()
+        else:
+            self._watch(False)
+
+    def _watch(self, wanted: bool) -> None:
+        if wanted and not self._waiting:
+            self._loop.add_writer(self._fd, self._flush)
+        elif self._waiting and not wanted:
+            self._loop.remove_writer(self._fd)
+        self._waiting = wanted
+
+
+class PipeReader:
+    """Hands on what comes, as it comes.
+
+    Args:
+        pipe: the reading end. The reader owns it.
+        on_data: called with each chunk.
+        on_end: called once, when all writers have closed their end.
+    """
+
+    def __init__(self, pipe: IO[bytes], on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
+        self._pipe = pipe
+        self._fd = pipe.fileno()
+        self._on_data = on_data
+        self._on_end = on_end
+        self._loop = asyncio.get_running_loop()
+        self._reading = False
+        os.set_blocking(self._fd, False)
+        self.resume()
+
+    def pause(self) -> None:
+        """Leave what comes in the pipe: when that is full, the writer waits."""
+        if self._reading:
+            self._loop.remove_reader(self._fd)
+            self._reading = False
+
+    def resume(self) -> None:
+        if not self._reading and not self._pipe.closed:
+            self._loop.add_reader(self._fd, self._read)
+            self._reading = True
+
+    def drain(self) -> None:
+        """Hand on what stands in the pipe now, up to its size."""
+        for _ in range(PIPE_SIZE // READ_SIZE + 1):
+            if self._pipe.closed or not self._read():
+                return
+
+    def close(self) -> None:
+        """Close the pipe. May be called again."""
+        self.pause()
+        self._pipe.close()
+
+    def _read(self) -> bool:
+        try:
+            data = os.read(self._fd, READ_SIZE)
+        except BlockingIOError:
+            return False
+        if data:
+            self._on_data(data)
+        else:
+            self.close()
+            self._on_end()
+        return bool(data)
