@@ -30,67 +30,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 
 import orjson
 
-from kainite.log.entry import Entry, EntryKind, FragmentMeta, Meta, Position, PositionMeta, UnitMeta
+from kainite.log.entry import Entry, EntryKind, FragmentMeta, Position, PositionMeta, UnitMeta
+from kainite.log.journal import Journal
 from kainite.log.state import LogState, OpenUnit
 from kainite.logs import event
+from kainite.settings import Isolation, UowOrder, UowSettings
 from kainite.uow.delta import Delta, UnitEnd
 from kainite.uow.fragment import Fragment
 
 _logger = logging.getLogger(__name__)
 
 
-class UowOrder(StrEnum):
-    """``arrival`` dispatches units as they complete, ``dense`` number n + 1 only after n."""
-
-    ARRIVAL = "arrival"
-    DENSE = "dense"
-
-
-class UowIsolation(StrEnum):
-    """``serialize`` keeps conflicting units in order, ``relaxed`` does not look."""
-
-    SERIALIZE = "serialize"
-    RELAXED = "relaxed"
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How units are ordered and when they are given up; ``timeout_ms`` in milliseconds."""
-
-    order: UowOrder = UowOrder.ARRIVAL
-    isolation: UowIsolation = UowIsolation.SERIALIZE
-    first_number: int = 1
-    timeout_ms: int = 600_000
-
-
-class Journal:
-    """Entries decided in one go: each is folded when it is written, so the next one sees it."""
-
-    def __init__(self, state: LogState, now_ms: int) -> None:
-        self.state = state
-        self.now_ms = now_ms
-        self.entries: list[Entry] = []
-
-    def write(
-        self,
-        kind: EntryKind,
-        meta: Meta,
-        data: bytes = b"",
-        written: frozenset[int] = frozenset(),
-        read: frozenset[int] = frozenset(),
-    ) -> None:
-        entry = Entry(kind, meta, written, read, data)
-        self.state.apply(self.state.next_id, entry, self.now_ms)
-        self.entries.append(entry)
-
-
 def collect(
-    state: LogState, rules: Rules, shard: str, last: Position, fragments: Sequence[Fragment], now_ms: int
+    state: LogState, rules: UowSettings, shard: str, last: Position, fragments: Sequence[Fragment], now_ms: int
 ) -> list[Entry]:
     """Decide one append: the fragments of one ``processRecords`` call, and the shard's position."""
     journal = Journal(state, now_ms)
@@ -104,11 +60,11 @@ def collect(
     return journal.entries
 
 
-def expire(state: LogState, rules: Rules, now_ms: int) -> list[Entry]:
+def expire(state: LogState, rules: UowSettings, now_ms: int) -> list[Entry]:
     """Fail what has waited longer than the limit: open units, and a number that nobody brings."""
     journal = Journal(state, now_ms)
-    limit = now_ms - rules.timeout_ms
-    waited = f"within {rules.timeout_ms / 1000:g} s"
+    limit = now_ms - int(rules.timeout * 1000)
+    waited = f"within {rules.timeout:g} s"
     for unit in [unit for unit in state.open.values() if not unit.complete and unit.opened_ms <= limit]:
         _give_up(journal, rules, unit, _missing(unit, waited))
     if rules.order is UowOrder.DENSE:
@@ -117,7 +73,7 @@ def expire(state: LogState, rules: Rules, now_ms: int) -> list[Entry]:
     return journal.entries
 
 
-def _give_up(journal: Journal, rules: Rules, unit: OpenUnit, cause: str) -> None:
+def _give_up(journal: Journal, rules: UowSettings, unit: OpenUnit, cause: str) -> None:
     if _may_go(unit, journal.state, rules):
         _dispatch(journal, rules, unit, cause)
     else:
@@ -133,7 +89,7 @@ def _missing(unit: OpenUnit, waited: str) -> str:
     return f"{unit.count} of {unit.end_count} deltas came {waited}"
 
 
-def _skip_gap(journal: Journal, rules: Rules, limit: int, waited: str) -> None:
+def _skip_gap(journal: Journal, rules: UowSettings, limit: int, waited: str) -> None:
     state = journal.state
     while state.ready and (number := _next_number(state, rules)) not in state.ready:
         waiting = state.open[state.ready[min(state.ready)]]
@@ -144,7 +100,7 @@ def _skip_gap(journal: Journal, rules: Rules, limit: int, waited: str) -> None:
         _release_ready(journal, rules)
 
 
-def _collect_fragment(journal: Journal, rules: Rules, shard: str, fragment: Fragment) -> None:
+def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment: Fragment) -> None:
     unit = journal.state.open.get(fragment.uow)
     fresh = _without_duplicates(fragment, unit)
     if not (fresh.deltas or fresh.ends or fresh.rejects):
@@ -202,7 +158,7 @@ def _add_end(unit: OpenUnit, end: UnitEnd) -> None:
         )
 
 
-def _judge(unit: OpenUnit, state: LogState, rules: Rules, ends: Sequence[UnitEnd]) -> None:
+def _judge(unit: OpenUnit, state: LogState, rules: UowSettings, ends: Sequence[UnitEnd]) -> None:
     """Add the causes for which the unit fails although it is whole."""
     if unit.end_count is not None and unit.count > unit.end_count:
         unit.causes.append(f"{unit.count} deltas came, its end announced {unit.end_count}")
@@ -211,7 +167,7 @@ def _judge(unit: OpenUnit, state: LogState, rules: Rules, ends: Sequence[UnitEnd
         unit.number = None
 
 
-def _wrong_number(unit: OpenUnit, state: LogState, rules: Rules) -> str | None:
+def _wrong_number(unit: OpenUnit, state: LogState, rules: UowSettings) -> str | None:
     number = unit.number
     if number is None:
         return "its end has no number, and uowOrder is dense"
@@ -225,27 +181,27 @@ def _wrong_number(unit: OpenUnit, state: LogState, rules: Rules) -> str | None:
     return None
 
 
-def _next_number(state: LogState, rules: Rules) -> int:
+def _next_number(state: LogState, rules: UowSettings) -> int:
     return rules.first_number if state.next_number is None else state.next_number
 
 
-def _may_go(unit: OpenUnit, state: LogState, rules: Rules) -> bool:
+def _may_go(unit: OpenUnit, state: LogState, rules: UowSettings) -> bool:
     """Whether a complete unit is dispatched now; one without a number has no place to wait for."""
     return rules.order is UowOrder.ARRIVAL or unit.number is None or unit.number == _next_number(state, rules)
 
 
-def _release_ready(journal: Journal, rules: Rules) -> None:
+def _release_ready(journal: Journal, rules: UowSettings) -> None:
     state = journal.state
     while (uow := state.ready.get(_next_number(state, rules))) is not None:
         _dispatch(journal, rules, state.open[uow], None)
 
 
 def _dispatch(
-    journal: Journal, rules: Rules, unit: OpenUnit, cause: str | None, fragment: Fragment | None = None
+    journal: Journal, rules: UowSettings, unit: OpenUnit, cause: str | None, fragment: Fragment | None = None
 ) -> None:
     """Write the UNIT entry; ``fragment`` is the part of the unit that is not in the log yet."""
     causes = [*unit.causes, *([cause] if cause else [])]
-    serialize = rules.isolation is UowIsolation.SERIALIZE
+    serialize = rules.isolation is Isolation.SERIALIZE
     written, read = (frozenset(unit.written), frozenset(unit.read)) if serialize else (frozenset(), frozenset())
     meta = UnitMeta(
         uow=unit.uow,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from kainite.errors import LogCorruptError
 from kainite.log import snapshot
 from kainite.log.entry import Batch
@@ -35,11 +33,6 @@ def fold(state: LogState, batch: Batch) -> None:
     for tid, entry in enumerate(batch.entries, batch.first_id):
         if tid >= state.next_id:
             state.apply(tid, entry, batch.time_ms)
-
-
-def fold_all(state: LogState, batches: Iterable[Batch]) -> None:
-    for batch in batches:
-        fold(state, batch)
 
 
 def _start(store: LogStore, partition: str, head: Head) -> LogState:

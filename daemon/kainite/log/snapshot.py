@@ -59,7 +59,7 @@ def _state(fields: dict[str, Any]) -> LogState:
     state.next_id = fields["next_id"]
     state.positions = {shard: Position(int(number), sub) for shard, (number, sub) in fields["positions"].items()}
     state.open = {unit["uow"]: _open_unit(unit) for unit in fields["open"]}
-    state.ready = {number: uow for number, uow in fields["ready"]}
+    state.ready = dict(fields["ready"])
     state.units = {unit["tid"]: _unit(unit) for unit in fields["units"]}
     state.recent = RecentUnits(fields["window"], fields["recent"])
     state.next_number = fields["next_number"]
