@@ -1,0 +1,150 @@
+"""Calls to one Kinesis stream: listing, iterators, and GetRecords without decoding payloads.
+
+boto3 signs, sends, and tries again. Only its parsing of GetRecords replies is passed by: it would
+decode each payload's base64 and build an object for each record. botocore's ``before-parse``
+event hands over the reply's body as it came; the parser is then given an empty one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+import orjson
+
+from kainite.errors import StreamUnavailableError
+from kainite.kinesis.batch import RawRecord
+from kainite.kinesis.failures import stream_error
+from kainite.kinesis.shards import Shard
+
+if TYPE_CHECKING:
+    from types_boto3_kinesis import KinesisClient
+    from types_boto3_kinesis.type_defs import GetShardIteratorInputTypeDef, ListShardsInputTypeDef
+
+_BODY = "KainiteBody"
+
+IteratorType = Literal["AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER", "TRIM_HORIZON", "LATEST", "AT_TIMESTAMP"]
+
+
+@dataclass(frozen=True, slots=True)
+class StartAt:
+    """Where an iterator starts: GetShardIterator's arguments."""
+
+    kind: IteratorType
+    sequence: str | None = None
+    timestamp: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A GetRecords reply, payloads still base64.
+
+    Attributes:
+        records: in the order of the shard.
+        millis_behind_latest: how far behind the newest record, milliseconds.
+        next_iterator: None at the shard's end.
+        children: at the shard's end, the shards that go on.
+    """
+
+    records: list[RawRecord]
+    millis_behind_latest: int | None
+    next_iterator: str | None
+    children: tuple[Shard, ...]
+
+
+class StreamClient:
+    """One stream. All calls block; threads may share it.
+
+    ``parsing`` is to be held while a reply's body is parsed and rendered: parsed records take
+    several times the room of their body, so only one reply at a time is in that form.
+    """
+
+    def __init__(self, kinesis: KinesisClient, name: str) -> None:
+        self.name = name
+        self.parsing = threading.Lock()
+        self._kinesis = kinesis
+        kinesis.meta.events.register("before-parse.kinesis.GetRecords", _keep_body, unique_id="kainite-keep-body")
+
+    def list_shards(self, *, at_timestamp: float | None = None) -> tuple[Shard, ...]:
+        """All shards that still hold records, or those that were open at a time (epoch seconds).
+
+        Raises:
+            StreamUnavailableError: throttled, or no answer.
+            StreamError: there is no such stream, or it may not be read.
+        """
+        request: ListShardsInputTypeDef = {"StreamName": self.name}
+        if at_timestamp is not None:
+            when = datetime.fromtimestamp(at_timestamp, UTC)
+            request["ShardFilter"] = {"Type": "AT_TIMESTAMP", "Timestamp": when}
+        shards: list[Shard] = []
+        while True:
+            try:
+                page = self._kinesis.list_shards(**request)
+            except Exception as error:
+                raise stream_error(self.name, "ListShards", error) from error
+            shards += map(Shard.from_listing, page.get("Shards", []))
+            if not page.get("NextToken"):
+                return tuple(shards)
+            request = {"NextToken": page["NextToken"]}
+
+    def iterator(self, shard_id: str, start: StartAt) -> tuple[str, float]:
+        """An iterator, and when Kinesis made it by its own clock (epoch seconds, rounded down).
+
+        Raises:
+            botocore's errors, for :func:`~kainite.kinesis.failures.classify`.
+        """
+        request: GetShardIteratorInputTypeDef = {
+            "StreamName": self.name,
+            "ShardId": shard_id,
+            "ShardIteratorType": start.kind,
+        }
+        if start.sequence is not None:
+            request["StartingSequenceNumber"] = start.sequence
+        if start.timestamp is not None:
+            request["Timestamp"] = datetime.fromtimestamp(start.timestamp, UTC)
+        answer = self._kinesis.get_shard_iterator(**request)
+        return answer["ShardIterator"], _server_time(answer["ResponseMetadata"]["HTTPHeaders"])
+
+    def get_records(self, iterator: str, limit: int) -> bytes:
+        """The body of a GetRecords reply, for :func:`parse_reply`.
+
+        Raises:
+            botocore's errors, for :func:`~kainite.kinesis.failures.classify`.
+        """
+        answer: Mapping[str, Any] = self._kinesis.get_records(ShardIterator=iterator, Limit=limit)
+        body: bytes = answer[_BODY]
+        return body
+
+
+def parse_reply(body: bytes) -> Reply:
+    """Parse the body of a GetRecords reply.
+
+    Raises:
+        StreamUnavailableError: it is cut off or no such reply; the call may be made again.
+    """
+    try:
+        reply = orjson.loads(body)
+        return Reply(
+            records=reply["Records"],
+            millis_behind_latest=reply.get("MillisBehindLatest"),
+            next_iterator=reply.get("NextShardIterator"),
+            children=tuple(map(Shard.from_end_of_parent, reply.get("ChildShards") or ())),
+        )
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise StreamUnavailableError(f"GetRecords answered what is no reply ({error!r}): {body[:80]!r}") from error
+
+
+def _keep_body(response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: object) -> None:
+    if response_dict["status_code"] == 200:
+        customized_response_dict[_BODY] = response_dict["body"]
+        response_dict["body"] = b"{}"
+
+
+def _server_time(headers: Mapping[str, str]) -> float:
+    date = headers.get("date")
+    moment = parsedate_to_datetime(date) if date else datetime.now(UTC)
+    return float(int(moment.timestamp()))

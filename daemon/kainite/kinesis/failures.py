@@ -1,0 +1,85 @@
+"""What a failed call to Kinesis means, and how long to wait before the next one. Pure functions."""
+
+from __future__ import annotations
+
+import random
+from enum import Enum, auto
+
+from botocore.exceptions import ClientError, HTTPClientError
+
+from kainite.errors import KainiteError, StreamError, StreamUnavailableError
+
+THROTTLED_CODES = frozenset(
+    {
+        "ProvisionedThroughputExceededException",
+        "LimitExceededException",
+        "ThrottlingException",
+        "Throttling",
+        "TooManyRequestsException",
+        "RequestLimitExceeded",
+        "SlowDown",
+        "KMSThrottlingException",
+    }
+)
+EXPIRED_CODES = frozenset({"ExpiredIteratorException", "InvalidArgumentException"})
+PASSING_CODES = frozenset({"ResourceInUseException", "ExpiredTokenException", "ExpiredToken", "RequestTimeout"})
+
+BACKOFF_BASE_S = 0.2
+BACKOFF_CAP_S = 20.0
+
+
+class Failure(Enum):
+    """What to do about it."""
+
+    EXPIRED = auto()  # get a fresh iterator
+    THROTTLED = auto()  # wait longer each time
+    PASSING = auto()  # the same: connections, 5xx, broken replies
+    GONE = auto()  # the stream or the shard is not there (any more)
+    FINAL = auto()  # nothing that waiting would mend
+
+
+def classify(error: Exception) -> Failure:
+    """Sort an error of a boto3 call, or of reading its reply."""
+    if isinstance(error, ClientError):
+        return _classify_answer(error)
+    if isinstance(error, HTTPClientError | OSError) or (isinstance(error, KainiteError) and error.retryable):
+        return Failure.PASSING
+    return Failure.FINAL
+
+
+def _classify_answer(error: ClientError) -> Failure:
+    code = error_code(error)
+    if code in EXPIRED_CODES:
+        return Failure.EXPIRED
+    if code in THROTTLED_CODES:
+        return Failure.THROTTLED
+    if code == "ResourceNotFoundException":
+        return Failure.GONE
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return Failure.PASSING if code in PASSING_CODES or status >= 500 else Failure.FINAL
+
+
+def error_code(error: ClientError) -> str:
+    """The service's name for what went wrong, such as ``ExpiredIteratorException``."""
+    return error.response.get("Error", {}).get("Code", "")
+
+
+def stream_error(stream: str, doing: str, error: Exception) -> StreamError:
+    """The error to raise for a call to ``stream`` that failed."""
+    if isinstance(error, StreamError):
+        return error
+    match classify(error):
+        case Failure.THROTTLED | Failure.PASSING:
+            return StreamUnavailableError(f"stream {stream!r}: {doing} failed for now: {error}")
+        case Failure.GONE:
+            return StreamError(
+                f"stream {stream!r} is not there: check streamName, regionName and kinesisEndpoint ({error})"
+            )
+        case _:
+            return StreamError(f"stream {stream!r}: {doing} is refused: {error}")
+
+
+def backoff(failures: int) -> float:
+    """Seconds to wait after ``failures`` in a row (from 1): exponential, half of it random."""
+    longest = min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2.0 ** min(failures - 1, 30))
+    return longest * random.uniform(0.5, 1.0)

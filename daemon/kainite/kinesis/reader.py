@@ -1,0 +1,277 @@
+"""Reads one shard by polling, ahead of its child by a bounded number of batches.
+
+States: *without an iterator* (at first, and after one expired) → *with an iterator* → *ended*
+(:class:`~kainite.kinesis.batch.ShardEnd`, or an error that waiting will not mend). A reader never goes back:
+to have records again, make another one with an earlier start.
+
+Invariants: batches come in the order of the shard, without gap and without repetition, whatever
+failed in between; a reply counts only when its batches are queued, and until then the same
+place is asked for again. Nothing is stored, so a crash leaves nothing behind: where the next
+reader starts is the checkpoint's and the serialization log's business.
+
+No gap at LATEST either: KCL asks for LATEST again when an iterator expires before the first
+record, and loses what came in between. Here the second iterator starts at the time of the first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from dataclasses import dataclass, replace
+
+from kainite.errors import KainiteError, SettingsError, StreamError, StreamUnavailableError
+from kainite.kinesis.batch import (
+    RecordBatch,
+    Render,
+    ShardEnd,
+    make_batch,
+    make_batches,
+    position_of,
+    render_process_records,
+)
+from kainite.kinesis.client import Reply, StartAt, StreamClient, parse_reply
+from kainite.kinesis.failures import Failure, backoff, classify, stream_error
+from kainite.kinesis.prefetch import Bounds, Prefetch
+from kainite.kinesis.shards import Shard, children_of
+from kainite.leases.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, Checkpoint
+from kainite.log.entry import Position
+from kainite.logs import event
+from kainite.settings import StreamSettings
+
+logger = logging.getLogger(__name__)
+
+CATCH_UP_INTERVAL_S = 0.25
+"""Between two reads while behind: Kinesis allows five a second and shard, for all its readers together."""
+
+ERROR_AFTER = 5
+"""Failures in a row from which on each is logged as an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetched:
+    """What one call brought. ``end`` is set at the shard's end."""
+
+    batches: tuple[RecordBatch, ...]
+    last: Position | None
+    next_iterator: str | None
+    millis_behind_latest: int | None
+    end: ShardEnd | None = None
+
+
+def start_at(
+    start: Checkpoint,
+    fetched: Position | None,
+    cut_at: Position | None,
+    opened_at: float | None,
+    timestamp: float | None,
+) -> StartAt:
+    """Where the next iterator starts.
+
+    Args:
+        start: the shard's checkpoint.
+        fetched: the last record fetched by this reader.
+        cut_at: how far the serialization log has collected the shard.
+        opened_at: when this reader had its first iterator, by Kinesis's clock, epoch seconds.
+        timestamp: what AT_TIMESTAMP means, epoch seconds.
+
+    Raises:
+        SettingsError: the checkpoint is AT_TIMESTAMP and there is no timestamp.
+    """
+    if fetched is not None:
+        return StartAt("AFTER_SEQUENCE_NUMBER", str(fetched.sequence))
+    if start.position is not None:
+        # AT, not AFTER: the checkpoint may stand inside an aggregated record.
+        return StartAt("AT_SEQUENCE_NUMBER", str(start.position.sequence))
+    if start == LATEST and cut_at is not None:
+        return StartAt("AFTER_SEQUENCE_NUMBER", str(cut_at.sequence))
+    if start == LATEST:
+        return StartAt("LATEST") if opened_at is None else StartAt("AT_TIMESTAMP", timestamp=opened_at)
+    if start == AT_TIMESTAMP and timestamp is None:
+        raise SettingsError("a lease stands at AT_TIMESTAMP: set initialPositionInStreamExtended (epoch seconds)")
+    return StartAt("AT_TIMESTAMP", timestamp=timestamp) if start == AT_TIMESTAMP else StartAt("TRIM_HORIZON")
+
+
+class ShardReader:
+    """One shard from a checkpoint on; see the module for states and invariants.
+
+    Args:
+        stream: shared by all readers of the stream.
+        shard_id: which shard.
+        start: the lease's checkpoint; records up to it are left out.
+        settings: how much and how often to read.
+        cut_at: no batch straddles this position (the serialization log's, for this shard).
+        bounds: of what is fetched ahead; by default from the settings.
+        render: makes the child's line of a batch's records.
+    """
+
+    def __init__(
+        self,
+        stream: StreamClient,
+        shard_id: str,
+        start: Checkpoint,
+        settings: StreamSettings,
+        *,
+        cut_at: Position | None = None,
+        bounds: Bounds | None = None,
+        render: Render = render_process_records,
+    ) -> None:
+        self.shard_id = shard_id
+        self.millis_behind_latest: int | None = None
+        self._stream = stream
+        self._start = start
+        self._settings = settings
+        self._cut_at = cut_at
+        self._render = render
+        self._prefetch = Prefetch(bounds or Bounds(batches=settings.prefetch_batches))
+        self._iterator: str | None = None
+        self._opened_at: float | None = None
+        self._fetched: Position | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to fetch; a second call does nothing."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name=f"reader of {self.shard_id}")
+
+    async def next(self) -> RecordBatch | ShardEnd:
+        """The next batch; the shard's end after the last one, as often as asked.
+
+        Raises:
+            StreamError: the shard cannot be read and waiting will not mend it, or the reader is closed.
+            SettingsError: the checkpoint is AT_TIMESTAMP and the settings name no time.
+        """
+        self.start()
+        item = await self._prefetch.take()
+        if isinstance(item, KainiteError):
+            raise item
+        return item
+
+    async def close(self) -> None:
+        """Stop fetching. A call to Kinesis under way is left to end by itself, and its reply dropped."""
+        self._prefetch.end(StreamError(f"the reader of shard {self.shard_id} is closed"))
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        failures = 0
+        while True:
+            await self._prefetch.room()
+            began = time.monotonic()
+            try:
+                fetched = await asyncio.to_thread(self._fetch)
+            except Exception as error:
+                failures += 1
+                if not await self._mend(error, failures):
+                    return
+                continue
+            failures = 0
+            self._accept(fetched)
+            if fetched.end is not None:
+                self._prefetch.end(fetched.end)
+                return
+            await asyncio.sleep(self._interval() - (time.monotonic() - began))
+
+    def _accept(self, fetched: _Fetched) -> None:
+        self.millis_behind_latest = fetched.millis_behind_latest
+        self._iterator = fetched.next_iterator
+        self._fetched = fetched.last or self._fetched
+        self._prefetch.put(*fetched.batches)
+
+    def _interval(self) -> float:
+        idle = self._settings.idle_between_reads
+        return min(idle, CATCH_UP_INTERVAL_S) if self.millis_behind_latest else idle
+
+    async def _mend(self, error: Exception, failures: int) -> bool:
+        """Prepare the next attempt; False when there is none to be made."""
+        failure = classify(error)
+        if failure in (Failure.FINAL, Failure.GONE):
+            self._prefetch.end(_final(self._stream.name, error))
+            return False
+        if failure is Failure.EXPIRED:
+            self._iterator = None
+        level = logging.ERROR if failures > ERROR_AFTER else logging.WARNING
+        event(logger, level, "read failed", shard=self.shard_id, failures=failures, why=failure.name, error=error)
+        await asyncio.sleep(0 if failure is Failure.EXPIRED and failures == 1 else backoff(failures))
+        return True
+
+    # What follows runs in a thread, one call at a time.
+
+    def _fetch(self) -> _Fetched:
+        if self._start == SHARD_END:
+            return self._gone()
+        try:
+            iterator = self._iterator or self._open()
+            body = self._stream.get_records(iterator, self._settings.max_records)
+        except Exception as error:
+            if classify(error) is Failure.GONE:
+                return self._gone()
+            raise
+        # A reply that waits for its turn waits as bytes, and its bytes go once it is parsed.
+        with self._stream.parsing:
+            reply = parse_reply(body)
+            del body
+            fetched = self._batched(reply)
+        return self._with_end(fetched, reply.children)
+
+    def _open(self) -> str:
+        wanted = start_at(self._start, self._fetched, self._cut_at, self._opened_at, self._settings.initial_timestamp)
+        try:
+            self._iterator, opened_at = self._stream.iterator(self.shard_id, wanted)
+        except Exception as error:
+            if classify(error) is Failure.EXPIRED:
+                raise StreamError(
+                    f"shard {self.shard_id} of stream {self._stream.name!r} does not know the checkpoint "
+                    f"{wanted.sequence}: was the stream made anew? then delete its leases ({error})"
+                ) from error
+            raise
+        self._opened_at = self._opened_at or opened_at
+        return self._iterator
+
+    def _batched(self, reply: Reply) -> _Fetched:
+        after = self._fetched or self._start.position
+        millis = reply.millis_behind_latest
+        batches = make_batches(reply.records, millis, after=after, cut_at=self._cut_at, render=self._render)
+        if not batches and self._settings.call_with_empty_batches:
+            batches = (make_batch((), millis, self._render),)
+        last = position_of(reply.records[-1]) if reply.records else None
+        return _Fetched(batches, last, reply.next_iterator, millis)
+
+    def _with_end(self, fetched: _Fetched, children: tuple[Shard, ...]) -> _Fetched:
+        """The same, if it is sound: a reply has no next iterator when and only when it has children.
+
+        A double of Kinesis may leave the children out, so the listing is asked before disbelieving.
+        """
+        if fetched.next_iterator is not None:
+            if children:
+                raise StreamUnavailableError(f"GetRecords gave children of {self.shard_id} though it goes on")
+            return fetched
+        if children and all(child.parents for child in children):
+            return replace(fetched, end=ShardEnd(children))
+        end = self._look_for_end()
+        if end is None:
+            raise StreamUnavailableError(f"GetRecords gave no next iterator, but shard {self.shard_id} is open")
+        return replace(fetched, end=end)
+
+    def _gone(self) -> _Fetched:
+        end = self._look_for_end()
+        if end is None:
+            raise StreamUnavailableError(f"Kinesis does not find shard {self.shard_id}, but lists it as open")
+        return _Fetched((), None, None, 0, end)
+
+    def _look_for_end(self) -> ShardEnd | None:
+        """The shard's end as ListShards shows it: closed, or gone from the stream; None while it is open."""
+        shards = self._stream.list_shards()
+        this = next((shard for shard in shards if shard.id == self.shard_id), None)
+        return None if this is not None and this.open else ShardEnd(children_of(self.shard_id, shards))
+
+
+def _final(stream: str, error: Exception) -> KainiteError:
+    if isinstance(error, KainiteError):
+        return error
+    final = stream_error(stream, "reading", error)
+    final.__cause__ = error
+    return final

@@ -1,0 +1,153 @@
+"""Shards and their lineage, and which of them need a lease. Pure functions.
+
+A split gives a shard two children, a merge gives two shards one child. A child's records follow
+all records of its parents, so a child is read only when its parents are done. Which leases to
+create follows KCL's ``HierarchicalShardSyncer`` (reference/kcl_multilang.md §3, *Shard sync*).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from typing import Any
+
+from kainite.leases.checkpoint import LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
+
+MAX_HASH_KEY = 2**128 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class HashRange:
+    """Hash keys of a shard, both ends included."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A shard as ListShards, or GetRecords at its parent's end, describes it.
+
+    Attributes:
+        id: its name.
+        parents: the shards it was made from: none, one (split) or two (merge).
+        hash_range: where known.
+        open: it still takes records.
+    """
+
+    id: str
+    parents: tuple[str, ...] = ()
+    hash_range: HashRange | None = None
+    open: bool = True
+
+    @classmethod
+    def from_listing(cls, item: Mapping[str, Any]) -> Shard:
+        """From an item of ListShards."""
+        parents = (item.get("ParentShardId"), item.get("AdjacentParentShardId"))
+        ended = "EndingSequenceNumber" in item.get("SequenceNumberRange", {})
+        return cls(item["ShardId"], tuple(p for p in parents if p), _hash_range(item), open=not ended)
+
+    @classmethod
+    def from_end_of_parent(cls, item: Mapping[str, Any]) -> Shard:
+        """From an item of ``ChildShards`` in a GetRecords reply."""
+        return cls(item["ShardId"], tuple(item.get("ParentShards") or ()), _hash_range(item))
+
+
+def _hash_range(item: Mapping[str, Any]) -> HashRange | None:
+    keys = item.get("HashKeyRange")
+    return HashRange(int(keys["StartingHashKey"]), int(keys["EndingHashKey"])) if keys else None
+
+
+def children_of(shard_id: str, shards: Iterable[Shard]) -> tuple[Shard, ...]:
+    return tuple(shard for shard in shards if shard_id in shard.parents)
+
+
+def roots(shards: Sequence[Shard]) -> tuple[Shard, ...]:
+    """Shards none of whose parents is among ``shards``."""
+    ids = {shard.id for shard in shards}
+    return tuple(shard for shard in shards if ids.isdisjoint(shard.parents))
+
+
+def parents_first(shards: Iterable[Shard]) -> tuple[Shard, ...]:
+    """The same shards, each after its parents, otherwise in the order of their names."""
+    by_id = {shard.id: shard for shard in sorted(shards, key=lambda shard: shard.id)}
+    order = TopologicalSorter({shard.id: _known_parents(shard, by_id) for shard in by_id.values()})
+    return tuple(by_id[shard_id] for shard_id in order.static_order())
+
+
+def covers_all_keys(shards: Iterable[Shard]) -> bool:
+    """Whether the shards' hash ranges leave no hole; overlaps are fine."""
+    ranges = sorted((s.hash_range.start, s.hash_range.end) for s in shards if s.hash_range)
+    reached = -1
+    for start, end in ranges:
+        if start > reached + 1:
+            return False
+        reached = max(reached, end)
+    return reached >= MAX_HASH_KEY
+
+
+def may_start(parents: Iterable[str], checkpoints: Mapping[str, Checkpoint]) -> bool:
+    """Whether a shard may be read: a parent that has a lease holds it back until SHARD_END."""
+    return all(checkpoints.get(parent, SHARD_END) == SHARD_END for parent in parents)
+
+
+def missing_leases(
+    shards: Sequence[Shard], checkpoints: Mapping[str, Checkpoint], initial: Checkpoint
+) -> dict[str, Checkpoint]:
+    """The leases to create, with their first checkpoints, parents before children.
+
+    For each open shard without a lease: if an ancestor has one, the shard's own comes when that
+    ancestor's line gets to it, so only what is missing beside that line is made. Otherwise the
+    shard itself (LATEST), or its oldest ancestors (TRIM_HORIZON, AT_TIMESTAMP).
+
+    Beyond KCL: a shard whose parents' leases all stand at SHARD_END, and which has none, gets one
+    at TRIM_HORIZON. Its parents' worker creates it before SHARD_END, so this mends a lost lease.
+
+    Args:
+        shards: the whole listing of the stream.
+        checkpoints: of each lease there is, by shard.
+        initial: the sentinel for shards that nobody has read yet.
+    """
+    by_id = {shard.id: shard for shard in shards}
+    plans: dict[str, _Plan] = {}
+    for shard in parents_first(shards):
+        parents = _known_parents(shard, by_id)
+        plans[shard.id] = _plan(
+            shard, [plans[p] for p in parents], [checkpoints.get(p) for p in parents], checkpoints, initial
+        )
+    wanted: dict[str, Checkpoint] = {}
+    for shard in shards:
+        if shard.open and shard.id not in checkpoints:
+            wanted |= plans[shard.id].create
+    return {shard_id: wanted[shard_id] for shard_id in plans if shard_id in wanted}
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What must be created so that a shard is reached; ``descends``: from a shard with a lease."""
+
+    descends: bool
+    create: dict[str, Checkpoint]
+
+
+def _plan(
+    shard: Shard,
+    parents: Sequence[_Plan],
+    parent_checkpoints: Sequence[Checkpoint | None],
+    checkpoints: Mapping[str, Checkpoint],
+    initial: Checkpoint,
+) -> _Plan:
+    if shard.id in checkpoints:
+        return _Plan(descends=True, create={})
+    descends = any(parent.descends for parent in parents)
+    if not parents or (initial == LATEST and not descends):
+        return _Plan(descends, {shard.id: initial})
+    create = {key: first for parent in parents for key, first in parent.create.items()}
+    if not create and all(checkpoint == SHARD_END for checkpoint in parent_checkpoints):
+        create = {shard.id: TRIM_HORIZON}
+    return _Plan(descends, create)
+
+
+def _known_parents(shard: Shard, by_id: Mapping[str, Shard]) -> list[str]:
+    return [parent for parent in shard.parents if parent in by_id]
