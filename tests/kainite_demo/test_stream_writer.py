@@ -1,0 +1,85 @@
+"""PutRecords: packing, and sending again what was refused."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kainite.errors import SourceError
+from kainite_demo.records import StreamRecord, hash_key
+from kainite_demo.services import create_stream
+from kainite_demo.stream_writer import MAX_BYTES, MAX_RECORDS, pack, put_all
+
+
+def record(name: int, size: int = 10) -> StreamRecord:
+    return StreamRecord(data=str(name).encode().ljust(size), partition_key="k", hash_key=hash_key(name % 2, 2))
+
+
+class FullStream:
+    """A double of Kinesis that refuses: each call takes every ``taken``-th record only."""
+
+    def __init__(self, every: int) -> None:
+        self.every = every
+        self.calls = 0
+        self.data: list[bytes] = []
+
+    def put_records(self, StreamName: str, Records: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+        self.calls += 1
+        results: list[dict[str, Any]] = []
+        for place, entry in enumerate(Records):
+            if place % self.every:
+                results.append({"ErrorCode": "ProvisionedThroughputExceededException", "ErrorMessage": "slow down"})
+            else:
+                self.data.append(entry["Data"])
+                results.append({"SequenceNumber": "1", "ShardId": "0"})
+        return {"FailedRecordCount": 0, "Records": results}
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(10, 1_000_000), max_size=60), st.integers(0, 1200))
+def test_batches_keep_order_and_both_limits(large: list[int], small: int) -> None:
+    records = [record(i, size) for i, size in enumerate(large)] + [record(i) for i in range(small)]
+    batches = list(pack(records))
+    assert [r for batch in batches for r in batch] == records
+    assert all(0 < len(batch) <= MAX_RECORDS for batch in batches)
+    assert all(sum(r.size for r in batch) <= MAX_BYTES for batch in batches)
+
+
+def test_a_record_that_kinesis_never_takes_is_refused_at_once() -> None:
+    with pytest.raises(SourceError, match="Kinesis takes 1 MiB"):
+        list(pack([record(1, 1024 * 1024)]))
+
+
+def test_only_refused_records_are_sent_again() -> None:
+    stream = FullStream(every=2)
+    assert put_all(stream, "s", [record(i) for i in range(20)]) == 20  # type: ignore[arg-type]
+    assert sorted(stream.data) == sorted(record(i).data for i in range(20))
+
+
+def test_a_stream_that_goes_on_refusing_is_given_up_with_its_own_words() -> None:
+    class Refusing(FullStream):
+        def put_records(self, StreamName: str, Records: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+            return {"Records": [{"ErrorCode": "InternalFailure", "ErrorMessage": "broken"} for _ in Records]}
+
+    with pytest.raises(SourceError, match="refused 2 records until the limit: InternalFailure: broken"):
+        put_all(Refusing(1), "s", [record(1), record(2)], limit=0.1)  # type: ignore[arg-type]
+
+
+def test_records_arrive_on_the_shards_that_their_hash_keys_name(kinesis: Any) -> None:
+    name = f"writer-{uuid4().hex}"
+    create_stream(kinesis, name, 2)
+    assert put_all(kinesis, name, [record(i) for i in range(1001)]) == 1001
+    got = []
+    for shard in kinesis.list_shards(StreamName=name)["Shards"]:
+        position = {"StreamName": name, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
+        iterator = kinesis.get_shard_iterator(**position)["ShardIterator"]
+        got.append([r["Data"] for r in kinesis.get_records(ShardIterator=iterator)["Records"]])
+    assert got == [[record(i).data for i in range(start, 1001, 2)] for start in (0, 1)]
+
+
+def test_a_stream_that_does_not_exist_is_reported_at_once(kinesis: Any) -> None:
+    with pytest.raises(SourceError, match=r"stream nowhere: .*ResourceNotFound"):
+        put_all(kinesis, "nowhere", [record(1)])
