@@ -1,0 +1,32 @@
+"""What a target's sessions know of its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kainite.uow.catalogue import Catalogue
+from kainite.uow.precedence import cycles, graph_of, precedence_map
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A target's tables, their precedence, and whether some reference each other in a cycle.
+
+    Constraints of a cyclic schema are deferred to the commit, as far as they can be.
+    """
+
+    catalogue: Catalogue
+    levels: Mapping[str, int]
+    cyclic: bool
+
+    @classmethod
+    def of(cls, catalogue: Catalogue, levels: Mapping[str, int] | None = None) -> Schema:
+        """Read it off a catalogue; raises CatalogueError on a cycle that cannot be deferred.
+
+        Args:
+            catalogue: the target's tables.
+            levels: precedence by table name, where somebody wrote it down.
+        """
+        computed = precedence_map(catalogue)
+        return cls(catalogue, dict(levels or computed), bool(cycles(graph_of(catalogue))))
