@@ -25,6 +25,7 @@ Row: TypeAlias = Mapping[str, Json]
 E = TypeVar("E", bound=StrEnum)
 
 MAX_UOW_LENGTH = 256
+_EMPTY: Row = {}
 _DELTA_FIELDS = frozenset({"uow", "table", "op", "key", "row", "before", "ordinal"})
 _END_FIELDS = frozenset({"uow", "end", "count", "number", "kind"})
 
@@ -42,6 +43,11 @@ class UnitKind(StrEnum):
     NORMAL = "normal"
     CORRECTION = "correction"
     REVERSAL = "reversal"
+
+
+# By their words: looking an enum up by value costs more than all the rest of reading a delta.
+_OPERATIONS: Mapping[str, Operation] = {operation.value: operation for operation in Operation}
+_KINDS: Mapping[str, UnitKind] = {kind.value: kind for kind in UnitKind}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +114,14 @@ def parse_delta(item: Mapping[str, Json]) -> Delta:
     Raises:
         DeltaError: a field is missing, unknown, of the wrong type, or does not go with ``op``.
     """
-    _no_unknown(item, _DELTA_FIELDS, "delta")
+    if not item.keys() <= _DELTA_FIELDS:
+        raise _unknown(item, _DELTA_FIELDS, "delta")
     table = item.get("table")
     if not isinstance(table, str) or not table:
         raise DeltaError("'table' must be a non-empty string")
     delta = Delta(
         table=table,
-        op=_enum(item, "op", Operation),
+        op=_word(item, "op", _OPERATIONS),
         key=_object(item, "key"),
         row=_object(item, "row"),
         before=_object(item, "before"),
@@ -130,13 +137,14 @@ def parse_end(item: Mapping[str, Json]) -> UnitEnd:
     Raises:
         DeltaError: a field is missing, unknown or of the wrong type.
     """
-    _no_unknown(item, _END_FIELDS, "end")
+    if not item.keys() <= _END_FIELDS:
+        raise _unknown(item, _END_FIELDS, "end")
     if item["end"] is not True:
         raise DeltaError("'end' must be true")
     count = _natural(item, "count")
     if count is None:
         raise DeltaError("'count' is missing: an end says how many deltas its unit has")
-    kind = _enum(item, "kind", UnitKind) if "kind" in item else UnitKind.NORMAL
+    kind = _word(item, "kind", _KINDS) if "kind" in item else UnitKind.NORMAL
     return UnitEnd(count=count, number=_natural(item, "number"), kind=kind)
 
 
@@ -150,24 +158,22 @@ def _check_shape(delta: Delta) -> None:
         raise DeltaError(f"'key' is missing: {delta.op} needs the row's primary key")
 
 
-def _no_unknown(item: Mapping[str, Json], known: frozenset[str], what: str) -> None:
-    unknown = sorted(item.keys() - known)
-    if unknown:
-        raise DeltaError(f"unknown field {unknown[0]!r} in a {what}")
+def _unknown(item: Mapping[str, Json], known: frozenset[str], what: str) -> DeltaError:
+    return DeltaError(f"unknown field {min(item.keys() - known)!r} in a {what}")
 
 
-def _enum(item: Mapping[str, Json], field: str, kind: type[E]) -> E:
-    try:
-        return kind(str(item.get(field)))
-    except ValueError:
-        allowed = ", ".join(kind)
-        raise DeltaError(f"{field!r} must be one of {allowed}, not {item.get(field)!r}") from None
+def _word(item: Mapping[str, Json], field: str, known: Mapping[str, E]) -> E:
+    value = item.get(field)
+    found = known.get(value) if isinstance(value, str) else None
+    if found is None:
+        raise DeltaError(f"{field!r} must be one of {', '.join(known)}, not {_typed(value)}")
+    return found
 
 
 def _object(item: Mapping[str, Json], field: str) -> Row:
     value = item.get(field)
     if value is None:
-        return {}
+        return _EMPTY
     if not isinstance(value, dict):
         raise DeltaError(f"{field!r} must be an object, not {_typename(value)}")
     return value
@@ -178,8 +184,14 @@ def _natural(item: Mapping[str, Json], field: str) -> int | None:
     if value is None:
         return None
     if type(value) is not int or value < 0:
-        raise DeltaError(f"{field!r} must be a whole number from 0, not {value!r}")
+        raise DeltaError(f"{field!r} must be a whole number from 0, not {_typed(value)}")
     return value
+
+
+def _typed(value: Json) -> str:
+    """A value for a message: itself if it is short, else what it is."""
+    text = repr(value) if isinstance(value, (str, int, float)) else ""
+    return text if 0 < len(text) <= 40 else _typename(value)
 
 
 def _typename(value: Json) -> str:

@@ -1,0 +1,48 @@
+"""Where the catalogue and the precedence map come from, by the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kainite.uow import catalogue_file as files
+from kainite.uow.catalogue import Catalogue
+from kainite.uow.precedence import TableGraph, graph_of, levels, read_graph
+
+
+def load_catalogue(catalogue_file: Path | None, target: str | None, schemas: Sequence[str] = ()) -> Catalogue | None:
+    """The catalogue from its file if there is one, else from the target itself.
+
+    Args:
+        catalogue_file: a file written by ``kainite precedence --write``.
+        target: the target's URL.
+        schemas: which schemas of the target; none for its default schema.
+
+    Returns:
+        None when neither a file nor a target is set.
+
+    Raises:
+        CatalogueError: the file or the target's tables cannot be used.
+        TargetUnavailableError: the target does not answer.
+        MissingExtraError: reading the target needs a package that is not installed.
+    """
+    if catalogue_file is not None:
+        return files.read_catalogue(catalogue_file)
+    if target is None:
+        return None
+    # Imported here, so that a host with a catalogue file needs no database driver.
+    from kainite.uow.reflection import reflect
+
+    return reflect(target, schemas)
+
+
+def load_graph(catalogue: Catalogue | None, precedence_file: Path | None) -> TableGraph:
+    """The foreign-key graph from a file of pairs if there is one, else from the catalogue; raises CatalogueError."""
+    if precedence_file is not None:
+        return read_graph(precedence_file)
+    return graph_of(catalogue) if catalogue else TableGraph((), ())
+
+
+def load_levels(catalogue: Catalogue | None, precedence_file: Path | None) -> Mapping[str, int]:
+    """The precedence map of :func:`load_graph`; empty when nothing is known. Raises CatalogueError."""
+    return levels(load_graph(catalogue, precedence_file))
