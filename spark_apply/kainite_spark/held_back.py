@@ -40,19 +40,11 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 
 from kainite.log.entry import Outcome, UnitStatus
+from kainite.settings import OnFailure
 
 from kainite_spark.candidate import Candidate, conflict
-
-
-class FailurePolicy(StrEnum):
-    """``onUowFailure``: what a failed unit means for the others."""
-
-    BLOCK = "block"
-    SKIP = "skip"
-    STOP = "stop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +62,7 @@ class HeldBack:
         policy: whether failed units hold others back.
     """
 
-    def __init__(self, policy: FailurePolicy = FailurePolicy.BLOCK) -> None:
+    def __init__(self, policy: OnFailure = OnFailure.BLOCK) -> None:
         self._policy = policy
         self._waiting: deque[Candidate] = deque()
         self._running: dict[int, Candidate] = {}
@@ -206,7 +198,7 @@ class HeldBack:
         self._failed[unit.tid] = (unit, cause)
         self._overtaken.pop(unit.tid, None)
         self._news.changed(unit.tid)
-        if self._policy is not FailurePolicy.SKIP:
+        if self._policy is not OnFailure.SKIP:
             self._holders.add(unit)
 
     def _block(self, unit: Candidate, blocker: int) -> None:
@@ -219,7 +211,7 @@ class HeldBack:
         released = [unit for unit, _ in self._blocked.values()]
         self._blocked = {}
         self._holders = _Holders()
-        if self._policy is not FailurePolicy.SKIP:
+        if self._policy is not OnFailure.SKIP:
             for failed, _ in self._failed.values():
                 self._holders.add(failed)
         self._wait([*units, *released])
