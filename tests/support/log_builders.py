@@ -1,0 +1,88 @@
+"""Entries, batches and fragments for the log's tests, and Hypothesis strategies for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hypothesis import strategies as st
+from kainite.log.entry import (
+    Batch,
+    ControlMeta,
+    Entry,
+    EntryKind,
+    FragmentMeta,
+    Outcome,
+    Position,
+    PositionMeta,
+    ReqId,
+    StatusMeta,
+    UnitMeta,
+    UnitStatus,
+)
+from kainite.uow.delta import Delta, Operation, UnitEnd, UnitKind
+from kainite.uow.fragment import Fragment
+
+
+def delta(key: int, ordinal: int | None = None, table: str = "t") -> Delta:
+    return Delta(table, Operation.UPSERT, {"id": key}, {"id": key, "v": key}, {}, ordinal)
+
+
+def fragment(
+    uow: str,
+    keys: Iterable[int] = (),
+    *,
+    count: int | None = None,
+    number: int | None = None,
+    first_ordinal: int | None = None,
+) -> Fragment:
+    """A fragment that writes the rows ``keys``; with ``count`` it brings the unit's end."""
+    keys = list(keys)
+    ordinals = [None if first_ordinal is None else first_ordinal + place for place in range(len(keys))]
+    deltas = tuple(delta(key, ordinal) for key, ordinal in zip(keys, ordinals, strict=True))
+    ends = () if count is None else (UnitEnd(count, number),)
+    return Fragment(uow, deltas, frozenset(keys), frozenset(), ends)
+
+
+def entry(data: bytes = b"[]", uow: str = "T-1") -> Entry:
+    return Entry(EntryKind.UNIT, UnitMeta(uow, 1), frozenset({1, 2}), frozenset({3}), data)
+
+
+def batch(first_id: int, generation: int = 1, count: int = 1, data: bytes = b"[]") -> Batch:
+    return Batch(first_id, generation, 1_700_000_000_000, tuple(entry(data, f"T-{first_id + i}") for i in range(count)))
+
+
+_TEXT = st.text(max_size=20)
+_NUMBER = st.none() | st.integers(0, 2**53)
+_KIND = st.sampled_from(UnitKind)
+_STATUS = st.sampled_from(UnitStatus)
+_TIDS = st.integers(0, 2**62)
+_HASHES = st.frozensets(st.integers(0, 2**64 - 1), max_size=4)
+
+_METAS = {
+    EntryKind.FRAGMENT: st.builds(
+        FragmentMeta, _TEXT, _TEXT, st.integers(0, 99), st.lists(st.integers(0, 9)).map(tuple), _NUMBER, _NUMBER,
+        _KIND, st.lists(_TEXT, max_size=2).map(tuple), st.none() | _TEXT,
+    ),
+    EntryKind.UNIT: st.builds(
+        UnitMeta, _TEXT, st.integers(0, 99), st.lists(_TEXT, max_size=2).map(tuple), st.lists(_TIDS).map(tuple),
+        _NUMBER, _KIND, st.none() | _TIDS, st.none() | _TEXT, st.none() | _TEXT,
+    ),
+    EntryKind.STATUS: st.builds(
+        StatusMeta, st.lists(st.builds(Outcome, _TIDS, _STATUS, _NUMBER, st.none() | _TEXT), max_size=3).map(tuple),
+        _NUMBER, st.lists(_TEXT, max_size=2).map(tuple),
+    ),
+    EntryKind.POSITION: st.builds(PositionMeta, _TEXT, st.builds(Position, st.integers(0, 2**190), st.integers(0, 9))),
+    EntryKind.CONTROL: st.builds(ControlMeta, _TEXT),
+}  # fmt: skip
+
+REQ_IDS = st.builds(ReqId, *[st.integers(-(2**31), 2**31 - 1)] * 4)
+ENTRIES = st.sampled_from(EntryKind).flatmap(
+    lambda kind: st.builds(Entry, st.just(kind), _METAS[kind], _HASHES, _HASHES, st.binary(max_size=50), REQ_IDS)
+)
+BATCHES = st.builds(
+    Batch,
+    st.integers(0, 2**62),
+    st.integers(0, 2**31 - 1),
+    st.integers(0, 2**62),
+    st.lists(ENTRIES, max_size=6).map(tuple),
+)
