@@ -130,6 +130,11 @@ class ShardReader:
         self._fetched: Position | None = None
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def opened_at(self) -> float | None:
+        """When the first iterator was made, by Kinesis's clock, epoch seconds: where LATEST was."""
+        return self._opened_at
+
     def start(self) -> None:
         """Begin to fetch; a second call does nothing."""
         if self._task is None:
