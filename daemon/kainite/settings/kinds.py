@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
-_PASSWORD = re.compile(r"(?<=:)[^:@/]+(?=@)")
+_PASSWORD = re.compile(r"(?<=://)([^:@/?]*):.*(?=@)|(?<=password=)[^&]+")
 _SQLITE = "sqlite:///"
 
 
@@ -108,7 +108,7 @@ def path() -> Kind:
     def parse(value: str, folder: Path) -> Path:
         return (folder / value).absolute()
 
-    return Kind("a path, relative to this file", parse)
+    return Kind("a path, from this file's folder", parse)
 
 
 def command() -> Kind:
@@ -165,7 +165,7 @@ def database_url() -> Kind:
 
 def hide_password(url: str) -> str:
     """The address as it may be shown."""
-    return _PASSWORD.sub("***", url, count=1)
+    return _PASSWORD.sub(lambda found: "***" if found[1] is None else f"{found[1]}:***", url)
 
 
 def _whole(value: str, low: int, high: int | None, allowed: str) -> int:

@@ -109,7 +109,7 @@ _LOG = (
         "log",
         "audit_trail",
         path(),
-        "File that resolved units are written to before they leave the log.",
+        "Folder that resolved units are written to, a file a day, before they leave the log.",
         default="none",
     ),
 )

@@ -79,7 +79,7 @@ _REASONS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
-_PREFIXES: Mapping[str, str] = {
+PREFIXES_WITHOUT_EFFECT: Mapping[str, str] = {
     "kinesisClient.": _JVM,
     "dynamoDbClient.": _JVM,
     "cloudWatchClient.": _METRICS,
@@ -96,4 +96,4 @@ def why_without_effect(key: str) -> str | None:
     """Why a key of KCL has no effect here; None for a key that is not KCL's."""
     if key in WITHOUT_EFFECT:
         return WITHOUT_EFFECT[key]
-    return next((reason for prefix, reason in _PREFIXES.items() if key.startswith(prefix)), None)
+    return next((reason for prefix, reason in PREFIXES_WITHOUT_EFFECT.items() if key.startswith(prefix)), None)

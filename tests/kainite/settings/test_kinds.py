@@ -1,0 +1,80 @@
+"""Kinds of values: what each takes, refuses and shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kainite.settings.kinds import (
+    Kind,
+    command,
+    database_url,
+    flag,
+    hide_password,
+    http_url,
+    millis,
+    names,
+    whole,
+)
+
+FOLDER = Path("/etc/kainite")
+
+
+@pytest.mark.parametrize("text", ["true", "TRUE", "yes", "on", "1"])
+def test_a_flag_is_true_in_every_spelling_of_kcl(text: str) -> None:
+    assert flag().parse(text, FOLDER) is True
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (flag(), "treu"),
+        (whole(1, 10), "0"),
+        (whole(1, 10), "11"),
+        (whole(1), "1.5"),
+        (whole(1), "1_000"),
+        (whole(1), "١"),
+        (whole(1), "9" * 30),
+        (millis(50), "-1"),
+        (command(), "''' x"),
+        (http_url(), "localhost:4566"),
+        (http_url(), "http://"),
+        (http_url(), "ftp://host"),
+        (database_url(), "warehouse"),
+        (database_url(), "mysql://host/db"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_what_is_allowed(kind: Kind, text: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        kind.parse(text, FOLDER)
+    assert kind.allowed in str(raised.value) or "split" in str(raised.value)
+
+
+@given(st.integers(0, 10**9))
+def test_milliseconds_survive_being_seconds(number: int) -> None:
+    assert millis(0).show(millis(0).parse(str(number), FOLDER)) == str(number)
+
+
+@given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=5))
+def test_a_command_reads_back_as_it_is_shown(words: list[str]) -> None:
+    assert command().parse(command().show(words), FOLDER) == tuple(words)
+
+
+def test_names_lose_their_surrounding_space() -> None:
+    assert names().parse(" sales , billing,", FOLDER) == ("sales", "billing")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://u:secret@h:5432/d", "postgresql://u:***@h:5432/d"),
+        ("postgresql://u@h:5432/d", "postgresql://u@h:5432/d"),
+        ("postgresql://u:a/b@c:d@h/d", "postgresql://u:***@h/d"),
+        ("postgresql://h/d?user=u&password=secret", "postgresql://h/d?user=u&password=***"),
+        ("sqlite:////x/y.db", "sqlite:////x/y.db"),
+    ],
+)
+def test_a_password_is_hidden_wherever_it_stands(url: str, shown: str) -> None:
+    assert hide_password(url) == shown

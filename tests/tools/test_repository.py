@@ -1,0 +1,85 @@
+"""What the repository says about itself: pins, links, make's verbs, example settings."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from kainite.settings import examine
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("record_processors/**/*.md")])
+EXAMPLES = sorted(ROOT.glob("properties/*.properties"))
+
+
+def normal(requirement: str) -> str:
+    name = re.match(r"[A-Za-z0-9_.-]+", requirement)
+    assert name is not None
+    return name[0].lower().replace("_", "-")
+
+
+def fenced(page: Path, language: str) -> Iterator[str]:
+    yield from re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.S | re.M)
+
+
+def test_every_dependency_is_pinned_without_an_address() -> None:
+    text = (ROOT / "constraints.txt").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = chain(project["dependencies"], *project["optional-dependencies"].values())
+    pinned = {normal(line) for line in text.splitlines() if "==" in line}
+
+    assert {normal(name) for name in wanted} - {"kainite"} <= pinned
+    assert "://" not in text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
+
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_make_has_every_verb_that_is_spoken_of(page: Path) -> None:
+    spoken = set(re.findall(r"(?:`|^)make ([a-z-]+)", page.read_text(encoding="utf-8"), re.M))
+
+    assert spoken <= verbs()
+
+
+def verbs() -> set[str]:
+    listed = subprocess.run(["make", "-C", str(ROOT), "help"], capture_output=True, text=True, timeout=30, check=True)
+    return set(re.findall(r"^  make ([a-z-]+)", listed.stdout, re.M))
+
+
+def test_make_lists_every_verb() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    phony = re.search(r"^\.PHONY: (.*)$", makefile, re.M)
+    assert phony is not None
+
+    assert verbs() == set(phony[1].split()) - {"preflight"}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_example_settings_are_sound(path: Path) -> None:
+    found = examine(path)
+
+    assert (found.problems, found.unknown, found.ignored) == ((), (), ())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_settings_in_the_documents_are_known(page: Path, tmp_path: Path) -> None:
+    for number, text in enumerate(fenced(page, "properties")):
+        path = tmp_path / f"{number}.properties"
+        path.write_text(text)
+        found = examine(path)
+        assert (found.wrong, found.unknown) == ((), ())
+
+
+def test_ci_runs_the_readmes_command() -> None:
+    assert "make check test" in (ROOT / ".ci" / "run").read_text()
+    assert "make test" in (ROOT / "README.md").read_text()
