@@ -1,0 +1,330 @@
+"""The owner: nothing acknowledged before it is durable, nothing collected twice, one owner at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from kainite.errors import LogFencedError, LogRequestError, LogUnavailableError
+from kainite.log.entry import Batch, Entry, EntryKind, Outcome, Position, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.load import load_state
+from kainite.log.memory_store import MemoryStore
+from kainite.log.mount import mount
+from kainite.log.owner import LogOwner
+from kainite.log.snapshot import dump
+from kainite.log.store import LogStore, Slot
+from kainite.log.upkeep import outcomes_partition
+from kainite.log.view import read_rows
+from kainite.settings import LogSettings, UowSettings
+from support.log_builders import fragment
+
+SETTINGS = LogSettings(
+    table="t", owner="a", enabled=True, lease=2.0, heartbeat=0.05, put_interval=0.0, poll=0.02, queue_bytes=1 << 20
+)
+UOW = UowSettings()
+OTHER = replace(SETTINGS, owner="b")
+P = SETTINGS.partition
+LIMIT = 10.0
+
+
+def at(sequence: int) -> Position:
+    return Position(sequence)
+
+
+def units_of(store: LogStore) -> list[str]:
+    batches = store.read_batches(P, 0, strong=True)
+    return [entry.meta.uow for batch in batches for entry in batch.entries if isinstance(entry.meta, UnitMeta)]
+
+
+class FaultyStore(MemoryStore):
+    """A real store whose connection the test breaks: before a put, or between the put and its reply."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fail_before = 0
+        self.fail_after = 0
+        self.gate = threading.Event()
+        self.gate.set()
+        self.batches = 0
+
+    def put_batch(self, partition: str, batch: Batch, nonce: str) -> Slot | None:
+        assert self.gate.wait(LIMIT)
+        if self.fail_before:
+            self.fail_before -= 1
+            raise LogUnavailableError("lost before the store")
+        in_way = super().put_batch(partition, batch, nonce)
+        self.batches += 1
+        if self.fail_after:
+            self.fail_after -= 1
+            raise LogUnavailableError("the reply was lost")
+        return in_way
+
+
+@pytest.fixture
+def faulty() -> FaultyStore:
+    return FaultyStore()
+
+
+class TestAppend:
+    async def test_is_durable_when_it_returns(self, store: LogStore) -> None:
+        async with LogOwner.open(store, SETTINGS, UOW) as log:
+            await log.append("s0", at(1), at(5), [fragment("T", [1], count=1)])
+            assert units_of(store) == ["T"]
+            assert await log.position("s0") == at(5)
+
+    async def test_again_is_recognised(self, store: LogStore) -> None:
+        async with LogOwner.open(store, SETTINGS, UOW) as log:
+            for _ in range(2):
+                await log.append("s0", at(1), at(5), [fragment("T", [1])])
+            await log.append("s0", at(6), at(6), [fragment("T", count=1)])
+        assert units_of(store) == ["T"]
+
+    async def test_again_after_a_restart_is_recognised(self, store: LogStore) -> None:
+        async with LogOwner.open(store, SETTINGS, UOW) as log:
+            await log.append("s0", at(1), at(5), [fragment("T", [1])])
+        async with LogOwner.open(store, SETTINGS, UOW) as log:
+            await log.append("s0", at(1), at(5), [fragment("T", [1])])
+            assert log.state.open["T"].count == 1
+
+    async def test_that_overlaps_is_refused(self, store: LogStore) -> None:
+        async with LogOwner.open(store, SETTINGS, UOW) as log:
+            await log.append("s0", at(1), at(5), [])
+            with pytest.raises(LogRequestError, match="cut the batch there"):
+                await log.append("s0", at(4), at(8), [])
+
+    async def test_many_at_once_share_batches(self, faulty: FaultyStore) -> None:
+        async with LogOwner.open(faulty, SETTINGS, UOW) as log:
+            appends = (log.append(f"s{n}", at(1), at(1), [fragment(f"T-{n}", [n], count=1)]) for n in range(100))
+            await asyncio.gather(*appends)
+        assert sorted(units_of(faulty)) == sorted(f"T-{n}" for n in range(100))
+        assert faulty.batches < 10
+
+    async def test_waits_while_the_queue_is_full(self, faulty: FaultyStore) -> None:
+        small = replace(SETTINGS, queue_bytes=500)
+        async with LogOwner.open(faulty, small, UOW) as log:
+            faulty.gate.clear()
+            appends = [asyncio.create_task(log.append(f"s{n}", at(1), at(1), [])) for n in range(20)]
+            await asyncio.sleep(0.05)
+            assert 1 <= len(log.state.positions) < 20
+            faulty.gate.set()
+            async with asyncio.timeout(LIMIT):
+                await asyncio.gather(*appends)
+            assert len(log.state.positions) == 20
+
+    async def test_larger_than_an_item(self, store: LogStore) -> None:
+        async with LogOwner.open(store, SETTINGS, UOW) as log:
+            await log.append("s0", at(1), at(1), [fragment("T", range(20_000), count=20_000)])
+        assert units_of(store) == ["T"]
+        assert load_state(store, P).units[0].written == frozenset(range(20_000))
+
+
+class TestFaults:
+    async def test_a_store_that_does_not_answer_is_asked_again(self, faulty: FaultyStore) -> None:
+        async with LogOwner.open(faulty, SETTINGS, UOW) as log:
+            faulty.fail_before = 2
+            await log.append("s0", at(1), at(1), [fragment("T", [1], count=1)])
+        assert units_of(faulty) == ["T"]
+
+    async def test_a_lost_reply_doubles_nothing(self, faulty: FaultyStore) -> None:
+        async with LogOwner.open(faulty, SETTINGS, UOW) as log:
+            faulty.fail_after = 3
+            for n in range(1, 4):
+                await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
+        assert units_of(faulty) == ["T-1", "T-2", "T-3"]
+
+    async def test_a_cancelled_append_is_recognised_when_it_comes_again(self, faulty: FaultyStore) -> None:
+        async with LogOwner.open(faulty, SETTINGS, UOW) as log:
+            faulty.gate.clear()
+            append = asyncio.create_task(log.append("s0", at(1), at(1), [fragment("T", [1], count=1)]))
+            await asyncio.sleep(0)
+            append.cancel()
+            again = asyncio.create_task(log.append("s0", at(1), at(1), [fragment("T", [1], count=1)]))
+            await asyncio.sleep(0.02)
+            assert not again.done(), "acknowledged before it is durable"
+            faulty.gate.set()
+            async with asyncio.timeout(LIMIT):
+                await again
+        assert units_of(faulty) == ["T"]
+
+    async def test_closing_leaves_what_was_not_acknowledged(self, faulty: FaultyStore) -> None:
+        async with LogOwner.open(faulty, SETTINGS, UOW) as log:
+            faulty.fail_before = 1000
+            append = asyncio.create_task(log.append("s0", at(1), at(1), []))
+            await asyncio.sleep(0.02)
+        with pytest.raises(LogUnavailableError, match="has stopped"):
+            await append
+
+
+class TestTwoOwners:
+    async def test_the_older_is_fenced_and_says_so(self, store: LogStore) -> None:
+        async with LogOwner.open(store, replace(SETTINGS, heartbeat=99), UOW) as old:
+            await old.append("s0", at(1), at(1), [fragment("T-1", [1], count=1)])
+            await asyncio.to_thread(mount, store, P, SETTINGS.owner, 2.0)
+            with pytest.raises(LogFencedError, match="must not share an applicationName"):
+                await old.append("s0", at(2), at(2), [fragment("T-2", [2], count=1)])
+            assert isinstance(await old.failed(), LogFencedError)
+            with pytest.raises(LogFencedError):
+                await old.append("s0", at(3), at(3), [])
+        assert units_of(store) == ["T-1"]
+
+    async def test_an_idle_owner_notices_by_its_heartbeat(self, store: LogStore) -> None:
+        async with LogOwner.open(store, SETTINGS, UOW) as old:
+            await asyncio.to_thread(mount, store, P, SETTINGS.owner, 2.0)
+            async with asyncio.timeout(LIMIT):
+                assert isinstance(await old.failed(), LogFencedError)
+
+    async def test_the_newer_waits_for_the_lease_and_goes_on(self, store: LogStore) -> None:
+        dead = await asyncio.to_thread(mount, store, P, "a", 0.3)
+        async with asyncio.timeout(LIMIT), LogOwner.open(store, OTHER, UOW) as log:
+            assert log.generation == dead.generation + 1
+
+    async def test_a_released_log_is_taken_at_once(self, store: LogStore) -> None:
+        async with LogOwner.open(store, replace(SETTINGS, lease=1000), UOW):
+            pass
+        async with asyncio.timeout(LIMIT), LogOwner.open(store, OTHER, UOW) as log:
+            assert log.generation == 2
+
+
+class OutcomesLog:
+    """Stands where the apply job stands: the owner of the outcomes partition."""
+
+    def __init__(self, store: LogStore) -> None:
+        self._store = store
+        self._mount = mount(store, outcomes_partition(P), "apply", 5.0)
+        self._next = self._mount.first_id
+
+    def report(self, *outcomes: Outcome) -> None:
+        entry = Entry(EntryKind.STATUS, StatusMeta(outcomes))
+        batch = Batch(self._next, self._mount.generation, 0, (entry,))
+        assert self._store.put_batch(outcomes_partition(P), batch, f"n{self._next}") is None
+        self._next += 1
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(LIMIT):
+        while not condition():  # noqa: ASYNC110 - other tasks change what is waited for
+            await asyncio.sleep(0.01)
+
+
+class TestOutcomes:
+    async def test_of_the_apply_job_are_taken_over(self, store: LogStore) -> None:
+        apply = OutcomesLog(store)
+        async with LogOwner.open(store, SETTINGS, UOW) as log:
+            for n in range(3):
+                await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [7], count=1)])
+            apply.report(Outcome(0, UnitStatus.COMMITTED, 1), Outcome(2, UnitStatus.FAILED, 0, "no such parent"))
+            apply.report(Outcome(4, UnitStatus.BLOCKED, None, "waits for T-1"))
+            await until(lambda: log.state.through == 1)
+            assert [(unit.tid, unit.status) for unit in log.state.units.values()] == [
+                (2, UnitStatus.FAILED),
+                (4, UnitStatus.BLOCKED),
+            ]
+        assert load_state(store, P).through == 1
+
+    async def test_are_taken_over_once_whatever_crashes(self, store: LogStore) -> None:
+        apply = OutcomesLog(store)
+        async with LogOwner.open(store, SETTINGS, UOW) as log:
+            await log.append("s0", at(1), at(1), [fragment("T", [7], count=1)])
+            apply.report(Outcome(0, UnitStatus.FAILED, 0, "bad"))
+            await until(lambda: log.state.through == 0)
+        async with LogOwner.open(store, SETTINGS, UOW) as log:
+            apply.report(Outcome(0, UnitStatus.COMMITTED, 0))
+            await until(lambda: log.state.through == 1)
+            assert log.state.units == {}
+
+
+async def ask(store: LogStore, action: str, uow: str) -> dict[str, str]:
+    request_id = await asyncio.to_thread(store.put_request, P, {"action": action, "uow": uow, "by": "me"})
+    async with asyncio.timeout(LIMIT):
+        while True:
+            answer = await asyncio.to_thread(store.take_answer, P, request_id)
+            if answer is not None:
+                return dict(answer)
+            await asyncio.sleep(0.01)
+
+
+class TestRequests:
+    async def test_retry_and_discard_of_a_failed_unit(self, store: LogStore) -> None:
+        apply = OutcomesLog(store)
+        async with LogOwner.open(store, SETTINGS, UOW) as log:
+            await log.append("s0", at(1), at(1), [fragment("T", [7], count=1), fragment("U", [7], count=1)])
+            assert (await ask(store, "retry", "T"))["message"] == "unit T is in progress, not failed"
+            apply.report(Outcome(0, UnitStatus.FAILED, 0, "bad"), Outcome(1, UnitStatus.BLOCKED, None, "waits for T"))
+            await until(lambda: log.state.units[0].status is UnitStatus.FAILED)
+            assert "waits for T; resolve that one" in (await ask(store, "retry", "U"))["message"]
+            assert (await ask(store, "retry", "T"))["result"] == "ok"
+            assert (log.state.units[0].status, log.state.units[0].attempt) == (UnitStatus.IN_PROGRESS, 1)
+            apply.report(Outcome(0, UnitStatus.FAILED, 0, "bad again"))
+            await until(lambda: log.state.units[0].cause == "bad again")
+            assert (await ask(store, "discard", "T"))["result"] == "ok"
+            assert 0 not in log.state.units
+        assert load_state(store, P).units.keys() == {1}
+
+    async def test_a_malformed_unit_cannot_be_retried(self, store: LogStore) -> None:
+        async with LogOwner.open(store, SETTINGS, UOW) as log:
+            await log.append("s0", at(1), at(1), [fragment("T", [1, 2], count=1)])
+            assert "can never be applied" in (await ask(store, "retry", "T"))["message"]
+            assert (await ask(store, "discard", "T"))["result"] == "ok"
+
+    async def test_nonsense_is_refused(self, store: LogStore) -> None:
+        async with LogOwner.open(store, SETTINGS, UOW) as log:
+            assert "no unit 'X'" in (await ask(store, "retry", "X"))["message"]
+            await log.append("s0", at(1), at(1), [fragment("T", [1], count=1)])
+            assert "unknown action" in (await ask(store, "explode", "T"))["message"]
+
+
+@pytest.fixture
+def audit(tmp_path: Path) -> Path:
+    return tmp_path / "audit"
+
+
+class TestSnapshots:
+    async def test_truncate_what_is_resolved_and_survive_a_restart(self, store: LogStore, audit: Path) -> None:
+        settings = replace(SETTINGS, snapshot_entries=10, audit_trail=audit)
+        apply = OutcomesLog(store)
+        async with LogOwner.open(store, settings, UOW) as log:
+            await log.append("s0", at(0), at(0), [fragment("open", [1])])
+            for n in range(1, 40):
+                tid = log.state.next_id
+                await log.append("s1", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
+                apply.report(Outcome(tid, UnitStatus.COMMITTED, 0))
+            await log.append("s0", at(50), at(50), [fragment("open", [2], count=2)])
+            [tid] = [unit.tid for unit in log.state.units.values() if unit.uow == "open"]
+            apply.report(Outcome(tid, UnitStatus.COMMITTED, 0))
+            await until(lambda: log.state.units == {})
+            for n in range(40, 80):
+                await log.append("s1", at(n), at(n), [])
+                await asyncio.sleep(0)
+            await until(lambda: (head := store.read_head(P)) is not None and head.low_water_mark > tid)
+            before = dump(log.state)
+        reloaded = load_state(store, P)
+        assert dump(reloaded) == before
+        assert "T-39" in reloaded.recent
+        assert not any(row.uow == "open" for row in read_rows(store, P))
+        assert _audited(audit)["open"] == "committed"
+
+    async def test_an_unresolved_unit_holds_its_data(self, store: LogStore) -> None:
+        async with LogOwner.open(store, replace(SETTINGS, snapshot_entries=5), UOW) as log:
+            await log.append("s0", at(1), at(1), [fragment("T", [1])])
+            for n in range(60):
+                await log.append("s1", at(n), at(n), [])
+            await until(lambda: (head := store.read_head(P)) is not None and head.snapshot > 5)
+            await log.append("s0", at(2), at(2), [fragment("T", [2], count=2)])
+            [unit] = log.state.units.values()
+        data = list(store.read_batches(P, unit.fragments[0], unit.fragments[0]))
+        assert len(data) == 1
+
+
+def _audited(folder: Path) -> dict[str, str]:
+    import orjson
+    import zstandard
+
+    lines: Sequence[bytes] = []
+    for path in folder.iterdir():
+        with zstandard.open(path, "rb") as file:
+            lines = [*lines, *file.read().splitlines()]
+    return {row["uow"]: row["status"] for row in map(orjson.loads, lines)}
