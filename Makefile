@@ -40,6 +40,7 @@ check: setup ## Lint, check the format and the types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/mypy conftest.py
 
 format: setup ## Put the sources into the house format
 	$(BIN)/ruff check --fix
