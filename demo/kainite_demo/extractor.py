@@ -37,7 +37,7 @@ from kainite_demo.extractor_state import Progress
 from kainite_demo.framing import Data, format_lsn
 from kainite_demo.pgoutput import decode
 from kainite_demo.records import records_of
-from kainite_demo.replication import ReplicationStream
+from kainite_demo.replication import ReplicationStream, SourceSlot
 from kainite_demo.stream_writer import MAX_RECORDS, put_all
 from kainite_demo.transactions import Assembler, Transaction
 
@@ -53,9 +53,7 @@ _LINGER = 0.03
 class Extraction:
     """What to read and where to put it; ``state`` is the state file, ``spread`` the shards."""
 
-    source: str
-    slot: str
-    publication: str
+    source: SourceSlot
     stream: str
     state: Path
     spread: int
@@ -68,7 +66,7 @@ class Extractor:
         self._extraction = extraction
         self._kinesis = kinesis
         self._stop = stop
-        self._progress = extractor_state.load(extraction.state, extraction.slot)
+        self._progress = extractor_state.load(extraction.state, extraction.source.slot)
         self._assembler = Assembler()
 
     def run(self) -> None:
@@ -77,8 +75,7 @@ class Extractor:
         Raises:
             SourceError: the source or the stream broke; what was not acknowledged comes again.
         """
-        e = self._extraction
-        with ReplicationStream.open(e.source, e.slot, e.publication, self._progress.lsn) as stream:
+        with ReplicationStream.open(self._extraction.source, self._progress.lsn) as stream:
             _print("started", number=self._progress.number, lsn=format_lsn(self._progress.lsn))
             stopping = False
             while not stopping:
@@ -103,7 +100,7 @@ class Extractor:
         numbered = list(enumerate(transactions, first))
         records = (r for number, t in numbered for r in records_of(t, number, self._extraction.spread))
         put = put_all(self._kinesis, self._extraction.stream, records)
-        self._progress = Progress(self._extraction.slot, transactions[-1].end_lsn, numbered[-1][0])
+        self._progress = Progress(self._progress.slot, transactions[-1].end_lsn, numbered[-1][0])
         extractor_state.save(self._extraction.state, self._progress)
         stream.acknowledge(self._progress.lsn)
         commits = [(t.uow, t.commit_us) for t in transactions]
@@ -142,7 +139,7 @@ def main(
     settings = AwsSettings(region=region, kinesis_endpoint=kinesis_endpoint, dynamodb_endpoint=None)
     try:
         kinesis = aws.client("kinesis", settings)
-        Extractor(Extraction(source, slot, publication, stream, state, spread), kinesis, stop).run()
+        Extractor(Extraction(SourceSlot(source, slot, publication), stream, state, spread), kinesis, stop).run()
     except KainiteError as error:
         sys.exit(f"extractor: {error}")
 

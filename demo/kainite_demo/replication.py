@@ -32,26 +32,35 @@ _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
 @dataclass(frozen=True, slots=True)
+class SourceSlot:
+    """Where to read: a database's connection URL, a replication slot and a publication in it."""
+
+    url: str
+    slot: str
+    publication: str
+
+
+@dataclass(frozen=True, slots=True)
 class CreatedSlot:
     """A new slot: its transactions are those that commit after ``snapshot``, from ``lsn`` on."""
 
-    name: str
     lsn: int
     snapshot: str
 
 
 @contextmanager
-def create_slot(conninfo: str, slot: str) -> Iterator[CreatedSlot]:
+def create_slot(source: SourceSlot) -> Iterator[CreatedSlot]:
     """Create a slot; its snapshot may be imported by other sessions inside the ``with``.
 
     Raises:
         SourceError: the server refused (the slot exists, ``wal_level`` is not ``logical`` …).
     """
-    connection = _connect(conninfo)
+    connection = _connect(source.url)
     try:
-        result = _execute(connection, f"CREATE_REPLICATION_SLOT {_name(slot)} LOGICAL pgoutput (SNAPSHOT 'export')")
+        command = f"CREATE_REPLICATION_SLOT {_name(source.slot)} LOGICAL pgoutput (SNAPSHOT 'export')"
+        result = _execute(connection, command)
         lsn, snapshot = (result.get_value(0, column) or b"" for column in (1, 2))
-        yield CreatedSlot(slot, parse_lsn(lsn.decode()), snapshot.decode())
+        yield CreatedSlot(parse_lsn(lsn.decode()), snapshot.decode())
     finally:
         connection.finish()
 
@@ -69,7 +78,7 @@ class ReplicationStream:
         self._status_due = time.monotonic() + _STATUS_EVERY
 
     @classmethod
-    def open(cls, conninfo: str, slot: str, publication: str, start_lsn: int) -> Self:
+    def open(cls, source: SourceSlot, start_lsn: int) -> Self:
         """Start reading transactions that end after ``start_lsn``.
 
         Waits for a reader that was killed and whose connection the server has not missed yet.
@@ -77,10 +86,10 @@ class ReplicationStream:
         Raises:
             SourceError: the server refused, or the slot has acknowledged more than ``start_lsn``.
         """
-        connection = _connect(conninfo)
+        connection = _connect(source.url)
         try:
-            _check_slot(connection, slot, start_lsn)
-            _start(connection, slot, publication, start_lsn)
+            _check_slot(connection, source.slot, start_lsn)
+            _start(connection, source, start_lsn)
         except BaseException:
             connection.finish()
             raise
@@ -145,10 +154,10 @@ class ReplicationStream:
             self._connection.flush()
 
 
-def _start(connection: pq.abc.PGconn, slot: str, publication: str, start_lsn: int) -> None:
+def _start(connection: pq.abc.PGconn, source: SourceSlot, start_lsn: int) -> None:
     command = (
-        f"START_REPLICATION SLOT {_name(slot)} LOGICAL {format_lsn(start_lsn)}"
-        f" (proto_version '1', publication_names '{_name(publication)}')"
+        f"START_REPLICATION SLOT {_name(source.slot)} LOGICAL {format_lsn(start_lsn)}"
+        f" (proto_version '1', publication_names '{_name(source.publication)}')"
     )
     deadline = time.monotonic() + _SLOT_BUSY_LIMIT
     while True:
@@ -156,7 +165,7 @@ def _start(connection: pq.abc.PGconn, slot: str, publication: str, start_lsn: in
         if result.status == pq.ExecStatus.COPY_BOTH:
             return
         if result.error_field(pq.DiagnosticField.SQLSTATE) != _SLOT_BUSY or time.monotonic() > deadline:
-            raise SourceError(f"replication slot {slot}: {_message(result.error_message)}")
+            raise SourceError(f"replication slot {source.slot}: {_message(result.error_message)}")
         time.sleep(0.1)
 
 
@@ -174,8 +183,8 @@ def _check_slot(connection: pq.abc.PGconn, slot: str, start_lsn: int) -> None:
         )
 
 
-def _connect(conninfo: str) -> pq.abc.PGconn:
-    text = make_conninfo(conninfo, replication="database", client_encoding="UTF8", options=_OPTIONS)
+def _connect(url: str) -> pq.abc.PGconn:
+    text = make_conninfo(url, replication="database", client_encoding="UTF8", options=_OPTIONS)
     connection = pq.PGconn.connect(text.encode())
     if connection.status != pq.ConnStatus.OK:
         message = _message(connection.error_message)
