@@ -1,0 +1,72 @@
+"""A catalogue made by hand: orders and what hangs on them, five levels deep."""
+
+from __future__ import annotations
+
+from kainite.uow.catalogue import Catalogue, Column, ForeignKey, Table, TypeFamily, UniqueKey
+
+INTEGER, TEXT, NUMERIC = TypeFamily.INTEGER, TypeFamily.TEXT, TypeFamily.NUMERIC
+_TYPES = {INTEGER: "bigint", TEXT: "text", NUMERIC: "numeric(12,2)"}
+
+
+def columns(**families: TypeFamily) -> dict[str, Column]:
+    """Columns by name, each nullable."""
+    return {name: Column(name, _TYPES.get(family, family.value), family) for name, family in families.items()}
+
+
+def foreign_key(
+    columns: tuple[str, ...], parent: str, parent_columns: tuple[str, ...], *, deferrable: bool = False
+) -> ForeignKey:
+    return ForeignKey(f"{'_'.join(columns)}_to_{parent}", columns, parent, parent_columns, deferrable)
+
+
+def table(
+    name: str,
+    columns: dict[str, Column],
+    primary_key: tuple[str, ...] = ("id",),
+    *keys: UniqueKey | ForeignKey,
+) -> Table:
+    return Table(
+        name=name,
+        schema="public",
+        columns=columns,
+        primary_key=primary_key,
+        unique_keys=tuple(key for key in keys if isinstance(key, UniqueKey)),
+        foreign_keys=tuple(key for key in keys if isinstance(key, ForeignKey)),
+    )
+
+
+def catalogue(*tables: Table) -> Catalogue:
+    return Catalogue({table.name: table for table in tables}, "public")
+
+
+SHOP = catalogue(
+    table("country", columns(code=TEXT, name=TEXT), ("code",)),
+    table(
+        "customer",
+        columns(id=INTEGER, email=TEXT, country=TEXT, name=TEXT),
+        ("id",),
+        UniqueKey("customer_email", ("email",)),
+        foreign_key(("country",), "country", ("code",)),
+    ),
+    table(
+        "orders",
+        columns(id=INTEGER, customer=INTEGER, parent_order=INTEGER, total=NUMERIC),
+        ("id",),
+        foreign_key(("customer",), "customer", ("id",)),
+        foreign_key(("parent_order",), "orders", ("id",)),
+    ),
+    table(
+        "order_line",
+        columns(order_id=INTEGER, line=INTEGER, qty=INTEGER),
+        ("order_id", "line"),
+        foreign_key(("order_id",), "orders", ("id",)),
+    ),
+    table(
+        "shipment",
+        columns(id=INTEGER, order_id=INTEGER, line=INTEGER, notify=TEXT),
+        ("id",),
+        foreign_key(("line", "order_id"), "order_line", ("line", "order_id")),
+        foreign_key(("notify",), "customer", ("email",)),
+    ),
+    table("history", columns(customer=INTEGER, note=TEXT), (), foreign_key(("customer",), "customer", ("id",))),
+)
