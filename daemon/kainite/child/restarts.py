@@ -1,0 +1,66 @@
+"""When a failed child is started again, and when a batch is called poison.
+
+A pure policy with one state: how often in a row the child failed, and on which batch.
+
+::
+
+    no failures --failed--> n failures on one culprit --passed (the culprit)--> no failures
+                            another culprit starts at 1 again
+
+The *culprit* is the position of the first record of the batch during which the child failed; None
+for a failure at another time. Passing an earlier batch on the way to the culprit again counts for
+nothing, or a child that dies on each fifth batch would be restarted for ever at full speed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kainite.log.entry import Position
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What to do after a failure.
+
+    Attributes:
+        pause: seconds to wait before the child is started again.
+        tries: how often it failed in a row on the same culprit.
+        poison: the batch is to be reported now; True once for each culprit.
+    """
+
+    pause: float
+    tries: int
+    poison: bool
+
+
+class Restarts:
+    """Counts failures.
+
+    Args:
+        backoff: seconds after the first failure; each further one doubles it.
+        backoff_max: the longest pause, also the one after a poison batch.
+        poison_tries: failures in a row on one batch that make it poison.
+    """
+
+    def __init__(self, backoff: float, backoff_max: float, poison_tries: int) -> None:
+        self._backoff = backoff
+        self._backoff_max = backoff_max
+        self._poison_tries = poison_tries
+        self._culprit: Position | None = None
+        self._tries = 0
+
+    def failed(self, culprit: Position | None) -> Verdict:
+        """The child failed on the batch that begins with ``culprit``."""
+        if culprit != self._culprit:
+            self._culprit, self._tries = culprit, 0
+        self._tries += 1
+        poisoned = culprit is not None and self._tries >= self._poison_tries
+        doubled = self._backoff * 2 ** min(self._tries - 1, 64)
+        pause = self._backoff_max if poisoned else min(doubled, self._backoff_max)
+        return Verdict(pause, self._tries, poisoned and self._tries == self._poison_tries)
+
+    def passed(self, first: Position | None) -> None:
+        """The child did the batch that begins with ``first``."""
+        if self._culprit is None or (first is not None and first >= self._culprit):
+            self._culprit, self._tries = None, 0
