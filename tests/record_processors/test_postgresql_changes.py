@@ -1,0 +1,190 @@
+"""The processor as a real child process, driven line by line as a daemon does."""
+
+from __future__ import annotations
+
+import base64
+import json
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kainite.uow.delta import parse_delta, parse_end
+
+PROCESSOR = Path(__file__).parents[2] / "record_processors" / "postgresql_changes" / "processor.py"
+LIMIT = 20.0
+UNIT = {"uow": "pg-7-0/1", "number": 3, "count": 1}
+
+
+def change(operation: str, key: dict[str, Any], new: dict[str, Any], types: dict[str, int]) -> dict[str, Any]:
+    return {
+        **UNIT,
+        "ordinal": 0,
+        "relation": "public.t",
+        "operation": operation,
+        "types": types,
+        "key": key,
+        "new": new,
+    }
+
+
+class Child:
+    """The child and its supervisor: one request at a time, everything it says until its status."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, str(PROCESSOR)]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+        )
+        self.checkpoints: list[dict[str, Any]] = []
+        self.refusals: list[str] = []
+
+    def send(self, **request: Any) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(request).encode() + b"\n")
+
+    def ask(self, **request: Any) -> list[dict[str, Any]]:
+        """Send a request; everything that comes before its status, checkpoints answered."""
+        self.send(**request)
+        said = []
+        while (line := self.read_line()) != {"action": "status", "responseFor": request["action"]}:
+            if line["action"] == "checkpoint":
+                self.checkpoints.append(line)
+                self.send(**line, error=self.refusals.pop(0) if self.refusals else None)
+            else:
+                said.append(line)
+        return said
+
+    def records(self, *bodies: Any) -> list[dict[str, Any]]:
+        """Deliver records; the objects that came on ``emit`` lines."""
+        records = [
+            {
+                "action": "record",
+                "data": base64.b64encode(body if isinstance(body, bytes) else json.dumps(body).encode()).decode(),
+                "partitionKey": "k",
+                "sequenceNumber": str(place),
+                "subSequenceNumber": 0,
+                "approximateArrivalTimestamp": 1_795_255_365_867,
+            }
+            for place, body in enumerate(bodies)
+        ]
+        said = self.ask(action="processRecords", records=records, millisBehindLatest=0)
+        assert all(line["action"] == "emit" and len(line["deltas"]) <= 1000 for line in said)
+        return [delta for line in said for delta in line["deltas"]]
+
+    def read_line(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        while True:
+            assert select.select([self.process.stdout], [], [], LIMIT)[0], "the child says nothing"
+            line = self.process.stdout.readline()
+            if not line:
+                raise EOFError(self.process.communicate()[1].decode())
+            if line.strip():
+                return dict(json.loads(line))
+
+
+@pytest.fixture
+def child() -> Iterator[Child]:
+    child = Child()
+    child.ask(action="initialize", shardId="shardId-0", sequenceNumber="TRIM_HORIZON", subSequenceNumber=0)
+    yield child
+    with child.process:
+        child.process.kill()
+
+
+def test_changes_become_deltas_and_ends_become_ends(child: Child) -> None:
+    types = {"id": 23, "name": 25}
+    insert, update, delete, end = child.records(
+        change("insert", {"id": "1"}, {"id": "1", "name": "Käse"}, types),
+        change("update", {"id": "1"}, {"id": "1", "name": None}, types),
+        change("delete", {"id": "1"}, {}, {"id": 23}),
+        {**UNIT, "end": True},
+    )
+    common = {"uow": "pg-7-0/1", "table": "public.t", "key": {"id": 1}, "ordinal": 0}
+    assert insert == {**common, "op": "insert", "row": {"id": 1, "name": "Käse"}}
+    assert update == {**common, "op": "update", "row": {"name": None}}
+    assert delete == {**common, "op": "delete"}
+    assert end == {"uow": "pg-7-0/1", "end": True, "count": 1, "number": 3}
+    assert [parse_delta(delta).op for delta in (insert, update, delete)] == ["insert", "update", "delete"]
+    assert parse_end(end).number == 3
+
+
+@pytest.mark.parametrize(
+    ("oid", "text", "value"),
+    [
+        (16, "t", True),
+        (16, "f", False),
+        (20, "-9223372036854775808", -9223372036854775808),
+        (21, "7", 7),
+        (23, None, None),
+        (114, '{"a": [1, null]}', {"a": [1, None]}),
+        (3802, '"x"', "x"),
+        (1700, "1.10", "1.10"),
+        (701, "NaN", "NaN"),
+        (1184, "2026-11-21 09:30:00.123456+00", "2026-11-21 09:30:00.123456+00"),
+        (25, "17", "17"),
+        (16385, "glad", "glad"),
+    ],
+)
+def test_values_are_converted_where_json_keeps_them_whole(child: Child, oid: int, text: str | None, value: Any) -> None:
+    (delta,) = child.records(change("insert", {}, {"v": text}, {"v": oid}))
+    assert delta["row"] == {"v": value}
+    assert type(delta["row"]["v"]) is type(value)
+
+
+def test_a_changed_key_is_in_the_row_and_an_update_of_nothing_keeps_its_row(child: Child) -> None:
+    types = {"a": 23, "b": 23}
+    moved, same = child.records(
+        change("update", {"a": "1", "b": "2"}, {"a": "1", "b": "3"}, types),
+        change("update", {"a": "1", "b": "2"}, {"a": "1", "b": "2"}, types),
+    )
+    assert (moved["key"], moved["row"]) == ({"a": 1, "b": 2}, {"b": 3})
+    assert (same["key"], same["row"]) == ({"a": 1, "b": 2}, {"a": 1, "b": 2})
+
+
+def test_a_large_batch_goes_out_in_order_on_lines_of_bounded_length(child: Child) -> None:
+    deltas = child.records(*[change("insert", {}, {"v": str(n)}, {"v": 23}) for n in range(2500)])
+    assert [delta["row"]["v"] for delta in deltas] == list(range(2500))
+
+
+def test_it_checkpoints_at_most_once_a_second_and_when_it_must(child: Child) -> None:
+    end = {**UNIT, "end": True}
+    for _ in range(20):
+        child.records(end)
+    assert len(child.checkpoints) <= 2
+    child.checkpoints.clear()
+    child.ask(action="shutdownRequested")
+    child.ask(action="shardEnded")
+    assert [(c["sequenceNumber"], c["subSequenceNumber"]) for c in child.checkpoints] == [(None, None)] * 2
+
+
+def test_a_throttled_checkpoint_at_the_shards_end_is_tried_again(child: Child) -> None:
+    child.refusals = ["ThrottlingException"]
+    child.ask(action="shardEnded")
+    assert len(child.checkpoints) == 2
+
+
+def test_a_lost_lease_is_no_error_and_end_of_input_ends_it(child: Child) -> None:
+    child.refusals = ["ShutdownException"]
+    child.ask(action="shutdownRequested")
+    child.ask(action="leaseLost")
+    assert child.process.stdin is not None
+    child.process.stdin.close()
+    assert child.process.wait(LIMIT) == 0
+
+
+def test_a_refused_checkpoint_ends_it_with_the_reason(child: Child) -> None:
+    child.refusals = ["InvalidStateException"]
+    with pytest.raises(EOFError, match="checkpoint refused: InvalidStateException"):
+        child.ask(action="shardEnded")
+    assert child.process.wait(LIMIT) == 1
+
+
+@pytest.mark.parametrize("body", [b"no json", b"\xff", {"uow": "x"}, change("insert", {}, {"v": "x"}, {"v": 23})])
+def test_a_record_that_it_cannot_read_ends_it_so_that_nothing_is_skipped(child: Child, body: Any) -> None:
+    with pytest.raises(EOFError, match="Error"):
+        child.records({**UNIT, "end": True}, body)
+    assert child.process.wait(LIMIT) == 1
