@@ -6,6 +6,7 @@ import random
 from enum import Enum, auto
 
 from botocore.exceptions import ClientError, HTTPClientError
+from botocore.exceptions import ConnectionError as BotoConnectionError
 
 from kainite.errors import KainiteError, StreamError, StreamUnavailableError
 
@@ -42,7 +43,9 @@ def classify(error: Exception) -> Failure:
     """Sort an error of a boto3 call, or of reading its reply."""
     if isinstance(error, ClientError):
         return _classify_answer(error)
-    if isinstance(error, HTTPClientError | OSError) or (isinstance(error, KainiteError) and error.retryable):
+    if isinstance(error, HTTPClientError | BotoConnectionError | OSError) or (
+        isinstance(error, KainiteError) and error.retryable
+    ):
         return Failure.PASSING
     return Failure.FINAL
 

@@ -70,7 +70,7 @@ def roots(shards: Sequence[Shard]) -> tuple[Shard, ...]:
 
 
 def parents_first(shards: Iterable[Shard]) -> tuple[Shard, ...]:
-    """The same shards, each after its parents, otherwise in the order of their names."""
+    """The same shards, each after its parents; always in the same order."""
     by_id = {shard.id: shard for shard in sorted(shards, key=lambda shard: shard.id)}
     order = TopologicalSorter({shard.id: _known_parents(shard, by_id) for shard in by_id.values()})
     return tuple(by_id[shard_id] for shard_id in order.static_order())

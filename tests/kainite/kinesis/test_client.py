@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from kainite.errors import StreamError, StreamUnavailableError
+from kainite.kinesis.client import StartAt, StreamClient, parse_reply
+from kainite.kinesis.shards import covers_all_keys, may_start
+from kainite.leases.checkpoint import SHARD_END, Checkpoint
+from support.kinesis_double import KinesisDouble
+
+from conftest import unique
+
+
+@pytest.fixture
+def name(kinesis: Any) -> str:
+    name = unique("stream")
+    kinesis.create_stream(StreamName=name, ShardCount=2)
+    return name
+
+
+def test_payloads_come_as_they_were_put_for_every_byte_value(kinesis: Any, name: str) -> None:
+    payloads = [bytes([n]) for n in range(256)] + [bytes(range(256)), b"x" * 100_000]
+    kinesis.put_records(StreamName=name, Records=[{"Data": p, "PartitionKey": "same"} for p in payloads])
+    stream = StreamClient(kinesis, name)
+    replies = []
+    for shard in stream.list_shards():
+        iterator, _ = stream.iterator(shard.id, StartAt("TRIM_HORIZON"))
+        replies.append(parse_reply(stream.get_records(iterator, 1000)))
+    (records,) = [reply.records for reply in replies if reply.records]
+    assert [base64.b64decode(record["Data"]) for record in records] == payloads
+    assert [record["Data"] for record in records] == [base64.b64encode(p).decode() for p in payloads]
+
+
+def test_other_operations_and_refusals_are_parsed_by_boto3(double: KinesisDouble, stream: StreamClient) -> None:
+    double.fail("GetRecords", "AccessDeniedException")
+    with pytest.raises(ClientError, match="AccessDeniedException"):
+        stream.get_records("anything", 10)
+
+
+def test_a_listing_of_many_pages_is_whole(double: KinesisDouble, stream: StreamClient) -> None:
+    left, right = double.split("shardId-000000000000")
+    child = double.merge(left, right)
+    shards = {shard.id: shard for shard in stream.list_shards()}
+    assert double.count("ListShards") == 2
+    assert [shard.id for shard in shards.values() if shard.open] == [child]
+    assert shards[child].parents == (left, right)
+    assert shards[left].parents == ("shardId-000000000000",)
+
+
+def test_lineage_of_splits_and_merges_on_moto(kinesis: Any, name: str) -> None:
+    stream = StreamClient(kinesis, name)
+    first, second = (shard.id for shard in stream.list_shards())
+    kinesis.split_shard(StreamName=name, ShardToSplit=first, NewStartingHashKey=str(2**126))
+    shards = {shard.id: shard for shard in stream.list_shards()}
+    left, right = (shard.id for shard in shards.values() if shard.parents == (first,))
+    kinesis.merge_shards(StreamName=name, ShardToMerge=right, AdjacentShardToMerge=second)
+    shards = {shard.id: shard for shard in stream.list_shards()}
+    (merged,) = (shard for shard in shards.values() if len(shard.parents) == 2)
+    assert merged.parents == (right, second)
+    assert {shard.id for shard in shards.values() if shard.open} == {left, merged.id}
+    assert covers_all_keys(shard for shard in shards.values() if shard.open)
+    assert not may_start(merged.parents, {right: SHARD_END, second: Checkpoint("1")})
+
+
+def test_a_stream_that_is_not_there_is_named(kinesis: Any) -> None:
+    with pytest.raises(StreamError, match="'nowhere' is not there") as raised:
+        StreamClient(kinesis, "nowhere").list_shards()
+    assert not raised.value.retryable
+
+
+def test_a_throttled_listing_may_be_asked_again(double: KinesisDouble, stream: StreamClient) -> None:
+    double.fail("ListShards", "LimitExceededException")
+    with pytest.raises(StreamUnavailableError):
+        stream.list_shards()
+    assert len(stream.list_shards()) == 1
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b'{"Records":[{"Data"', b"[]", b"{}", b"null"])
+def test_a_reply_that_is_none_may_be_asked_for_again(body: bytes) -> None:
+    with pytest.raises(StreamUnavailableError):
+        parse_reply(body)

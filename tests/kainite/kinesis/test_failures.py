@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError, ReadTimeoutError
+from hypothesis import given
+from hypothesis import strategies as st
+from kainite.errors import StreamError, StreamUnavailableError
+from kainite.kinesis.failures import BACKOFF_CAP_S, Failure, backoff, classify, stream_error
+
+
+def refusal(code: str, status: int = 400) -> ClientError:
+    return ClientError({"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}, "GetRecords")  # type: ignore[typeddict-item]
+
+
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [
+        (refusal("ExpiredIteratorException"), Failure.EXPIRED),
+        (refusal("ProvisionedThroughputExceededException"), Failure.THROTTLED),
+        (refusal("LimitExceededException"), Failure.THROTTLED),
+        (refusal("ResourceNotFoundException"), Failure.GONE),
+        (refusal("InternalFailure", 500), Failure.PASSING),
+        (refusal("503", 503), Failure.PASSING),
+        (refusal("AccessDeniedException"), Failure.FINAL),
+        (EndpointConnectionError(endpoint_url="x"), Failure.PASSING),
+        (ReadTimeoutError(endpoint_url="x"), Failure.PASSING),
+        (ConnectionResetError(), Failure.PASSING),
+        (StreamUnavailableError("x"), Failure.PASSING),
+        (StreamError("x"), Failure.FINAL),
+        (NoCredentialsError(), Failure.FINAL),
+        (KeyError("x"), Failure.FINAL),
+    ],
+)
+def test_what_an_error_means(error: Exception, failure: Failure) -> None:
+    assert classify(error) is failure
+
+
+def test_the_error_for_a_missing_stream_names_the_settings_to_check() -> None:
+    error = stream_error("orders", "ListShards", refusal("ResourceNotFoundException"))
+    assert not error.retryable
+    assert "orders" in str(error)
+    assert "streamName" in str(error)
+
+
+@given(st.integers(1, 10_000))
+def test_backoff_grows_with_jitter_and_has_a_limit(failures: int) -> None:
+    longest = min(BACKOFF_CAP_S, 0.2 * 2.0 ** min(failures - 1, 40))
+    assert longest / 2 <= backoff(failures) <= longest
