@@ -26,6 +26,7 @@
           +-- TargetRejectedError     it refused a unit's rows: the unit fails, the rest goes on
           +-- TargetUnavailableError  it could not be reached, or asked to try again
           +-- TargetFencedError       a newer apply job, or micro-batch, owns the target
+     +-- SparkUnavailableError    a Spark job did not end, or no session can be had
      +-- SourceError              a source sent what cannot be carried, or its place in it was lost
      +-- DemoError                kainite demo found a difference, or one of its parts broke
 
@@ -134,6 +135,10 @@ class TargetUnavailableError(TargetError):
 
 class TargetFencedError(TargetError):
     pass
+
+
+class SparkUnavailableError(KainiteError):
+    retryable = True
 
 
 class SourceError(KainiteError):

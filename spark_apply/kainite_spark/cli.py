@@ -1,0 +1,108 @@
+"""``kainite apply``: the PySpark job that applies units of work to the target."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import orjson
+from kainite import aws, settings
+from kainite.errors import SettingsError
+from kainite.log.dynamodb_store import DynamoDBStore
+from kainite.settings import Settings
+from kainite.uow.load import load_catalogue, load_levels
+
+from kainite_spark.executor import TaskSettings
+from kainite_spark.grouping import ApplyOptions
+from kainite_spark.job import ApplyJob, Parts, Summary
+from kainite_spark.patience import patiently
+from kainite_spark.runner import SparkRunner
+from kainite_spark.session import spark_context
+from kainite_spark.targets import open_target
+from kainite_spark.targets.base import Target
+
+
+@click.command()
+@click.option("-p", "--properties", "path", type=click.Path(path_type=Path), required=True, help="The settings file.")
+@click.option("--once", is_flag=True, help="Apply what there is, then end.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was done as a JSON object at the end.")
+def apply(path: Path, once: bool, as_json: bool) -> None:
+    """Apply units of work to the target, each exactly once.
+
+    Runs until TERM or Ctrl-C, then ends after its micro-batch. Several may be started: one applies, the
+    others wait until it is gone.
+
+    \b
+    Examples:
+      kainite apply -p app.properties               follow the log
+      kainite apply -p app.properties --once --json catch up, and say what was done
+    """
+    summary = run(settings.load(path), once=once)
+    click.echo(_as_json(summary) if as_json else _as_text(summary))
+
+
+def run(configured: Settings, *, once: bool = False) -> Summary:
+    """Run the apply job that a settings file describes, until it is told to stop by a signal.
+
+    Raises:
+        SettingsError: no target is set, or it is of an unknown kind.
+        KainiteError: as :meth:`~kainite_spark.job.ApplyJob.run`.
+    """
+    stop = threading.Event()
+    with _signals(stop):
+        target = _target(configured, stop)
+        store = DynamoDBStore(aws.client("dynamodb", configured.aws), configured.log.table)
+        patiently(store.create, stop)
+        owner = f"apply:{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        name = f"kainite apply {configured.leases.application}"
+        with spark_context(configured.apply.master, name) as context, _signals(stop):
+            runner = SparkRunner(context, _task_settings(configured, owner, target))
+            job = ApplyJob(Parts(configured.apply, store, configured.log.partition, owner, target, runner), stop)
+            job.run(once=once)
+            return job.summary
+
+
+def _target(configured: Settings, stop: threading.Event) -> Target:
+    url = configured.apply.target
+    if url is None:
+        raise SettingsError(f"{configured.path}: target is missing: the URL of the database that units are applied to")
+    catalogue = patiently(lambda: load_catalogue(configured.uow.catalogue_file, url, configured.apply.schemas), stop)
+    assert catalogue is not None, "a target has a catalogue"
+    target = open_target(url, catalogue, load_levels(catalogue, configured.uow.precedence_file))
+    patiently(lambda: target.prepare(catalogue), stop)
+    return target
+
+
+def _task_settings(configured: Settings, run_name: str, target: Target) -> TaskSettings:
+    # Skipping is decided when the failure is certain; until then what conflicts must wait in any case.
+    on_failure = "stop" if configured.apply.on_failure is settings.OnFailure.STOP else "block"
+    options = ApplyOptions(on_failure=on_failure, group_units=configured.apply.group_units)
+    return TaskSettings(run_name, configured.aws, configured.log.table, configured.log.partition, target, options)
+
+
+@contextlib.contextmanager
+def _signals(stop: threading.Event) -> Iterator[None]:
+    """TERM and INT set ``stop``. Entered again after Spark has started, for it puts a handler of its own on INT."""
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _as_json(summary: Summary) -> str:
+    counts = {status.value.replace(" ", "_"): count for status, count in summary.outcomes.items()}
+    return orjson.dumps({"micro_batches": summary.micro_batches, **counts}).decode()
+
+
+def _as_text(summary: Summary) -> str:
+    counts = ", ".join(f"{count} {status}" for status, count in summary.outcomes.items()) or "nothing to do"
+    return f"{summary.micro_batches} micro-batches: {counts}"

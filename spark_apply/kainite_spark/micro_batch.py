@@ -1,0 +1,100 @@
+"""A micro-batch: which entries are read by which task, and which job instance gets them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from kainite.errors import KainiteError
+from kainite.log.entry import Outcome
+
+from kainite_spark.candidate import Candidate
+from kainite_spark.held_back import Chosen
+from kainite_spark.schedule import schedule
+from kainite_spark.targets.base import Fence
+
+MAX_GAP = 200
+"""So many unwanted entries between two wanted ones are read along rather than asked for apart."""
+
+MIN_SLICE = 100
+"""Entries below which it is not worth to read with one more task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An entry that holds a part of a unit: ``number`` is its place among the unit's entries."""
+
+    entry: int
+    unit: int
+    number: int
+    instance: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What one task reads of the log.
+
+    Attributes:
+        ranges: first and last transaction id of each run of entries, in order.
+        wanted: the entries within them that matter, in order.
+    """
+
+    ranges: tuple[tuple[int, int], ...]
+    wanted: tuple[Wanted, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MicroBatch:
+    """What a micro-batch does: ``instances`` job instances apply what ``slices`` read."""
+
+    fence: Fence
+    slices: tuple[Slice, ...]
+    instances: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What a job instance reports; outcomes may be missing when there was a problem."""
+
+    instance: int
+    outcomes: tuple[Outcome, ...]
+    problem: KainiteError | None = None
+
+
+def plan(fence: Fence, chosen: Chosen, instances: int, readers: int) -> MicroBatch:
+    """Lay out a micro-batch.
+
+    Args:
+        fence: of this micro-batch.
+        chosen: its units, at least one.
+        instances: most job instances.
+        readers: most tasks that read the log.
+    """
+    lanes = [lane for lane in schedule(chosen.units, 1 if chosen.serial else instances) if lane]
+    wanted = sorted(
+        (entry for instance, lane in enumerate(lanes) for unit in lane for entry in _entries(unit, instance)),
+        key=lambda entry: entry.entry,
+    )
+    readers = max(1, min(readers, len(wanted) // MIN_SLICE)) if len(lanes) > 1 else 1
+    return MicroBatch(fence, tuple(_slices(wanted, readers)), len(lanes))
+
+
+def _entries(unit: Candidate, instance: int) -> Iterable[Wanted]:
+    for number, entry in enumerate((*unit.fragments, unit.tid)):
+        yield Wanted(entry, unit.tid, number, instance)
+
+
+def _slices(wanted: Sequence[Wanted], readers: int) -> Iterable[Slice]:
+    size = -(-len(wanted) // readers)
+    for start in range(0, len(wanted), size):
+        share = tuple(wanted[start : start + size])
+        yield Slice(tuple(ranges([entry.entry for entry in share])), share)
+
+
+def ranges(entries: Sequence[int], max_gap: int = MAX_GAP) -> list[tuple[int, int]]:
+    """Runs (first, last) that cover ascending transaction ids, broken where a gap is wider than ``max_gap``."""
+    breaks = [(one, other) for one, other in pairwise(entries) if other - one > max_gap]
+    firsts = [entries[0], *(other for _, other in breaks)]
+    lasts = [*(one for one, _ in breaks), entries[-1]]
+    return list(zip(firsts, lasts, strict=True))

@@ -1,0 +1,80 @@
+"""The long-lived Spark session that micro-batches run on.
+
+Any master will do. Locally, a failed task is tried again (``local[N,4]``; Spark's own default
+is once), everything is bound to the loopback address, and workers run this interpreter. The
+JVM gets a session of its own, so that Ctrl-C or a TERM to our process group ends the apply
+job after its micro-batch instead of pulling Spark away beneath it; it ends with this process, for it
+watches its standard input.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from kainite.errors import SparkUnavailableError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+TASK_TRIES = 4
+_LOCAL = re.compile(r"local(?:\[(\*|\d+)\])?")
+
+_CONFIGURATION: Mapping[str, str] = {
+    "spark.log.level": "ERROR",
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.python.worker.reuse": "true",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+_LOCAL_CONFIGURATION: Mapping[str, str] = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.pyspark.python": sys.executable,
+}
+
+
+def configuration(master: str, name: str) -> dict[str, str]:
+    """Spark's settings for a master; the user's ``spark-defaults.conf`` may set all others.
+
+    Args:
+        master: a Spark master URL.
+        name: shown as the application's name.
+    """
+    settings = {**_CONFIGURATION, "spark.app.name": name, "spark.master": master}
+    if local := _LOCAL.fullmatch(master):
+        settings["spark.master"] = f"local[{local[1] or 1},{TASK_TRIES}]"
+    return {**settings, **(_LOCAL_CONFIGURATION if master.startswith("local") else {})}
+
+
+@contextlib.contextmanager
+def spark_context(master: str, name: str) -> Iterator[SparkContext]:
+    """A Spark context; it takes about 10 s to start.
+
+    Raises:
+        SparkUnavailableError: it cannot be started: no Java, or no such master.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+
+    conf = SparkConf(loadDefaults=False)
+    conf.setAll(list(configuration(master, name).items()))
+    try:
+        gateway = launch_gateway(conf, {"start_new_session": True})  # type: ignore[no-untyped-call]
+        context = SparkContext(conf=conf, gateway=gateway)
+    except (PySparkException, Py4JError, OSError) as error:
+        first_line = str(error).strip().partition("\n")[0]
+        raise SparkUnavailableError(
+            f"Spark does not start with applyMaster={master}: {first_line}; it needs Java 17 or newer"
+        ) from error
+    try:
+        yield context
+    finally:
+        context.stop()
+        gateway.shutdown()
