@@ -245,7 +245,6 @@ class LogOwner:
     def _fail(self, error: KainiteError) -> None:
         if self._failure.done():
             return
-        event(_logger, logging.ERROR, "log owner failed", partition=self._settings.partition, error=error)
         self._failure.set_result(error)
         for pending in self._queue:
             if not pending.durable.done():

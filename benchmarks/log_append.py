@@ -1,0 +1,214 @@
+"""How many units a second the serialization log takes, and what they cost in DynamoDB.
+
+Measures the owner as the daemon runs it (group commit, packed and compressed batches, one
+conditional PutItem a batch) against one TransactWriteItems a unit with an item for each of its
+signatures, which is how such a log is usually built. Both write the same units (5 deltas, 15
+signatures) to the same server in the same run: moto's, in a process of its own, or any DynamoDB
+named with ``--endpoint`` (DynamoDB Local, LocalStack). moto copies a table for every transaction,
+so there the baseline gets a new table every few units, not counted in its time.
+
+Write units are computed from the items' sizes by DynamoDB's rules (AWS, *Capacity unit
+consumption*), for doubles bill one unit whatever the size: 1 per begun KB, twice that in a
+transaction.
+
+    python benchmarks/log_append.py [--units N] [--baseline-units N] [--endpoint URL] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import math
+import os
+import random
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+import orjson
+from kainite.log.dynamodb_store import DynamoDBStore
+from kainite.log.entry import Position
+from kainite.log.owner import LogOwner
+from kainite.settings import LogSettings, UowSettings
+from kainite.uow.delta import Delta, Operation, UnitEnd
+from kainite.uow.fragment import Fragment
+
+SHARDS = 8
+UNITS_PER_CALL = 100
+BASELINE_TABLE_UNITS = 10
+PLAIN_TABLE = "plain-log"
+AIM_RATE, AIM_COST = 20.0, 1 / 20
+
+
+@dataclass(frozen=True)
+class Result:
+    """``wcu`` is write units for 1,000 units of work."""
+
+    units_per_second: float
+    wcu: float
+
+
+class Meter:
+    """A boto3 client's writes, with the write units that they would cost."""
+
+    def __init__(self, client: Any) -> None:
+        self.units = 0
+        client.meta.events.register("provide-client-params.dynamodb.PutItem", self._put)
+        client.meta.events.register("provide-client-params.dynamodb.TransactWriteItems", self._transact)
+
+    def _put(self, params: Any, **_: Any) -> None:
+        self.units += write_units(params["Item"])
+
+    def _transact(self, params: Any, **_: Any) -> None:
+        self.units += sum(2 * write_units(action["Put"]["Item"]) for action in params["TransactItems"])
+
+
+def write_units(item: dict[str, Any]) -> int:
+    return math.ceil(sum(len(name) + _size(value) for name, value in item.items()) / 1024)
+
+
+def _size(value: dict[str, Any]) -> int:
+    [(kind, inner)] = value.items()
+    if kind == "N":
+        return math.ceil(len(str(inner).lstrip("-")) / 2) + 1
+    return 1 if kind == "BOOL" else len(inner)
+
+
+def fragments(count: int) -> list[Fragment]:
+    """Units that insert an order with three lines and update one of many accounts."""
+    chance = random.Random(17)
+    return [_order(number, chance) for number in range(count)]
+
+
+def _order(number: int, chance: random.Random) -> Fragment:
+    account = chance.randrange(1_000_000)
+    deltas = [Delta("sales.orders", Operation.INSERT, {"id": number}, {"id": number, "account": account}, {}, 0)]
+    for line in range(3):
+        row = {"order_id": number, "line": line, "product": chance.randrange(5000), "qty": chance.randint(1, 9)}
+        key = {"order_id": number, "line": line}
+        deltas.append(Delta("sales.order_line", Operation.INSERT, key, row, {}, line + 1))
+    deltas.append(Delta("sales.account", Operation.UPDATE, {"id": account}, {"balance": f"{number}.50"}, {}, 4))
+    written = frozenset(chance.getrandbits(64) for _ in range(9))
+    read = frozenset(chance.getrandbits(64) for _ in range(6))
+    return Fragment(f"T-{number}", tuple(deltas), written, read, (UnitEnd(5, number + 1),))
+
+
+@contextlib.contextmanager
+def moto_server() -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _wait_for(port)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.05)
+    raise SystemExit("moto's server did not start")
+
+
+def client(endpoint: str) -> Any:
+    return boto3.client(
+        "dynamodb", endpoint_url=endpoint, region_name="us-east-1",
+        aws_access_key_id="x", aws_secret_access_key="x",
+    )  # fmt: skip
+
+
+def measure_log(endpoint: str, units: Sequence[Fragment]) -> Result:
+    dynamodb = client(endpoint)
+    store = DynamoDBStore(dynamodb, "kainite-log")
+    store.create()
+    meter = Meter(dynamodb)
+    started = time.perf_counter()
+    asyncio.run(_append_all(store, units))
+    return Result(len(units) / (time.perf_counter() - started), meter.units * 1000 / len(units))
+
+
+async def _append_all(store: DynamoDBStore, units: Sequence[Fragment]) -> None:
+    settings = LogSettings(table="kainite-log", owner="bench", enabled=True)
+    async with LogOwner.open(store, settings, UowSettings()) as log:
+
+        async def shard(number: int) -> None:
+            mine = units[number::SHARDS]
+            for start in range(0, len(mine), UNITS_PER_CALL):
+                at = Position(start)
+                await log.append(f"shard-{number}", at, at, mine[start : start + UNITS_PER_CALL])
+
+        await asyncio.gather(*(shard(number) for number in range(SHARDS)))
+
+
+def measure_baseline(endpoint: str, units: Sequence[Fragment]) -> Result:
+    dynamodb = client(endpoint)
+    meter = Meter(dynamodb)
+    seconds = 0.0
+    for start in range(0, len(units), BASELINE_TABLE_UNITS):
+        _create_plain_table(dynamodb)
+        started = time.perf_counter()
+        for number, unit in enumerate(units[start : start + BASELINE_TABLE_UNITS], start):
+            _transact(dynamodb, number, unit)
+        seconds += time.perf_counter() - started
+        dynamodb.delete_table(TableName=PLAIN_TABLE)
+    return Result(len(units) / seconds, meter.units * 1000 / len(units))
+
+
+def _create_plain_table(dynamodb: Any) -> None:
+    dynamodb.create_table(
+        TableName=PLAIN_TABLE,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
+    )
+
+
+def _transact(dynamodb: Any, number: int, unit: Fragment) -> None:
+    data = orjson.dumps([delta.to_json() for delta in unit.deltas])
+    items = [{"p": {"S": f"T#{number}"}, "uow": {"S": unit.uow}, "d": {"B": data}}]
+    items += [{"p": {"S": f"{signature}#{number}"}, "t": {"N": str(number)}} for signature in unit.written | unit.read]
+    puts = [
+        {"Put": {"TableName": PLAIN_TABLE, "Item": item, "ConditionExpression": "attribute_not_exists(p)"}}
+        for item in items
+    ]
+    dynamodb.transact_write_items(TransactItems=puts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--units", type=int, default=50_000)
+    parser.add_argument("--baseline-units", type=int, default=1_000)
+    parser.add_argument("--endpoint", help="a DynamoDB to use instead of moto's server")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")
+    with contextlib.nullcontext(options.endpoint) if options.endpoint else moto_server() as endpoint:
+        log = measure_log(endpoint, fragments(options.units))
+        baseline = measure_baseline(endpoint, fragments(options.baseline_units))
+    rate, cost = log.units_per_second / baseline.units_per_second, log.wcu / baseline.wcu
+    if options.json:
+        print(json.dumps({"log": vars(log), "baseline": vars(baseline), "rate_ratio": rate, "cost_ratio": cost}))
+        return
+    print(f"{'':34}{'units/s':>10}{'write units per 1,000 units':>30}")
+    print(f"{'Kainite, packed batches':34}{log.units_per_second:>10,.0f}{log.wcu:>30,.0f}")
+    print(f"{'TransactWriteItems a unit':34}{baseline.units_per_second:>10,.0f}{baseline.wcu:>30,.0f}")
+    print(f"{'ratio':34}{rate:>9.1f}x{f'1/{1 / cost:.0f}':>30}")
+    print(f"{'aim':34}{AIM_RATE:>9.0f}x{f'1/{1 / AIM_COST:.0f}':>30}")
+
+
+if __name__ == "__main__":
+    main()
