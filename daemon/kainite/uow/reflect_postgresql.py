@@ -1,4 +1,4 @@
-"""Columns and unique keys from PostgreSQL's own catalogue."""
+"""Columns, unique keys and foreign keys from PostgreSQL's own catalogue."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import text
 
 from kainite.uow.catalogue import Column, TypeFamily, UniqueKey
+from kainite.uow.reflection import Found
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Inspector, Row
+    from sqlalchemy import Connection, Row
 
 # A domain is seen through to the type that it is made of; format_type spells the column's own type.
 _COLUMNS = text("""
@@ -54,6 +55,23 @@ WHERE n.nspname = :schema AND r.relname = ANY(:tables)
 ORDER BY r.relname, i.relname
 """)
 
+# A foreign key to a partitioned table has a copy for each partition, which says nothing new.
+_FOREIGN_KEYS = text("""
+SELECT r.relname AS "table", c.conname AS name, pn.nspname AS parent_schema, p.relname AS parent,
+       c.condeferrable AS deferrable,
+       ARRAY(SELECT a.attname::text FROM unnest(c.conkey) WITH ORDINALITY AS k (attnum, place)
+             JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.attnum ORDER BY k.place) AS columns,
+       ARRAY(SELECT a.attname::text FROM unnest(c.confkey) WITH ORDINALITY AS k (attnum, place)
+             JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.attnum ORDER BY k.place) AS parent_columns
+FROM pg_constraint c
+JOIN pg_class r ON r.oid = c.conrelid
+JOIN pg_namespace n ON n.oid = r.relnamespace
+JOIN pg_class p ON p.oid = c.confrelid
+JOIN pg_namespace pn ON pn.oid = p.relnamespace
+WHERE c.contype = 'f' AND n.nspname = :schema AND r.relname = ANY(:tables)
+  AND NOT EXISTS (SELECT FROM pg_constraint whole WHERE whole.oid = c.conparentid AND whole.conrelid = c.conrelid)
+""")
+
 _FAMILIES: Mapping[str, TypeFamily] = {
     "int2": TypeFamily.INTEGER,
     "int4": TypeFamily.INTEGER,
@@ -87,9 +105,16 @@ class PostgreSQL:
             found[row.table].append(UniqueKey(row.name, columns, nulls_distinct=not row.nulls_not_distinct))
         return found
 
-    def foreign_keys(self, inspector: Inspector, schema: str | None, table: str) -> list[Mapping[str, Any]]:
-        # Otherwise the parent's schema depends on who is connected.
-        return [*inspector.get_foreign_keys(table, schema, postgresql_ignore_search_path=True)]
+    def foreign_keys(
+        self, connection: Connection, schema: str | None, tables: Sequence[str]
+    ) -> Mapping[str, list[Found]]:
+        found: defaultdict[str, list[Found]] = defaultdict(list)
+        for row in connection.execute(_FOREIGN_KEYS, {"schema": schema, "tables": list(tables)}):
+            key = Found(
+                row.name, tuple(row.columns), row.parent_schema, row.parent, tuple(row.parent_columns), row.deferrable
+            )
+            found[row.table].append(key)
+        return found
 
 
 def _family(row: Row[Any]) -> TypeFamily:

@@ -1,4 +1,4 @@
-"""Columns and unique keys from SQLite's pragmas.
+"""Columns, unique keys and foreign keys from SQLite's pragmas.
 
 SQLite compares names without regard to case, and writes foreign keys down as they were typed: here
 they are spelled as in the tables that they name. Each of its foreign keys can be deferred, by
@@ -9,18 +9,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import text
 
 from kainite.uow.catalogue import Column, TypeFamily, UniqueKey
+from kainite.uow.reflection import Found
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Inspector, Row
+    from sqlalchemy import Connection, Row
 
 _COLUMNS = text('SELECT name, type, "notnull", pk, hidden FROM pragma_table_xinfo(:table) ORDER BY cid')
 _INDEXES = text('SELECT name, origin, partial FROM pragma_index_list(:table) WHERE "unique" ORDER BY name')
 _INDEX = text("SELECT name, coll FROM pragma_index_xinfo(:index) WHERE key ORDER BY seqno")
+_FOREIGN_KEYS = text(
+    'SELECT id, "table" AS parent, "from" AS child_column, "to" AS parent_column '
+    "FROM pragma_foreign_key_list(:table) ORDER BY id, seq"
+)
 
 _HIDDEN_GENERATED = (2, 3)
 
@@ -55,30 +61,43 @@ class SQLite:
             for table in tables
         }
 
-    def foreign_keys(self, inspector: Inspector, schema: str | None, table: str) -> list[Mapping[str, Any]]:
-        tables = {name.casefold(): name for name in inspector.get_table_names(schema)}
-        own = _spelling(inspector, table)
-        found: list[Mapping[str, Any]] = []
-        for key in inspector.get_foreign_keys(table, schema):
-            parent = tables.get(key["referred_table"].casefold())
-            if parent is None:
-                continue
-            named = key["referred_columns"] or inspector.get_pk_constraint(parent)["constrained_columns"]
-            spelled = _spelling(inspector, parent)
-            found.append(
-                {
-                    **key,
-                    "referred_table": parent,
-                    "constrained_columns": [own[name.casefold()] for name in key["constrained_columns"]],
-                    "referred_columns": [spelled[name.casefold()] for name in named],
-                    "options": {"deferrable": True},
-                }
-            )
-        return found
+    def foreign_keys(
+        self, connection: Connection, schema: str | None, tables: Sequence[str]
+    ) -> Mapping[str, list[Found]]:
+        spelled = {table.casefold(): table for table in tables}
+        return {table: _foreign_keys(connection, table, spelled) for table in tables}
 
 
-def _spelling(inspector: Inspector, table: str) -> dict[str, str]:
-    return {column["name"].casefold(): column["name"] for column in inspector.get_columns(table)}
+def _foreign_keys(connection: Connection, table: str, tables: Mapping[str, str]) -> list[Found]:
+    """Foreign keys to ``tables``, which are given by their names without case."""
+    own = _spelling(connection, table)
+    found = []
+    rows = connection.execute(_FOREIGN_KEYS, {"table": table}).all()
+    for _, part in groupby(rows, key=lambda row: row.id):
+        key = list(part)
+        parent = tables.get(key[0].parent.casefold())
+        if parent is None:
+            continue
+        columns = tuple(own[row.child_column.casefold()] for row in key)
+        if key[0].parent_column is None:
+            named = _primary_key(connection, parent)
+        else:
+            spelling = _spelling(connection, parent)
+            named = tuple(spelling[row.parent_column.casefold()] for row in key)
+        # SQLite does not tell how a constraint is called.
+        name = f"{table}_{'_'.join(columns)}_fkey"
+        found.append(Found(name, columns, None, parent, named, deferrable=True))
+    return found
+
+
+def _spelling(connection: Connection, table: str) -> dict[str, str]:
+    """The table's columns by their names without case."""
+    return {row.name.casefold(): row.name for row in connection.execute(_COLUMNS, {"table": table})}
+
+
+def _primary_key(connection: Connection, table: str) -> tuple[str, ...]:
+    keyed = [row for row in connection.execute(_COLUMNS, {"table": table}) if row.pk]
+    return tuple(row.name for row in sorted(keyed, key=lambda row: row.pk))
 
 
 def _columns(connection: Connection, table: str) -> list[Column]:

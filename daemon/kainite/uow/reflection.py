@@ -1,17 +1,19 @@
 """The catalogue, read from the target itself through SQLAlchemy's reflection.
 
-Tables, primary keys and foreign keys come from SQLAlchemy's inspector. Columns and unique keys come
-from the database's own catalogue (:mod:`kainite.uow.reflect_postgresql`, :mod:`kainite.uow.reflect_sqlite`),
-for the inspector tells neither which collations ignore case nor what a unique index leaves out.
+Tables and primary keys come from SQLAlchemy's inspector; columns, unique keys and foreign keys from
+the database's own catalogue (:mod:`kainite.uow.reflect_postgresql`, :mod:`kainite.uow.reflect_sqlite`).
+The inspector does not tell which collations ignore case, nor what a unique index leaves out, and
+mistakes a parent's schema when it is on the search path.
 
 Views, foreign tables and Kainite's own tables (``kainite_…``) are no target tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kainite.errors import CatalogueError, MissingExtraError, SettingsError, TargetUnavailableError
 from kainite.uow.catalogue import Catalogue, Column, ForeignKey, Table, UniqueKey
@@ -21,6 +23,18 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
 OWN_TABLES = "kainite_"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A foreign key as it stands in the database: its parent is not named by Kainite's rules yet."""
+
+    name: str
+    columns: tuple[str, ...]
+    parent_schema: str | None
+    parent: str
+    parent_columns: tuple[str, ...]
+    deferrable: bool
 
 
 class Dialect(Protocol):
@@ -34,8 +48,10 @@ class Dialect(Protocol):
     ) -> Mapping[str, list[UniqueKey]]:
         """Unique constraints and indexes of each table, but for the primary key."""
 
-    def foreign_keys(self, inspector: Inspector, schema: str | None, table: str) -> list[Mapping[str, Any]]:
-        """As the inspector gives them, each with its parent's schema, table and columns as they are spelled there."""
+    def foreign_keys(
+        self, connection: Connection, schema: str | None, tables: Sequence[str]
+    ) -> Mapping[str, list[Found]]:
+        """Foreign keys of each table, names spelled as in the tables that they name."""
 
 
 def reflect(url: str, schemas: Sequence[str] = ()) -> Catalogue:
@@ -137,6 +153,7 @@ def _tables(
     names = sorted(name for name in inspector.get_table_names(schema) if not name.startswith(OWN_TABLES))
     columns = dialect.columns(connection, schema, names)
     unique_keys = dialect.unique_keys(connection, schema, names)
+    foreign_keys = dialect.foreign_keys(connection, schema, names)
     return [
         Table(
             name=_called(schema, name, default),
@@ -144,20 +161,20 @@ def _tables(
             columns={column.name: column for column in columns[name]},
             primary_key=tuple(inspector.get_pk_constraint(name, schema)["constrained_columns"]),
             unique_keys=tuple(unique_keys.get(name, ())),
-            foreign_keys=_foreign_keys(dialect.foreign_keys(inspector, schema, name), name, default),
+            foreign_keys=_foreign_keys(foreign_keys.get(name, ()), default),
         )
         for name in names
     ]
 
 
-def _foreign_keys(found: Sequence[Mapping[str, Any]], table: str, default: str | None) -> tuple[ForeignKey, ...]:
+def _foreign_keys(found: Iterable[Found], default: str | None) -> tuple[ForeignKey, ...]:
     keys = [
         ForeignKey(
-            name=key["name"] or f"{table}_{'_'.join(key['constrained_columns'])}_fkey",
-            columns=tuple(key["constrained_columns"]),
-            parent=_called(key["referred_schema"], key["referred_table"], default),
-            parent_columns=tuple(key["referred_columns"]),
-            deferrable=bool(key["options"].get("deferrable")),
+            name=key.name,
+            columns=key.columns,
+            parent=_called(key.parent_schema, key.parent, default),
+            parent_columns=key.parent_columns,
+            deferrable=key.deferrable,
         )
         for key in found
     ]

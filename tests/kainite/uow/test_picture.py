@@ -26,9 +26,9 @@ def test_mermaid_has_a_box_a_level_and_dots_what_can_be_deferred() -> None:
         '    t2["boss"]',
         '    t3["cust&quot;omer"]',
         "  end",
+        "  t2 --> t2",
         "  t1 -.-> t2",
         "  t1 --> t3",
-        "  t2 --> t2",
     ]
 
 
