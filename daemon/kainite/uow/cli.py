@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import orjson
@@ -12,8 +13,11 @@ from kainite.errors import SettingsError
 from kainite.options import properties_option
 from kainite.uow import picture
 from kainite.uow.catalogue_file import write_catalogue
-from kainite.uow.load import load_catalogue, load_graph
-from kainite.uow.precedence import levels
+from kainite.uow.load import load_catalogue
+from kainite.uow.precedence import TableGraph, graph_of, levels, read_graph
+
+if TYPE_CHECKING:
+    from kainite.settings import Settings
 
 
 @click.command()
@@ -41,22 +45,32 @@ def precedence(properties: Path, form: str, write: Path | None) -> None:
     from kainite.settings import load
 
     settings = load(properties)
-    if write and settings.apply.target is None:
-        raise SettingsError(f"{properties}: 'target' is not set: --write reads the tables from it")
-    precedence_file = None if write else settings.uow.precedence_file
-    catalogue = None
-    if precedence_file is None:
-        catalogue_file = None if write else settings.uow.catalogue_file
-        catalogue = load_catalogue(catalogue_file, settings.apply.target, settings.apply.schemas)
-        if catalogue is None:
-            raise SettingsError(f"{properties}: set 'target', 'catalogueFile' or 'precedenceFile' to say which tables")
-    graph = load_graph(catalogue, precedence_file)
+    graph = _from_target(settings, write) if write else _from_settings(settings)
     found = levels(graph)
-    if write and catalogue:
-        write_catalogue(catalogue, write)
     if form == "json":
-        click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+        click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
     elif form == "mermaid":
         click.echo(picture.as_mermaid(graph, found))
     else:
         terminal.stdout().print(picture.as_table(graph, found))
+
+
+def _from_settings(settings: Settings) -> TableGraph:
+    uow, apply = settings.uow, settings.apply
+    if uow.precedence_file is not None:
+        return read_graph(uow.precedence_file)
+    catalogue = load_catalogue(uow.catalogue_file, apply.target, apply.schemas)
+    if catalogue is None:
+        raise SettingsError(f"{settings.path}: set 'target', 'catalogueFile' or 'precedenceFile' to say which tables")
+    return graph_of(catalogue)
+
+
+def _from_target(settings: Settings, write: Path) -> TableGraph:
+    """The target's tables, written to a file too; a cycle that cannot be served leaves the file as it is."""
+    catalogue = load_catalogue(None, settings.apply.target, settings.apply.schemas)
+    if catalogue is None:
+        raise SettingsError(f"{settings.path}: 'target' is not set, and --write reads the tables from it")
+    graph = graph_of(catalogue)
+    levels(graph)
+    write_catalogue(catalogue, write)
+    return graph

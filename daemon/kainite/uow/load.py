@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kainite.uow import catalogue_file as files
 from kainite.uow.catalogue import Catalogue
-from kainite.uow.precedence import TableGraph, graph_of, levels, read_graph
+from kainite.uow.precedence import levels, precedence_map, read_graph
 
 
 def load_catalogue(catalogue_file: Path | None, target: str | None, schemas: Sequence[str] = ()) -> Catalogue | None:
@@ -36,13 +36,15 @@ def load_catalogue(catalogue_file: Path | None, target: str | None, schemas: Seq
     return reflect(target, schemas)
 
 
-def load_graph(catalogue: Catalogue | None, precedence_file: Path | None) -> TableGraph:
-    """The foreign-key graph from a file of pairs if there is one, else from the catalogue; raises CatalogueError."""
-    if precedence_file is not None:
-        return read_graph(precedence_file)
-    return graph_of(catalogue) if catalogue else TableGraph((), ())
-
-
 def load_levels(catalogue: Catalogue | None, precedence_file: Path | None) -> Mapping[str, int]:
-    """The precedence map of :func:`load_graph`; empty when nothing is known. Raises CatalogueError."""
-    return levels(load_graph(catalogue, precedence_file))
+    """The precedence map: from a file of pairs if there is one, else from the catalogue.
+
+    Returns:
+        Table to level; empty when neither is known.
+
+    Raises:
+        CatalogueError: the file cannot be used, or tables reference each other beyond order.
+    """
+    if precedence_file is not None:
+        return levels(read_graph(precedence_file))
+    return precedence_map(catalogue) if catalogue else {}

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import psycopg
 import pytest
-from kainite.errors import CatalogueError, SettingsError, TargetUnavailableError
+from kainite.errors import CatalogueError, MissingExtraError, SettingsError, TargetUnavailableError
 from kainite.uow.catalogue import Catalogue, Column, ForeignKey, TypeFamily, UniqueKey
 from kainite.uow.catalogue_file import dumps, loads
 from kainite.uow.precedence import cycles, graph_of, precedence_map
@@ -227,3 +228,19 @@ def test_a_server_that_does_not_answer_is_unavailable_and_the_password_stays_sec
 def test_an_unknown_kind_of_target_is_a_setting_to_mend(url: str) -> None:
     with pytest.raises(SettingsError):
         reflect(url)
+
+
+def test_a_missing_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtraError, match=r"psycopg.*kainite\[postgresql\]"):
+        reflect("postgresql:///db")
+
+
+def test_a_partitioned_parent_is_referenced_once(postgres: str) -> None:
+    with psycopg.connect(postgres) as connection:
+        connection.execute("CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id)")
+        connection.execute("CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (9)")
+        connection.execute("CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p)")
+    tables = reflect(postgres).tables
+    assert set(tables) == {"p", "p1", "c"}
+    assert [key.parent for key in tables["c"].foreign_keys] == ["p"]

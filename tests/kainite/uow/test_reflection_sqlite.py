@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from kainite.errors import CatalogueError
+from kainite.errors import CatalogueError, MissingExtraError
 from kainite.uow.catalogue import Catalogue, Column, ForeignKey, TypeFamily, UniqueKey
 from kainite.uow.load import load_catalogue, load_levels
 from kainite.uow.precedence import precedence_map
@@ -117,3 +118,9 @@ class TestLoading:
         assert load_levels(found, tmp_path / "pairs") == {"line": 1, "customer": 2}
         assert load_levels(found, None)["customer"] == 2
         assert load_levels(None, None) == {}
+
+
+def test_a_missing_package_names_the_extra(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sqlalchemy.engine", None)
+    with pytest.raises(MissingExtraError, match=r"kainite\[postgresql\]"):
+        reflect(url)
