@@ -36,3 +36,9 @@ def partitions() -> Callable[[], str]:
     """Names of fresh log partitions: for Hypothesis tests, which use one store for many examples."""
     numbers = iter(range(1_000_000))
     return lambda: f"p{next(numbers)}"
+
+
+@pytest.fixture
+def table() -> Callable[[], str]:
+    """Names of tables that no other test uses."""
+    return lambda: f"log-{next(_tables)}"
