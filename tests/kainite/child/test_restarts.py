@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from kainite.child.restarts import Restarts
+from kainite.log.entry import Position
+
+
+def restarts(tries: int = 3) -> Restarts:
+    return Restarts(backoff=1.0, backoff_max=10.0, poison_tries=tries)
+
+
+def test_pauses_double_up_to_the_longest() -> None:
+    policy = restarts()
+    assert [policy.failed(None).pause for _ in range(6)] == [1, 2, 4, 8, 10, 10]
+
+
+def test_a_batch_is_poison_once_after_so_many_tries_and_then_tried_at_the_longest_pause() -> None:
+    policy = restarts()
+    verdicts = [policy.failed(Position(5)) for _ in range(5)]
+    assert [verdict.poison for verdict in verdicts] == [False, False, True, False, False]
+    assert [verdict.pause for verdict in verdicts] == [1, 2, 10, 10, 10]
+
+
+def test_earlier_batches_on_the_way_to_the_culprit_count_for_nothing() -> None:
+    policy = restarts()
+    for tries in range(1, 4):
+        assert policy.failed(Position(5)).tries == tries
+        policy.passed(Position(1))
+        policy.passed(None)
+
+
+def test_passing_the_culprit_or_anything_after_a_failure_without_one_starts_anew() -> None:
+    policy = restarts()
+    policy.failed(Position(5))
+    policy.passed(Position(5))
+    assert policy.failed(Position(5)).tries == 1
+    policy.passed(Position(6))
+    policy.failed(None)
+    policy.passed(Position(1))
+    assert policy.failed(None).tries == 1
+
+
+def test_another_culprit_starts_at_one() -> None:
+    policy = restarts()
+    policy.failed(Position(5))
+    assert policy.failed(Position(6)).tries == 1
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(0, 3).map(Position)), max_size=200))
+def test_pauses_stay_in_bounds(culprits: list[Position | None]) -> None:
+    policy = restarts()
+    assert all(1 <= policy.failed(culprit).pause <= 10 for culprit in culprits)

@@ -1,0 +1,140 @@
+"""A stream and a lease table on moto's server, and what a daemon needs to work on them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from kainite.kinesis.client import StreamClient
+from kainite.leases.keeper import Gained, LeaseKeeper
+from kainite.leases.table import LeaseTable
+from kainite.log.entry import Entry, EntryKind, UnitMeta
+from kainite.log.memory_store import MemoryStore
+from kainite.log.owner import LogOwner
+from kainite.settings import ChildSettings, InitialPosition, LeaseSettings, LogSettings, StreamSettings, UowSettings
+from kainite.shard_call import UnitsOfWork
+from kainite.shard_consumer import Parts, ShardConsumer
+from kainite.uow.admission import Admission
+
+CHILDREN = Path(__file__).parents[1] / "children"
+LIMIT = 20.0
+"""Seconds that a test waits for something that should happen at once."""
+
+
+def scripted(script: dict[str, Any], transcript: Path | None = None) -> tuple[str, ...]:
+    """The command of a child that does what ``script`` says; see ``tests/children/scripted.py``."""
+    arguments = [str(transcript)] if transcript else []
+    return (sys.executable, str(CHILDREN / "scripted.py"), json.dumps(script), *arguments)
+
+
+def delta(uow: str, key: int = 1, *, end: bool = True) -> dict[str, Any]:
+    """The fields of an emit line: one delta, and the end of its unit."""
+    change = {"uow": uow, "table": "t", "op": "upsert", "key": {"id": key}, "row": {"id": key}}
+    return {"deltas": [change, {"uow": uow, "end": True, "count": 1}] if end else [change]}
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    """Wait until ``condition`` holds; fails after :data:`LIMIT` seconds."""
+    async with asyncio.timeout(LIMIT):
+        while not condition():  # noqa: ASYNC110 — files and tables tell nobody that they changed
+            await asyncio.sleep(0.01)
+
+
+def units_in(store: MemoryStore, partition: str = "0") -> list[str]:
+    """Names of the units in the log, in log order."""
+    entries: list[Entry] = [entry for batch in store.read_batches(partition, 0, strong=True) for entry in batch.entries]
+    return [e.meta.uow for e in entries if e.kind is EntryKind.UNIT and isinstance(e.meta, UnitMeta)]
+
+
+def transcript_actions(path: Path) -> list[str]:
+    """The actions that a scripted child was given, checkpoint replies included."""
+    return [json.loads(line)["action"] for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@dataclass
+class World:
+    """One stream and one application."""
+
+    kinesis: Any
+    dynamodb: Any
+    name: str
+    tmp: Path
+    latest: bool = False
+    empty_batches: bool = False
+
+    def create_stream(self, shards: int = 1) -> None:
+        self.kinesis.create_stream(StreamName=self.name, ShardCount=shards)
+
+    def put(self, *payloads: str, shard: int = 0, shards: int = 1) -> list[str]:
+        """Put records on one shard; returns their sequence numbers."""
+        key = str(2**128 // shards * shard)
+        answers = [
+            self.kinesis.put_record(StreamName=self.name, Data=payload.encode(), PartitionKey="k", ExplicitHashKey=key)
+            for payload in payloads
+        ]
+        return [answer["SequenceNumber"] for answer in answers]
+
+    @property
+    def stream_settings(self) -> StreamSettings:
+        return StreamSettings(
+            self.name,
+            initial_position=InitialPosition.LATEST if self.latest else InitialPosition.TRIM_HORIZON,
+            idle_between_reads=0.05,
+            parent_poll=0.1,
+            call_with_empty_batches=self.empty_batches,
+        )
+
+    def child_settings(self, command: Sequence[str]) -> ChildSettings:
+        return ChildSettings(
+            tuple(command), shutdown_grace=5, kill_after=1, restart_backoff=0.01, restart_backoff_max=0.05,
+            poison_tries=3,
+        )  # fmt: skip
+
+    def stored_checkpoint(self, shard: str = "shardId-000000000000") -> str | None:
+        answer = self.dynamodb.get_item(TableName=self.name, Key={"leaseKey": {"S": shard}}, ConsistentRead=True)
+        checkpoint: str | None = answer.get("Item", {}).get("checkpoint", {}).get("S")
+        return checkpoint
+
+    @asynccontextmanager
+    async def keeper(self, stream: StreamClient) -> AsyncIterator[LeaseKeeper]:
+        leases = LeaseSettings(application=self.name, table=self.name, worker_id="w", failover=5)
+        keeper = LeaseKeeper(LeaseTable(self.dynamodb, self.name), stream, leases, self.stream_settings)
+        task = asyncio.create_task(keeper.run())
+        try:
+            yield keeper
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            await keeper.close()
+
+    @asynccontextmanager
+    async def log(self, store: MemoryStore) -> AsyncIterator[LogOwner]:
+        settings = LogSettings(table="log", owner="w", enabled=True, put_interval=0)
+        async with LogOwner.open(store, settings, UowSettings()) as owner:
+            yield owner
+
+    @asynccontextmanager
+    async def consumer(
+        self, command: Sequence[str], *, log: Any = None, **changes: Any
+    ) -> AsyncIterator[tuple[ShardConsumer, asyncio.Task[None]]]:
+        """A consumer of the stream's first shard, running; cancelled at the end if it still runs."""
+        stream = StreamClient(self.kinesis, self.name)
+        units = (lambda: UnitsOfWork(log, Admission(None))) if log is not None else None
+        child = replace(self.child_settings(command), **changes)
+        async with self.keeper(stream) as keeper:
+            gained = await asyncio.wait_for(keeper.next(), LIMIT)
+            assert isinstance(gained, Gained)
+            consumer = ShardConsumer(gained.lease, Parts(stream, keeper, self.stream_settings, child, units))
+            task = asyncio.create_task(consumer.run())
+            try:
+                yield consumer, task
+            finally:
+                task.cancel()
+                await asyncio.wait({task})
