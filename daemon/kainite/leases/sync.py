@@ -69,8 +69,10 @@ def begin_children(
     if not children:
         return True
     leases = table.scan()
-    parents = {parent for child in children for parent in child.parents}
-    if not parents <= {known.key for known in leases}:
+    keys = {known.key for known in leases}
+    if lease.key not in keys:
+        return False
+    if any(parent not in keys for child in children for parent in child.parents):
         create_missing(table, stream, settings, leases)
     _create(table, children, {child.id: TRIM_HORIZON for child in children})
     return table.set_children(lease, [child.id for child in children])

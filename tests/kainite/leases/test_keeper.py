@@ -1,0 +1,298 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from kainite.errors import LeaseLostError, StreamError
+from kainite.kinesis.client import StreamClient
+from kainite.kinesis.shards import Shard
+from kainite.leases.checkpoint import SHARD_END, TRIM_HORIZON, Checkpoint
+from kainite.leases.keeper import Gained, HeldLease, LeaseKeeper, Lost
+from kainite.leases.table import LeaseTable
+from kainite.settings import InitialPosition, LeaseSettings, StreamSettings
+from support.kinesis_double import KinesisDouble
+
+FIRST, SECOND = "shardId-000000000000", "shardId-000000000001"
+STREAM = StreamSettings(name="orders", initial_position=InitialPosition.TRIM_HORIZON, parent_poll=0.1, shard_sync=0.2)
+
+Keep = Callable[..., LeaseKeeper]
+
+
+class Clock:
+    """A clock that stands still until it is told."""
+
+    def __init__(self) -> None:
+        self.time = 1000.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
+@pytest.fixture
+def keep(table: LeaseTable, stream: StreamClient) -> Keep:
+    def make(
+        worker: str = "me",
+        failover: float = 60.0,
+        limit: int | None = None,
+        clock: Callable[[], float] | None = None,
+        settings: StreamSettings = STREAM,
+    ) -> LeaseKeeper:
+        leases = LeaseSettings("app", table.name, worker, failover=failover, max_leases=limit)
+        return LeaseKeeper(table, stream, leases, settings, **({"clock": clock} if clock else {}))
+
+    return make
+
+
+@asynccontextmanager
+async def running(keeper: LeaseKeeper) -> AsyncIterator[LeaseKeeper]:
+    """The keeper at work; left as a crash leaves it, unless it is closed."""
+    task = asyncio.create_task(keeper.run())
+    try:
+        yield keeper
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def event_of(keeper: LeaseKeeper) -> Gained | Lost:
+    return await asyncio.wait_for(keeper.next(), 10)
+
+
+async def gain(keeper: LeaseKeeper) -> HeldLease:
+    event = await event_of(keeper)
+    assert isinstance(event, Gained)
+    return event.lease
+
+
+async def gain_all(keeper: LeaseKeeper, count: int) -> dict[str, HeldLease]:
+    gained = [await gain(keeper) for _ in range(count)]
+    return {held.shard_id: held for held in gained}
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not await asyncio.to_thread(condition):  # noqa: ASYNC110 - it becomes true in DynamoDB
+            await asyncio.sleep(0.005)
+
+
+async def test_a_new_application_holds_every_shard_at_once(keep: Keep, table: LeaseTable) -> None:
+    async with running(keep()) as keeper:
+        held = await gain_all(keeper, 2)
+    assert held.keys() == {FIRST, SECOND}
+    assert all(lease.checkpoint == TRIM_HORIZON for lease in held.values())
+    assert all(lease.owner == "me" for lease in table.scan())
+
+
+async def test_checkpoints_survive_a_crash_and_the_same_worker_goes_on_at_once(keep: Keep) -> None:
+    async with running(keep()) as keeper:
+        held = await gain_all(keeper, 2)
+        await keeper.checkpoint(held[FIRST], Checkpoint("17"))
+        assert held[FIRST].checkpoint == Checkpoint("17")
+    async with running(keep()) as keeper:
+        assert (await gain_all(keeper, 2))[FIRST].checkpoint == Checkpoint("17")
+
+
+async def test_another_worker_waits_for_the_failover_time_after_a_crash(keep: Keep) -> None:
+    async with running(keep()) as keeper:
+        await gain_all(keeper, 2)
+    clock = Clock()
+    heir = keep("heir", failover=30.0, clock=clock)
+    async with running(heir):
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(heir.next(), 0.3)
+    clock.time += 30.0
+    async with running(heir):
+        held = await gain_all(heir, 2)
+    assert all(lease.lease.switches == 1 for lease in held.values())
+
+
+async def test_after_a_clean_exit_another_worker_need_not_wait(keep: Keep, table: LeaseTable) -> None:
+    async with running(keep()) as keeper:
+        await gain_all(keeper, 2)
+    await keeper.close()
+    assert [lease.owner for lease in table.scan()] == [None, None]
+    async with running(keep("heir")) as heir:
+        await gain_all(heir, 2)
+
+
+async def test_a_worker_takes_no_more_than_its_limit_and_another_takes_the_rest(keep: Keep) -> None:
+    async with running(keep(limit=1)) as one, running(keep("two")) as two:
+        mine, others = await gain(one), await gain(two)
+        assert {mine.shard_id, others.shard_id} == {FIRST, SECOND}
+
+
+async def test_renewing_keeps_a_lease_beyond_the_failover_time(keep: Keep, table: LeaseTable) -> None:
+    async with running(keep(failover=1.0)) as keeper:
+        await gain_all(keeper, 2)
+        counters = {lease.key: lease.counter for lease in table.scan()}
+        async with running(keep("other", failover=1.0)) as other:
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(other.next(), 1.8)
+        assert all(lease.counter > counters[lease.key] for lease in table.scan())
+        assert len(keeper.held) == 2
+
+
+async def test_a_lease_that_another_took_is_told_lost_and_takes_no_checkpoint(keep: Keep, table: LeaseTable) -> None:
+    async with running(keep()) as keeper:
+        held = await gain_all(keeper, 2)
+        stolen = table.take(held[FIRST].lease, "thief")
+        assert stolen is not None
+        with pytest.raises(LeaseLostError, match=FIRST):
+            await keeper.checkpoint(held[FIRST], Checkpoint("17"))
+        assert await event_of(keeper) == Lost(held[FIRST])
+        assert table.get(FIRST) == stolen
+        await keeper.checkpoint(held[SECOND], Checkpoint("18"))
+
+
+async def test_renewal_notices_a_lease_that_another_took(keep: Keep, table: LeaseTable) -> None:
+    async with running(keep(failover=1.5)) as keeper:
+        held = await gain_all(keeper, 2)
+        await until(lambda: table.take(table.get(FIRST) or held[FIRST].lease, "thief") is not None)
+        event = await event_of(keeper)
+        assert event == Lost(held[FIRST])
+
+
+async def test_a_lease_not_renewed_for_the_failover_time_is_lost_here_before_anybody_takes_it(
+    keep: Keep, table: LeaseTable
+) -> None:
+    clock = Clock()
+    async with running(keep(failover=10.0, clock=clock)) as keeper:
+        held = await gain_all(keeper, 2)
+        before = table.get(FIRST)
+        clock.time += 10.0
+        with pytest.raises(LeaseLostError):
+            await keeper.checkpoint(held[FIRST], Checkpoint("17"))
+        assert await event_of(keeper) == Lost(held[FIRST])
+        assert before is not None
+        stored = table.get(FIRST)
+        assert stored is not None
+        assert stored.checkpoint == TRIM_HORIZON
+
+
+async def test_a_lease_lost_and_regained_takes_checkpoints_of_the_new_acquisition_only(
+    keep: Keep, table: LeaseTable
+) -> None:
+    async with running(keep()) as keeper:
+        old = (await gain_all(keeper, 2))[FIRST]
+        stolen = table.take(old.lease, "thief")
+        assert stolen is not None
+        with pytest.raises(LeaseLostError):
+            await keeper.checkpoint(old, Checkpoint("17"))
+        assert await event_of(keeper) == Lost(old)
+        table.evict(stolen)
+        new = await gain(keeper)
+        assert new.shard_id == FIRST
+        with pytest.raises(LeaseLostError):
+            await keeper.checkpoint(old, Checkpoint("17"))
+        await keeper.checkpoint(new, Checkpoint("18"))
+        stored = table.get(FIRST)
+        assert stored is not None
+        assert stored.checkpoint == Checkpoint("18")
+
+
+async def test_a_checkpoint_given_up_halfway_costs_no_lease(keep: Keep, table: LeaseTable) -> None:
+    async with running(keep(failover=1.5)) as keeper:
+        held = (await gain_all(keeper, 2))[FIRST]
+        asking = asyncio.create_task(keeper.checkpoint(held, Checkpoint("17")))
+        await asyncio.sleep(0)
+        asking.cancel()
+        await until(lambda: held.checkpoint == Checkpoint("17"))
+        await keeper.checkpoint(held, Checkpoint("18"))
+        assert len(keeper.held) == 2
+
+
+async def test_a_released_lease_is_left_to_others_for_a_while(keep: Keep, table: LeaseTable) -> None:
+    async with running(keep()) as keeper:
+        held = await gain_all(keeper, 2)
+        await keeper.release(held[FIRST], pause=60.0)
+        await keeper.release(held[FIRST])
+        with pytest.raises(LeaseLostError):
+            await keeper.checkpoint(held[FIRST], Checkpoint("17"))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(keeper.next(), 0.3)
+        stored = table.get(FIRST)
+        assert stored is not None
+        assert stored.owner is None
+
+
+async def test_a_released_lease_is_taken_again_at_once_without_a_pause(keep: Keep) -> None:
+    async with running(keep()) as keeper:
+        held = await gain_all(keeper, 2)
+        await keeper.release(held[FIRST])
+        again = await gain(keeper)
+        assert again.shard_id == FIRST
+        assert again is not held[FIRST]
+
+
+async def end(keeper: LeaseKeeper, held: HeldLease, *children: Shard) -> None:
+    await keeper.shard_ended(held, children)
+    await keeper.checkpoint(held, SHARD_END)
+    await keeper.release(held)
+
+
+async def test_the_children_of_a_split_start_when_the_parent_is_done_and_then_its_lease_goes(
+    keep: Keep, table: LeaseTable, double: KinesisDouble
+) -> None:
+    async with running(keep()) as keeper:
+        parent = (await gain_all(keeper, 2))[FIRST]
+        children = [Shard(child, (FIRST,)) for child in double.split(FIRST)]
+        await keeper.shard_ended(parent, children)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(keeper.next(), 0.5)
+        await keeper.checkpoint(parent, SHARD_END)
+        await keeper.release(parent)
+        started = await gain_all(keeper, 2)
+        assert started.keys() == {child.id for child in children}
+        assert table.get(FIRST) is not None
+        for held in started.values():
+            await keeper.checkpoint(held, Checkpoint("7"))
+        await until(lambda: table.get(FIRST) is None)
+
+
+async def test_the_child_of_a_merge_starts_after_both_parents(keep: Keep, double: KinesisDouble) -> None:
+    async with running(keep()) as keeper:
+        parents = await gain_all(keeper, 2)
+        child = Shard(double.merge(FIRST, SECOND), (FIRST, SECOND))
+        await end(keeper, parents[SECOND], child)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(keeper.next(), 0.5)
+        await end(keeper, parents[FIRST], child)
+        started = await gain(keeper)
+        assert (started.shard_id, started.checkpoint) == (child.id, TRIM_HORIZON)
+
+
+async def test_a_crash_between_the_childrens_leases_and_the_shards_end_loses_nothing(
+    keep: Keep, double: KinesisDouble
+) -> None:
+    async with running(keep()) as keeper:
+        parent = (await gain_all(keeper, 2))[FIRST]
+        children = [Shard(child, (FIRST,)) for child in double.split(FIRST)]
+        await keeper.shard_ended(parent, children)
+    async with running(keep()) as keeper:
+        again = await gain_all(keeper, 2)
+        assert again.keys() == {FIRST, SECOND}
+        await end(keeper, again[FIRST], *children)
+        assert (await gain_all(keeper, 2)).keys() == {child.id for child in children}
+
+
+async def test_a_stream_that_fails_at_first_is_tried_again(
+    keep: Keep, double: KinesisDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kainite.leases.keeper.backoff", lambda _: 0.01)
+    double.fail("ListShards", "LimitExceededException", times=3)
+    async with running(keep()) as keeper:
+        await gain_all(keeper, 2)
+
+
+async def test_what_waiting_does_not_mend_ends_the_keeper(
+    keep: Keep, double: KinesisDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    double.fail("ListShards", "ResourceNotFoundException")
+    with pytest.raises(StreamError, match="is not there"):
+        await asyncio.wait_for(keep().run(), 10)
+    monkeypatch.setattr("kainite.leases.keeper.backoff", lambda _: 0.0)
+    double.fail("ListShards", "LimitExceededException", times=20)
+    with pytest.raises(StreamError, match="for now"):
+        await asyncio.wait_for(keep().run(), 10)
