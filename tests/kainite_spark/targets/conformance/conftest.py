@@ -1,0 +1,40 @@
+"""Every kind of target: the same tests run on all of them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.stores import Database, Store, Stores
+
+
+@pytest.fixture(params=["postgresql", "sqlite"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
+    """An empty database of each kind."""
+    if request.param == "postgresql":
+        return Database(request.getfixturevalue("postgres"))
+    path = tmp_path / "target.db"
+    sqlite3.connect(path).close()
+    return Database(f"sqlite:///{path}")
+
+
+@pytest.fixture
+def stores(database: Database) -> Iterator[Stores]:
+    opened = Stores(database)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def shop(stores: Stores) -> Store:
+    """The shop's tables with one region, one customer and one order in them."""
+    store = stores.open()
+    seed = (
+        store.insert("region", id=1, name="north"),
+        store.insert("customer", id=1, region_id=1, email="a@x"),
+        store.insert("orders", id=1, customer_id=1),
+    )
+    assert store.statuses(store.unit(0, *seed)) == ["committed"]
+    return store

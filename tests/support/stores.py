@@ -1,0 +1,129 @@
+"""A target of any kind behind one face, for the tests that run on all of them."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from kainite.log.entry import Outcome
+from kainite.uow.catalogue import Catalogue
+from kainite.uow.delta import Delta, Operation
+from kainite.uow.reflection import reflect
+from kainite.uow.signature import Signatures
+from kainite_spark.grouping import ApplyOptions, Retry, apply_units
+from kainite_spark.targets import open_target
+from kainite_spark.targets.base import Fence, Target, TargetSession, Unit
+
+# Five levels (region, customer, orders, order_line, shipment), a self-reference, composite keys,
+# a unique column, a check, a table without a primary key.
+SHOP = """
+    CREATE TABLE region (id bigint PRIMARY KEY, name varchar(20) NOT NULL);
+    CREATE TABLE customer (
+        id bigint PRIMARY KEY, region_id bigint NOT NULL REFERENCES region, email varchar(40) UNIQUE,
+        referrer bigint REFERENCES customer, credit integer NOT NULL DEFAULT 100 CHECK (credit >= 0));
+    CREATE TABLE orders (id bigint PRIMARY KEY, customer_id bigint NOT NULL REFERENCES customer, note text);
+    CREATE TABLE order_line (
+        order_id bigint REFERENCES orders, line_no integer, qty integer NOT NULL, PRIMARY KEY (order_id, line_no));
+    CREATE TABLE shipment (
+        id bigint PRIMARY KEY, order_id bigint NOT NULL, line_no integer NOT NULL,
+        FOREIGN KEY (order_id, line_no) REFERENCES order_line);
+    CREATE TABLE audit (what text, at bigint);
+"""
+
+
+class Database:
+    """Direct access to the database under test, past Kainite."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.kind = url.partition(":")[0]
+
+    def run(self, script: str) -> None:
+        if self.kind == "sqlite":
+            with sqlite3.connect(self.url.removeprefix("sqlite:///")) as connection:
+                connection.executescript(script)
+            connection.close()
+            return
+        with psycopg.connect(self.url) as connection:
+            connection.execute(script)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        if self.kind == "sqlite":
+            connection = sqlite3.connect(self.url.removeprefix("sqlite:///"))
+            try:
+                return connection.execute(query).fetchall()
+            finally:
+                connection.close()
+        with psycopg.connect(self.url) as connection:
+            return connection.execute(query).fetchall()
+
+
+@dataclass
+class Store:
+    """A prepared target with one session, and short ways to write deltas."""
+
+    database: Database
+    catalogue: Catalogue
+    target: Target
+    session: TargetSession
+    signatures: Signatures
+    fence: Fence = field(default_factory=lambda: Fence("0", 1, 0))
+
+    def insert(self, table: str, **row: Any) -> Delta:
+        return Delta(table, Operation.INSERT, self._key(table, row), row, {})
+
+    def upsert(self, table: str, **row: Any) -> Delta:
+        return Delta(table, Operation.UPSERT, self._key(table, row), row, {})
+
+    def update(self, table: str, key: dict[str, Any], before: dict[str, Any] | None = None, **row: Any) -> Delta:
+        return Delta(table, Operation.UPDATE, key, row, before or {})
+
+    def delete(self, table: str, before: dict[str, Any] | None = None, **key: Any) -> Delta:
+        return Delta(table, Operation.DELETE, key, {}, before or {})
+
+    def unit(self, tid: int, *deltas: Delta) -> Unit:
+        written, read = self.signatures.of(deltas)
+        return Unit(tid, f"T-{tid}", deltas, written, read)
+
+    def apply(self, *units: Unit, on_failure: str = "block", group_units: int = 500) -> tuple[Outcome, ...]:
+        options = ApplyOptions(on_failure, group_units, Retry(tries=3, first=0.01))
+        return apply_units(self.session, self.fence, units, options)
+
+    def statuses(self, *units: Unit, on_failure: str = "block", group_units: int = 500) -> list[str]:
+        return [outcome.status.value for outcome in self.apply(*units, on_failure=on_failure, group_units=group_units)]
+
+    def rows(self, table: str) -> list[tuple[Any, ...]]:
+        return sorted(self.database.rows(f"SELECT * FROM {table}"), key=repr)
+
+    def acknowledged(self) -> list[int]:
+        return [tid for (tid,) in self.database.rows("SELECT transaction_id FROM kainite_applied ORDER BY 1")]
+
+    def _key(self, table: str, row: dict[str, Any]) -> dict[str, Any]:
+        return {column: row[column] for column in self.catalogue.tables[table].primary_key}
+
+
+class Stores:
+    """Opens stores on one database, and closes them all at the end."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._sessions: list[TargetSession] = []
+
+    def open(self, ddl: str = SHOP) -> Store:
+        self.database.run(ddl)
+        catalogue = reflect(self.database.url)
+        target = open_target(self.database.url, catalogue)
+        target.prepare(catalogue)
+        target.raise_generation("0", 1)
+        target.begin_micro_batch(Fence("0", 1, 0))
+        return Store(self.database, catalogue, target, self.session(target), Signatures(catalogue))
+
+    def session(self, target: Target) -> TargetSession:
+        self._sessions.append(target.connect())
+        return self._sessions[-1]
+
+    def close(self) -> None:
+        for session in self._sessions:
+            session.close()
