@@ -103,22 +103,22 @@ class LeaseTable:
             return self._if_done_after_all(lease, failed)
 
     def checkpoint(self, lease: Lease, checkpoint: Checkpoint) -> Lease | None:
-        """Store a checkpoint, which also renews the lease; None when the lease is lost."""
-        update = (
-            "SET leaseCounter = :next, #checkpoint = :checkpoint, checkpointSubSequenceNumber = :sub,"
-            f" ownerSwitchesSinceCheckpoint = :zero REMOVE {PENDING}"
-        )
-        values = {
-            ":checkpoint": {"S": checkpoint.sequence},
-            ":sub": {"N": str(checkpoint.sub)},
-            ":zero": {"N": "0"},
-            **_counters(lease),
-        }
+        """Store a checkpoint, which also renews the lease; None when the lease is lost.
+
+        An earlier write of the owner's own, whose answer it never saw (the connection broke, or it
+        stopped waiting), is not taken for a loss: the checkpoint is then stored on top of it, but never
+        below it: the call that nobody waits for any more may be the one that comes last.
+        """
         try:
-            return self._update(lease.key, update, "leaseCounter = :counter", values, {"#checkpoint": "checkpoint"})
+            return self._store(lease, checkpoint)
         except _ConditionFailedError as failed:
             stored = self._if_done_after_all(lease, failed)
+        if stored is None or checkpoint <= stored.checkpoint:
             return stored if stored and stored.checkpoint == checkpoint else None
+        try:
+            return self._store(stored, checkpoint)
+        except _ConditionFailedError:
+            return None
 
     def evict(self, lease: Lease) -> bool:
         """Give a lease up so that anybody may take it at once; False when it is another's by now."""
@@ -145,6 +145,19 @@ class LeaseTable:
 
     def delete(self, key: str) -> None:
         self._call("DeleteItem", lambda: self._dynamodb.delete_item(TableName=self.name, Key={"leaseKey": {"S": key}}))
+
+    def _store(self, lease: Lease, checkpoint: Checkpoint) -> Lease:
+        update = (
+            "SET leaseCounter = :next, #checkpoint = :checkpoint, checkpointSubSequenceNumber = :sub,"
+            f" ownerSwitchesSinceCheckpoint = :zero REMOVE {PENDING}"
+        )
+        values = {
+            ":checkpoint": {"S": checkpoint.sequence},
+            ":sub": {"N": str(checkpoint.sub)},
+            ":zero": {"N": "0"},
+            **_counters(lease),
+        }
+        return self._update(lease.key, update, "leaseCounter = :counter", values, {"#checkpoint": "checkpoint"})
 
     def _if_done_after_all(self, lease: Lease, failed: _ConditionFailedError) -> Lease | None:
         """The lease as stored, if the refused write was ours already: its answer had been lost."""

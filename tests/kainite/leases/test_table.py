@@ -99,7 +99,16 @@ def test_a_renewal_whose_answer_was_lost_is_recognised(taken: Lease, table: Leas
 def test_a_checkpoint_whose_answer_was_lost_is_recognised(taken: Lease, table: LeaseTable) -> None:
     first = table.checkpoint(taken, Checkpoint("7"))
     assert table.checkpoint(taken, Checkpoint("7")) == first
-    assert table.checkpoint(taken, Checkpoint("8")) is None
+    second = table.checkpoint(taken, Checkpoint("8"))
+    assert second is not None
+    assert (second.counter, second.checkpoint) == (3, Checkpoint("8"))
+    assert table.checkpoint(taken, Checkpoint("9")) is None
+
+
+def test_a_checkpoint_that_comes_too_late_does_not_go_back_behind_a_later_one(taken: Lease, table: LeaseTable) -> None:
+    later = table.checkpoint(taken, Checkpoint("8"))
+    assert table.checkpoint(taken, Checkpoint("7")) is None
+    assert table.get("s") == later
 
 
 def test_a_renewal_during_a_hand_over_is_a_loss(table: LeaseTable, dynamodb: Any) -> None:
