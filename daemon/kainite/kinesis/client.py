@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -20,23 +20,13 @@ from kainite.errors import StreamUnavailableError
 from kainite.kinesis.batch import RawRecord
 from kainite.kinesis.failures import stream_error
 from kainite.kinesis.shards import Shard
+from kainite.kinesis.start import StartAt
 
 if TYPE_CHECKING:
     from types_boto3_kinesis import KinesisClient
     from types_boto3_kinesis.type_defs import GetShardIteratorInputTypeDef, ListShardsInputTypeDef
 
 _BODY = "KainiteBody"
-
-IteratorType = Literal["AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER", "TRIM_HORIZON", "LATEST", "AT_TIMESTAMP"]
-
-
-@dataclass(frozen=True, slots=True)
-class StartAt:
-    """Where an iterator starts: GetShardIterator's arguments."""
-
-    kind: IteratorType
-    sequence: str | None = None
-    timestamp: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +48,8 @@ class Reply:
 
 class StreamClient:
     """One stream. All calls block; threads may share it.
+
+    It takes the boto3 client over: GetRecords called on that client elsewhere has no records.
 
     ``parsing`` is to be held while a reply's body is parsed and rendered: parsed records take
     several times the room of their body, so only one reply at a time is in that form.

@@ -21,7 +21,7 @@ import logging
 import time
 from dataclasses import dataclass, replace
 
-from kainite.errors import KainiteError, SettingsError, StreamError, StreamUnavailableError
+from kainite.errors import KainiteError, StreamError, StreamUnavailableError
 from kainite.kinesis.batch import (
     RecordBatch,
     Render,
@@ -31,11 +31,12 @@ from kainite.kinesis.batch import (
     position_of,
     render_process_records,
 )
-from kainite.kinesis.client import Reply, StartAt, StreamClient, parse_reply
+from kainite.kinesis.client import Reply, StreamClient, parse_reply
 from kainite.kinesis.failures import Failure, backoff, classify, stream_error
 from kainite.kinesis.prefetch import Bounds, Prefetch
 from kainite.kinesis.shards import Shard, children_of
-from kainite.leases.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, Checkpoint
+from kainite.kinesis.start import start_at
+from kainite.leases.checkpoint import SHARD_END, Checkpoint
 from kainite.log.entry import Position
 from kainite.logs import event
 from kainite.settings import StreamSettings
@@ -58,39 +59,6 @@ class _Fetched:
     next_iterator: str | None
     millis_behind_latest: int | None
     end: ShardEnd | None = None
-
-
-def start_at(
-    start: Checkpoint,
-    fetched: Position | None,
-    cut_at: Position | None,
-    opened_at: float | None,
-    timestamp: float | None,
-) -> StartAt:
-    """Where the next iterator starts.
-
-    Args:
-        start: the shard's checkpoint.
-        fetched: the last record fetched by this reader.
-        cut_at: how far the serialization log has collected the shard.
-        opened_at: when this reader had its first iterator, by Kinesis's clock, epoch seconds.
-        timestamp: what AT_TIMESTAMP means, epoch seconds.
-
-    Raises:
-        SettingsError: the checkpoint is AT_TIMESTAMP and there is no timestamp.
-    """
-    if fetched is not None:
-        return StartAt("AFTER_SEQUENCE_NUMBER", str(fetched.sequence))
-    if start.position is not None:
-        # AT, not AFTER: the checkpoint may stand inside an aggregated record.
-        return StartAt("AT_SEQUENCE_NUMBER", str(start.position.sequence))
-    if start == LATEST and cut_at is not None:
-        return StartAt("AFTER_SEQUENCE_NUMBER", str(cut_at.sequence))
-    if start == LATEST:
-        return StartAt("LATEST") if opened_at is None else StartAt("AT_TIMESTAMP", timestamp=opened_at)
-    if start == AT_TIMESTAMP and timestamp is None:
-        raise SettingsError("a lease stands at AT_TIMESTAMP: set initialPositionInStreamExtended (epoch seconds)")
-    return StartAt("AT_TIMESTAMP", timestamp=timestamp) if start == AT_TIMESTAMP else StartAt("TRIM_HORIZON")
 
 
 class ShardReader:

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from kainite.errors import StreamError, StreamUnavailableError
-from kainite.kinesis.client import StartAt, StreamClient, parse_reply
+from kainite.kinesis.client import StreamClient, parse_reply
 from kainite.kinesis.shards import covers_all_keys, may_start
+from kainite.kinesis.start import StartAt
 from kainite.leases.checkpoint import SHARD_END, Checkpoint
 from support.kinesis_double import KinesisDouble
 
