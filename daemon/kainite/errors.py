@@ -138,7 +138,7 @@ class TargetFencedError(TargetError):
 
 
 class SparkUnavailableError(KainiteError):
-    retryable = True
+    pass
 
 
 class SourceError(KainiteError):

@@ -225,8 +225,8 @@ class _Rounds:
     def _bear(self, problem: KainiteError) -> None:
         """Wait after what may pass; raise what will not."""
         self._failures += 1
-        broken = isinstance(problem, SparkUnavailableError) and self._failures >= SPARK_TRIES
-        if broken or not problem.retryable:
+        lost_executor = isinstance(problem, SparkUnavailableError) and self._failures < SPARK_TRIES
+        if not (problem.retryable or lost_executor):
             raise problem
         pause = pause_after(self._failures)
         event(_LOG, logging.WARNING, "micro-batch to be tried again", cause=problem, pause=pause)

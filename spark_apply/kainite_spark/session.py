@@ -10,9 +10,11 @@ watches its standard input.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kainite.errors import SparkUnavailableError
@@ -23,8 +25,10 @@ if TYPE_CHECKING:
 TASK_TRIES = 4
 _LOCAL = re.compile(r"local(?:\[(\*|\d+)\])?")
 
+_LOG_FILE = Path(__file__).with_name("log4j2.properties")
+
 _CONFIGURATION: Mapping[str, str] = {
-    "spark.log.level": "ERROR",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG_FILE.as_uri()}",
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.python.worker.reuse": "true",
     "spark.ui.enabled": "false",
@@ -34,8 +38,10 @@ _CONFIGURATION: Mapping[str, str] = {
 _LOCAL_CONFIGURATION: Mapping[str, str] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.pyspark.python": sys.executable,
 }
+
+# Spark has no other way to be told these. Without the first, workers are whatever "python3" is in PATH.
+_LOCAL_ENVIRONMENT: Mapping[str, str] = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
 def configuration(master: str, name: str) -> dict[str, str]:
@@ -63,6 +69,9 @@ def spark_context(master: str, name: str) -> Iterator[SparkContext]:
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
 
+    if master.startswith("local"):
+        for variable, value in _LOCAL_ENVIRONMENT.items():
+            os.environ.setdefault(variable, value)
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(configuration(master, name).items()))
     try:

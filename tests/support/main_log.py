@@ -1,0 +1,96 @@
+"""The daemon's side of a log, step by step and without an event loop: what its owner appends, when the test says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kainite.clock import epoch_ms
+from kainite.log.collect import collect
+from kainite.log.entry import Batch, Entry, EntryKind, Outcome, Position, StatusMeta, UnitStatus
+from kainite.log.journal import Journal
+from kainite.log.mount import mount, new_token
+from kainite.log.requests import decide
+from kainite.log.state import LogState
+from kainite.log.store import LogStore
+from kainite.log.upkeep import outcomes_partition
+from kainite.settings import UowSettings
+from kainite.uow.delta import Delta, Operation, UnitEnd, UnitKind
+from kainite.uow.fragment import Fragment, Reject
+from kainite.uow.signature import Signatures
+
+
+class MainLog:
+    """Owns the main log partition of a store for the length of a test."""
+
+    def __init__(self, store: LogStore, signatures: Signatures, partition: str = "0") -> None:
+        self.store = store
+        self.partition = partition
+        self.signatures = signatures
+        self.state = LogState()
+        self._mount = mount(store, partition, "the daemon", 600.0)
+        self._position = 0
+
+    def unit(self, uow: str, *deltas: Delta, kind: UnitKind = UnitKind.NORMAL) -> int:
+        """Dispatch a whole unit in a batch of its own; returns its transaction id."""
+        self.append(self.fragment(uow, *deltas, ends=(UnitEnd(len(deltas), kind=kind),)))
+        return self.tid(uow)
+
+    def malformed(self, uow: str, *deltas: Delta) -> int:
+        """Dispatch a unit that is born failed."""
+        fragment = self.fragment(uow, *deltas, ends=(UnitEnd(len(deltas)),))
+        self.append(Fragment(uow, fragment.deltas, fragment.written, fragment.read, fragment.ends, (Reject("bad", "?"),)))
+        return self.tid(uow)
+
+    def fragment(self, uow: str, *deltas: Delta, ends: tuple[UnitEnd, ...] = ()) -> Fragment:
+        written, read = self.signatures.of(deltas)
+        return Fragment(uow, deltas, written, read, ends)
+
+    def append(self, *fragments: Fragment) -> None:
+        """One ``processRecords`` call: one batch."""
+        self._position += 1
+        rules = UowSettings()
+        self._put(collect(self.state, rules, "shard-0", Position(self._position), fragments, epoch_ms()))
+
+    def tid(self, uow: str) -> int:
+        unit = self.state.find(uow)
+        assert unit is not None, f"{uow} is not in the log"
+        return unit.tid
+
+    def take_outcomes(self) -> None:
+        """Copy what the apply job appended, as the owner does on a timer."""
+        through = self.state.through
+        outcomes: list[Outcome] = []
+        for batch in self.store.read_batches(outcomes_partition(self.partition), through + 1, strong=True):
+            for tid, entry in enumerate(batch.entries, batch.first_id):
+                if tid > through and isinstance(entry.meta, StatusMeta):
+                    outcomes += entry.meta.outcomes
+                    through = tid
+        if through > self.state.through:
+            self._status(StatusMeta(tuple(outcomes), through))
+
+    def ask(self, action: str, uow: str) -> str:
+        """Decide a request of ``kainite uow``; returns its result."""
+        decision = decide(self.state, new_token(), {"action": action, "uow": uow, "by": "a test"})
+        if decision.outcome is not None:
+            self._status(StatusMeta((decision.outcome,), requests=("r",)))
+        return decision.answer["result"]
+
+    def statuses(self) -> dict[str, UnitStatus]:
+        """Of unresolved units, as the log shows them."""
+        return {unit.uow: unit.status for unit in self.state.units.values()}
+
+    def _status(self, meta: StatusMeta) -> None:
+        journal = Journal(self.state, epoch_ms())
+        journal.write(EntryKind.STATUS, meta)
+        self._put(journal.entries)
+
+    def _put(self, entries: Sequence[Entry]) -> None:
+        first = self.state.next_id - len(entries)
+        batch = Batch(first, self._mount.generation, epoch_ms(), tuple(entries))
+        assert self.store.put_batch(self.partition, batch, new_token()) is None
+
+
+def row(table: str, op: Operation, key: int, **columns: object) -> Delta:
+    """A delta of a table whose key is ``id``."""
+    written = {} if op is Operation.DELETE else ({"id": key, **columns} if op is not Operation.UPDATE else columns)
+    return Delta(table, op, {"id": key}, written, {})
