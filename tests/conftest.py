@@ -48,8 +48,9 @@ def dynamodb(moto_endpoint: str) -> Any:
     return boto3.client("dynamodb", endpoint_url=moto_endpoint, region_name="us-east-1")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def kinesis(moto_endpoint: str) -> Any:
+    """A client of the test's own: a ``StreamClient`` changes how its client reads records."""
     import boto3
 
     return boto3.client("kinesis", endpoint_url=moto_endpoint, region_name="us-east-1")

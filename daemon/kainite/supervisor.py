@@ -1,7 +1,7 @@
 """The daemon: one lease keeper, one log owner, and a consumer for each shard whose lease is held.
 
-Start: the log is mounted, the target's catalogue read and leases are taken all at once; a shard is read
-as soon as all three allow it. Whatever fails before that ends the daemon with an error.
+Start: the log is mounted and the target's catalogue read, then leases are taken; a daemon that waits for a
+log that another one owns holds no shard. Whatever fails before that ends the daemon with an error.
 
 Stop, on the first SIGTERM or SIGINT: every child finishes its call, is told ``shutdownRequested`` and
 ``leaseLost`` and ends, all within the grace of the settings; those that are not done by then are
@@ -26,7 +26,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 from kainite import aws
-from kainite.errors import KainiteError
+from kainite.errors import KainiteError, LogHeldError
 from kainite.kinesis.client import StreamClient
 from kainite.leases.keeper import Gained, HeldLease, LeaseKeeper, Lost
 from kainite.leases.table import LeaseTable
@@ -67,8 +67,9 @@ async def supervise(settings: Settings, stop: asyncio.Event) -> None:
     keeper = LeaseKeeper(LeaseTable(dynamodb, settings.leases.table), stream, settings.leases, settings.stream)
     try:
         async with asyncio.TaskGroup() as group:
-            keeping = group.create_task(keeper.run(), name="lease keeper")
-            async with _units(settings, dynamodb, group) as units:
+            async with _units(settings, dynamodb, group, stop) as units:
+                # Not before the log is ours: a daemon that stands by for another one's log must leave it the shards.
+                keeping = group.create_task(keeper.run(), name="lease keeper")
                 parts = Parts(stream, keeper, settings.stream, settings.child, units)
                 supervisor = Supervisor(parts, group)
                 following = group.create_task(supervisor.follow_leases(), name="lease events")
@@ -84,7 +85,7 @@ async def supervise(settings: Settings, stop: asyncio.Event) -> None:
                 following.cancel()
             keeping.cancel()
     except BaseExceptionGroup as failures:
-        _raise_first(failures)
+        _raise_first(failures, unless=LogHeldError)  # told to stop while waiting for another's log
     finally:
         await _give_back(keeper)
     event(logger, logging.INFO, "daemon stopped", worker=settings.leases.worker_id)
@@ -146,7 +147,7 @@ async def _after(before: list[asyncio.Task[None]], consumer: ShardConsumer) -> N
 
 @asynccontextmanager
 async def _units(
-    settings: Settings, dynamodb: DynamoDBClient, group: asyncio.TaskGroup
+    settings: Settings, dynamodb: DynamoDBClient, group: asyncio.TaskGroup, stop: asyncio.Event
 ) -> AsyncIterator[Callable[[], UnitsOfWork] | None]:
     """What brings emits to the log, made anew for each shard; None where units of work are disabled."""
     if not settings.log.enabled:
@@ -161,7 +162,8 @@ async def _units(
     apply = settings.apply
     loading = asyncio.to_thread(load_catalogue, settings.uow.catalogue_file, apply.target, apply.schemas)
     reading = group.create_task(loading, name="catalogue")
-    async with LogOwner.open(DynamoDBStore(dynamodb, settings.log.table), settings.log, settings.uow) as owner:
+    store = DynamoDBStore(dynamodb, settings.log.table)
+    async with LogOwner.open(store, settings.log, settings.uow, stop=stop) as owner:
         watching = group.create_task(_watch(owner), name="log owner")
         try:
             catalogue = await reading
@@ -181,10 +183,12 @@ async def _watch(owner: LogOwner) -> NoReturn:
     raise await owner.failed()
 
 
-def _raise_first(failures: BaseExceptionGroup) -> NoReturn:
+def _raise_first(failures: BaseExceptionGroup, unless: type[KainiteError]) -> None:
     """Raise the first of our own errors out of a group, else the first of all: the rest follows from it."""
     flat = list(_flatten(failures))
-    raise next((error for error in flat if isinstance(error, KainiteError)), flat[0])
+    first = next((error for error in flat if isinstance(error, KainiteError)), flat[0])
+    if not isinstance(first, unless):
+        raise first
 
 
 def _flatten(error: BaseException) -> list[BaseException]:

@@ -19,6 +19,7 @@ import pytest
 from kainite.errors import KainiteError, StreamError
 from kainite.log.dynamodb_store import DynamoDBStore
 from kainite.log.entry import EntryKind, UnitMeta
+from kainite.log.mount import mount
 from kainite.settings import Settings, load
 from kainite.supervisor import supervise
 from support.daemon_world import CHILDREN, LIMIT, World, delta, eventually, scripted, transcript_actions
@@ -187,6 +188,23 @@ async def test_a_fenced_daemon_stops_with_one_clear_line(world: World, moto_endp
     assert "usurper" in errors.splitlines()[-1]
     assert "Traceback" not in errors
     assert not any(child.is_running() for child in children)
+
+
+async def test_a_daemon_that_waits_for_anothers_log_takes_no_shard_and_can_be_stopped(
+    world: World, moto_endpoint: str
+) -> None:
+    path = properties(world, moto_endpoint, shell(world, {}), unitsOfWork="true")
+    store = DynamoDBStore(world.dynamodb, f"{world.name}-log")
+    store.create()
+    mount(store, "0", "somebody else", 1000.0)
+    with daemon(path) as process:
+        await eventually(lambda: "waiting for the log" in (world.tmp / "stderr").read_text())
+        process.send_signal(signal.SIGTERM)
+        status, errors = await end_of(process, world)
+    assert status == 0, errors
+    assert "Traceback" not in errors
+    assert "lease taken" not in errors
+    assert actions(world, FIRST) == []
 
 
 async def test_a_second_signal_kills_hanging_children_at_once(world: World, moto_endpoint: str) -> None:

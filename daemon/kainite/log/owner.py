@@ -90,16 +90,26 @@ class LogOwner:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, store: LogStore, settings: LogSettings, uow: UowSettings, clock: Callable[[], float] = boot_seconds
+        cls,
+        store: LogStore,
+        settings: LogSettings,
+        uow: UowSettings,
+        *,
+        stop: asyncio.Event | None = None,
+        clock: Callable[[], float] = boot_seconds,
     ) -> AsyncIterator[LogOwner]:
         """Create the store, mount the partition (waiting while another owner's lease runs), serve.
 
+        Args:
+            stop: ends that waiting.
+
         Raises:
+            LogHeldError: ``stop`` was set while another owner's lease ran.
             LogFencedError: another owner took the partition while we mounted it.
             LogCorruptError: the log does not read back as written.
         """
         await asyncio.to_thread(store.create)
-        mounted = await _mount_patiently(store, settings, clock)
+        mounted = await _mount_patiently(store, settings, stop or asyncio.Event(), clock)
         state = await asyncio.to_thread(load_state, store, settings.partition, dedup_window=uow.dedup_window)
         event(_logger, logging.INFO, "log mounted", partition=settings.partition, generation=mounted.generation,
               next_id=state.next_id, open_units=len(state.open), units=len(state.units))  # fmt: skip
@@ -265,7 +275,9 @@ class LogOwner:
             raise error
 
 
-async def _mount_patiently(store: LogStore, settings: LogSettings, clock: Callable[[], float]) -> Mount:
+async def _mount_patiently(
+    store: LogStore, settings: LogSettings, stop: asyncio.Event, clock: Callable[[], float]
+) -> Mount:
     watch = LeaseWatch(clock)
     told = False
     while True:
@@ -274,7 +286,10 @@ async def _mount_patiently(store: LogStore, settings: LogSettings, clock: Callab
                 mount, store, settings.partition, settings.owner, settings.lease, watch, clock
             )
         except LogHeldError as error:
+            if stop.is_set():
+                raise
             if not told:
                 event(_logger, logging.WARNING, "waiting for the log", error=error)
                 told = True
-            await asyncio.sleep(min(settings.lease / 10, 1.0))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), min(settings.lease / 10, 1.0))

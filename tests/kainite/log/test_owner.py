@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from kainite.errors import LogFencedError, LogRequestError, LogUnavailableError
+from kainite.errors import LogFencedError, LogHeldError, LogRequestError, LogUnavailableError
 from kainite.log.entry import Batch, Entry, EntryKind, Outcome, Position, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.load import load_state
 from kainite.log.memory_store import MemoryStore
@@ -181,6 +181,14 @@ class TestTwoOwners:
         dead = await asyncio.to_thread(mount, store, P, "a", 0.3)
         async with asyncio.timeout(LIMIT), LogOwner.open(store, OTHER, UOW) as log:
             assert log.generation == dead.generation + 1
+
+    async def test_waiting_for_a_lease_ends_when_told_to_stop(self, store: LogStore) -> None:
+        await asyncio.to_thread(mount, store, P, "a", 1000.0)
+        stop = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.05, stop.set)
+        with pytest.raises(LogHeldError, match="held by a"):
+            async with asyncio.timeout(LIMIT), LogOwner.open(store, OTHER, UOW, stop=stop):
+                pass
 
     async def test_a_released_log_is_taken_at_once(self, store: LogStore) -> None:
         async with LogOwner.open(store, replace(SETTINGS, lease=1000), UOW):
