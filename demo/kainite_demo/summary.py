@@ -1,0 +1,75 @@
+"""What a run came to: for a person, and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A run in which nothing differed.
+
+    Attributes:
+        transactions: committed in the source and applied to the target.
+        records: that were put on the stream for them.
+        rows_compared: in all tables, after the load, source against target.
+        units_per_second: transactions over the time from the first commit to the last application.
+        latency_p50, latency_p99: seconds from a unit's commit in the source to its commit in the target.
+        latency_units: how many units those two were taken from.
+        conflicts: units that touched a row of an earlier one that was still in progress.
+        job_instances: of the apply job, that applied something.
+        snapshots_checked: of the target, in which TPC-B's invariant held.
+        kills: by process, with SIGKILL, each followed by a restart.
+        seconds: of the whole run.
+    """
+
+    transactions: int
+    records: int
+    rows_compared: int
+    units_per_second: float
+    latency_p50: float | None
+    latency_p99: float | None
+    latency_units: int
+    conflicts: int
+    job_instances: int
+    snapshots_checked: int
+    kills: dict[str, int]
+    seconds: float
+
+    def as_json(self) -> dict[str, object]:
+        return asdict(self)
+
+    def as_text(self) -> RenderableType:
+        table = Table.grid(padding=(0, 2))
+        table.add_column(justify="right", style="bold")
+        table.add_column()
+        for figure, meaning in self._lines():
+            table.add_row(figure, meaning)
+        verdict = Text("source and target are equal, row by row", style="bold green")
+        return Group(verdict, table)
+
+    def _lines(self) -> list[tuple[str, str]]:
+        killed = ", ".join(f"{name} {times}" for name, times in self.kills.items())
+        return [
+            (f"{self.transactions:,}", "transactions, each applied once"),
+            (f"{self.records:,}", "records on the stream"),
+            (f"{self.rows_compared:,}", "rows compared"),
+            (f"{self.units_per_second:,.0f}", "units of work a second, from the first commit to the last application"),
+            (
+                f"{_seconds(self.latency_p50)} / {_seconds(self.latency_p99)}",
+                f"end-to-end latency p50 / p99, of {self.latency_units:,} units",
+            ),
+            (f"{self.conflicts:,}", "conflicts found"),
+            (f"{self.job_instances}", "job instances used"),
+            (f"{self.snapshots_checked:,}", "snapshots of the target with TPC-B's sums equal"),
+            *([(f"{sum(self.kills.values())}", f"kills survived ({killed})")] if self.kills else []),
+            (f"{self.seconds:.0f} s", "in all"),
+        ]
+
+
+def _seconds(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f} s"
