@@ -111,9 +111,9 @@ class Stores:
         self.database = database
         self._sessions: list[TargetSession] = []
 
-    def open(self, ddl: str = SHOP) -> Store:
+    def open(self, ddl: str = SHOP, schemas: tuple[str, ...] = ()) -> Store:
         self.database.run(ddl)
-        catalogue = reflect(self.database.url)
+        catalogue = reflect(self.database.url, schemas)
         target = open_target(self.database.url, catalogue)
         target.prepare(catalogue)
         target.raise_generation("0", 1)
