@@ -58,7 +58,7 @@ class Summary:
             (f"{self.transactions:,}", "transactions, each applied once"),
             (f"{self.records:,}", "records on the stream"),
             (f"{self.rows_compared:,}", "rows compared"),
-            (f"{self.units_per_second:,.0f}", "units of work a second, from the first commit to the last application"),
+            (f"{self.units_per_second:,.0f}", "units of work a second"),
             (
                 f"{_seconds(self.latency_p50)} / {_seconds(self.latency_p99)}",
                 f"end-to-end latency p50 / p99, of {self.latency_units:,} units",
