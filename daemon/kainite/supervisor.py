@@ -25,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NoReturn
 
-from kainite import aws
+from kainite import aws, memory
 from kainite.errors import KainiteError, LogHeldError
 from kainite.kinesis.client import StreamClient
 from kainite.leases.keeper import Gained, HeldLease, LeaseKeeper, Lost
@@ -52,6 +52,7 @@ def run(settings: Settings) -> int:
     Raises:
         KainiteError: what ended the daemon, or kept it from starting.
     """
+    memory.give_back_large_blocks()
     return asyncio.run(_run(settings))
 
 
