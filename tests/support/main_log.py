@@ -14,7 +14,7 @@ from kainite.log.state import LogState
 from kainite.log.store import LogStore
 from kainite.log.upkeep import outcomes_partition
 from kainite.settings import UowSettings
-from kainite.uow.delta import Delta, Operation, UnitEnd, UnitKind
+from kainite.uow.delta import Delta, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.signature import Signatures
 
@@ -38,7 +38,9 @@ class MainLog:
     def malformed(self, uow: str, *deltas: Delta) -> int:
         """Dispatch a unit that is born failed."""
         fragment = self.fragment(uow, *deltas, ends=(UnitEnd(len(deltas)),))
-        self.append(Fragment(uow, fragment.deltas, fragment.written, fragment.read, fragment.ends, (Reject("bad", "?"),)))
+        self.append(
+            Fragment(uow, fragment.deltas, fragment.written, fragment.read, fragment.ends, (Reject("bad", "?"),))
+        )
         return self.tid(uow)
 
     def fragment(self, uow: str, *deltas: Delta, ends: tuple[UnitEnd, ...] = ()) -> Fragment:
@@ -88,9 +90,3 @@ class MainLog:
         first = self.state.next_id - len(entries)
         batch = Batch(first, self._mount.generation, epoch_ms(), tuple(entries))
         assert self.store.put_batch(self.partition, batch, new_token()) is None
-
-
-def row(table: str, op: Operation, key: int, **columns: object) -> Delta:
-    """A delta of a table whose key is ``id``."""
-    written = {} if op is Operation.DELETE else ({"id": key, **columns} if op is not Operation.UPDATE else columns)
-    return Delta(table, op, {"id": key}, written, {})

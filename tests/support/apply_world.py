@@ -1,0 +1,88 @@
+"""A log, a target and apply jobs between them: what the apply job's tests have in common."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from kainite.log.store import LogStore
+from kainite.settings import ApplySettings, OnFailure
+from kainite.uow.delta import Delta, Operation
+from kainite.uow.reflection import reflect
+from kainite.uow.signature import Signatures
+from kainite_spark.job import ApplyJob, Parts
+from kainite_spark.runner import Runner
+from kainite_spark.targets import open_target
+from kainite_spark.targets.base import Target
+from support.inline_runner import InlineRunner
+from support.main_log import MainLog
+from support.stores import Database
+
+TABLES = """
+    CREATE TABLE parent (id bigint PRIMARY KEY, v bigint);
+    CREATE TABLE item (id bigint PRIMARY KEY, v bigint CHECK (v >= 0), parent_id bigint REFERENCES parent);
+    CREATE TABLE journal (tid bigint, what text);
+"""
+"""``journal`` has no key: a unit applied twice stands in it twice, and its rows tell the order."""
+
+
+class World:
+    """One log partition and one target.
+
+    Args:
+        store: the log's.
+        url: an empty database.
+    """
+
+    def __init__(self, store: LogStore, url: str) -> None:
+        self.store = store
+        self.database = Database(url)
+        self.database.run(TABLES)
+        self.catalogue = reflect(url)
+        self.target: Target = open_target(url, self.catalogue)
+        self.target.prepare(self.catalogue)
+        self.log = MainLog(store, Signatures(self.catalogue))
+        self.stop = threading.Event()
+
+    def runner(self) -> InlineRunner:
+        return InlineRunner(self.store, "0", self.target)
+
+    def job(self, runner: Runner | None = None, *, owner: str = "a job", **settings: Any) -> ApplyJob:
+        chosen = ApplySettings(**({"lease": 60.0, "idle": 0.01} | settings))
+        parts = Parts(chosen, self.store, "0", owner, self.target, runner or self.runner())
+        return ApplyJob(parts, self.stop)
+
+    def apply(self, on_failure: OnFailure = OnFailure.BLOCK, **settings: Any) -> ApplyJob:
+        """A job that catches up and ends; then the log takes its outcomes over."""
+        job = self.job(on_failure=on_failure, **settings)
+        job.run(once=True)
+        self.log.take_outcomes()
+        return job
+
+    def items(self) -> dict[int, int]:
+        return dict(self.database.rows("SELECT id, v FROM item"))
+
+    def journal(self) -> list[str]:
+        """What units wrote, in no certain order; each must stand here once."""
+        return sorted(what for (what,) in self.database.rows("SELECT what FROM journal"))
+
+    def acknowledged(self) -> list[int]:
+        return [tid for (tid,) in self.database.rows("SELECT transaction_id FROM kainite_applied ORDER BY 1")]
+
+
+def insert(key: int, value: int = 0) -> Delta:
+    return Delta("item", Operation.INSERT, {"id": key}, {"id": key, "v": value}, {})
+
+
+def update(key: int, value: int) -> Delta:
+    return Delta("item", Operation.UPDATE, {"id": key}, {"v": value}, {})
+
+
+def note(uow: str) -> Delta:
+    return Delta("journal", Operation.INSERT, {}, {"tid": 0, "what": uow}, {})
+
+
+def noted(uow: str, *deltas: Delta) -> Sequence[Delta]:
+    """The deltas, and a note that the unit was applied."""
+    return (*deltas, note(uow))
