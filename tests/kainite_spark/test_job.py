@@ -248,7 +248,8 @@ def test_acknowledgements_and_outcomes_go_when_nobody_needs_them(world: World) -
     assert bad not in {outcome.tid for outcome in outcomes(world)}
 
 
-def test_what_is_away_is_waited_for_and_fails_no_unit(world: World) -> None:
+def test_what_is_away_is_waited_for_and_fails_no_unit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_module, "TIDY_EVERY", 1)  # acknowledgements that are still needed must not go
     world.log.unit("T-0", *noted("T-0"))
     away = TargetUnavailableError("away"), SparkUnavailableError("an executor was lost"), TargetUnavailableError("away")
     runner = Faulty(world.runner(), list(away), after=True)
