@@ -96,7 +96,7 @@ def apply_units(
 
 @dataclass(slots=True)
 class _Run:
-    """One call of :func:`apply_units`; ``held`` maps a signature to the unit that holds it back."""
+    """One call of :func:`apply_units`; ``held_…`` map a signature to the first unit that holds it back."""
 
     session: TargetSession
     fence: Fence
@@ -175,17 +175,23 @@ class _Run:
         return holder is not None
 
     def _holder(self, unit: Unit) -> Unit | None:
+        """The first earlier unit that is held and conflicts with ``unit``.
+
+        Units are held out of order: a group's blocked units before it is cut to find the failed one.
+        """
         if not self.held_written:
             return None
         holders = [self.held_written[s] for s in (*unit.written, *unit.read) if s in self.held_written]
         holders += [self.held_read[s] for s in unit.written if s in self.held_read]
-        return min(holders, key=lambda holder: holder.tid, default=None)
+        first = min(holders, key=lambda holder: holder.tid, default=unit)
+        return first if first.tid < unit.tid else None
 
     def _hold(self, unit: Unit, status: UnitStatus, cause: str) -> None:
         self.outcomes[unit.tid] = Outcome(unit.tid, status, self.instance, cause)
         for signatures, held in ((unit.written, self.held_written), (unit.read, self.held_read)):
             for signature in signatures:
-                held.setdefault(signature, unit)
+                if unit.tid < held.setdefault(signature, unit).tid:
+                    held[signature] = unit
 
     def _committed(self, units: Sequence[Unit]) -> None:
         for unit in units:
