@@ -4,7 +4,7 @@ One step is: collect transactions; put their records; write the state file; ackn
 
 * killed before or during the put: nothing is remembered; the transactions come again with the
   same numbers, and units of work recognise their changes by their ordinals;
-* killed between put and state file: the same, and all of their records are there twice;
+* killed between put and state file: the same, all of their records are there twice, and said so twice;
 * killed between state file and acknowledgement: the server is asked to go on after the state
   file's LSN, and skips them.
 
@@ -101,16 +101,19 @@ class Extractor:
         records = (r for number, t in numbered for r in records_of(t, number, self._extraction.spread))
         put = put_all(self._kinesis, self._extraction.stream, records)
         self._progress = Progress(self._progress.slot, transactions[-1].end_lsn, numbered[-1][0])
+        # Said before it is remembered: what is said twice after a kill is recognised, what is never said is missing.
+        _print(
+            "captured", first=first, records=put, commits=[(t.uow, t.commit_us, len(t.changes)) for t in transactions]
+        )
         extractor_state.save(self._extraction.state, self._progress)
         stream.acknowledge(self._progress.lsn)
-        commits = [(t.uow, t.commit_us) for t in transactions]
-        _print("captured", first=first, records=put, lsn=format_lsn(self._progress.lsn), commits=commits)
 
 
 def _print(event: str, **fields: Any) -> None:
+    # The newline before it ends what an earlier run may have left unfinished in the same file.
     line = orjson.dumps({"event": event, "time": time.time(), **fields})
-    sys.stdout.write(line.decode() + "\n")
-    sys.stdout.flush()
+    sys.stdout.buffer.write(b"\n" + line + b"\n")
+    sys.stdout.buffer.flush()
 
 
 @click.command()

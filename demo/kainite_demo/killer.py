@@ -1,24 +1,54 @@
-"""When to kill what: random moments, the same for the same seed."""
+"""When to kill what: at random moments of its work, the same delays for the same seed; pure.
+
+A process that is killed while it starts has nothing to lose. So each one is killed a random time
+after it has got something done since it was started last.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 ROUNDS = 2
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Kill:
-    """Kill ``victim`` this many seconds after the load began."""
+@dataclass(slots=True)
+class _Victim:
+    """``delays`` are for the kills to come, ``done`` is from its start, ``due`` is set once it works."""
 
-    at: float
-    victim: str
+    delays: list[float]
+    done: int = 0
+    due: float | None = None
 
 
-def plan(victims: Sequence[str], seconds: float, seed: int) -> list[Kill]:
-    """Each victim is killed :data:`ROUNDS` times, once in each equal part of the run, in order of time."""
-    choice = random.Random(seed)
-    part = seconds / ROUNDS
-    return sorted(Kill(part * (turn + choice.random()), victim) for victim in victims for turn in range(ROUNDS))
+class Killer:
+    """Decides; the caller kills and starts again.
+
+    Args:
+        victims: names of processes; none for a run without kills.
+        longest_delay: seconds of work that a process may get done before it is killed.
+        seed: of the delays.
+    """
+
+    def __init__(self, victims: tuple[str, ...], longest_delay: float, seed: int) -> None:
+        choice = random.Random(seed)
+        self._victims = {name: _Victim([choice.uniform(0, longest_delay) for _ in range(ROUNDS)]) for name in victims}
+
+    def choose(self, now: float, done: Mapping[str, int]) -> list[str]:
+        """The processes to kill now.
+
+        Args:
+            now: seconds on any clock that never goes back.
+            done: how much each of them has got done in all.
+        """
+        return [name for name, victim in self._victims.items() if _is_due(victim, now, done[name])]
+
+
+def _is_due(victim: _Victim, now: float, done: int) -> bool:
+    if victim.due is None and victim.delays and done > victim.done:
+        victim.due = now + victim.delays.pop()
+    if victim.due is None or now < victim.due:
+        return False
+    victim.due, victim.done = None, done
+    return True

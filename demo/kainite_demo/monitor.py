@@ -18,10 +18,20 @@ class Monitor:
         self.log = log
         self.target = target
         self.checker = checker
-        self.records = 0
         self.committed_us: dict[str, int] = {}
+        self._changes: dict[str, int] = {}
         self._extractor = extractor
         self._started = time.monotonic()
+
+    @property
+    def records(self) -> int:
+        """Records that were put for what is captured, each counted once: a change's, and each unit's end."""
+        return sum(self._changes.values()) + len(self._changes)
+
+    @property
+    def done(self) -> dict[str, int]:
+        """How far each process has got, in units."""
+        return {"daemon": self.log.counts.collected, "apply job": self.applied, "extractor": len(self.committed_us)}
 
     @property
     def applied(self) -> int:
@@ -52,9 +62,9 @@ class Monitor:
 
     def _read_extractor(self) -> None:
         for line in self._extractor.read():
-            if line.get("event") == "captured":
-                self.records += line["records"]
-                self.committed_us.update((uow, at) for uow, at in line["commits"])
+            for uow, commit_us, changes in line.get("commits", ()):
+                self.committed_us[uow] = commit_us
+                self._changes[uow] = changes
 
     def _behind(self) -> float:
         """Units are applied in about the order in which they committed; the n-th is taken for the oldest."""

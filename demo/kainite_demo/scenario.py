@@ -19,11 +19,12 @@ import psycopg
 from kainite.errors import DemoError, KainiteError
 from kainite.log.dynamodb_store import DynamoDBStore
 
-from kainite_demo import extractor_state, killer, pgbench, services
+from kainite_demo import extractor_state, pgbench, services
 from kainite_demo.compare import compare
 from kainite_demo.extractor_state import Progress
 from kainite_demo.invariant import InvariantChecker
 from kainite_demo.json_lines import JsonLines
+from kainite_demo.killer import Killer
 from kainite_demo.latency import AppliedTimes, latencies, percentile
 from kainite_demo.log_watch import LogWatch
 from kainite_demo.monitor import Monitor
@@ -37,6 +38,7 @@ _READY_LIMIT = 60.0
 _DRAIN_LIMIT = 120.0
 _TICK = 0.25
 _GRACE = 15.0
+_KILLS_A_RUN = 6
 _READY = {"daemon": "daemon ready", "apply job": "apply job started", "extractor": "started"}
 
 
@@ -214,8 +216,8 @@ class _Load:
         self._monitor = monitor
         self._display = display
         self._started = time.monotonic()
-        victims = list(_READY) if options.kill else []
-        self._plan = killer.plan(victims, options.seconds, options.seed)
+        victims = tuple(_READY) if options.kill else ()
+        self._killer = Killer(victims, options.seconds / _KILLS_A_RUN, options.seed)
 
     def carry(self) -> float:
         """Run pgbench to its end, and wait until the target has everything; returns the seconds."""
@@ -227,21 +229,25 @@ class _Load:
             while load.status is None:
                 self._tick()
             load.wait(0)
-            self._drain(_history_rows(self._parts.source.url))
-        return time.monotonic() - self._started
+            return self._drain(_history_rows(self._parts.source.url))
 
-    def _drain(self, transactions: int) -> None:
+    def _drain(self, transactions: int) -> float:
+        """Until all of them are in the target, and the log says so; returns the seconds up to the former."""
         deadline = time.monotonic() + _DRAIN_LIMIT
-        while self._plan or self._monitor.applied < transactions:
+        applied_at = None
+        while applied_at is None or self._monitor.log.counts.committed < transactions:
             self._tick()
+            if applied_at is None and self._monitor.applied >= transactions:
+                applied_at = time.monotonic()
             if time.monotonic() > deadline:
                 applied = self._monitor.applied
                 raise DemoError(f"{applied} of {transactions} transactions are applied after {_DRAIN_LIMIT:.0f} s")
+        return applied_at - self._started
 
     def _tick(self) -> None:
         time.sleep(_TICK)
-        while self._plan and self._plan[0].at <= time.monotonic() - self._started:
-            self._kill(self._plan.pop(0).victim)
+        for victim in self._killer.choose(time.monotonic(), self._monitor.done):
+            self._kill(victim)
         for name in _READY:
             self._processes[name].check()
         self._display.show(self._monitor.poll(self.kills.total()))

@@ -15,7 +15,7 @@ class Summary:
 
     Attributes:
         transactions: committed in the source and applied to the target.
-        records: that were put on the stream for them.
+        records: change records that were captured for them.
         rows_compared: in all tables, after the load, source against target.
         units_per_second: transactions over the time from the first commit to the last application.
         latency_p50, latency_p99: seconds from a unit's commit in the source to its commit in the target.
@@ -56,7 +56,7 @@ class Summary:
         killed = ", ".join(f"{name} {times}" for name, times in self.kills.items())
         return [
             (f"{self.transactions:,}", "transactions, each applied once"),
-            (f"{self.records:,}", "records on the stream"),
+            (f"{self.records:,}", "change records captured"),
             (f"{self.rows_compared:,}", "rows compared"),
             (f"{self.units_per_second:,.0f}", "units of work a second"),
             (
