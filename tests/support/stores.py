@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,22 +43,22 @@ class Database:
 
     def run(self, script: str) -> None:
         if self.kind == "sqlite":
-            with sqlite3.connect(self.url.removeprefix("sqlite:///")) as connection:
+            with closing(sqlite3.connect(self._path)) as connection:
                 connection.executescript(script)
-            connection.close()
-            return
-        with psycopg.connect(self.url) as connection:
-            connection.execute(script)
+        else:
+            with psycopg.connect(self.url) as server:
+                server.execute(script)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         if self.kind == "sqlite":
-            connection = sqlite3.connect(self.url.removeprefix("sqlite:///"))
-            try:
+            with closing(sqlite3.connect(self._path)) as connection:
                 return connection.execute(query).fetchall()
-            finally:
-                connection.close()
-        with psycopg.connect(self.url) as connection:
-            return connection.execute(query).fetchall()
+        with psycopg.connect(self.url) as server:
+            return server.execute(query).fetchall()
+
+    @property
+    def _path(self) -> str:
+        return self.url.removeprefix("sqlite:///")
 
 
 @dataclass
@@ -71,16 +72,16 @@ class Store:
     signatures: Signatures
     fence: Fence = field(default_factory=lambda: Fence("0", 1, 0))
 
-    def insert(self, table: str, **row: Any) -> Delta:
+    def insert(self, table: str, /, **row: Any) -> Delta:
         return Delta(table, Operation.INSERT, self._key(table, row), row, {})
 
-    def upsert(self, table: str, **row: Any) -> Delta:
+    def upsert(self, table: str, /, **row: Any) -> Delta:
         return Delta(table, Operation.UPSERT, self._key(table, row), row, {})
 
-    def update(self, table: str, key: dict[str, Any], before: dict[str, Any] | None = None, **row: Any) -> Delta:
+    def update(self, table: str, key: dict[str, Any], before: dict[str, Any] | None = None, /, **row: Any) -> Delta:
         return Delta(table, Operation.UPDATE, key, row, before or {})
 
-    def delete(self, table: str, before: dict[str, Any] | None = None, **key: Any) -> Delta:
+    def delete(self, table: str, before: dict[str, Any] | None = None, /, **key: Any) -> Delta:
         return Delta(table, Operation.DELETE, key, {}, before or {})
 
     def unit(self, tid: int, *deltas: Delta) -> Unit:
