@@ -26,7 +26,8 @@ from kainite_spark.targets.base import Fence
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-_PYTHON_ERROR = re.compile(r"^(?!org\.|java|py4j)[\w.]+: .+$", re.MULTILINE)
+_PYTHON_ERROR = re.compile(r"^((?!org\.|java|py4j)[\w.]+: .+)$", re.MULTILINE)
+_JAVA_ERROR = re.compile(r"^: (.+)$", re.MULTILINE)
 
 
 class Runner(Protocol):
@@ -57,6 +58,7 @@ class SparkRunner:
 
     def run(self, batch: MicroBatch) -> list[TaskResult]:
         from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
 
         slices = self._context.parallelize(batch.slices, len(batch.slices))
         shares = slices.mapPartitions(functools.partial(_read_task, self._settings))
@@ -65,14 +67,14 @@ class SparkRunner:
         results = shares.mapPartitionsWithIndex(functools.partial(_apply_task, self._settings, batch.fence))
         try:
             return list(results.collect())
-        except (Py4JError, OSError, EOFError) as error:
+        except (Py4JError, PySparkException, OSError, EOFError) as error:
             raise SparkUnavailableError(f"a Spark job failed: {cause_of(str(error))}") from error
 
 
 def cause_of(message: str) -> str:
-    """The line that matters of a Java stack trace with a Python traceback inside it: the Python exception's."""
-    found = _PYTHON_ERROR.search(message)
-    return found[0] if found else message.strip().partition("\n")[0]
+    """The line that matters of a Java stack trace: the Python exception's inside it, if there is one."""
+    found = _PYTHON_ERROR.search(message) or _JAVA_ERROR.search(message)
+    return found[1] if found else message.strip().partition("\n")[0]
 
 
 def _read_task(settings: TaskSettings, slices: Iterator[Slice]) -> Iterator[Share]:

@@ -68,23 +68,27 @@ class MainLog:
                     outcomes += entry.meta.outcomes
                     through = tid
         if through > self.state.through:
-            self._status(StatusMeta(tuple(outcomes), through))
+            self.status(StatusMeta(tuple(outcomes), through))
 
     def ask(self, action: str, uow: str) -> str:
         """Decide a request of ``kainite uow``; returns its result."""
         decision = decide(self.state, new_token(), {"action": action, "uow": uow, "by": "a test"})
         if decision.outcome is not None:
-            self._status(StatusMeta((decision.outcome,), requests=("r",)))
+            self.status(StatusMeta((decision.outcome,), requests=("r",)))
         return decision.answer["result"]
 
     def statuses(self) -> dict[str, UnitStatus]:
         """Of unresolved units, as the log shows them."""
         return {unit.uow: unit.status for unit in self.state.units.values()}
 
-    def _status(self, meta: StatusMeta) -> None:
+    def status(self, meta: StatusMeta) -> None:
         journal = Journal(self.state, epoch_ms())
         journal.write(EntryKind.STATUS, meta)
         self._put(journal.entries)
+
+    def truncate(self, below: int) -> None:
+        self._mount.renew(low_water_mark=below)
+        self.store.truncate(self.partition, below)
 
     def _put(self, entries: Sequence[Entry]) -> None:
         first = self.state.next_id - len(entries)
