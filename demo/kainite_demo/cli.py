@@ -46,8 +46,9 @@ def demo(
       kainite demo --shards 8 --rate 200 --keep
     """
     _check_parts()
+    from kainite_demo.parts import Options
     from kainite_demo.progress import Display
-    from kainite_demo.scenario import Options, run
+    from kainite_demo.scenario import run
 
     console = Console(stderr=as_json, soft_wrap=True)
     options = Options(seconds, shards, clients, scale, rate, seed, kill=kill, keep=keep)

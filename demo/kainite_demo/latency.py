@@ -2,7 +2,7 @@
 
 Both moments are PostgreSQL's own commit time stamps, on one machine and one clock: the source's
 comes with the Commit message, the target's from ``track_commit_timestamp`` of the row by which a
-unit is acknowledged. Acknowledgements are trimmed after a while, so they are read as they come.
+unit is acknowledged. Acknowledgements are trimmed soon, so they are read as they come.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ _APPLIED = """
 
 
 class AppliedTimes:
-    """When each unit was committed in the target, as far as :meth:`poll` has seen it."""
+    """When each unit was committed in the target, as far as :meth:`look` has seen it."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self) -> None:
         self.at_us: dict[str, int] = {}
-        self._url = url
         self._latest = 0
 
-    def poll(self) -> None:
-        """Read the acknowledgements that are new; nothing while the apply job has not made its tables."""
-        with psycopg.connect(self._url) as connection:
+    def look(self, connection: psycopg.Connection) -> None:
+        """Read the acknowledgements that are new; none while the apply job has not made its tables."""
+        with connection.transaction():
             if connection.execute("SELECT to_regclass('kainite_applied')").fetchone() == (None,):
                 return
             found = connection.execute(_APPLIED, [self._latest - _OVERLAP_US]).fetchall()

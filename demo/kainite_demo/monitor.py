@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from kainite_demo.invariant import InvariantChecker
+from kainite_demo.invariant import Invariant
 from kainite_demo.json_lines import JsonLines
 from kainite_demo.latency import AppliedTimes
 from kainite_demo.log_watch import LogWatch
 from kainite_demo.progress import Figures
+from kainite_demo.watching import Watching
 
 
 class Monitor:
-    """Everything that is known of the run; :meth:`poll` brings it up to date."""
+    """Everything that is known of the run; :meth:`poll` brings it up to date.
 
-    def __init__(self, extractor: JsonLines, log: LogWatch, target: AppliedTimes, checker: InvariantChecker) -> None:
+    ``committed_us`` is when each captured unit committed in the source, by name and in that order.
+    """
+
+    def __init__(self, extractor: JsonLines, log: LogWatch) -> None:
         self.log = log
-        self.target = target
-        self.checker = checker
+        self.invariant = Invariant()
+        self.applied_times = AppliedTimes()
         self.committed_us: dict[str, int] = {}
         self._changes: dict[str, int] = {}
         self._extractor = extractor
+        self._watching: tuple[Watching, ...] = ()
         self._started = time.monotonic()
+
+    @contextmanager
+    def watching(self, target: str) -> Iterator[None]:
+        """Inside, the target is looked at as often as possible."""
+        with Watching(target, self.invariant.look) as sums, Watching(target, self.applied_times.look) as times:
+            self._watching = (sums, times)
+            yield
 
     @property
     def records(self) -> int:
@@ -35,7 +49,7 @@ class Monitor:
 
     @property
     def applied(self) -> int:
-        return self.checker.latest.transactions
+        return self.invariant.latest.transactions
 
     def poll(self, kills: int) -> Figures:
         """Look everywhere once.
@@ -44,10 +58,10 @@ class Monitor:
             DemoError: a snapshot of the target was torn.
             LogUnavailableError: the log's store did not answer.
         """
-        self.checker.check()
+        for watching in self._watching:
+            watching.check()
         self._read_extractor()
         counts = self.log.poll()
-        self.target.poll()
         return Figures(
             seconds=time.monotonic() - self._started,
             captured=len(self.committed_us),
@@ -56,7 +70,7 @@ class Monitor:
             dispatched=counts.dispatched,
             applied=self.applied,
             behind=self._behind(),
-            snapshots=self.checker.looks,
+            snapshots=self.invariant.looks,
             kills=kills,
         )
 

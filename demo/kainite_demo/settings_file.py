@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import javaproperties
 from kainite.errors import DemoError
 
+from kainite_demo.parts import Parts
+from kainite_demo.services import REGION
+
 PROCESSOR = Path(__file__).parents[2] / "record_processors" / "postgresql_changes" / "processor.py"
+LOG_TABLE = "kainite-demo-log"
+LOG_PARTITION = "0"
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Where everything is: the work folder, the endpoint of both AWS services, stream and target."""
-
-    folder: Path
-    endpoint: str
-    region: str
-    stream: str
-    target: str
-
-
-def write_settings(path: Path, places: Places) -> None:
+def write_settings(parts: Parts) -> None:
     """Write the file.
 
     Raises:
@@ -32,18 +25,18 @@ def write_settings(path: Path, places: Places) -> None:
     """
     if not PROCESSOR.exists():
         raise DemoError(f"{PROCESSOR} is missing: kainite demo runs from a checkout of the repository")
-    path.write_text(javaproperties.dumps(_settings(places), timestamp=False))
+    parts.settings.write_text(javaproperties.dumps(_settings(parts), timestamp=False))
 
 
-def _settings(places: Places) -> dict[str, str]:
+def _settings(parts: Parts) -> dict[str, str]:
     return {
         "applicationName": "kainite-demo",
-        "streamName": places.stream,
+        "streamName": parts.stream,
         "executableName": shlex.join([sys.executable, str(PROCESSOR)]),
         "workerId": "demo-worker",
-        "regionName": places.region,
-        "kinesisEndpoint": places.endpoint,
-        "dynamoDBEndpoint": places.endpoint,
+        "regionName": REGION,
+        "kinesisEndpoint": parts.endpoint,
+        "dynamoDBEndpoint": parts.endpoint,
         "initialPositionInStream": "TRIM_HORIZON",
         "idleTimeBetweenReadsInMillis": "200",
         # Short leases, so that what a kill leaves behind runs out within seconds.
@@ -53,8 +46,10 @@ def _settings(places: Places) -> dict[str, str]:
         "applyLeaseMillis": "3000",
         "unitsOfWork": "true",
         "uowOrder": "dense",
-        "catalogueFile": str(places.folder / "catalogue.json"),
-        "auditTrail": str(places.folder / "audit"),
-        "target": places.target,
+        "logTableName": LOG_TABLE,
+        "logPartition": LOG_PARTITION,
+        "catalogueFile": str(parts.catalogue),
+        "auditTrail": str(parts.folder / "audit"),
+        "target": parts.target,
         "applyMaster": "local[2]",
     }

@@ -1,0 +1,95 @@
+"""The time of the load: pgbench runs, processes are killed, until the target has everything."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+
+import psycopg
+from kainite.errors import DemoError
+
+from kainite_demo.killer import Killer
+from kainite_demo.monitor import Monitor
+from kainite_demo.parts import PGBENCH, READY, Options
+from kainite_demo.processes import Process
+from kainite_demo.progress import Display
+
+_TICK = 0.25
+_DRAIN_LIMIT = 120.0
+# A run is long enough for about so many kills of each process, one after the other.
+_KILLS_A_RUN = 6
+
+
+class Load:
+    """One run of pgbench; ``kills`` counts the kills by process.
+
+    Args:
+        options: of the run.
+        processes: all running but pgbench.
+        monitor: watching the target.
+        display: shows what the monitor sees.
+    """
+
+    def __init__(self, options: Options, processes: Mapping[str, Process], monitor: Monitor, display: Display) -> None:
+        self.kills: Counter[str] = Counter()
+        self._processes = processes
+        self._monitor = monitor
+        self._display = display
+        self._killer = Killer(tuple(READY) if options.kill else (), options.seconds / _KILLS_A_RUN, options.seed)
+        self._started = time.monotonic()
+
+    def carry(self, source: str) -> float:
+        """Run pgbench to its end, and wait until all of its transactions are in the target.
+
+        Returns:
+            The seconds that this took.
+
+        Raises:
+            DemoError: a process broke, a unit failed, a transaction was torn, or the target did not get them in time.
+        """
+        pgbench = self._processes[PGBENCH]
+        self._started = time.monotonic()
+        pgbench.start()
+        with self._display.figures():
+            while pgbench.status is None:
+                self._tick()
+            pgbench.wait(0)
+            return self._drain(_transactions(source))
+
+    def _drain(self, transactions: int) -> float:
+        """Until all of them are in the target, and the log says so; returns the seconds up to the former."""
+        deadline = time.monotonic() + _DRAIN_LIMIT
+        applied_at = None
+        while applied_at is None or self._monitor.log.counts.committed < transactions:
+            self._tick()
+            if applied_at is None and self._monitor.applied >= transactions:
+                applied_at = time.monotonic()
+            if time.monotonic() > deadline:
+                applied = self._monitor.applied
+                raise DemoError(f"{applied} of {transactions} transactions are applied after {_DRAIN_LIMIT:.0f} s")
+        return applied_at - self._started
+
+    def _tick(self) -> None:
+        time.sleep(_TICK)
+        for name in READY:
+            self._processes[name].check()
+        self._display.show(self._monitor.poll(self.kills.total()))
+        for tid, cause in self._monitor.log.counts.failed.items():
+            raise DemoError(f"unit {tid} was not applied: {cause}")
+        for victim in self._killer.choose(time.monotonic(), self._monitor.done):
+            self._kill(victim)
+
+    def _kill(self, victim: str) -> None:
+        self.kills[victim] += 1
+        self._display.say(f"{time.monotonic() - self._started:4.0f} s  killing the {victim} and starting it again")
+        self._processes[victim].kill()
+        self._processes[victim].start()
+
+
+def _transactions(source: str) -> int:
+    """How many pgbench committed, by the history that each of them added a row to."""
+    with psycopg.connect(source) as connection:
+        row = connection.execute("SELECT count(*) FROM pgbench_history").fetchone()
+    assert row is not None
+    return int(row[0])

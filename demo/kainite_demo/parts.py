@@ -1,0 +1,84 @@
+"""What a run consists of: its size, where its parts are, and the command lines of its processes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kainite_demo import pgbench, services
+from kainite_demo.processes import Process
+from kainite_demo.replication import SourceSlot
+
+PRECEDENCE, DAEMON, APPLY_JOB, EXTRACTOR, PGBENCH = "precedence", "daemon", "apply job", "extractor", "pgbench"
+
+# The processes that run all the while, and the event by which each says that it is ready.
+READY: Mapping[str, str] = {DAEMON: "daemon ready", APPLY_JOB: "apply job started", EXTRACTOR: "started"}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The size of a run: seconds and clients of pgbench, transactions a second, shards, scale."""
+
+    seconds: int
+    shards: int
+    clients: int
+    scale: int
+    rate: int
+    seed: int
+    kill: bool
+    keep: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What stands while the processes run: the servers, by their addresses, and the work folder."""
+
+    folder: Path
+    source: SourceSlot
+    target: str
+    endpoint: str
+    stream: str = "demo"
+
+    @property
+    def settings(self) -> Path:
+        return self.folder / "demo.properties"
+
+    @property
+    def catalogue(self) -> Path:
+        return self.folder / "catalogue.json"
+
+    @property
+    def extractor_state(self) -> Path:
+        return self.folder / "extractor.state"
+
+
+def processes(parts: Parts, options: Options) -> dict[str, Process]:
+    """All processes of a run by name, not started."""
+    source = parts.source
+    kainite = [sys.executable, "-m", "kainite", "--log-format", "json"]
+    settings = ["-p", str(parts.settings)]
+    commands: dict[str, Sequence[str]] = {
+        PRECEDENCE: [*kainite, "precedence", *settings, "--write", str(parts.catalogue)],
+        DAEMON: [*kainite, "run", *settings],
+        APPLY_JOB: [*kainite, "apply", *settings],
+        EXTRACTOR: [sys.executable, "-m", "kainite_demo.extractor", *_extractor_options(parts, options.shards)],
+        PGBENCH: pgbench.run_command(source.url, options.clients, options.seconds, options.rate, options.seed),
+    }
+    env = services.environment(parts.folder)
+    return {name: Process(name, command, parts.folder, env) for name, command in commands.items()}
+
+
+def _extractor_options(parts: Parts, shards: int) -> list[str]:
+    options = {
+        "source": parts.source.url,
+        "slot": parts.source.slot,
+        "publication": parts.source.publication,
+        "stream": parts.stream,
+        "state": str(parts.extractor_state),
+        "shards": str(shards),
+        "kinesis-endpoint": parts.endpoint,
+        "region": services.REGION,
+    }
+    return [part for name, value in options.items() for part in (f"--{name}", value)]

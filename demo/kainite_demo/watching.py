@@ -1,0 +1,48 @@
+"""Looking at a database again and again, in a thread with a connection of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import psycopg
+from kainite.errors import DemoError
+
+_PAUSE = 0.05
+
+
+class Watching:
+    """Calls ``look`` with a connection until the ``with`` ends, or until it raises DemoError.
+
+    What ``look`` found it keeps itself; :meth:`check` raises what it raised.
+    """
+
+    def __init__(self, url: str, look: Callable[[psycopg.Connection], None]) -> None:
+        self._url = url
+        self._look = look
+        self._failure: DemoError | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="watching")
+
+    def check(self) -> None:
+        """Raises DemoError when a look failed, or when the database cannot be read."""
+        if self._failure is not None:
+            raise self._failure
+
+    def __enter__(self) -> Watching:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            with psycopg.connect(self._url) as connection:
+                while not self._stop.wait(_PAUSE):
+                    self._look(connection)
+        except DemoError as failure:
+            self._failure = failure
+        except psycopg.Error as error:
+            self._failure = DemoError(f"the target cannot be read: {str(error).strip()}")
