@@ -24,7 +24,7 @@ class KilledError(BaseException):
 
 @dataclass
 class Fate:
-    """When to die: at the ``at``-th effect, counted from 0; None for never.
+    """When to die: at the ``at``-th effect, counted from 0, or the first one called ``on``; else never.
 
     Attributes:
         die: what dying is.
@@ -32,6 +32,7 @@ class Fate:
     """
 
     at: int | None = None
+    on: str | None = None
     die: Callable[[], None] | None = None
     names: list[str] = field(default_factory=list)
     dead: bool = False
@@ -43,7 +44,7 @@ class Fate:
         return result
 
     def _tick(self, name: str) -> None:
-        if self.dead or len(self.names) == self.at:
+        if self.dead or len(self.names) == self.at or name == self.on:
             self.dead = True
             if self.die is not None:
                 self.die()

@@ -1,0 +1,38 @@
+"""An apply job that kills itself with SIGKILL at a named effect: ``mortal_apply.py ENDPOINT TABLE TARGET EFFECT``.
+
+All parts are real (the log in DynamoDB, the target, the job), but for Spark, whose start would
+take longer than everything else; its tasks run in this process.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from kainite import aws
+from kainite.log.dynamodb_store import DynamoDBStore
+from kainite.settings import ApplySettings, AwsSettings
+from kainite.uow.reflection import reflect
+from kainite_spark.job import ApplyJob, Parts
+from kainite_spark.targets import open_target
+from support.chaos import Fate, MortalStore, MortalTarget
+from support.inline_runner import InlineRunner
+
+
+def main(endpoint: str, table: str, target_url: str, effect: str) -> None:
+    fate = Fate(on=effect, die=lambda: os.kill(os.getpid(), signal.SIGKILL))
+    client = aws.client("dynamodb", AwsSettings(region="us-east-1", dynamodb_endpoint=endpoint))
+    store = MortalStore(DynamoDBStore(client, table), fate)
+    target = MortalTarget(open_target(target_url, reflect(target_url)), fate)
+    settings = ApplySettings(lease=60.0, idle=0.01, group_units=2)
+    runner = InlineRunner(store, "0", target)
+    ApplyJob(Parts(settings, store, "0", "a job", target, runner), threading.Event()).run(once=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
