@@ -1,0 +1,40 @@
+"""``kainite apply``: what it says before Spark is started. The rest is in ``end_to_end/test_apply_kills.py``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from kainite.cli import main
+
+LEAST = "applicationName=app\nstreamName=s\nexecutableName=x\nregionName=us-east-1\n"
+
+
+def invoke(tmp_path: Path, *lines: str) -> Result:
+    path = tmp_path / "app.properties"
+    path.write_text(LEAST + "".join(f"{line}\n" for line in lines))
+    return CliRunner().invoke(main, ["apply", "-p", str(path), "--once"])
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ((), "target is missing"),
+        (("target=sqlite:////nonexistent/folder/target.db",), "does not exist"),
+        (("onUowFailure=perhaps",), "onUowFailure"),
+    ],
+)
+def test_what_cannot_work_is_told_in_one_line(tmp_path: Path, lines: tuple[str, ...], message: str) -> None:
+    result = invoke(tmp_path, *lines)
+
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert result.stderr.startswith("kainite: ")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_help_shows_examples() -> None:
+    result = CliRunner().invoke(main, ["apply", "--help"])
+
+    assert "kainite apply -p app.properties" in result.stdout
