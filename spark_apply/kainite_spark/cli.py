@@ -64,6 +64,7 @@ def run(configured: Settings, *, once: bool = False) -> Summary:
         name = f"kainite apply {configured.leases.application}"
         with spark_context(configured.apply.master, name) as context, _signals(stop):
             runner = SparkRunner(context, _task_settings(configured, owner, target))
+            runner.warm_up()
             job = ApplyJob(Parts(configured.apply, store, configured.log.partition, owner, target, runner), stop)
             job.run(once=once)
             return job.summary
