@@ -284,12 +284,14 @@ class ShardConsumer:
         """End the child and the reading; may be called again."""
         child, reader = self._child, self._reader
         self._batch = None
-        if reader is not None:
-            self._latest_at = self._latest_at or reader.opened_at
-            await reader.close()
-        if child is not None:
-            await child.close(grace)
-        self._child = self._reader = None
+        try:
+            if reader is not None:
+                self._latest_at = self._latest_at or reader.opened_at
+                await reader.close()
+        finally:  # whatever cancels this, no child is left behind
+            if child is not None:
+                await child.close(grace)
+            self._child = self._reader = None
 
     async def _release(self) -> None:
         interrupted = self._interrupted()

@@ -99,13 +99,14 @@ class Supervisor:
         self._parts = parts
         self._group = group
         self._grace = parts.child_settings.shutdown_grace
+        self._stopping = False
         self._running: dict[HeldLease, tuple[ShardConsumer, asyncio.Task[None]]] = {}
 
     async def follow_leases(self) -> None:
         """Start a consumer for each lease gained, and end it when the lease is lost; until cancelled."""
         while True:
             match await self._parts.keeper.next():
-                case Gained(lease):
+                case Gained(lease) if not self._stopping:
                     self._start(lease)
                 case Lost(lease) if lease in self._running:
                     consumer, task = self._running[lease]
@@ -113,7 +114,8 @@ class Supervisor:
                     self._group.create_task(self._end(task))
 
     async def stop(self) -> None:
-        """End all consumers within the grace."""
+        """End all consumers within the grace; leases gained from now on are left alone."""
+        self._stopping = True
         running = tuple(self._running.values())
         for consumer, _ in running:
             consumer.stop()

@@ -247,8 +247,10 @@ class ChildProcess:
             os.killpg(self.pid, number)
 
     async def _wait_gone(self, seconds: float) -> bool:
+        # Not wait_for: Python 3.11's forgets a cancellation that comes as the wait ends.
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._gone.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._gone.wait()
         return self._gone.is_set()
 
     def __repr__(self) -> str:

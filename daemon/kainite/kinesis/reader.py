@@ -16,7 +16,6 @@ record, and loses what came in between. Here the second iterator starts at the t
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
 from dataclasses import dataclass, replace
@@ -126,8 +125,8 @@ class ShardReader:
         self._prefetch.end(StreamError(f"the reader of shard {self.shard_id} is closed"))
         if self._task is not None:
             self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+            # Not "await self._task": the caller's own cancellation must come through.
+            await asyncio.wait({self._task})
 
     async def _run(self) -> None:
         failures = 0

@@ -209,8 +209,10 @@ class LeaseKeeper:
                     raise
                 event(logger, logging.WARNING, "leases not looked after", failures=failures, error=error)
                 wait = backoff(failures)
+            # Not wait_for: Python 3.11's forgets a cancellation that comes as the wait ends.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), wait)
+                async with asyncio.timeout(wait):
+                    await self._wake.wait()
 
     async def _round(self, *, create: bool) -> float:
         """Synchronize if it is due, take what is free, start what may start; returns how long to rest."""
@@ -283,8 +285,8 @@ class LeaseKeeper:
                 self._lose(held)
                 return
             try:
-                renewal = asyncio.to_thread(self._table.renew, held.lease)
-                stored = await asyncio.wait_for(renewal, self._settings.failover - (began - held.renewed_at))
+                async with asyncio.timeout(self._settings.failover - (began - held.renewed_at)):
+                    stored = await asyncio.to_thread(self._table.renew, held.lease)
             except (LeaseTableUnavailableError, TimeoutError) as error:
                 event(logger, logging.WARNING, "lease not renewed", shard=held.shard_id, error=repr(error))
                 return

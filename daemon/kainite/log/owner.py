@@ -292,4 +292,5 @@ async def _mount_patiently(
                 event(_logger, logging.WARNING, "waiting for the log", error=error)
                 told = True
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), min(settings.lease / 10, 1.0))
+                async with asyncio.timeout(min(settings.lease / 10, 1.0)):
+                    await stop.wait()
