@@ -84,10 +84,15 @@ class Process:
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
-    def stop(self, grace: float) -> None:
-        """SIGTERM; after ``grace`` seconds SIGKILL; then the same for whatever it left behind."""
+    def terminate(self) -> None:
+        """Ask it to end, with SIGTERM."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
+
+    def stop(self, grace: float) -> None:
+        """Ask it to end; after ``grace`` seconds SIGKILL; then the same for whatever it left behind."""
+        self.terminate()
+        if self._process is not None:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(grace)
         self.kill()

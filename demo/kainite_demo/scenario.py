@@ -79,10 +79,12 @@ def _servers(folder: Path, display: Display) -> Iterator[Parts]:
 
 @contextmanager
 def _ending(running: dict[str, Process], display: Display) -> Iterator[dict[str, Process]]:
-    """Ends them all; after an error shows the logs of those that ended by themselves, else of all."""
+    """Ends them all, at the same time; after an error shows the logs of those that ended by themselves, else of all."""
     with ExitStack() as stack:
         for process in running.values():
             stack.callback(process.stop, _GRACE)
+        for process in running.values():
+            stack.callback(process.terminate)
         try:
             yield running
         except KainiteError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -60,7 +61,8 @@ def postgres(folder: Path, **settings: str) -> Iterator[str]:
     try:
         server.ensure_pgdata_inited()
         _configure(folder / "postgresql.auto.conf", {**_THROWAWAY, **settings})
-        server.start()
+        with _signals_held():
+            server.start()
     except subprocess.SubprocessError as error:
         raise DemoError(f"PostgreSQL does not start: {error}; {_last_line(folder / 'log')}") from error
     try:
@@ -152,6 +154,16 @@ def create_stream(kinesis: KinesisClient, name: str, shards: int) -> None:
         if time.monotonic() > deadline:
             raise DemoError(f"stream {name} is still {status} after {_STREAM_LIMIT:.0f} s")
         time.sleep(0.05)
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """A server whose start is broken off in the middle runs on, and nobody knows of it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _configure(path: Path, settings: Mapping[str, str]) -> None:

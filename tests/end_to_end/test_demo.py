@@ -1,0 +1,133 @@
+"""``kainite demo`` as a person starts it: the kills, a target that differs, and what is left behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import psutil
+import psycopg
+import pytest
+
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
+
+LIMIT = 240.0
+SMALL = ["--scale", "2", "--rate", "40", "--clients", "4", "--seconds"]
+
+
+class Demo:
+    """A run with a temporary folder of its own, so that everything it leaves behind can be found."""
+
+    def __init__(self, *options: str) -> None:
+        # Not pytest's folder: its path is too long for the sockets of PostgreSQL.
+        self.folder = Path(tempfile.mkdtemp(prefix="kd-"))
+        self.lines: list[str] = []
+        command = [sys.executable, "-m", "kainite", "demo", *options]
+        env = {**os.environ, "TMPDIR": str(self.folder)}
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env, start_new_session=True
+        )
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def wait_for_line(self, text: str) -> None:
+        deadline = time.monotonic() + LIMIT
+        while not any(text in line for line in self.lines):
+            assert self.process.poll() is None, self.lines
+            assert time.monotonic() < deadline, self.lines
+            time.sleep(0.05)
+
+    def end(self) -> int:
+        """Wait until it has ended; its exit status."""
+        status = self.process.wait(LIMIT)
+        self._reader.join()
+        return status
+
+    def left(self) -> list[str]:
+        """Files and processes that should not be there any more."""
+        files = [str(path) for path in self.folder.glob("kainite-demo-*")]
+        return files + [" ".join(process.cmdline()) for process in psutil.process_iter() if self._is_ours(process)]
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.end()
+        shutil.rmtree(self.folder)
+
+    def _is_ours(self, process: psutil.Process) -> bool:
+        try:
+            return process.pid != self.process.pid and any(str(self.folder) in part for part in process.cmdline())
+        except psutil.Error:
+            return False
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as output:
+            self.lines.extend(iter(output.readline, ""))
+
+
+@pytest.fixture
+def demos() -> Iterator[list[Demo]]:
+    started: list[Demo] = []
+    yield started
+    for demo in started:
+        demo.close()
+
+
+def test_killed_again_and_again_the_target_equals_the_source(demos: list[Demo]) -> None:
+    demo = Demo(*SMALL, "15", "--kill", "--json")
+    demos.append(demo)
+    assert demo.end() == 0, demo.lines
+    summary = orjson.loads(demo.lines[-1])
+    assert summary["transactions"] > 300
+    assert summary["records"] == 5 * summary["transactions"]
+    assert summary["rows_compared"] == summary["transactions"] + 2 * (1 + 10 + 100_000)
+    assert summary["snapshots_checked"] > 10
+    assert set(summary["kills"]) >= {"daemon", "extractor"}
+    assert demo.left() == []
+
+
+def test_a_row_too_many_fails_the_run(demos: list[Demo]) -> None:
+    demo = Demo(*SMALL, "3")
+    demos.append(demo)
+    demo.wait_for_line("running pgbench")
+    (target,) = demo.folder.glob("kainite-demo-*/target")
+    with psycopg.connect(f"postgresql://postgres@/postgres?host={target}") as connection:
+        connection.execute("INSERT INTO pgbench_branches VALUES (3, 0)")
+    assert demo.end() == 1
+    complaint = "kainite: pgbench_branches differs: the source has no more rows, the target ['0', '3',"
+    assert demo.lines[-1].startswith(complaint)
+    assert demo.left() == []
+
+
+def test_a_torn_transaction_fails_the_run_at_once(demos: list[Demo]) -> None:
+    demo = Demo(*SMALL, "600")
+    demos.append(demo)
+    demo.wait_for_line("running pgbench")
+    (target,) = demo.folder.glob("kainite-demo-*/target")
+    with psycopg.connect(f"postgresql://postgres@/postgres?host={target}") as connection:
+        connection.execute("UPDATE pgbench_tellers SET tbalance = tbalance + 1 WHERE tid = 1")
+    assert demo.end() == 1
+    assert demo.lines[-1].startswith("kainite: torn transaction in the target: the sums differ after ")
+    assert demo.left() == []
+
+
+@pytest.mark.parametrize(
+    ("number", "moment"), [(signal.SIGINT, "starting the daemon"), (signal.SIGTERM, "running pgbench")]
+)
+def test_a_signal_at_any_stage_leaves_nothing_behind(demos: list[Demo], number: signal.Signals, moment: str) -> None:
+    demo = Demo(*SMALL, "600")
+    demos.append(demo)
+    demo.wait_for_line(moment)
+    demo.process.send_signal(number)
+    assert demo.end() == 128 + number
+    assert demo.left() == []
