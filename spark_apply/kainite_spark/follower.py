@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kainite.errors import LogCorruptError
 from kainite.log.entry import Batch, Outcome, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.load import load_state
 from kainite.log.state import LogState, UnitState
@@ -64,11 +65,22 @@ class Follower:
                 self._held.add(candidate(unit), latest.status, None if in_progress else latest.cause)
 
     def poll(self, *, strong: bool = False) -> bool:
-        """Read what has come; whether anything had."""
-        before = self.next_id
-        for batch in self._store.read_batches(self._partition, before, data=False, strong=strong):
-            self._take(batch)
-        return self.next_id > before
+        """Read what has come. False when the owner truncated entries before we read them: start anew.
+
+        It truncates nothing that an unresolved unit needs, so no unit can be missed by that.
+
+        Raises:
+            LogCorruptError: entries are missing that were not truncated.
+        """
+        try:
+            for batch in self._store.read_batches(self._partition, self.next_id, data=False, strong=strong):
+                self._take(batch)
+        except LogCorruptError:
+            head = self._store.read_head(self._partition)
+            if head is None or head.low_water_mark <= self.next_id:
+                raise
+            return False
+        return True
 
     def _take(self, batch: Batch) -> None:
         for tid, entry in enumerate(batch.entries, batch.first_id):

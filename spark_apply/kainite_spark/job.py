@@ -144,8 +144,7 @@ class _Rounds:
     def start(self) -> None:
         """Fence the target, and learn what is unresolved. The order matters: nothing may commit behind our back."""
         self._parts.target.raise_generation(self._parts.partition, self._outcomes.generation)
-        self._follower.start()
-        self._follower.resume(self._outcomes.read_from(self._follower.through + 1))
+        self._read_anew()
         event(
             _LOG,
             logging.INFO,
@@ -156,6 +155,13 @@ class _Rounds:
             waiting=self._held.waiting,
             failed=len(self._held.failed),
         )
+
+    def _read_anew(self) -> None:
+        """Forget what we know of units, and learn it from the log and from our own outcomes."""
+        self._held = HeldBack(self._parts.settings.on_failure)
+        self._follower = Follower(self._parts.store, self._parts.partition, self._held)
+        self._follower.start()
+        self._follower.resume(self._outcomes.read_from(self._follower.through + 1))
 
     def run(self, *, once: bool) -> None:
         idle = self._parts.settings.idle
@@ -173,7 +179,9 @@ class _Rounds:
     def _round(self, *, strong: bool) -> bool:
         """One round; whether there were units to apply."""
         self._outcomes.check()
-        self._follower.poll(strong=strong)
+        if not self._follower.poll(strong=strong):
+            event(_LOG, logging.WARNING, "log truncated before it was read, reading it anew", at=self._follower.next_id)
+            self._read_anew()
         self._stop_at_failure()
         chosen = self._held.take(self._parts.settings.max_units, MAX_DELTAS)
         if chosen.units:

@@ -382,3 +382,34 @@ def test_a_child_waits_for_nobody_but_the_unit_that_brings_its_parent(world: Wor
 
     assert len(world.items()) == 3
     assert len(runner.ran) == 1
+
+
+class Meanwhile(threading.Event):
+    """Does one thing when the job is idle for the first time, and stops it the second time."""
+
+    def __init__(self, action: Callable[[], None]) -> None:
+        super().__init__()
+        self._actions = [action]
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if self._actions:
+            self._actions.pop()()
+        else:
+            self.set()
+        return self.is_set()
+
+
+def test_a_log_truncated_before_it_was_read_is_read_anew(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    def the_log_moves_on() -> None:
+        world.log.take_outcomes()
+        world.log.malformed("bad", insert(1))
+        assert world.log.ask("discard", "bad") == "ok"
+        world.log.snapshot()
+        world.log.unit("T-1", *noted("T-1", insert(1)))
+
+    world.log.unit("T-0", *noted("T-0"))
+    world.stop = Meanwhile(the_log_moves_on)
+    world.job().run()
+    assert "log truncated before it was read, reading it anew" in caplog.messages
+    assert world.journal() == ["T-0", "T-1"]
+    assert world.items() == {1: 0}

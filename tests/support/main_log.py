@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kainite.clock import epoch_ms
+from kainite.log import snapshot
 from kainite.log.collect import collect
-from kainite.log.entry import Batch, Entry, EntryKind, Outcome, Position, StatusMeta, UnitStatus
+from kainite.log.entry import Batch, ControlMeta, Entry, EntryKind, Outcome, Position, StatusMeta, UnitStatus
 from kainite.log.journal import Journal
 from kainite.log.mount import mount, new_token
 from kainite.log.requests import decide
@@ -85,6 +86,14 @@ class MainLog:
         journal = Journal(self.state, epoch_ms())
         journal.write(EntryKind.STATUS, meta)
         self._put(journal.entries)
+
+    def snapshot(self) -> None:
+        """Append a snapshot that the head names, and truncate all before it that nobody needs."""
+        journal = Journal(self.state, epoch_ms())
+        journal.write(EntryKind.CONTROL, ControlMeta(), snapshot.dump(self.state))
+        self._put(journal.entries)
+        self._mount.renew(snapshot=self.state.snapshot_id)
+        self.truncate(min(self.state.snapshot_id, self.state.oldest_needed()))
 
     def truncate(self, below: int) -> None:
         self._mount.renew(low_water_mark=below)
