@@ -98,7 +98,7 @@ def retry(properties: Path, name: str, timeout: float) -> None:
 @click.option("--timeout", default=10.0, show_default=True, metavar="SECONDS", help="How long to wait for the daemon.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def discard(properties: Path, name: str, timeout: float, yes: bool) -> None:
-    """Give a failed or blocked unit up: it is never applied, and what it holds back goes on.
+    """Give a failed unit up: it is never applied, and what it holds back goes on.
 
     \b
     Example:

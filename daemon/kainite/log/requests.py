@@ -34,30 +34,31 @@ def decide(state: LogState, request_id: str, request: Mapping[str, str]) -> Deci
         return _refuse(f"no unit {request.get('uow')!r} is failed or in progress; see kainite log show")
     match request.get("action"):
         case "retry":
-            return _retry(state, unit, request)
+            return _retry(unit, request)
         case "discard":
             return _discard(unit, request)
         case action:
             return _refuse(f"unknown action {action!r}")
 
 
-def _retry(state: LogState, unit: UnitState, request: Mapping[str, str]) -> Decision:
+def _retry(unit: UnitState, request: Mapping[str, str]) -> Decision:
     if unit.malformed:
         return _refuse(f"unit {unit.uow} can never be applied ({unit.cause}); discard it and send it again, mended")
     if unit.status is not UnitStatus.FAILED:
-        return _refuse(f"unit {unit.uow} is {unit.status}, not failed" + _waits(state, unit))
+        return _refuse(f"unit {unit.uow} is {unit.status}, not failed" + _waits(unit))
     outcome = Outcome(unit.tid, UnitStatus.IN_PROGRESS, cause=f"retried by {request.get('by', 'somebody')}")
     return Decision(outcome, {"result": OK, "message": f"unit {unit.uow} will be applied again"})
 
 
 def _discard(unit: UnitState, request: Mapping[str, str]) -> Decision:
-    if unit.status not in (UnitStatus.FAILED, UnitStatus.BLOCKED):
-        return _refuse(f"unit {unit.uow} is {unit.status}; only failed and blocked units can be discarded")
+    # A blocked unit may be on its way into the target by now; only a failed one stays where it is.
+    if unit.status is not UnitStatus.FAILED:
+        return _refuse(f"unit {unit.uow} is {unit.status}, not failed" + _waits(unit))
     outcome = Outcome(unit.tid, UnitStatus.DISCARDED, cause=f"discarded by {request.get('by', 'somebody')}")
     return Decision(outcome, {"result": OK, "message": f"unit {unit.uow} is discarded"})
 
 
-def _waits(state: LogState, unit: UnitState) -> str:
+def _waits(unit: UnitState) -> str:
     return f": {unit.cause}; resolve that one" if unit.status is UnitStatus.BLOCKED and unit.cause else ""
 
 

@@ -11,7 +11,7 @@ A unit's life::
                                 │                 │    ▲
                                 └── UNIT with     ▼    │ retry
                                     a cause ──► failed ┴──► discarded
-                                in progress ──► blocked ──► in progress, discarded
+                                in progress ──► blocked ──► in progress
 
 Invariants:
 

@@ -125,14 +125,19 @@ async def test_show_filters(world: World, options: list[str], expected: list[str
     assert [row["uow"] for row in await world.rows(*options)] == expected
 
 
-async def test_retry_then_discard(world: World) -> None:
+async def test_retry(world: World) -> None:
     status, output, _ = await world.kainite("uow", "retry", "bad")
     assert (status, output) == (0, "unit bad will be applied again\n")
     assert [row["status"] for row in await world.rows("--uow", "bad")] == ["in progress"]
     status, _, errors = await world.kainite("uow", "discard", "bad", "--yes")
-    assert (status, errors) == (1, "kainite: unit bad is in progress; only failed and blocked units can be discarded\n")
-    status, output, _ = await world.kainite("uow", "discard", "waiting", "--yes")
-    assert (status, output) == (0, "unit waiting is discarded\n")
+    assert (status, errors) == (1, "kainite: unit bad is in progress, not failed\n")
+
+
+async def test_discard(world: World) -> None:
+    status, _, errors = await world.kainite("uow", "discard", "waiting", "--yes")
+    assert (status, errors) == (1, "kainite: unit waiting is blocked, not failed: waits for 1; resolve that one\n")
+    status, output, _ = await world.kainite("uow", "discard", "bad", "--yes")
+    assert (status, output) == (0, "unit bad is discarded\n")
 
 
 async def test_without_a_daemon_the_request_says_so(world: World) -> None:
