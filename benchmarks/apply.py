@@ -35,6 +35,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import psycopg
+
 from kainite.aws import client
 from kainite.log.dynamodb_store import DynamoDBStore
 from kainite.log.entry import Position, UnitStatus

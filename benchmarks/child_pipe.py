@@ -84,7 +84,7 @@ def measure_daemon(endpoint: str, dynamodb: str, shards: int, records: int, fold
 def write_settings(endpoint: str, dynamodb: str, application: str, share: int, folder: Path) -> Path:
     path = folder / "app.properties"
     path.write_text(
-        f"executableName = {sys.executable} -S -E {HERE / 'child_pipe_child.py'} {share} {folder}\n"
+        f"executableName = {sys.executable} -S -E {HERE / 'child_pipe_parts' / 'child.py'} {share} {folder}\n"
         f"applicationName = {application}\nstreamName = {application}\nregionName = us-east-1\n"
         f"kinesisEndpoint = {endpoint}\ndynamoDBEndpoint = {dynamodb}\n"
         f"initialPositionInStream = TRIM_HORIZON\nmaxRecords = {RECORDS_A_REPLY}\nidleTimeBetweenReadsInMillis = 50\n"
@@ -142,7 +142,7 @@ print(json.dumps({"cpu": cpu.user + cpu.system, "began": began,
 
 def measure_boto3(endpoint: str, records: int, folder: Path) -> Result:
     """The same work with nothing but boto3 and json, one shard, no lease, no guarantees."""
-    script = str(HERE / "child_pipe_child.py")
+    script = str(HERE / "child_pipe_parts" / "child.py")
     done = subprocess.run(
         [sys.executable, "-c", BOTO3_LOOP, endpoint, str(records), script, str(folder)],
         env={**os.environ, **CREDENTIALS}, capture_output=True, text=True, check=True,
@@ -159,7 +159,7 @@ def measure_boto3(endpoint: str, records: int, folder: Path) -> Result:
 def served(shards: int, records: int, folder: Path) -> Iterator[str]:
     """Address of a stream of ``records`` records, shared out to ``shards`` shards."""
     sizes = (shards, records // shards // RECORDS_A_REPLY, RECORDS_A_REPLY, RECORD_BYTES)
-    command = [sys.executable, str(HERE / "child_pipe_server.py"), str(folder), *map(str, sizes)]
+    command = [sys.executable, str(HERE / "child_pipe_parts" / "server.py"), str(folder), *map(str, sizes)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:

@@ -33,6 +33,7 @@ from typing import Any
 
 import boto3
 import orjson
+
 from kainite.log.dynamodb_store import DynamoDBStore
 from kainite.log.entry import Position
 from kainite.log.owner import LogOwner

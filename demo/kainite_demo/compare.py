@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from typing import IO
 
 import psycopg
-from kainite.errors import DemoError
 
-from kainite_demo.services import postgres_programs
+from kainite.errors import DemoError
+from kainite_demo.postgres_server import programs
 
 _CHUNK = 1 << 20
 _COLUMNS = """
@@ -66,7 +66,7 @@ def _ordered(url: str, table: str) -> str:
 
 @contextmanager
 def _copy(url: str, query: str) -> Iterator[IO[bytes]]:
-    program = str(postgres_programs() / "psql")
+    program = str(programs() / "psql")
     command = [program, "--no-psqlrc", "--quiet", "--command", f"COPY ({query}) TO STDOUT", url]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None

@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
+
 from kainite import aws
 from kainite.errors import KainiteError
 from kainite.settings import AwsSettings
-
 from kainite_demo import extractor_state
 from kainite_demo.extractor_state import Progress
 from kainite_demo.framing import Data, format_lsn

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import orjson
+
 from kainite.errors import SourceError
 
 

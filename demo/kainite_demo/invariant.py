@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import psycopg
+
 from kainite.errors import DemoError
 
 _INDEX = "CREATE INDEX IF NOT EXISTS kainite_demo_moved ON pgbench_accounts (abalance) WHERE abalance <> 0"

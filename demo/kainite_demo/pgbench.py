@@ -11,9 +11,9 @@ import subprocess
 from collections.abc import Sequence
 
 import psycopg
-from kainite.errors import DemoError
 
-from kainite_demo.services import postgres_programs
+from kainite.errors import DemoError
+from kainite_demo.postgres_server import programs
 
 TABLES = ("pgbench_branches", "pgbench_tellers", "pgbench_accounts", "pgbench_history")
 _COPY_LIMIT = 120.0
@@ -54,12 +54,12 @@ def copy_tables(source: str, target: str, snapshot: str) -> None:
 def run_command(url: str, clients: int, seconds: int, rate: int, seed: int) -> list[str]:
     """pgbench's command line for a run of TPC-B at ``rate`` transactions a second."""
     options = {"client": clients, "time": seconds, "rate": rate, "random-seed": seed, "protocol": "prepared"}
-    program = str(postgres_programs() / "pgbench")
+    program = str(programs() / "pgbench")
     return [program, "--no-vacuum", *(f"--{name}={value}" for name, value in options.items()), url]
 
 
 def _initialize(url: str, steps: str, scale: int) -> None:
-    program = str(postgres_programs() / "pgbench")
+    program = str(programs() / "pgbench")
     command = [program, "--initialize", "--quiet", f"--init-steps={steps}", f"--scale={scale}", url]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -68,7 +68,7 @@ def _initialize(url: str, steps: str, scale: int) -> None:
 
 def _psql(url: str, commands: Sequence[str]) -> list[str]:
     parts = [part for command in commands for part in ("--command", command)]
-    return [str(postgres_programs() / "psql"), "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", *parts, url]
+    return [str(programs() / "psql"), "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", *parts, url]
 
 
 def _pipe(out: Sequence[str], into: Sequence[str], what: str) -> None:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
+
 from kainite.errors import DemoError
 
 _MARK = "KAINITE_DEMO_PROCESS"

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import orjson
-from kainite.errors import SourceError
 
+from kainite.errors import SourceError
 from kainite_demo.pgoutput import UNCHANGED, Delete, Insert, Relation, Update, Values
 from kainite_demo.transactions import Change, Transaction
 

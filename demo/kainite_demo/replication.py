@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import psycopg
-from kainite.errors import SourceError
 from psycopg import pq
 from psycopg.conninfo import make_conninfo
 
+from kainite.errors import SourceError
 from kainite_demo.framing import Frame, Keepalive, decode_frame, encode_status, format_lsn, parse_lsn
 
 _STATUS_EVERY = 5.0

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from kainite.errors import DemoError, KainiteError
 from kainite.log.dynamodb_store import DynamoDBStore
-
 from kainite_demo import extractor_state, invariant, pgbench, services
 from kainite_demo.compare import compare
 from kainite_demo.extractor_state import Progress
@@ -24,6 +23,7 @@ from kainite_demo.load import Load
 from kainite_demo.log_watch import LogWatch
 from kainite_demo.monitor import Monitor
 from kainite_demo.parts import APPLY_JOB, DAEMON, EXTRACTOR, PRECEDENCE, READY, Options, Parts, processes
+from kainite_demo.postgres_server import postgres
 from kainite_demo.processes import Process
 from kainite_demo.progress import Display
 from kainite_demo.replication import SourceSlot, create_slot
@@ -71,8 +71,8 @@ def _servers(folder: Path, display: Display) -> Iterator[Parts]:
     display.say("starting Kinesis and DynamoDB (moto) and two PostgreSQL servers")
     with (
         services.moto(folder / "moto.log") as moto,
-        services.postgres(folder / "source", wal_level="logical") as source,
-        services.postgres(folder / "target") as target,
+        postgres(folder / "source", wal_level="logical") as source,
+        postgres(folder / "target") as target,
     ):
         yield Parts(folder, SourceSlot(source, "kainite_demo", "kainite_demo"), target, moto.address())
 

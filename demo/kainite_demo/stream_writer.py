@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
-from kainite.errors import SourceError
 
+from kainite.errors import SourceError
 from kainite_demo.records import StreamRecord
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 
 import psycopg
+
 from kainite.errors import DemoError
 
 _PAUSE = 0.05

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import orjson
+
 from kainite.errors import LogCorruptError
 from kainite.uow.delta import Delta, Operation
-
 from kainite_spark.targets.base import Unit
 
 

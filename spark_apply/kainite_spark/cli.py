@@ -13,12 +13,12 @@ from pathlib import Path
 
 import click
 import orjson
+
 from kainite import aws, settings
 from kainite.errors import SettingsError
 from kainite.log.dynamodb_store import DynamoDBStore
 from kainite.settings import Settings
 from kainite.uow.load import load_catalogue, load_levels
-
 from kainite_spark.executor import TaskSettings
 from kainite_spark.grouping import ApplyOptions
 from kainite_spark.job import ApplyJob, Parts, Summary

@@ -21,7 +21,6 @@ from kainite.log.dynamodb_store import DynamoDBStore
 from kainite.log.entry import Entry, UnitMeta
 from kainite.log.store import LogStore
 from kainite.settings import AwsSettings
-
 from kainite_spark.assemble import Head, Part, assemble
 from kainite_spark.grouping import ApplyOptions, apply_units
 from kainite_spark.micro_batch import Slice, TaskResult, Wanted

@@ -19,7 +19,6 @@ from kainite.log.entry import Batch, Outcome, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.load import load_state
 from kainite.log.state import LogState, UnitState
 from kainite.log.store import LogStore
-
 from kainite_spark.candidate import Candidate
 from kainite_spark.held_back import HeldBack
 

@@ -23,7 +23,6 @@ from dataclasses import dataclass, field
 from kainite.errors import TargetRejectedError, TargetUnavailableError
 from kainite.log.entry import Outcome, UnitStatus
 from kainite.logs import event
-
 from kainite_spark.targets.base import Fence, TargetSession, Unit
 
 _LOG = logging.getLogger(__name__)

@@ -43,7 +43,6 @@ from dataclasses import dataclass, field, replace
 
 from kainite.log.entry import Outcome, UnitStatus
 from kainite.settings import OnFailure
-
 from kainite_spark.candidate import Candidate, conflict
 
 

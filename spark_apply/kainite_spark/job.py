@@ -40,7 +40,6 @@ from kainite.log.store import LogStore
 from kainite.log.upkeep import outcomes_partition
 from kainite.logs import event
 from kainite.settings import ApplySettings, OnFailure
-
 from kainite_spark.follower import Follower
 from kainite_spark.held_back import Chosen, HeldBack
 from kainite_spark.micro_batch import TaskResult, plan

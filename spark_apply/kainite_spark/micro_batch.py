@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from kainite.errors import KainiteError
 from kainite.log.entry import Outcome
-
 from kainite_spark.candidate import Candidate
 from kainite_spark.held_back import Chosen
 from kainite_spark.schedule import schedule

@@ -19,7 +19,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from kainite.errors import KainiteError, SparkUnavailableError
-
 from kainite_spark.executor import Share, TaskSettings, apply_shares, read_slice, session_of, store_of
 from kainite_spark.micro_batch import MicroBatch, Slice, TaskResult
 from kainite_spark.targets.base import Fence

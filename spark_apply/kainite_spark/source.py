@@ -31,15 +31,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import orjson
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
 from kainite import aws, settings
 from kainite.errors import KainiteError, SettingsError
 from kainite.log.dynamodb_store import DynamoDBStore
 from kainite.log.entry import Outcome, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.store import LogStore
 from kainite.settings import AwsSettings
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.types import StructType
-
 from kainite_spark.assemble import Part, in_source_order, read_deltas
 from kainite_spark.executor import read_slice
 from kainite_spark.micro_batch import Slice, Wanted, ranges

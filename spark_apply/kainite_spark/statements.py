@@ -19,7 +19,6 @@ from typing import ClassVar, TypeAlias
 from kainite.errors import TargetRejectedError
 from kainite.uow.catalogue import Catalogue, Table
 from kainite.uow.delta import Delta, Operation
-
 from kainite_spark.lineage import generations, references_itself
 from kainite_spark.steps import Stepper
 from kainite_spark.targets.base import Unit

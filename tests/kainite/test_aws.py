@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+
 from kainite.aws import client
 from kainite.errors import SettingsError
 from kainite.settings import AwsSettings

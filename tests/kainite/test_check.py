@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner, Result
+
 from kainite.cli import main
 
 GOOD = f"applicationName=app\nstreamName=orders\nexecutableName={sys.executable} child.py\n"

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+
 from kainite import __version__
 from kainite.cli import main
 from kainite.errors import SettingsError

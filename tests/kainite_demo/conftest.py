@@ -12,9 +12,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from kainite_demo import services
-from kainite_demo.replication import SourceSlot
 from psycopg.conninfo import make_conninfo
+
+from kainite_demo.postgres_server import postgres
+from kainite_demo.replication import SourceSlot
 
 _DROP_SLOT = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s"
 _numbers = itertools.count()
@@ -23,7 +24,7 @@ _numbers = itertools.count()
 @pytest.fixture(scope="session")
 def logical_server() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="kainite-source-"))
-    with services.postgres(folder / "pg", wal_level="logical", max_replication_slots="50") as url:
+    with postgres(folder / "pg", wal_level="logical", max_replication_slots="50") as url:
         yield url
     shutil.rmtree(folder)
 

@@ -18,6 +18,7 @@ from uuid import uuid4
 import orjson
 import psycopg
 import pytest
+
 from kainite.errors import SourceError
 from kainite_demo import extractor_state, services
 from kainite_demo.extractor_state import Progress

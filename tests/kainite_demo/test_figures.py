@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 
 import orjson
+from rich.console import Console
+
 from kainite.log.entry import (
     Batch,
     Entry,
@@ -21,7 +23,6 @@ from kainite.log.memory_store import MemoryStore
 from kainite_demo.log_watch import LogWatch
 from kainite_demo.progress import Display, Figures
 from kainite_demo.summary import Summary
-from rich.console import Console
 
 
 def fragment(uow: str, count: int, *, end: int | None = None, number: int | None = None) -> Entry:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite.errors import SourceError
 from kainite_demo.framing import Data, Keepalive, decode_frame, encode_status, format_lsn, parse_lsn
 from kainite_demo.pgoutput import (

@@ -12,6 +12,7 @@ import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite.errors import DemoError
 from kainite_demo.json_lines import JsonLines
 from kainite_demo.killer import ROUNDS, Killer

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import psycopg
 import pytest
+
 from kainite.errors import SourceError
 from kainite_demo.framing import Data, Keepalive, format_lsn
 from kainite_demo.pgoutput import Insert, decode

@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from kainite.errors import SourceError
 from kainite_demo.records import StreamRecord, hash_key
 from kainite_demo.services import create_stream

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
+
 from kainite.errors import DemoError
 from kainite_demo import invariant, pgbench
 from kainite_demo.compare import compare
@@ -15,7 +17,6 @@ from kainite_demo.invariant import Invariant
 from kainite_demo.latency import AppliedTimes, latencies, percentile
 from kainite_demo.replication import SourceSlot, create_slot
 from kainite_demo.watching import Watching
-from psycopg.conninfo import make_conninfo
 
 LIMIT = 20.0
 

@@ -9,6 +9,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite.errors import SourceError
 from kainite_demo.pgoutput import (
     UNCHANGED,

@@ -8,6 +8,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite.errors import LogCorruptError
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.assemble import Head, Part, assemble, read_deltas

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite.errors import TargetFencedError, TargetRejectedError, TargetUnavailableError
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.grouping import ApplyOptions, Retry, apply_units

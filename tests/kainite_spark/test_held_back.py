@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
 from kainite.log.entry import Outcome, UnitStatus
 from kainite.settings import OnFailure
 from kainite.uow.delta import UnitKind

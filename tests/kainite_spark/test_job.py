@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
 from kainite.errors import (
     KainiteError,
     LogCorruptError,

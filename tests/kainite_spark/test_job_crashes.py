@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+
 from kainite.log.memory_store import MemoryStore
 from kainite.settings import ApplySettings
 from kainite.uow.delta import UnitKind

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite_spark.candidate import Candidate
 from kainite_spark.held_back import Chosen
 from kainite_spark.micro_batch import plan, ranges

@@ -6,6 +6,7 @@ from itertools import combinations
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite_spark.candidate import Candidate, conflict
 from kainite_spark.schedule import components, schedule
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+
 from kainite_spark.session import configuration
 
 PROGRAM = """

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from conftest import unique
 from kainite.errors import SettingsError
 from kainite.log.dynamodb_store import DynamoDBStore
 from kainite.log.entry import Outcome, StatusMeta, UnitStatus
@@ -16,8 +18,6 @@ from kainite.uow.signature import Signatures
 from kainite_spark.source import LogDataSource, log_of, plan_reading, read_rows
 from support.apply_world import insert, update
 from support.main_log import MainLog
-
-from conftest import unique
 
 
 def written(log: MainLog) -> dict[str, int]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import permutations
 
 import pytest
+
 from kainite.errors import TargetRejectedError
 from kainite.uow.catalogue import Catalogue, Column, ForeignKey, Table, TypeFamily, UniqueKey
 from kainite.uow.delta import Delta, Operation, Row

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite_spark.targets.base import Unit
 from kainite_spark.waves import waves
 

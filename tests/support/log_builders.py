@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hypothesis import strategies as st
+
 from kainite.log.entry import (
     Batch,
     ControlMeta,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
+
 from kainite.log.entry import Outcome
 from kainite.uow.catalogue import Catalogue
 from kainite.uow.delta import Delta, Operation

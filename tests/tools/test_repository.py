@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+
 from kainite.settings import examine
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from kainite.errors import MissingExtraError, SettingsError
 from kainite.uow.catalogue import Catalogue
-
 from kainite_spark.targets.base import Target
 from kainite_spark.targets.schema import Schema
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from kainite.errors import TargetFencedError, TargetRejectedError, TargetUnavailableError
 from kainite.uow.delta import Delta
-
 from kainite_spark.statements import Statement
 from kainite_spark.targets.base import Fence
 

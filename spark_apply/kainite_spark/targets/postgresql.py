@@ -19,10 +19,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import psycopg
-from kainite.errors import TargetError
-from kainite.uow.catalogue import Catalogue
 from psycopg import errors
 
+from kainite.errors import TargetError
+from kainite.uow.catalogue import Catalogue
 from kainite_spark.statements import Planner, Shape, Statement
 from kainite_spark.targets import ledger
 from kainite_spark.targets.base import Fence, Unit

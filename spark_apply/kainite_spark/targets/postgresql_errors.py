@@ -9,6 +9,7 @@ else (connection, deadlock, locks, resources, shutdown, permissions) is not, and
 from __future__ import annotations
 
 import psycopg
+
 from kainite.errors import TargetError, TargetRejectedError, TargetUnavailableError
 
 _REFUSALS = frozenset({"0A", "21", "22", "23", "27", "38", "39", "42", "44", "54", "P0"})

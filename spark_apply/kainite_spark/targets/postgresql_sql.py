@@ -14,9 +14,9 @@ import json
 from collections.abc import Iterable, Sequence
 
 import orjson
+
 from kainite.uow.catalogue import Table
 from kainite.uow.delta import Delta, Operation, Row
-
 from kainite_spark.statements import Shape
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from kainite.errors import TargetError, TargetRejectedError, TargetUnavailableError
 from kainite.uow.catalogue import Catalogue
-
 from kainite_spark.statements import Planner, Shape, Statement
 from kainite_spark.targets import ledger
 from kainite_spark.targets.base import Fence, Unit

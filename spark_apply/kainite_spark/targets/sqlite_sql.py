@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import orjson
+
 from kainite.uow.catalogue import Table
 from kainite.uow.delta import Delta, Json, Operation
-
 from kainite_spark.statements import Shape
 
 Value: TypeAlias = str | bytes | int | float | None

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite.child.lines import Line, LineBuffer
 
 pieces = st.lists(

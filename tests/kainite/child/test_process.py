@@ -16,6 +16,7 @@ from typing import Any
 
 import psutil
 import pytest
+
 from kainite.child.messages import CheckpointRequested
 from kainite.child.process import ChildProcess
 from kainite.errors import ChildExitedError, ChildProtocolError, ChildTimeoutError

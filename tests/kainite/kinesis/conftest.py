@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import boto3
 import pytest
 from botocore.config import Config
+
 from kainite.kinesis.client import StreamClient
 from support.kinesis_double import KinesisDouble
 

@@ -9,6 +9,7 @@ from amazon_kclpy.dispatch import message_decode
 from amazon_kclpy.messages import ProcessRecordsInput
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite.kinesis.batch import arrival_ms, make_batches, render_process_records
 from kainite.log.entry import Position
 

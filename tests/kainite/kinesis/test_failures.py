@@ -4,6 +4,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError, ReadTimeoutError
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite.errors import StreamError, StreamUnavailableError
 from kainite.kinesis.failures import BACKOFF_CAP_S, Failure, backoff, classify, stream_error
 

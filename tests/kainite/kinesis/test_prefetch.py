@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+
 from kainite.errors import StreamError
 from kainite.kinesis.batch import RecordBatch, ShardEnd
 from kainite.kinesis.prefetch import Bounds, Prefetch

@@ -8,11 +8,11 @@ from typing import Any
 import boto3
 import pytest
 from botocore.config import Config
+
+from conftest import unique
 from kainite.kinesis.client import StreamClient
 from kainite.leases.table import LeaseTable
 from support.kinesis_double import KinesisDouble
-
-from conftest import unique
 
 
 @pytest.fixture

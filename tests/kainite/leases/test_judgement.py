@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite.errors import KainiteError, LeaseLostError, LeaseTableError, LeaseTableUnavailableError, StreamError
 from kainite.leases.checkpoint import LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.leases.judgement import CheckpointErrorName, CheckpointRequest, Grant, Refusal, error_name, judge

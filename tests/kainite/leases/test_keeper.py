@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+
 from kainite.errors import LeaseLostError, StreamError
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import Shard

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite.errors import LeaseTableError
 from kainite.kinesis.shards import HashRange, Shard
 from kainite.leases.checkpoint import LATEST, TRIM_HORIZON, Checkpoint

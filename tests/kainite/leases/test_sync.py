@@ -4,6 +4,8 @@ import dataclasses
 from typing import Any
 
 import pytest
+
+from conftest import unique
 from kainite.errors import SettingsError, StreamUnavailableError
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import Shard
@@ -13,8 +15,6 @@ from kainite.leases.sync import begin_children, create_missing, delete_finished,
 from kainite.leases.table import LeaseTable
 from kainite.settings import InitialPosition, StreamSettings
 from support.kinesis_double import KinesisDouble
-
-from conftest import unique
 
 FIRST, SECOND = "shardId-000000000000", "shardId-000000000001"
 OLDEST = StreamSettings(name="orders", initial_position=InitialPosition.TRIM_HORIZON)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite.leases.checkpoint import SHARD_END, Checkpoint
 from kainite.leases.lease import Lease
 from kainite.leases.taking import Choice, Seen, choose, observe

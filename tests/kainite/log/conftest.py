@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from kainite.log.dynamodb_store import DynamoDBStore
 from kainite.log.memory_store import MemoryStore
 from kainite.log.store import LogStore

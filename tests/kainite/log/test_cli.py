@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from kainite.log.dynamodb_store import DynamoDBStore
 from kainite.log.entry import Batch, Entry, EntryKind, Outcome, Position, StatusMeta, UnitStatus
 from kainite.log.mount import mount

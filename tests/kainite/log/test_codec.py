@@ -8,6 +8,7 @@ import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite.errors import LogCorruptError
 from kainite.log.codec import MAGIC, decode, encode
 from kainite.log.entry import Batch, Entry, EntryKind, Position, PositionMeta, ReqId

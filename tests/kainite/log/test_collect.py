@@ -9,6 +9,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite.log import snapshot
 from kainite.log.collect import collect, expire
 from kainite.log.entry import Entry, EntryKind, Outcome, Position, PositionMeta, StatusMeta, UnitMeta, UnitStatus

@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from kainite.errors import LogFencedError, LogHeldError
 from kainite.log.dynamodb_store import DynamoDBStore
 from kainite.log.entry import Batch

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from kainite.errors import LogFencedError, LogHeldError, LogRequestError, LogUnavailableError
 from kainite.log.entry import Batch, Entry, EntryKind, Outcome, Position, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.load import load_state

@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 
 import pytest
+
 from kainite.errors import LogCorruptError
 from kainite.log.entry import Batch
 from kainite.log.memory_store import without_data

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite.errors import SettingsError
 from kainite.settings import InitialPosition, Settings, UnknownKey, UowOrder, examine, load
 from kainite.settings.file import nearest

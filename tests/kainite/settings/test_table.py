@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
 from kainite.settings.key import Key
 from kainite.settings.table import DEFAULTS, KEYS, SECTIONS
 from kainite.settings.without_effect import WITHOUT_EFFECT, why_without_effect

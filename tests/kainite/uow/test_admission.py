@@ -7,6 +7,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite.uow.admission import Admission
 from kainite.uow.catalogue import Catalogue
 from kainite.uow.delta import Delta, Operation, UnitEnd, UnitKind

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite.errors import DeltaError
 from kainite.uow.canonical import canonical_of
 from kainite.uow.catalogue import Column, TypeFamily

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
+
 from kainite.errors import CatalogueError
 from kainite.uow.catalogue import Catalogue, Column, ForeignKey, UniqueKey
 from kainite.uow.catalogue_file import dumps, loads, read_catalogue, write_catalogue

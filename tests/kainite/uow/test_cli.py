@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+
 from kainite.cli import main
 from kainite.uow.catalogue_file import read_catalogue
 

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+from rich.console import Console
+
 from kainite.uow.picture import as_mermaid, as_table
 from kainite.uow.precedence import Reference, TableGraph, levels
-from rich.console import Console
 
 GRAPH = TableGraph(
     ("boss", "country", 'cust"omer', "[red]odd[/red]"),

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite.errors import CatalogueError
 from kainite.uow.precedence import Reference, TableGraph, cycles, levels, precedence_map, read_graph
 from support.tables import INTEGER, SHOP, catalogue, columns, foreign_key, table

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+
 from kainite.errors import CatalogueError, MissingExtraError, SettingsError, TargetUnavailableError
 from kainite.uow.catalogue import Catalogue, Column, ForeignKey, TypeFamily, UniqueKey
 from kainite.uow.catalogue_file import dumps, loads

@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+
 from kainite.errors import CatalogueError, MissingExtraError
 from kainite.uow.catalogue import Catalogue, Column, ForeignKey, TypeFamily, UniqueKey
 from kainite.uow.load import load_catalogue, load_levels

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kainite.errors import DeltaError
 from kainite.uow.catalogue import Catalogue, Column, TypeFamily, UniqueKey
 from kainite.uow.delta import Delta, Operation

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from kainite.errors import DeltaError
 from kainite.uow.catalogue import Column
 from kainite.uow.delta import Delta, Operation, Row

@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
+
 from kainite.errors import TargetRejectedError, TargetUnavailableError
 from kainite_spark.targets import open_target
 from support.stores import Database, Stores

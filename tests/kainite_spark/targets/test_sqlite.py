@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from kainite.errors import TargetUnavailableError
 from kainite.uow.catalogue import Catalogue
 from kainite_spark.targets import open_target

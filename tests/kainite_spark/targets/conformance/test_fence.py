@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+
 from kainite.errors import SettingsError, TargetFencedError, TargetUnavailableError
 from kainite.uow.delta import Delta
 from kainite_spark.targets import open_target

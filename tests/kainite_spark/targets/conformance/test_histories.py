@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.base import Fence, Unit
 from support.stores import Database, Store, Stores

@@ -1,6 +1,6 @@
 """A Kinesis stream out of files: GetRecords replies rendered beforehand and sent by ``sendfile``.
 
-``child_pipe_server.py FOLDER SHARDS REPLIES RECORDS BYTES`` renders what FOLDER lacks, prints its port, serves.
+``server.py FOLDER SHARDS REPLIES RECORDS BYTES`` renders what FOLDER lacks, prints its port, serves.
 Run as a process of its own, so that its work is not taken for the daemon's. All shards hold the
 same records, and their replies share one set of files; only the iterator at a reply's beginning differs.
 """

@@ -1,6 +1,6 @@
 """A record processor that does nothing, as cheaply as Python can: it answers, counts, and notes the time.
 
-``child_pipe_child.py RECORDS FOLDER``: after RECORDS records it leaves FOLDER/<shard>.json. A line is
+``child.py RECORDS FOLDER``: after RECORDS records it leaves FOLDER/<shard>.json. A line is
 taken for whole when a read ends with a line end; the daemon sends nothing before it has its answer.
 """
 
