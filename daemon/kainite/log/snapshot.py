@@ -6,7 +6,6 @@ an older one. Loading it gives the state that folding every entry before it give
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -27,15 +26,16 @@ def dump(state: LogState) -> bytes:
             "version": VERSION,
             "next_id": state.next_id,
             "positions": {shard: [str(at.sequence), at.sub] for shard, at in state.positions.items()},
-            "open": [_sets_as_lists(asdict(unit)) for unit in state.open.values()],
+            "open": list(state.open.values()),
             "ready": list(state.ready.items()),
-            "units": [_sets_as_lists(asdict(unit)) for unit in state.units.values()],
+            "units": list(state.units.values()),
             "window": state.recent.window,
             "recent": state.recent.items(),
             "next_number": state.next_number,
             "through": state.through,
             "answered": list(state.answered),
-        }
+        },
+        default=sorted,  # sets are all that orjson does not know
     )
 
 
@@ -85,7 +85,3 @@ def _unit(fields: dict[str, Any]) -> UnitState:
         "shards": tuple(fields["shards"]),
     }
     return UnitState(**{**fields, **converted})
-
-
-def _sets_as_lists(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: sorted(value) if isinstance(value, set | frozenset) else value for name, value in fields.items()}
