@@ -19,7 +19,8 @@ _LINE_EVERY = 5.0
 class Figures:
     """Where each unit of work is; a stage's number is never above that of the stage before it.
 
-    ``behind`` is how long ago the oldest unit committed that is not applied, in seconds.
+    ``records`` is how many the daemon has read and brought to the log. ``behind`` is how long ago the
+    oldest unit committed that is not applied, in seconds. ``snapshots`` of the target were whole.
     """
 
     seconds: float
@@ -35,12 +36,12 @@ class Figures:
     def stages(self) -> list[tuple[str, str]]:
         return [
             ("captured", f"{self.captured:,}"),
-            ("records read", f"{self.records:,}"),
+            ("records", f"{self.records:,}"),
             ("collected", f"{self.collected:,}"),
             ("dispatched", f"{self.dispatched:,}"),
             ("applied", f"{self.applied:,}"),
-            ("lag", f"{self.captured - self.applied:,} units, {self.behind:.1f} s"),
-            ("snapshots checked", f"{self.snapshots:,}"),
+            ("lag", f"{self.captured - self.applied:,} ({self.behind:.1f} s)"),
+            ("snapshots", f"{self.snapshots:,}"),
         ]
 
 
@@ -77,7 +78,7 @@ class Display:
 
 
 def _table(figures: Figures) -> Panel:
-    table = Table.grid(padding=(0, 3))
+    table = Table.grid(padding=(0, 2))
     for _ in figures.stages():
         table.add_column(justify="right")
     table.add_row(*(f"[dim]{name}[/dim]" for name, _ in figures.stages()))

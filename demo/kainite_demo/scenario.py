@@ -30,7 +30,7 @@ from kainite_demo.replication import SourceSlot, create_slot
 from kainite_demo.settings_file import LOG_PARTITION, LOG_TABLE, write_settings
 from kainite_demo.summary import Summary
 
-_READY_LIMIT = 60.0
+_READY_LIMIT = 120.0
 _GRACE = 15.0
 
 

@@ -85,13 +85,13 @@ def test_plain_lines_show_every_stage_and_do_not_flood() -> None:
         for _ in range(100):
             display.show(FIGURES)
     (line,) = out.getvalue().splitlines()
-    stages = ["captured 1,200", "records read 5,000", "collected 1,000", "dispatched 999", "applied 900"]
-    assert all(stage in line for stage in [*stages, "lag 300 units, 1.3 s", "snapshots checked 40"])
+    stages = ["captured 1,200", "records 5,000", "collected 1,000", "dispatched 999", "applied 900"]
+    assert all(stage in line for stage in [*stages, "lag 300 (1.3 s)", "snapshots 40"])
 
 
 def test_a_terminal_gets_a_table_and_is_left_clean() -> None:
     out = io.StringIO()
-    console = Console(file=out, force_terminal=True, width=160)
+    console = Console(file=out, force_terminal=True, width=80)
     display = Display(console)
     with display.figures():
         display.show(FIGURES)
