@@ -52,7 +52,7 @@ def run(settings: Settings) -> int:
     Raises:
         KainiteError: what ended the daemon, or kept it from starting.
     """
-    memory.give_back_large_blocks()
+    memory.share_one_arena()
     return asyncio.run(_run(settings))
 
 

@@ -4,23 +4,29 @@ import subprocess
 import sys
 
 PROGRAM = """
-from kainite.memory import give_back_large_blocks
+import threading
+from kainite.memory import share_one_arena
 if {tuned}:
-    give_back_large_blocks()
-bytearray(4_000_000)  # freed at once: from here on glibc by itself takes such blocks from the heap
-large, small = [], []
-for _ in range(30):
-    large.append(bytearray(3_000_000))
-    small.append(bytearray(100_000))
-del large
-print(int(open("/proc/self/status").read().partition("VmRSS:")[2].split()[0]))
+    share_one_arena()
+turns = threading.Barrier(8)
+def work():
+    turns.wait()  # all threads live at a time, so that each could have an arena
+    kept = [bytearray(100_000) for _ in range(20)]
+    turns.wait()
+threads = [threading.Thread(target=work) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+heaps = sum("rw-p 00000000 00:00 0" in line and "[" not in line for line in open("/proc/self/maps"))
+print(heaps)
 """
 
 
-def resident_kb(*, tuned: bool) -> int:
+def heaps(*, tuned: bool) -> int:
     program = PROGRAM.format(tuned=tuned)
     return int(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout)
 
 
-def test_freed_large_blocks_leave_no_holes_between_small_ones() -> None:
-    assert resident_kb(tuned=True) < resident_kb(tuned=False) - 50_000
+def test_threads_share_one_arena() -> None:
+    assert heaps(tuned=True) < heaps(tuned=False)
