@@ -17,6 +17,7 @@ import orjson
 from kainite import aws, settings
 from kainite.errors import SettingsError
 from kainite.log.dynamodb_store import DynamoDBStore
+from kainite.options import properties_option
 from kainite.settings import Settings
 from kainite.uow.load import load_catalogue, load_levels
 from kainite_spark.executor import TaskSettings
@@ -30,10 +31,10 @@ from kainite_spark.targets.base import Target
 
 
 @click.command()
-@click.option("-p", "--properties", "path", type=click.Path(path_type=Path), required=True, help="The settings file.")
+@properties_option
 @click.option("--once", is_flag=True, help="Apply what there is, then end.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as a JSON object at the end.")
-def apply(path: Path, once: bool, as_json: bool) -> None:
+def apply(properties: Path, once: bool, as_json: bool) -> None:
     """Apply units of work to the target, each exactly once.
 
     Runs until TERM or Ctrl-C, then ends after its micro-batch. Several may be started: one applies, the
@@ -44,7 +45,7 @@ def apply(path: Path, once: bool, as_json: bool) -> None:
       kainite apply -p app.properties               follow the log
       kainite apply -p app.properties --once --json catch up, and say what was done
     """
-    summary = run(settings.load(path), once=once)
+    summary = run(settings.load(properties), once=once)
     click.echo(_as_json(summary) if as_json else _as_text(summary))
 
 

@@ -56,6 +56,17 @@ def test_every_command_shows_examples() -> None:
     assert without == []
 
 
+def test_all_commands_name_the_settings_file_alike() -> None:
+    spellings = {
+        tuple(option.opts)
+        for _, command in leaves(main, "kainite")
+        for option in command.params
+        if isinstance(option, click.Option) and "-p" in option.opts
+    }
+
+    assert spellings == {("-p", "--properties-file")}
+
+
 def test_every_entry_point_has_a_help_line_of_its_own() -> None:
     lines = CliRunner().invoke(main, ["--help"]).stdout
 

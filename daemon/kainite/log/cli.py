@@ -28,9 +28,14 @@ _STATUSES = [status.value for status in UnitStatus] + [COLLECTING]
 _COLOURS = {UnitStatus.FAILED: "red", UnitStatus.BLOCKED: "yellow", UnitStatus.COMMITTED: "green"}
 
 
-@click.group("log", help="Look into the serialization log.")
+@click.group("log")
 def log() -> None:
-    pass
+    """Look into the serialization log.
+
+    \b
+    Example:
+      kainite log show -p app.properties
+    """
 
 
 @log.command("show")
@@ -52,10 +57,10 @@ def show(
 
     \b
     Examples:
-      kainite log show -p local.properties
-      kainite log show -p local.properties --status failed --status blocked
-      kainite log show -p local.properties --table sales.order_line --limit 20
-      kainite log show -p local.properties --uow T-17 --json
+      kainite log show -p app.properties
+      kainite log show -p app.properties --status failed --status blocked
+      kainite log show -p app.properties --table sales.order_line --limit 20
+      kainite log show -p app.properties --uow T-17 --json
     """
     settings = load(properties)
     rows = [
@@ -73,9 +78,15 @@ def show(
         stdout().print(_table(shown))
 
 
-@click.group("uow", help="Resolve failed units of work.")
+@click.group("uow")
 def uow() -> None:
-    pass
+    """Resolve failed units of work.
+
+    \b
+    Examples:
+      kainite uow retry -p app.properties T-17      the target was at fault, and is mended
+      kainite uow discard -p app.properties T-17    the unit was at fault
+    """
 
 
 @uow.command("retry")
@@ -87,7 +98,7 @@ def retry(properties: Path, name: str, timeout: float) -> None:
 
     \b
     Example:
-      kainite uow retry -p local.properties T-17
+      kainite uow retry -p app.properties T-17
     """
     _request(load(properties), "retry", name, timeout)
 
@@ -98,11 +109,13 @@ def retry(properties: Path, name: str, timeout: float) -> None:
 @click.option("--timeout", default=10.0, show_default=True, metavar="SECONDS", help="How long to wait for the daemon.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def discard(properties: Path, name: str, timeout: float, yes: bool) -> None:
-    """Give a failed unit up: it is never applied, and what it holds back goes on.
+    """Give a failed unit up: it is never applied.
+
+    What it holds back goes on.
 
     \b
     Example:
-      kainite uow discard -p local.properties T-17
+      kainite uow discard -p app.properties T-17
     """
     settings = load(properties)
     if not yes:
