@@ -21,8 +21,10 @@ more deltas than announced                            the unit fails
 not all deltas, or no end, within ``timeout``         the unit fails, with what is missing
 ``dense``: an end without a number                    the unit fails
 ``dense``: a number that another unit had             the unit fails
-``dense``: a number that does not come within         a failed unit ``missing:N`` stands in for
-``timeout`` while others wait for it                  it, and the others go on
+``dense``: a number that another unit took while      the unit fails when it is complete, or when
+this one was incomplete                               its time is over
+``dense``: numbers that do not come within            one failed unit ``missing:N-M`` stands in for
+``timeout`` while others wait for them                them all, and the others go on
 ====================================================  ==========================================
 """
 
@@ -74,6 +76,8 @@ def expire(state: LogState, rules: UowSettings, now_ms: int) -> list[Entry]:
 
 
 def _give_up(journal: Journal, rules: UowSettings, unit: OpenUnit, cause: str) -> None:
+    if rules.order is UowOrder.DENSE and unit.number is not None and _wrong_number(unit, journal.state, rules):
+        unit = replace(unit, number=None)  # another unit has it
     if _may_go(unit, journal.state, rules):
         _dispatch(journal, rules, unit, cause)
     else:
@@ -91,12 +95,16 @@ def _missing(unit: OpenUnit, waited: str) -> str:
 
 def _skip_gap(journal: Journal, rules: UowSettings, limit: int, waited: str) -> None:
     state = journal.state
-    while state.ready and (number := _next_number(state, rules)) not in state.ready:
+    while state.ready and (first := _next_number(state, rules)) not in state.ready:
         waiting = state.open[state.ready[min(state.ready)]]
-        if waiting.opened_ms > limit or any(unit.number == number for unit in state.open.values()):
+        known = min(unit.number for unit in state.open.values() if unit.number is not None)
+        if waiting.opened_ms > limit or known <= first:
             return
-        cause = f"no unit number {number} came {waited}, and unit {waiting.uow} (number {waiting.number}) waits for it"
-        journal.write(EntryKind.UNIT, UnitMeta(uow=f"missing:{number}", count=0, number=number, cause=cause))
+        # One unit for the whole gap: a source that jumps ahead by millions must not cost as many entries.
+        last = known - 1
+        gap = f"{first}" if first == last else f"{first}-{last}"
+        cause = f"no unit number {gap} came {waited}, and unit {waiting.uow} (number {waiting.number}) waits for it"
+        journal.write(EntryKind.UNIT, UnitMeta(uow=f"missing:{gap}", count=0, number=last, cause=cause))
         _release_ready(journal, rules)
 
 
@@ -162,7 +170,8 @@ def _judge(unit: OpenUnit, state: LogState, rules: UowSettings, ends: Sequence[U
     """Add the causes for which the unit fails although it is whole."""
     if unit.end_count is not None and unit.count > unit.end_count:
         unit.causes.append(f"{unit.count} deltas came, its end announced {unit.end_count}")
-    if rules.order is UowOrder.DENSE and ends and (cause := _wrong_number(unit, state, rules)):
+    numbered = bool(ends) or (unit.complete and unit.number is not None)
+    if rules.order is UowOrder.DENSE and numbered and (cause := _wrong_number(unit, state, rules)):
         unit.causes.append(cause)
         unit.number = None
 
@@ -172,12 +181,10 @@ def _wrong_number(unit: OpenUnit, state: LogState, rules: UowSettings) -> str | 
     if number is None:
         return "its end has no number, and uowOrder is dense"
     holder = state.recent.holder(number) or state.ready.get(number)
-    if holder == f"missing:{number}":
-        return f"number {number} came after it was given up"
     if holder is not None and holder != unit.uow:
         return f"number {number} is that of unit {holder} too"
     if number < _next_number(state, rules):
-        return f"number {number} was dispatched long ago, or comes below uowFirstNumber"
+        return f"number {number} comes after it was given up or dispatched, or below uowFirstNumber"
     return None
 
 
@@ -186,8 +193,8 @@ def _next_number(state: LogState, rules: UowSettings) -> int:
 
 
 def _may_go(unit: OpenUnit, state: LogState, rules: UowSettings) -> bool:
-    """Whether a complete unit is dispatched now; one without a number has no place to wait for."""
-    return rules.order is UowOrder.ARRIVAL or unit.number is None or unit.number == _next_number(state, rules)
+    """Whether a complete unit is dispatched now; one without a number, or with a past one, has none to wait for."""
+    return rules.order is UowOrder.ARRIVAL or unit.number is None or unit.number <= _next_number(state, rules)
 
 
 def _release_ready(journal: Journal, rules: UowSettings) -> None:

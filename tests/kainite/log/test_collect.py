@@ -245,12 +245,23 @@ class TestDenseOrder:
         assert log.expire(NOW + 599_999) == []
         gap = log.expire(NOW + 600_000)
         assert [(unit.uow, unit.number, unit.cause is None) for unit in gap] == [
-            ("missing:2", 2, False),
-            ("missing:3", 3, False),
+            ("missing:2-3", 3, False),
             ("D", 4, True),
         ]
         late = log.bring(fragment("B", [2], count=1, number=2))
-        assert "came after it was given up" in str(late[0].meta)
+        assert "comes after it was given up" in str(late[0].meta)
+
+    def test_a_gap_of_any_size_costs_one_entry(self) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("A", [1], count=1, number=1), fragment("Z", [2], count=1, number=10**15))
+        assert [unit.uow for unit in log.expire(NOW + 600_000)] == [f"missing:2-{10**15 - 1}", "Z"]
+
+    def test_a_gap_ends_where_an_incomplete_unit_stands(self) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("D", [4], count=1, number=4), now=NOW)
+        log.bring(fragment("C", [3], count=2, number=3), now=NOW + 300_000)
+        assert [unit.uow for unit in log.expire(NOW + 600_000)] == ["missing:1-2"]
+        assert [unit.uow for unit in log.expire(NOW + 900_000)] == ["C", "D"]
 
     def test_without_a_number(self) -> None:
         log = Log(DENSE)
@@ -263,6 +274,29 @@ class TestDenseOrder:
         assert [(unit.uow, unit.cause) for unit in log.units] == [("A", None), ("B", "number 1 is that of unit A too")]
         log.bring(fragment("C", [3], count=1, number=2))
         assert log.units[-1].cause is None
+
+    def test_an_incomplete_unit_does_not_drive_out_the_one_that_waits_with_its_number(self) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("A", [1], count=2, number=2), now=NOW)
+        log.bring(fragment("B", [2], count=1, number=2), now=NOW + 300_000)
+        log.expire(NOW + 600_000)
+        log.bring(fragment("C", [3], count=1, number=1))
+        assert [(unit.uow, unit.cause is None) for unit in log.units] == [("A", False), ("C", True), ("B", True)]
+
+    @pytest.mark.parametrize("rest_comes", [True, False])
+    def test_a_number_that_another_unit_took_while_this_one_was_incomplete(self, rest_comes: bool) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("A", [1], count=2, number=1), fragment("B", [2], count=1, number=1))
+        if rest_comes:
+            log.bring(fragment("A", [3]))
+        log.expire(NOW + 600_000)
+        assert [(unit.uow, unit.number, unit.cause is None) for unit in log.units] == [
+            ("B", 1, True),
+            ("A", None, False),
+        ]
+        log.bring(fragment("C", [4], count=1, number=2))
+        assert [unit.uow for unit in log.units] == ["B", "A", "C"]
+        assert log.state.open == {}
 
 
 def brought(units: int, seed: int, *, duplicates: bool) -> tuple[list[tuple[str, Fragment]], dict[str, list[int]]]:
