@@ -287,6 +287,7 @@ async def test_a_cancelled_close_kills_at_once() -> None:
 
 async def test_the_child_runs_in_a_group_of_its_own_and_knows_its_shard() -> None:
     async with started({}) as caller:
+        await caller.initialize()
         assert os.getpgid(caller.child.pid) == caller.child.pid != os.getpgrp()
         assert psutil.Process(caller.child.pid).environ()["KCL_SHARD_ID"] == "shardId-0"
 
