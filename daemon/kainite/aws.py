@@ -26,7 +26,7 @@ def client(service: Literal["kinesis", "dynamodb"], settings: AwsSettings) -> Ki
     Credentials, and the region where the settings name none, come from boto3's default chain.
 
     Raises:
-        SettingsError: no region is set anywhere.
+        SettingsError: no region, or no credentials, are set anywhere.
     """
     import boto3
     from botocore.config import Config
@@ -40,7 +40,11 @@ def client(service: Literal["kinesis", "dynamodb"], settings: AwsSettings) -> Ki
         tcp_keepalive=True,
     )
     endpoint = settings.kinesis_endpoint if service == "kinesis" else settings.dynamodb_endpoint
+    session = boto3.Session()
+    # A client made without credentials never finds any, so waiting for them would be in vain.
+    if session.get_credentials() is None:
+        raise SettingsError("no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile or a role")
     try:
-        return boto3.client(service, region_name=settings.region, endpoint_url=endpoint, config=config)
+        return session.client(service, region_name=settings.region, endpoint_url=endpoint, config=config)
     except NoRegionError as error:
         raise SettingsError("no AWS region: set regionName in the settings file, or AWS_DEFAULT_REGION") from error

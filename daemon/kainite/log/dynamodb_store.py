@@ -76,8 +76,9 @@ class DynamoDBStore:
         self._table = table
 
     def create(self) -> None:
-        _answered(self._create_table)
-        self._client.get_waiter("table_exists").wait(TableName=self._table, WaiterConfig={"Delay": 1})
+        self._answered(self._create_table)
+        waiter = self._client.get_waiter("table_exists")
+        self._answered(lambda: waiter.wait(TableName=self._table, WaiterConfig={"Delay": 1}))
 
     def _create_table(self) -> None:
         with contextlib.suppress(self._client.exceptions.ResourceInUseException):
@@ -224,7 +225,7 @@ class DynamoDBStore:
         return [(item["s"]["S"], plain(item["r"])) for item in items if "r" in item and "a" not in item]
 
     def answer_request(self, partition: str, request_id: str, answer: Mapping[str, str]) -> None:
-        _answered(
+        self._answered(
             lambda: self._client.update_item(
                 TableName=self._table,
                 Key=key(f"{partition}#Q", request_id),
@@ -243,9 +244,9 @@ class DynamoDBStore:
     # DynamoDB
 
     def _get(self, p: str, s: str) -> Item | None:
-        return _answered(lambda: self._client.get_item(TableName=self._table, Key=key(p, s), ConsistentRead=True)).get(
-            "Item"
-        )
+        return self._answered(
+            lambda: self._client.get_item(TableName=self._table, Key=key(p, s), ConsistentRead=True)
+        ).get("Item")
 
     def _put(self, item: Item, condition: str | None = None, values: Item | None = None) -> Item | None:
         """Put the item; None when it stands, else what is in the way."""
@@ -254,7 +255,7 @@ class DynamoDBStore:
             arguments |= {"ConditionExpression": condition, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
         if values is not None:
             arguments["ExpressionAttributeValues"] = values
-        return _answered(lambda: self._put_unless(arguments))
+        return self._answered(lambda: self._put_unless(arguments))
 
     def _put_unless(self, arguments: Any) -> Item | None:
         try:
@@ -286,7 +287,7 @@ class DynamoDBStore:
         arguments |= {"TableName": self._table, "ConsistentRead": strong, "ScanIndexForward": not backwards}
         arguments |= {"ProjectionExpression": fields} | ({"Limit": limit} if limit else {})
         while True:
-            page = _answered(lambda: self._client.query(**arguments))
+            page = self._answered(lambda: self._client.query(**arguments))
             yield from page["Items"]
             if limit or "LastEvaluatedKey" not in page:
                 return
@@ -300,18 +301,22 @@ class DynamoDBStore:
 
     def _write_some(self, requests: Any) -> Any:
         """Write a part of the requests; what DynamoDB left over."""
-        reply = _answered(lambda: self._client.batch_write_item(RequestItems={self._table: requests}))
+        reply = self._answered(lambda: self._client.batch_write_item(RequestItems={self._table: requests}))
         return reply.get("UnprocessedItems", {}).get(self._table, [])
 
-
-def _answered(call: Callable[[], T]) -> T:
-    """The call's answer; what boto3 raises becomes an error of ours, with its cause kept."""
-    try:
-        return call()
-    except ClientError as error:
-        kind = error.response.get("Error", {}).get("Code", "")
-        if kind in _FINAL_ERRORS:
-            raise LogError(f"DynamoDB refused a log request: {error}") from error
-        raise LogUnavailableError(f"DynamoDB did not serve a log request: {error}") from error
-    except BotoCoreError as error:
-        raise LogUnavailableError(f"DynamoDB did not answer: {error}") from error
+    def _answered(self, call: Callable[[], T]) -> T:
+        """The call's answer; what boto3 raises becomes an error of ours, with its cause kept."""
+        try:
+            return call()
+        except ClientError as error:
+            kind = error.response.get("Error", {}).get("Code", "")
+            if kind == "ResourceNotFoundException":
+                raise LogError(
+                    f"there is no log table {self._table!r}: check applicationName, logTableName and regionName; "
+                    "kainite run makes it, with unitsOfWork = true"
+                ) from error
+            if kind in _FINAL_ERRORS:
+                raise LogError(f"DynamoDB refused a log request: {error}") from error
+            raise LogUnavailableError(f"DynamoDB did not serve a log request: {error}") from error
+        except BotoCoreError as error:
+            raise LogUnavailableError(f"DynamoDB did not answer: {error}") from error

@@ -27,6 +27,7 @@ LIMIT = 10.0
 @dataclass
 class World:
     properties: Path
+    table: str
     store: DynamoDBStore
     owner: LogOwner
 
@@ -76,7 +77,7 @@ async def world(dynamodb: Any, moto_endpoint: str, tmp_path: Path, table: Callab
         async with asyncio.timeout(LIMIT):
             while owner.state.through < 0:  # noqa: ASYNC110 - the owner takes the outcomes over on its own
                 await asyncio.sleep(0.01)
-        yield World(properties, store, owner)
+        yield World(properties, name, store, owner)
 
 
 async def test_show_has_the_white_papers_columns(world: World) -> None:
@@ -144,7 +145,18 @@ async def test_discard(world: World) -> None:
 async def test_without_a_daemon_the_request_says_so(world: World) -> None:
     elsewhere = world.properties.with_name("elsewhere.properties")
     elsewhere.write_text(f"{world.properties.read_text()}logPartition = 7\n")
-    lonely = World(elsewhere, world.store, world.owner)
+    lonely = World(elsewhere, world.table, world.store, world.owner)
     status, _, errors = await lonely.kainite("uow", "retry", "bad", "--timeout", "0.2")
     assert status == 1
     assert "is a daemon running" in errors
+
+
+async def test_without_a_log_table_the_name_and_what_makes_it_are_told(world: World) -> None:
+    world.properties.write_text(world.properties.read_text().replace(world.table, "no-such-log"))
+
+    for arguments in (("log", "show"), ("uow", "retry", "bad")):
+        status, _, errors = await world.kainite(*arguments)
+
+        assert status == 1
+        assert errors.startswith("kainite: there is no log table 'no-such-log': ")
+        assert "unitsOfWork" in errors
