@@ -185,12 +185,20 @@ class _Rounds:
         chosen = self._held.take(self._parts.settings.max_units, MAX_DELTAS)
         if chosen.units:
             self._micro_batch(chosen)
-        news = self._held.news()
-        self._outcomes.append(news)
-        self._summary.outcomes.update(outcome.status for outcome in news)
+        self._write_down(self._held.news())
         if self._untidy >= TIDY_EVERY or not chosen.units:
             self._tidy()
         return bool(chosen.units)
+
+    def _write_down(self, news: tuple[Outcome, ...]) -> None:
+        self._outcomes.append(news)
+        # A unit that waits again, after a retry or for another one, is no result.
+        results = [outcome for outcome in news if outcome.status is not UnitStatus.IN_PROGRESS]
+        self._summary.outcomes.update(outcome.status for outcome in results)
+        for outcome in results:
+            if outcome.status is UnitStatus.FAILED and outcome.tid in self._held.failed:
+                unit, cause = self._held.failed[outcome.tid]
+                event(_LOG, logging.ERROR, "unit failed", uow=unit.uow, id=unit.tid, cause=cause)
 
     def _stop_at_failure(self) -> None:
         if self._parts.settings.on_failure is not OnFailure.STOP:

@@ -109,7 +109,9 @@ def test_a_unit_of_ten_thousand_deltas(world: World) -> None:
     assert job.summary.micro_batches == 2
 
 
-def test_a_failing_unit_fails_alone_and_holds_back_only_what_conflicts(world: World) -> None:
+def test_a_failing_unit_fails_alone_and_holds_back_only_what_conflicts(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     world.log.unit("T-0", *noted("T-0", insert(1)))
     world.log.unit("bad", *noted("bad", insert(2, -1)))
     world.log.unit("behind", *noted("behind", insert(3), update(2, 7)))
@@ -120,6 +122,7 @@ def test_a_failing_unit_fails_alone_and_holds_back_only_what_conflicts(world: Wo
     assert world.journal() == ["T-0", "free"]
     assert world.log.statuses() == {"bad": FAILED, "behind": BLOCKED, "after": BLOCKED}
     assert "CHECK" in (world.log.state.units[world.log.tid("bad")].cause or "")
+    assert caplog.messages.count("unit failed") == 1
 
 
 def test_a_retry_after_mending_goes_first_and_those_behind_it_follow(world: World) -> None:
