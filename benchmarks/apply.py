@@ -222,7 +222,7 @@ def run_spark(runner: Runner, store: LogStore, url: str, orders: Sequence[Order]
     target = open_target(url, catalogue)
     asyncio.run(_fill(store, make_units(orders, catalogue)))
     job = ApplyJob(
-        Parts(ApplySettings(target=url), store, "0", f"bench-{time.time()}", target, runner), threading.Event()
+        Parts(ApplySettings(target=url), store, "0", f"bench-{time.time()}", target, runner, "0"), threading.Event()
     )
     began = time.perf_counter()
     job.run(once=True)

@@ -66,7 +66,9 @@ def run(configured: Settings, *, once: bool = False) -> Summary:
         with spark_context(configured.apply.master, name) as context, _signals(stop):
             runner = SparkRunner(context, _task_settings(configured, owner, target))
             runner.warm_up()
-            job = ApplyJob(Parts(configured.apply, store, configured.log.partition, owner, target, runner), stop)
+            ledger = f"{configured.log.table}/{configured.log.partition}"
+            parts = Parts(configured.apply, store, configured.log.partition, owner, target, runner, ledger)
+            job = ApplyJob(parts, stop)
             job.run(once=once)
             return job.summary
 

@@ -74,6 +74,8 @@ class Parts:
         owner: a name unlike that of any other apply job.
         target: where units go; prepared (:meth:`Target.prepare`).
         runner: runs the tasks.
+        ledger: the log's name in the target, unlike that of any other log that is applied to it; transaction
+            ids begin at 0 in each, so under one name the units of one would be taken for those of the other.
     """
 
     settings: ApplySettings
@@ -82,6 +84,7 @@ class Parts:
     owner: str
     target: Target
     runner: Runner
+    ledger: str
 
 
 @dataclass(slots=True)
@@ -142,7 +145,7 @@ class _Rounds:
 
     def start(self) -> None:
         """Fence the target, and learn what is unresolved. The order matters: nothing may commit behind our back."""
-        self._parts.target.raise_generation(self._parts.partition, self._outcomes.generation)
+        self._parts.target.raise_generation(self._parts.ledger, self._outcomes.generation)
         self._read_anew()
         event(
             _LOG,
@@ -235,7 +238,7 @@ class _Rounds:
 
     @property
     def _fence(self) -> Fence:
-        return Fence(self._parts.partition, self._outcomes.generation, self._number)
+        return Fence(self._parts.ledger, self._outcomes.generation, self._number)
 
     def _bear(self, problem: KainiteError) -> None:
         """Wait after what may pass; raise what will not."""

@@ -31,7 +31,7 @@ def main(endpoint: str, table: str, target_url: str, effect: str) -> None:
     target = MortalTarget(open_target(target_url, reflect(target_url)), fate)
     settings = ApplySettings(lease=60.0, idle=0.01, group_units=2)
     runner = InlineRunner(store, "0", target)
-    ApplyJob(Parts(settings, store, "0", "a job", target, runner), threading.Event()).run(once=True)
+    ApplyJob(Parts(settings, store, "0", "a job", target, runner, "log/0"), threading.Event()).run(once=True)
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def eventually(condition: Callable[[], object], limit: float = LIMIT) -> None:
 
 @pytest.mark.xdist_group("spark")
 @pytest.mark.timeout(240)
-def test_the_command_killed_while_it_applies_and_started_again(world: World, properties: Path) -> None:
+def test_the_command_killed_while_it_applies_and_started_again(world: World, properties: Path, table: str) -> None:
     units = 200
     for n in range(units):
         world.log.unit(f"T-{n:03}", *noted(f"T-{n:03}", insert(n) if n < 20 else update(n % 20, n)))
@@ -109,6 +109,7 @@ def test_the_command_killed_while_it_applies_and_started_again(world: World, pro
         os.kill(process.pid, signal.SIGKILL)
         process.wait(LIMIT)
         eventually(lambda: not any(child.is_running() for child in family))
+    assert world.database.rows("SELECT log_partition FROM kainite_fence") == [(f"{table}/0",)]
     assert 0 < len(world.journal()) <= units
 
     with kainite_apply(properties, "--json") as process:

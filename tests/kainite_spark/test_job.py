@@ -21,11 +21,14 @@ from kainite.errors import (
 )
 from kainite.log.entry import Outcome, StatusMeta, UnitStatus
 from kainite.log.memory_store import MemoryStore
+from kainite.log.mount import mount
 from kainite.settings import OnFailure
 from kainite.uow.delta import Delta, Operation, UnitEnd, UnitKind
 from kainite_spark import job as job_module
 from kainite_spark import patience
+from kainite_spark.job import ApplyJob
 from kainite_spark.micro_batch import MicroBatch, TaskResult
+from kainite_spark.outcomes import begin_to_watch
 from support.apply_world import World, insert, note, noted, update
 from support.inline_runner import InlineRunner
 
@@ -280,6 +283,17 @@ def test_a_corrupt_log_ends_the_job(world: World) -> None:
         world.job(Faulty(world.runner(), [LogCorruptError("an entry is missing")])).run(once=True)
 
 
+def test_two_logs_that_are_applied_to_one_target_do_not_meet(world: World) -> None:
+    other = World(MemoryStore(), world.database.url, ledger="other/0", create=False)
+    world.log.unit("T-0", note("T-0"))
+    other.log.unit("U-0", note("U-0"))
+    for one in (world, other):
+        one.apply()
+
+    assert world.journal() == ["T-0", "U-0"]
+    assert (world.log.statuses(), other.log.statuses()) == ({}, {})
+
+
 class TestTwoJobs:
     def test_the_older_one_is_fenced_before_it_applies_anything_more(self, world: World) -> None:
         world.log.unit("T-0", *noted("T-0"))
@@ -312,6 +326,19 @@ class TestTwoJobs:
 
         assert world.journal() == ["T-0"]
         assert [outcome.status for outcome in outcomes(world)] == [COMMITTED]
+
+    def test_the_time_before_it_mounts_counts(self, world: World, caplog: pytest.LogCaptureFixture) -> None:
+        dead = mount(world.store, "0:outcomes", "killed", 0.2)
+        watch = begin_to_watch(world.store, "0:outcomes")
+        deadline = time.monotonic() + 10
+        while watch.remaining(dead.head) > 0:
+            assert time.monotonic() < deadline
+            world.stop.wait(0.01)
+        world.log.unit("T-0", *noted("T-0"))
+        job = world.job(owner="second")
+        ApplyJob(job._parts, world.stop, watch).run(once=True)  # noqa: SLF001
+        assert world.journal() == ["T-0"]
+        assert "waiting for another apply job to end" not in caplog.messages
 
     def test_one_waits_while_the_other_s_lease_runs(self, world: World, caplog: pytest.LogCaptureFixture) -> None:
         world.log.unit("T-0", note("T-0"))

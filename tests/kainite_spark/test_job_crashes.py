@@ -24,7 +24,7 @@ def apply_until_done(world: World, fate: Fate) -> None:
     for mortal in (fate, Fate()):
         store, target = MortalStore(world.store, mortal), MortalTarget(world.target, mortal)
         settings = ApplySettings(lease=60.0, idle=0.01, max_units=3, group_units=2)
-        parts = Parts(settings, store, "0", "a job", target, InlineRunner(store, "0", target))
+        parts = Parts(settings, store, "0", "a job", target, InlineRunner(store, "0", target), "log/0")
         with contextlib.suppress(KilledError):
             ApplyJob(parts, world.stop).run(once=True)
             break
@@ -73,7 +73,7 @@ def test_a_dead_job_changes_nothing_more(tmp_path: Path) -> None:
     world.log.unit("T-1", *noted("T-1", insert(1)))
     fate = Fate(0)
     store, target = MortalStore(world.store, fate), MortalTarget(world.target, fate)
-    parts = Parts(ApplySettings(), store, "0", "a job", target, InlineRunner(store, "0", target))
+    parts = Parts(ApplySettings(), store, "0", "a job", target, InlineRunner(store, "0", target), "log/0")
     with pytest.raises(KilledError):
         ApplyJob(parts, world.stop).run(once=True)
 

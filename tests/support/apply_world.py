@@ -32,25 +32,28 @@ class World:
 
     Args:
         store: the log's.
-        url: an empty database.
+        url: an empty database, or with ``create=False`` one that another world made.
+        ledger: the log's name in the target.
     """
 
-    def __init__(self, store: LogStore, url: str) -> None:
+    def __init__(self, store: LogStore, url: str, *, ledger: str = "log/0", create: bool = True) -> None:
         self.store = store
         self.database = Database(url)
-        self.database.run(TABLES)
+        if create:
+            self.database.run(TABLES)
         self.catalogue = reflect(url)
         self.target: Target = open_target(url, self.catalogue)
         self.target.prepare(self.catalogue)
         self.log = MainLog(store, Signatures(self.catalogue))
         self.stop = threading.Event()
+        self.ledger = ledger
 
     def runner(self) -> InlineRunner:
         return InlineRunner(self.store, "0", self.target)
 
     def job(self, runner: Runner | None = None, *, owner: str = "a job", **settings: Any) -> ApplyJob:
         chosen = ApplySettings(**({"lease": 60.0, "idle": 0.01} | settings))
-        parts = Parts(chosen, self.store, "0", owner, self.target, runner or self.runner())
+        parts = Parts(chosen, self.store, "0", owner, self.target, runner or self.runner(), self.ledger)
         return ApplyJob(parts, self.stop)
 
     def apply(self, on_failure: OnFailure = OnFailure.BLOCK, **settings: Any) -> ApplyJob:

@@ -4,7 +4,8 @@ A target keeps two tables of Kainite's own, in the target itself, so that they c
 transactions as the data:
 
 * ``kainite_applied (log_partition, transaction_id, uow, applied_at)``: the acknowledgement of a
-  unit, written in the unit's own transaction. What stands there is applied, whatever else says;
+  unit, written in the unit's own transaction. What stands there is applied, whatever else says.
+  ``log_partition`` is the log's table and partition, for several logs may share a target;
 * ``kainite_fence (log_partition, generation, micro_batch)``: which apply job, and which of its
   micro-batches, may write. Each transaction of :meth:`TargetSession.apply` reads that row under a
   shared lock and gives up when it is not its own, so a task that Spark or the operating system
