@@ -7,13 +7,14 @@ Rules
   call's first and last record. It is durable before the next batch is sent. A call that emitted
   nothing appends nothing.
 * A checkpoint is never written beyond what is durable in the log. All calls before the current one
-  are durable, so it only matters where the request points to, once something was emitted in the call:
+  are durable, so it only matters where the request points to:
 
   ============================  ================================================================
   to an earlier call's record   the lease is written at once
-  to this call's last record    what was emitted so far is appended, then the lease is written
-  to a record between           success is answered; the lease is written when the call's append is
-                                durable, and is *owed* until then
+  to this call's last record    what was emitted so far is appended, then the lease is written; when
+                                nothing was, it is *owed* until the call ends, for it may come yet
+  to a record between           when something was emitted, success is answered, and the lease is
+                                owed until the call's append is durable; else it is written at once
   ============================  ================================================================
 
 * What is emitted after a call's append was forced by a checkpoint has no place any more: the child
@@ -172,12 +173,15 @@ class ShardCalls:
 
     async def _grant(self, checkpoint: Checkpoint) -> str | None:
         call = self._call
-        if call.pending and call.last is not None and checkpoint.position is not None:
-            if checkpoint.position >= call.last:
-                await self._append()
-            elif self._done is None or checkpoint.position > self._done:
-                self._owed = checkpoint
-                return None
+        if self._units is None or call.known or call.last is None or checkpoint.position is None:
+            return await self._write(checkpoint)
+        at_end = checkpoint.position >= call.last
+        between = not at_end and (self._done is None or checkpoint.position > self._done)
+        if at_end and call.pending:
+            await self._append()
+        elif (at_end and not call.appended) or (between and call.pending):
+            self._owed = checkpoint
+            return None
         return await self._write(checkpoint)
 
     async def _write(self, checkpoint: Checkpoint) -> str | None:

@@ -190,6 +190,19 @@ async def test_a_checkpoint_without_emits_is_written_at_once(world: World) -> No
         await eventually(lambda: world.stored_checkpoint() == "1")
 
 
+async def test_a_checkpoint_of_the_last_record_waits_for_what_may_be_emitted_after_it(
+    world: World, tmp_path: Path
+) -> None:
+    world.put("a")
+    transcript, died = tmp_path / "transcript", tmp_path / "died"
+    steps = ["checkpoint last", ["emit", delta("T-1")], ["die once", str(died)], "status"]
+    store = MemoryStore()
+    async with world.log(store) as log, world.consumer(scripted({"processRecords": steps}, transcript), log=log):
+        await eventually(lambda: world.stored_checkpoint() == "1")
+        assert units_in(store) == ["T-1"], "the checkpoint is beyond what the log has"
+    assert transcript_actions(transcript).count("processRecords") == 2
+
+
 async def test_a_checkpoint_beyond_what_was_delivered_is_refused(world: World, tmp_path: Path) -> None:
     world.put("a")
     transcript = tmp_path / "transcript"

@@ -16,6 +16,7 @@ from pathlib import Path
 import orjson
 import zstandard
 
+from kainite.errors import LogUnavailableError
 from kainite.log.store import LogStore
 from kainite.log.view import LogRow, read_rows
 
@@ -27,14 +28,24 @@ class AuditTrail:
         self._folder = folder
 
     def write(self, rows: Iterable[LogRow]) -> None:
-        """Append rows; returns when they are on disk. No rows, no file."""
+        """Append rows; returns when they are on disk. No rows, no file.
+
+        Raises:
+            LogUnavailableError: the disk is full, or the folder is not ours to write; nothing is truncated then.
+        """
         lines = b"".join(orjson.dumps(asdict(row), option=orjson.OPT_APPEND_NEWLINE) for row in rows)
         if not lines:
             return
-        self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / f"audit-{datetime.now(UTC):%Y-%m-%d}.jsonl.zst"
+        try:
+            self._append(path, zstandard.ZstdCompressor().compress(lines))
+        except OSError as error:
+            raise LogUnavailableError(f"the audit trail {path} cannot be written: {error.strerror}") from error
+
+    def _append(self, path: Path, frame: bytes) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as file:
-            file.write(zstandard.ZstdCompressor().compress(lines))
+            file.write(frame)
             file.flush()
             os.fsync(file.fileno())
 

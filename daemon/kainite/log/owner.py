@@ -33,7 +33,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
 from kainite.clock import boot_seconds, epoch_ms
-from kainite.errors import KainiteError, LogFencedError, LogHeldError, LogRequestError, LogUnavailableError
+from kainite.errors import KainiteError, LogError, LogFencedError, LogHeldError, LogRequestError, LogUnavailableError
 from kainite.log.collect import collect
 from kainite.log.entry import Batch, Entry, Position
 from kainite.log.load import load_state
@@ -81,6 +81,7 @@ class LogOwner:
         self._changed = asyncio.Condition()
         self._next_id = state.next_id
         self._failure: asyncio.Future[KainiteError] = asyncio.get_running_loop().create_future()
+        self._waking: asyncio.Future[None] | None = None
         self.state = state
         """The folded log, ahead of the store by what is queued."""
 
@@ -115,6 +116,8 @@ class LogOwner:
               next_id=state.next_id, open_units=len(state.open), units=len(state.units))  # fmt: skip
         owner = cls(store, settings, uow, mounted, state)
         tasks = [asyncio.create_task(task) for task in (owner._write_batches(), owner._heartbeat(), owner._upkeep())]
+        for task in tasks:
+            task.add_done_callback(owner._ended)
         try:
             yield owner
         finally:
@@ -156,8 +159,7 @@ class LogOwner:
         pending = _Pending(entries, size)
         self._queue.append(pending)
         self._queued_bytes += size
-        async with self._changed:
-            self._changed.notify_all()
+        await self._wake()
         await asyncio.shield(pending.durable)
 
     async def _room(self) -> None:
@@ -168,6 +170,10 @@ class LogOwner:
             )
         if self._failure.done():
             raise self._failure.result()
+
+    async def _wake(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
 
     async def _flush(self) -> None:
         """Wait until everything queued so far is durable."""
@@ -202,16 +208,13 @@ class LogOwner:
         entries = tuple(entry for pending in packed for entry in pending.entries)
         batch = Batch(self._next_id, self._mount.generation, epoch_ms(), entries)
         await self._put_until_durable(batch)
-        if not self._mount.valid():
-            await asyncio.to_thread(self._mount.renew)
         self._next_id = batch.last_id + 1
         for pending in packed:
             self._queue.popleft()
             self._queued_bytes -= pending.size
             if not pending.durable.done():
                 pending.durable.set_result(None)
-        async with self._changed:
-            self._changed.notify_all()
+        await self._wake()
 
     async def _put_until_durable(self, batch: Batch) -> None:
         nonce = new_token()
@@ -219,6 +222,8 @@ class LogOwner:
         while True:
             try:
                 in_way = await asyncio.to_thread(self._store.put_batch, self._settings.partition, batch, nonce)
+                if in_way is None and not self._mount.valid():
+                    await asyncio.to_thread(self._mount.renew)
             except LogUnavailableError as error:
                 pause = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
                 event(_logger, logging.WARNING, "log batch not written, trying again", error=error, pause=pause)
@@ -252,10 +257,17 @@ class LogOwner:
                 self._fail(error)
                 return
 
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """A task that ends by an error of any kind takes the owner with it; it must not be missed in silence."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            known = error if isinstance(error, KainiteError) else LogError(f"the log's owner broke: {error!r}")
+            self._fail(known)
+
     def _fail(self, error: KainiteError) -> None:
         if self._failure.done():
             return
         self._failure.set_result(error)
+        self._waking = asyncio.ensure_future(self._wake())
         for pending in self._queue:
             if not pending.durable.done():
                 pending.durable.set_exception(error)
@@ -268,6 +280,8 @@ class LogOwner:
         results = await asyncio.gather(*tasks, return_exceptions=True)
         unexpected = [result for result in results if isinstance(result, Exception)]
         self._fail(LogUnavailableError("the log's owner has stopped"))
+        if self._waking is not None:
+            await self._waking
         if not isinstance(self._failure.result(), LogFencedError):
             with contextlib.suppress(KainiteError):
                 await asyncio.to_thread(self._mount.release)

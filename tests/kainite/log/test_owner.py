@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from kainite.log.memory_store import MemoryStore
 from kainite.log.mount import mount
 from kainite.log.owner import LogOwner
 from kainite.log.snapshot import dump
-from kainite.log.store import LogStore, Slot
+from kainite.log.store import Head, LogStore, Slot
 from kainite.log.upkeep import outcomes_partition
 from kainite.log.view import read_rows
 from kainite.settings import LogSettings, UowSettings
@@ -51,6 +51,19 @@ class FaultyStore(MemoryStore):
         self.gate = threading.Event()
         self.gate.set()
         self.batches = 0
+        self.fail_swaps = 0
+        self.broken = False
+
+    def swap_head(self, partition: str, new: Head, expected: Head | None) -> bool:
+        if self.fail_swaps:
+            self.fail_swaps -= 1
+            raise LogUnavailableError("throttled")
+        return super().swap_head(partition, new, expected)
+
+    def read_requests(self, partition: str) -> Sequence[tuple[str, Mapping[str, str]]]:
+        if self.broken:
+            raise ZeroDivisionError
+        return super().read_requests(partition)
 
     def put_batch(self, partition: str, batch: Batch, nonce: str) -> Slot | None:
         assert self.gate.wait(LIMIT)
@@ -158,6 +171,35 @@ class TestFaults:
             await asyncio.sleep(0.02)
         with pytest.raises(LogUnavailableError, match="has stopped"):
             await append
+
+    async def test_a_full_queue_lets_nobody_wait_for_an_owner_that_has_failed(self, faulty: FaultyStore) -> None:
+        async with LogOwner.open(faulty, replace(SETTINGS, queue_bytes=1), UOW) as log:
+            faulty.gate.clear()
+            appends = [asyncio.create_task(log.append(f"s{n}", at(1), at(1), [])) for n in range(3)]
+            mount(faulty, P, SETTINGS.owner, 2.0)
+            async with asyncio.timeout(LIMIT):
+                results = await asyncio.gather(*appends, return_exceptions=True)
+            assert [type(result) for result in results] == [LogFencedError] * 3
+            faulty.gate.set()
+
+    async def test_a_lease_that_ran_out_is_renewed_however_often_the_store_must_be_asked(
+        self, faulty: FaultyStore
+    ) -> None:
+        now = [0.0]
+        async with LogOwner.open(faulty, replace(SETTINGS, heartbeat=99), UOW, clock=lambda: now[0]) as log:
+            now[0] = 100.0
+            faulty.fail_swaps = 2
+            await log.append("s0", at(1), at(1), [fragment("T", [1], count=1)])
+        assert units_of(faulty) == ["T"]
+
+    async def test_an_error_that_nobody_foresaw_ends_the_owner(self, faulty: FaultyStore) -> None:
+        opened = LogOwner.open(faulty, SETTINGS, UOW)
+        log = await opened.__aenter__()
+        faulty.broken = True
+        async with asyncio.timeout(LIMIT):
+            assert "ZeroDivisionError" in str(await log.failed())
+        with pytest.raises(ZeroDivisionError):
+            await opened.__aexit__(None, None, None)
 
 
 class TestTwoOwners:
@@ -315,6 +357,22 @@ class TestSnapshots:
         assert "T-39" in reloaded.recent
         assert not any(row.uow == "open" for row in read_rows(store, P))
         assert _audited(audit)["open"] == "committed"
+
+    async def test_an_audit_trail_that_cannot_be_written_truncates_nothing_and_stops_nobody(
+        self, store: LogStore, tmp_path: Path
+    ) -> None:
+        (tmp_path / "file").touch()
+        settings = replace(SETTINGS, snapshot_entries=5, audit_trail=tmp_path / "file" / "audit")
+        apply = OutcomesLog(store)
+        async with LogOwner.open(store, settings, UOW) as log:
+            for n in range(60):
+                tid = log.state.next_id
+                await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
+                apply.report(Outcome(tid, UnitStatus.COMMITTED, 0))
+                await asyncio.sleep(0)
+            await until(lambda: log.state.units == {})
+            assert (await ask(store, "retry", "X"))["result"] == "refused"
+        assert len(units_of(store)) == 60
 
     async def test_an_unresolved_unit_holds_its_data(self, store: LogStore) -> None:
         async with LogOwner.open(store, replace(SETTINGS, snapshot_entries=5), UOW) as log:
