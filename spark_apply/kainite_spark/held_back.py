@@ -16,8 +16,8 @@ blocked    blocked       conflicts with an earlier unit that is failed or blocke
 
 Transitions: waiting → running | blocked (:meth:`HeldBack.take`); running → gone | again, and from a
 serial micro-batch → gone | failed | waiting (:meth:`HeldBack.settle`); failed → waiting
-(:meth:`HeldBack.retry`) | gone (:meth:`HeldBack.discard`, or overtaken); blocked → waiting whenever
-something that holds back goes away.
+(:meth:`HeldBack.retry`, and again → waiting with it) | gone (:meth:`HeldBack.discard`, or overtaken);
+blocked → waiting whenever something that holds back goes away.
 
 Invariants:
 
@@ -140,7 +140,9 @@ class HeldBack:
         """A failed unit is to be tried again: it and what it held back are looked at anew."""
         unit, _ = self._failed.pop(tid)
         self._news.forget(tid)
-        self._release(replace(unit, attempt=attempt))
+        # A correction that passed the unit may stand among these; it must not go before the unit now.
+        again, self._again = self._again, []
+        self._release(replace(unit, attempt=attempt), *again)
 
     def discard(self, tid: int) -> None:
         """A unit was discarded by somebody else: what waits only for it is released."""

@@ -173,6 +173,20 @@ def test_a_correction_waits_when_another_failed_unit_holds_back_what_it_conflict
     assert bench.statuses()[3] is BLOCKED
 
 
+def test_a_unit_that_is_retried_while_a_correction_passes_it_goes_before_the_correction() -> None:
+    bench = Bench(broken={0})
+    bench.add(unit(0, 1))
+    bench.settle()
+    bench.broken = {1}
+    bench.add(unit(1, 1, kind=CORRECTION))
+    bench.step()
+    bench.broken = set()
+    bench.held.retry(0, 1)
+    bench.settle()
+
+    assert bench.order == [0, 1]
+
+
 def test_a_unit_born_failed_holds_back_and_is_never_run() -> None:
     bench = Bench()
     bench.held.add(unit(0, 1), FAILED, "no JSON")

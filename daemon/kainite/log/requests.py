@@ -43,7 +43,10 @@ def decide(state: LogState, request_id: str, request: Mapping[str, str]) -> Deci
 
 def _retry(unit: UnitState, request: Mapping[str, str]) -> Decision:
     if unit.malformed:
-        return _refuse(f"unit {unit.uow} can never be applied ({unit.cause}); discard it and send it again, mended")
+        return _refuse(
+            f"unit {unit.uow} can never be applied ({unit.cause}); discard it and send it again, mended, under another "
+            "name: this one is taken"
+        )
     if unit.status is not UnitStatus.FAILED:
         return _refuse(f"unit {unit.uow} is {unit.status}, not failed" + _waits(unit))
     outcome = Outcome(unit.tid, UnitStatus.IN_PROGRESS, cause=f"retried by {request.get('by', 'somebody')}")
