@@ -17,12 +17,14 @@ import orjson
 from kainite import aws, settings
 from kainite.errors import SettingsError
 from kainite.log.dynamodb_store import DynamoDBStore
+from kainite.log.upkeep import outcomes_partition
 from kainite.options import properties_option
 from kainite.settings import Settings
 from kainite.uow.load import load_catalogue, load_levels
 from kainite_spark.executor import TaskSettings
 from kainite_spark.grouping import ApplyOptions
 from kainite_spark.job import ApplyJob, Parts, Summary
+from kainite_spark.outcomes import begin_to_watch
 from kainite_spark.patience import patiently
 from kainite_spark.runner import SparkRunner
 from kainite_spark.session import spark_context
@@ -63,12 +65,14 @@ def run(configured: Settings, *, once: bool = False) -> Summary:
         patiently(store.create, stop)
         owner = f"apply:{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         name = f"kainite apply {configured.leases.application}"
+        # A job that was killed holds the partition until its lease runs out: let that time pass while Spark starts.
+        watch = patiently(lambda: begin_to_watch(store, outcomes_partition(configured.log.partition)), stop)
         with spark_context(configured.apply.master, name) as context, _signals(stop):
             runner = SparkRunner(context, _task_settings(configured, owner, target))
             runner.warm_up()
             ledger = f"{configured.log.table}/{configured.log.partition}"
             parts = Parts(configured.apply, store, configured.log.partition, owner, target, runner, ledger)
-            job = ApplyJob(parts, stop)
+            job = ApplyJob(parts, stop, watch)
             job.run(once=once)
             return job.summary
 

@@ -36,6 +36,7 @@ from dataclasses import dataclass, field
 
 from kainite.errors import KainiteError, SparkUnavailableError, TargetRejectedError
 from kainite.log.entry import Outcome, UnitStatus
+from kainite.log.mount import LeaseWatch
 from kainite.log.store import LogStore
 from kainite.log.upkeep import outcomes_partition
 from kainite.logs import event
@@ -101,11 +102,13 @@ class ApplyJob:
     Args:
         parts: what it works with.
         stop: set by whoever wants it to end; it ends after the micro-batch that runs.
+        watch: what was seen of the outcomes partition's lease before.
     """
 
-    def __init__(self, parts: Parts, stop: threading.Event) -> None:
+    def __init__(self, parts: Parts, stop: threading.Event, watch: LeaseWatch | None = None) -> None:
         self._parts = parts
         self._stop = stop
+        self._watch = watch
         self.summary = Summary()
 
     def run(self, *, once: bool = False) -> None:
@@ -120,7 +123,7 @@ class ApplyJob:
         """
         parts = self._parts
         name = outcomes_partition(parts.partition)
-        mounted = mount_outcomes(parts.store, name, parts.owner, parts.settings.lease, self._stop)
+        mounted = mount_outcomes(parts.store, name, parts.owner, parts.settings.lease, self._stop, self._watch)
         if mounted is None:
             return
         with mounted as outcomes:

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
-from kainite.clock import boot_seconds, epoch_ms
+from kainite.clock import epoch_ms
 from kainite.errors import LogFencedError, LogHeldError, LogUnavailableError
 from kainite.log.entry import Batch, Entry, EntryKind, Outcome, StatusMeta
 from kainite.log.mount import LeaseWatch, Mount, fenced, mount, new_token
@@ -135,7 +135,9 @@ class Outcomes:
                 event(_LOG, logging.WARNING, "outcomes heartbeat not written", error=error)
 
 
-def mount_outcomes(store: LogStore, partition: str, owner: str, lease: float, stop: threading.Event) -> Outcomes | None:
+def mount_outcomes(
+    store: LogStore, partition: str, owner: str, lease: float, stop: threading.Event, watch: LeaseWatch | None = None
+) -> Outcomes | None:
     """Mount an outcomes partition, waiting while another apply job's lease runs.
 
     Args:
@@ -144,6 +146,7 @@ def mount_outcomes(store: LogStore, partition: str, owner: str, lease: float, st
         owner: our name, unlike that of any other process.
         lease: seconds that we may be silent.
         stop: ends the waiting.
+        watch: what was seen of another apply job's lease before (:func:`begin_to_watch`).
 
     Returns:
         None when ``stop`` was set first.
@@ -151,7 +154,7 @@ def mount_outcomes(store: LogStore, partition: str, owner: str, lease: float, st
     Raises:
         LogFencedError: another apply job mounted while we did.
     """
-    watch = LeaseWatch(boot_seconds)
+    watch = watch or LeaseWatch()
     told = False
     while not stop.is_set():
         try:
@@ -162,6 +165,15 @@ def mount_outcomes(store: LogStore, partition: str, owner: str, lease: float, st
             told = True
             stop.wait(min(lease / 10, 1.0))
     return None
+
+
+def begin_to_watch(store: LogStore, partition: str) -> LeaseWatch:
+    """Look at an outcomes partition's lease, so that the time until we mount counts towards its end."""
+    watch = LeaseWatch()
+    head = store.read_head(partition)
+    if head is not None:
+        watch.remaining(head)
+    return watch
 
 
 def _endless(pauses: Sequence[float]) -> Iterable[float]:
