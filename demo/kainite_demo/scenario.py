@@ -32,6 +32,8 @@ from kainite_demo.summary import Summary
 
 _READY_LIMIT = 120.0
 _GRACE = 15.0
+# Nobody needs the results of one, and somebody waits for the prompt.
+_GRACE_OF_A_BROKEN_RUN = 2.0
 
 
 def run(options: Options, display: Display) -> Summary:
@@ -80,18 +82,21 @@ def _servers(folder: Path, display: Display) -> Iterator[Parts]:
 @contextmanager
 def _ending(running: dict[str, Process], display: Display) -> Iterator[dict[str, Process]]:
     """Ends them all, at the same time; after an error shows the logs of those that ended by themselves, else of all."""
-    with ExitStack() as stack:
-        for process in running.values():
-            stack.callback(process.stop, _GRACE)
-        for process in running.values():
-            stack.callback(process.terminate)
-        try:
-            yield running
-        except KainiteError:
-            ended = [process for process in running.values() if process.status]
-            for process in ended or running.values():
-                display.say(process.tail())
-            raise
+    grace = _GRACE_OF_A_BROKEN_RUN
+    try:
+        yield running
+        grace = _GRACE
+    except KainiteError:
+        ended = [process for process in running.values() if process.status]
+        for process in ended or running.values():
+            display.say(process.tail())
+        raise
+    finally:
+        with ExitStack() as stack:
+            for process in running.values():
+                stack.callback(process.stop, grace)
+            for process in running.values():
+                stack.callback(process.terminate)
 
 
 def _prepare(parts: Parts, options: Options, running: dict[str, Process], display: Display) -> None:

@@ -66,7 +66,10 @@ def moto(log: Path) -> Iterator[Moto]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """The environment of the demo's processes: nothing in it leads to an AWS account of the user's."""
+    """The environment of the demo's processes.
+
+    Nothing in it leads to an AWS account of the user's, and what a killed process leaves lying about is in the folder.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return {
         **kept,
@@ -75,7 +78,9 @@ def environment(folder: Path) -> dict[str, str]:
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
+        "TMPDIR": str(folder),
         "SPARK_LOCAL_DIRS": str(folder / "spark"),
+        "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={folder}",
     }
 
 

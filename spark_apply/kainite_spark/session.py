@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -57,6 +58,21 @@ def configuration(master: str, name: str) -> dict[str, str]:
     return {**settings, **(_LOCAL_CONFIGURATION if master.startswith("local") else {})}
 
 
+def require_java() -> None:
+    """Look for Java where Spark does: in JAVA_HOME, else in the path.
+
+    Raises:
+        SparkUnavailableError: it is not there.
+    """
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which(f"{home}/bin/java" if home else "java") is None:
+        where = f"JAVA_HOME={home}" if home else "PATH"
+        raise SparkUnavailableError(
+            f"Java 17 or newer is missing in {where} (PySpark needs it); "
+            "on Debian or Ubuntu: apt-get install openjdk-17-jre-headless"
+        )
+
+
 @contextlib.contextmanager
 def spark_context(master: str, name: str) -> Iterator[SparkContext]:
     """A Spark context; it takes about 10 s to start.
@@ -64,6 +80,7 @@ def spark_context(master: str, name: str) -> Iterator[SparkContext]:
     Raises:
         SparkUnavailableError: it cannot be started: no Java, or no such master.
     """
+    require_java()
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException

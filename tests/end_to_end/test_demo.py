@@ -54,7 +54,7 @@ class Demo:
 
     def left(self) -> list[str]:
         """Files and processes that should not be there any more."""
-        files = [str(path) for path in self.folder.glob("kainite-demo-*")]
+        files = [str(path) for path in self.folder.iterdir()]
         return files + [" ".join(process.cmdline()) for process in psutil.process_iter() if self._is_ours(process)]
 
     def close(self) -> None:
@@ -122,12 +122,21 @@ def test_a_torn_transaction_fails_the_run_at_once(demos: list[Demo]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "moment"), [(signal.SIGINT, "starting the daemon"), (signal.SIGTERM, "running pgbench")]
+    ("number", "moment"),
+    [
+        (signal.SIGINT, "starting Kinesis"),
+        (signal.SIGINT, "starting the daemon"),
+        (signal.SIGTERM, "running pgbench"),
+    ],
 )
 def test_a_signal_at_any_stage_leaves_nothing_behind(demos: list[Demo], number: signal.Signals, moment: str) -> None:
     demo = Demo(*SMALL, "600")
     demos.append(demo)
     demo.wait_for_line(moment)
-    demo.process.send_signal(number)
-    assert demo.end() == 128 + number
+    if number == signal.SIGINT:
+        os.killpg(demo.process.pid, number)  # as a terminal does
+    else:
+        demo.process.send_signal(number)
+    assert demo.end() == 128 + number, demo.lines
+    assert demo.lines[-1] == f"kainite: {number.name}: ending all parts\n"
     assert demo.left() == []
