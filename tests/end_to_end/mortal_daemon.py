@@ -1,0 +1,44 @@
+"""``kainite run`` that kills itself with SIGKILL just before or after an effect: ``mortal_daemon.py EFFECT SETTINGS``.
+
+EFFECT is ``before append``, ``after append``, ``before checkpoint`` or ``after checkpoint``; the first one counts.
+Everything is real; the two calls by which a daemon changes the world are only followed by its death.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from kainite import settings
+from kainite.leases.table import LeaseTable
+from kainite.log.dynamodb_store import DynamoDBStore
+from kainite.supervisor import run
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def mortal(effect: str, name: str, act: Callable[P, T]) -> Callable[P, T]:
+    def acted(*args: P.args, **kwargs: P.kwargs) -> T:
+        if effect == f"before {name}":
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = act(*args, **kwargs)
+        if effect == f"after {name}":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    return acted
+
+
+def main(effect: str, path: str) -> None:
+    DynamoDBStore.put_batch = mortal(effect, "append", DynamoDBStore.put_batch)  # type: ignore[method-assign]
+    LeaseTable.checkpoint = mortal(effect, "checkpoint", LeaseTable.checkpoint)  # type: ignore[method-assign]
+    run(settings.load(Path(path)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
