@@ -72,6 +72,9 @@ def expire(state: LogState, rules: UowSettings, now_ms: int) -> list[Entry]:
     if rules.order is UowOrder.DENSE:
         _release_ready(journal, rules)
         _skip_gap(journal, rules, limit, waited)
+    else:  # they waited for their turn while uowOrder was dense; nobody would release them any more
+        for _, uow in sorted(journal.state.ready.items()):
+            _dispatch(journal, rules, journal.state.open[uow], None)
     return journal.entries
 
 

@@ -251,6 +251,13 @@ class TestDenseOrder:
         late = log.bring(fragment("B", [2], count=1, number=2))
         assert "comes after it was given up" in str(late[0].meta)
 
+    def test_units_that_wait_for_their_turn_go_when_the_order_is_no_longer_asked_for(self) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("D", [4], count=1, number=4), fragment("C", [3], count=1, number=3))
+        log.rules = ARRIVAL
+        assert [unit.uow for unit in log.expire(NOW)] == ["C", "D"]
+        assert (log.state.open, log.state.ready) == ({}, {})
+
     def test_a_gap_of_any_size_costs_one_entry(self) -> None:
         log = Log(DENSE)
         log.bring(fragment("A", [1], count=1, number=1), fragment("Z", [2], count=1, number=10**15))
