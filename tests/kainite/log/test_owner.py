@@ -37,8 +37,11 @@ def at(sequence: int) -> Position:
 
 
 def units_of(store: LogStore) -> list[str]:
-    batches = store.read_batches(P, 0, strong=True)
-    return [entry.meta.uow for batch in batches for entry in batch.entries if isinstance(entry.meta, UnitMeta)]
+    return [name for batch in store.read_batches(P, 0, strong=True) for name in _units(batch)]
+
+
+def _units(batch: Batch) -> list[str]:
+    return [entry.meta.uow for entry in batch.entries if isinstance(entry.meta, UnitMeta)]
 
 
 class FaultyStore(MemoryStore):
@@ -51,6 +54,7 @@ class FaultyStore(MemoryStore):
         self.gate = threading.Event()
         self.gate.set()
         self.batches = 0
+        self.waiting = 0
         self.fail_swaps = 0
         self.broken = False
 
@@ -66,7 +70,9 @@ class FaultyStore(MemoryStore):
         return super().read_requests(partition)
 
     def put_batch(self, partition: str, batch: Batch, nonce: str) -> Slot | None:
+        self.waiting += 1
         assert self.gate.wait(LIMIT)
+        self.waiting -= 1
         if self.fail_before:
             self.fail_before -= 1
             raise LogUnavailableError("lost before the store")
@@ -213,6 +219,26 @@ class TestTwoOwners:
             with pytest.raises(LogFencedError):
                 await old.append("s0", at(3), at(3), [])
         assert units_of(store) == ["T-1"]
+
+    async def test_a_batch_that_lands_in_a_truncated_place_is_not_acknowledged(self, faulty: FaultyStore) -> None:
+        """The one case that the store's condition cannot see (waltz.md §7): only the lease tells."""
+        now = [0.0]
+        async with LogOwner.open(faulty, replace(SETTINGS, heartbeat=99), UOW, clock=lambda: now[0]) as old:
+            await old.append("s0", at(1), at(1), [fragment("T-1", [1], count=1)])
+            faulty.gate.clear()
+            late = asyncio.create_task(old.append("s0", at(2), at(2), [fragment("late", [2], count=1)]))
+            await until(lambda: faulty.waiting == 1)
+            newer = mount(faulty, P, SETTINGS.owner, 2.0)
+            for first in (2, 3):
+                batch = Batch(first, newer.generation, 0, (Entry(EntryKind.STATUS, StatusMeta()),))
+                assert MemoryStore.put_batch(faulty, P, batch, f"n{first}") is None
+            newer.renew(low_water_mark=3)
+            assert faulty.truncate(P, 3) == 2
+            now[0] = 100.0
+            faulty.gate.set()
+            with pytest.raises(LogFencedError):
+                await late
+        assert "late" not in [name for batch in faulty.read_batches(P, 3) for name in _units(batch)]
 
     async def test_an_idle_owner_notices_by_its_heartbeat(self, store: LogStore) -> None:
         async with LogOwner.open(store, SETTINGS, UOW) as old:
