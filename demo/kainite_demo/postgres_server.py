@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
+import psutil
+
 from kainite.errors import DemoError
 
 _USER = "pgserver"
@@ -58,8 +60,17 @@ def postgres(folder: Path, **settings: str) -> Iterator[str]:
             _pg_ctl(folder, user, "start", "--log", str(folder / "log"))
         yield f"postgresql://postgres@/postgres?host={folder}"
     finally:
-        if (folder / "postmaster.pid").exists():
+        if _runs(folder):
             _pg_ctl(folder, user, "stop", "--mode=fast")
+
+
+def _runs(folder: Path) -> bool:
+    """Whether the server is there to be stopped; it may have been killed."""
+    try:
+        pid = int((folder / "postmaster.pid").read_text().partition("\n")[0])
+    except (FileNotFoundError, ValueError):
+        return False
+    return psutil.pid_exists(pid)
 
 
 def programs() -> Path:

@@ -91,6 +91,8 @@ def _try_put(kinesis: KinesisClient, stream: str, batch: list[StreamRecord]) -> 
         if error.response["Error"].get("Code") not in _COME_AGAIN:
             raise SourceError(f"stream {stream}: {error}") from None
         return batch, str(error)
+    if "Records" not in reply:  # boto3's reading of an answer that broke off
+        return batch, "an empty answer"
     pairs = zip(batch, reply["Records"], strict=True)
     refused = [(record, result) for record, result in pairs if result.get("ErrorCode")]
     reason = f"{refused[0][1]['ErrorCode']}: {refused[0][1].get('ErrorMessage', '')}" if refused else ""

@@ -24,7 +24,7 @@ from kainite_spark.micro_batch import MicroBatch, Slice, TaskResult
 from kainite_spark.targets.base import Fence
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
+    from pyspark import RDD, SparkContext
 
 _PYTHON_ERROR = re.compile(r"^((?!org\.|java|py4j)[\w.]+: .+)$", re.MULTILINE)
 _JAVA_ERROR = re.compile(r"^: (.+)$", re.MULTILINE)
@@ -51,10 +51,16 @@ class SparkRunner:
     def __init__(self, context: SparkContext, settings: TaskSettings) -> None:
         self._context = context
         self._settings = settings
+        self._parallelism = int(context.defaultParallelism)
 
     @property
     def parallelism(self) -> int:
-        return int(self._context.defaultParallelism)
+        from py4j.protocol import Py4JError
+
+        # It grows as executors come. Of a JVM that is gone the last one stands: running a job will tell.
+        with contextlib.suppress(Py4JError, OSError):
+            self._parallelism = int(self._context.defaultParallelism)
+        return self._parallelism
 
     def warm_up(self) -> None:
         """Start the worker processes with what they import and connect to: 5 s that no unit has to wait for.
@@ -64,23 +70,25 @@ class SparkRunner:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        tasks = self._context.parallelize(range(self.parallelism), self.parallelism)
-        with contextlib.suppress(Py4JError, PySparkException):
+        with contextlib.suppress(Py4JError, PySparkException, OSError):
+            tasks = self._context.parallelize(range(self.parallelism), self.parallelism)
             tasks.foreachPartition(functools.partial(_warm_up_task, self._settings))
 
     def run(self, batch: MicroBatch) -> list[TaskResult]:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
+        try:
+            return list(self._results(batch).collect())
+        except (Py4JError, PySparkException, OSError, EOFError) as error:
+            raise SparkUnavailableError(f"a Spark job failed: {cause_of(str(error))}") from error
+
+    def _results(self, batch: MicroBatch) -> RDD[TaskResult]:
         slices = self._context.parallelize(batch.slices, len(batch.slices))
         shares = slices.mapPartitions(functools.partial(_read_task, self._settings))
         if batch.shuffled:
             shares = shares.partitionBy(batch.instances, _identity)
-        results = shares.mapPartitionsWithIndex(functools.partial(_apply_task, self._settings, batch.fence))
-        try:
-            return list(results.collect())
-        except (Py4JError, PySparkException, OSError, EOFError) as error:
-            raise SparkUnavailableError(f"a Spark job failed: {cause_of(str(error))}") from error
+        return shares.mapPartitionsWithIndex(functools.partial(_apply_task, self._settings, batch.fence))
 
 
 def cause_of(message: str) -> str:

@@ -102,5 +102,6 @@ def spark_context(master: str, name: str) -> Iterator[SparkContext]:
     try:
         yield context
     finally:
-        context.stop()
-        gateway.shutdown()
+        with contextlib.suppress(Py4JError, OSError):  # the JVM may be gone, and what ended the job matters more
+            context.stop()
+            gateway.shutdown()

@@ -49,6 +49,17 @@ def test_batches_keep_order_and_both_limits(large: list[int], small: int) -> Non
     assert all(sum(r.size for r in batch) <= MAX_BYTES for batch in batches)
 
 
+def test_an_answer_that_broke_off_is_no_success() -> None:
+    class Dying(FullStream):
+        def put_records(self, StreamName: str, Records: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+            answer = super().put_records(StreamName, Records)
+            return answer if self.calls > 1 else {}
+
+    stream = Dying(every=1)
+    assert put_all(stream, "s", [record(1)]) == 1  # type: ignore[arg-type]
+    assert stream.calls == 2
+
+
 def test_a_record_that_kinesis_never_takes_is_refused_at_once() -> None:
     with pytest.raises(SourceError, match="Kinesis takes 1 MiB"):
         list(pack([record(1, 1024 * 1024)]))

@@ -15,6 +15,23 @@ with spark_context("local[1]", "test"):
     pass
 """
 
+WITHOUT_JVM = """
+import os, signal, types
+from kainite.errors import SparkUnavailableError
+from kainite_spark.runner import SparkRunner
+from kainite_spark.session import spark_context
+
+with spark_context("local[1]", "test") as context:
+    runner = SparkRunner(context, None)
+    os.kill(context._gateway.proc.pid, signal.SIGKILL)
+    for _ in range(2):
+        assert runner.parallelism == 1
+        try:
+            runner.run(types.SimpleNamespace(slices=[1], instances=1, shuffled=False, fence=None))
+        except SparkUnavailableError as error:
+            print("told:", error)
+"""
+
 
 @pytest.mark.parametrize(
     ("master", "expected"),
@@ -47,3 +64,11 @@ def test_without_java_one_line_says_so() -> None:
         "kainite.errors.SparkUnavailableError: Java 17 or newer is missing in JAVA_HOME=/nonexistent "
     )
     assert "spark-class" not in done.stderr
+
+
+@pytest.mark.xdist_group("spark")
+def test_a_jvm_that_is_gone_is_told_as_such_each_time() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_JVM], capture_output=True, text=True, timeout=120, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("told: a Spark job failed: ") == 2
