@@ -21,7 +21,18 @@ def load_state(store: LogStore, partition: str, *, strong: bool = True, dedup_wi
     Raises:
         LogCorruptError: the log does not read back as written.
     """
-    head = store.read_head(partition)
+    while True:
+        head = store.read_head(partition)
+        try:
+            return _load(store, partition, head, strong=strong, dedup_window=dedup_window)
+        except LogCorruptError:
+            newer = store.read_head(partition)
+            if head is None or newer is None or newer.low_water_mark == head.low_water_mark:
+                raise
+            # The owner truncated what we were about to read: a newer snapshot stands.
+
+
+def _load(store: LogStore, partition: str, head: Head | None, *, strong: bool, dedup_window: int) -> LogState:
     state = _start(store, partition, head) if head and head.snapshot >= 0 else LogState(dedup_window)
     for batch in store.read_batches(partition, state.next_id, data=False, strong=strong):
         fold(state, batch)
