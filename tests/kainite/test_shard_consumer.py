@@ -16,7 +16,6 @@ import boto3
 import psutil
 import pytest
 
-from conftest import unique
 from kainite.errors import LogFencedError, LogUnavailableError
 from kainite.log.client import LogClient
 from kainite.log.entry import Position, UnitStatus
@@ -25,6 +24,7 @@ from kainite.shard_consumer import ShardConsumer, State
 from kainite.uow.fragment import Fragment
 from support.daemon_world import CHILDREN, LIMIT, World, delta, eventually, scripted, transcript_actions, units_in
 from support.kinesis_double import KinesisDouble
+from support.names import unique
 
 SHARD = "shardId-000000000000"
 

@@ -17,7 +17,6 @@ from typing import Any
 import psutil
 import pytest
 
-from conftest import unique
 from kainite.errors import KainiteError, StreamError
 from kainite.log.dynamodb_store import DynamoDBStore
 from kainite.log.entry import EntryKind, UnitMeta
@@ -25,6 +24,7 @@ from kainite.log.mount import mount
 from kainite.settings import Settings, load
 from kainite.supervisor import supervise
 from support.daemon_world import CHILDREN, LIMIT, World, delta, eventually, scripted, transcript_actions
+from support.names import unique
 
 FIRST, SECOND = "shardId-000000000000", "shardId-000000000001"
 

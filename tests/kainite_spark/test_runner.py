@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from conftest import unique
 from kainite.errors import LogCorruptError, SparkUnavailableError, TargetFencedError
 from kainite.log.dynamodb_store import DynamoDBStore
 from kainite.log.entry import UnitStatus
@@ -20,6 +19,7 @@ from kainite_spark.micro_batch import MicroBatch, Slice, TaskResult, Wanted
 from kainite_spark.runner import SparkRunner, cause_of
 from kainite_spark.targets.base import Fence
 from support.apply_world import World, insert, noted, update
+from support.names import unique
 
 pytestmark = pytest.mark.xdist_group("spark")
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from conftest import unique
 from kainite.errors import SettingsError
 from kainite.log.dynamodb_store import DynamoDBStore
 from kainite.log.entry import Outcome, StatusMeta, UnitStatus
@@ -18,6 +17,7 @@ from kainite.uow.signature import Signatures
 from kainite_spark.source import LogDataSource, log_of, plan_reading, read_rows
 from support.apply_world import insert, update
 from support.main_log import MainLog
+from support.names import unique
 
 
 def written(log: MainLog) -> dict[str, int]:

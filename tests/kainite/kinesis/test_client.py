@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from conftest import unique
 from kainite.errors import StreamError, StreamUnavailableError
 from kainite.kinesis.client import StreamClient, parse_reply
 from kainite.kinesis.shards import covers_all_keys, may_start
 from kainite.kinesis.start import StartAt
 from kainite.leases.checkpoint import SHARD_END, Checkpoint
 from support.kinesis_double import KinesisDouble
+from support.names import unique
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from conftest import unique
 from kainite.errors import SettingsError, StreamError
 from kainite.kinesis.batch import RecordBatch, ShardEnd
 from kainite.kinesis.client import StreamClient
@@ -18,6 +17,7 @@ from kainite.leases.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORI
 from kainite.log.entry import Position
 from kainite.settings import StreamSettings
 from support.kinesis_double import KinesisDouble
+from support.names import unique
 
 SHARD = "shardId-000000000000"
 FAST = StreamSettings(name="orders", idle_between_reads=0.005)

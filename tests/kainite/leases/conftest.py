@@ -9,10 +9,10 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from conftest import unique
 from kainite.kinesis.client import StreamClient
 from kainite.leases.table import LeaseTable
 from support.kinesis_double import KinesisDouble
+from support.names import unique
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from conftest import unique
 from kainite.errors import SettingsError, StreamUnavailableError
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import Shard
@@ -15,6 +14,7 @@ from kainite.leases.sync import begin_children, create_missing, delete_finished,
 from kainite.leases.table import LeaseTable
 from kainite.settings import InitialPosition, StreamSettings
 from support.kinesis_double import KinesisDouble
+from support.names import unique
 
 FIRST, SECOND = "shardId-000000000000", "shardId-000000000001"
 OLDEST = StreamSettings(name="orders", initial_position=InitialPosition.TRIM_HORIZON)

@@ -8,12 +8,12 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from conftest import unique
 from kainite.errors import LeaseTableError, LeaseTableUnavailableError
 from kainite.kinesis.shards import HashRange
 from kainite.leases.checkpoint import SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.leases.lease import Lease, PendingCheckpoint, to_item
 from kainite.leases.table import LeaseTable
+from support.names import unique
 
 NEW = Lease("s", checkpoint=TRIM_HORIZON, parents=frozenset({"p"}), hash_range=HashRange(0, 9))
 
