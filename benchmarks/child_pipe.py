@@ -33,6 +33,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from kainite_demo.services import moto
+
 HERE = Path(__file__).parent
 RECORDS_A_REPLY, RECORD_BYTES, PATIENCE_S = 10_000, 200, 600
 CREDENTIALS = {
@@ -170,33 +172,13 @@ def served(shards: int, records: int, folder: Path) -> Iterator[str]:
         process.stdout.close()
 
 
-@contextmanager
-def moto() -> Iterator[str]:
-    """Address of moto's DynamoDB, in a process of its own."""
-    program = (
-        "from moto.server import ThreadedMotoServer; import time\n"
-        "s = ThreadedMotoServer(ip_address='127.0.0.1', port=0, verbose=False); s.start()\n"
-        "print(s.get_host_and_port()[1], flush=True); time.sleep(1e6)"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    assert process.stdout is not None
-    try:
-        yield f"http://127.0.0.1:{int(process.stdout.readline())}"
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-
-
 def run(shard_counts: Sequence[int], records: int) -> list[Result]:
     results: list[Result] = []
     with tempfile.TemporaryDirectory(prefix="kainite-bench-") as name, ExitStack() as stack:
         root = Path(name)
         replies = root / "replies"
         replies.mkdir()
-        dynamodb = stack.enter_context(moto())
+        dynamodb = stack.enter_context(moto(root / "moto.log")).address()
         for shards in shard_counts:
             folder = root / str(shards)
             folder.mkdir()

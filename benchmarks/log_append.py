@@ -23,12 +23,11 @@ import json
 import math
 import os
 import random
-import socket
-import subprocess
-import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -40,6 +39,7 @@ from kainite.log.owner import LogOwner
 from kainite.settings import LogSettings, UowSettings
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
+from kainite_demo.services import moto
 
 SHARDS = 8
 UNITS_PER_CALL = 100
@@ -103,26 +103,9 @@ def _order(number: int, chance: random.Random) -> Fragment:
 
 @contextlib.contextmanager
 def moto_server() -> Iterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        _wait_for(port)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.kill()
-        server.wait()
-
-
-def _wait_for(port: int) -> None:
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.05)
-    raise SystemExit("moto's server did not start")
+    """Address of moto's server, in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder, moto(Path(folder) / "moto.log") as server:
+        yield server.address()
 
 
 def client(endpoint: str) -> Any:

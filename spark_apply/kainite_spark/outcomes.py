@@ -29,6 +29,7 @@ from kainite.errors import LogFencedError, LogHeldError, LogUnavailableError
 from kainite.log.entry import Batch, Entry, EntryKind, Outcome, StatusMeta
 from kainite.log.mount import LeaseWatch, Mount, fenced, mount, new_token
 from kainite.log.store import LogStore
+from kainite.log.upkeep import outcomes_of
 from kainite.logs import event
 
 _LOG = logging.getLogger(__name__)
@@ -82,14 +83,10 @@ class Outcomes:
         if self._lost is not None:
             raise self._lost
 
-    def read_from(self, first_id: int) -> list[Outcome]:
+    def read_from(self, first_id: int) -> tuple[Outcome, ...]:
         """All outcomes in entries from ``first_id`` on, in order; nobody else can append any."""
-        found: list[Outcome] = []
-        for batch in self._store.read_batches(self._mount.partition, first_id, data=False, strong=True):
-            for entry in batch.entries[max(0, first_id - batch.first_id) :]:
-                if isinstance(entry.meta, StatusMeta):
-                    found += entry.meta.outcomes
-        return found
+        batches = self._store.read_batches(self._mount.partition, first_id, data=False, strong=True)
+        return outcomes_of(batches, first_id)
 
     def append(self, outcomes: Iterable[Outcome]) -> None:
         """Make outcomes durable; nothing happens for none.

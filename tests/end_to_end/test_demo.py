@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import LiteralString
 
 import orjson
 import psutil
@@ -96,13 +97,18 @@ def test_killed_again_and_again_the_target_equals_the_source(demos: list[Demo]) 
     assert demo.left() == []
 
 
+def meddle(demo: Demo, sql: LiteralString) -> None:
+    """Change the running demo's target behind its back."""
+    (target,) = demo.folder.glob("kainite-demo-*/target")
+    with psycopg.connect(f"postgresql://postgres@/postgres?host={target}") as connection:
+        connection.execute(sql)
+
+
 def test_a_row_too_many_fails_the_run(demos: list[Demo]) -> None:
     demo = Demo(*SMALL, "3")
     demos.append(demo)
     demo.wait_for_line("running pgbench")
-    (target,) = demo.folder.glob("kainite-demo-*/target")
-    with psycopg.connect(f"postgresql://postgres@/postgres?host={target}") as connection:
-        connection.execute("INSERT INTO pgbench_branches VALUES (3, 0)")
+    meddle(demo, "INSERT INTO pgbench_branches VALUES (3, 0)")
     assert demo.end() == 1
     complaint = "kainite: pgbench_branches differs: the source has no more rows, the target ['0', '3',"
     assert demo.lines[-1].startswith(complaint)
@@ -113,9 +119,7 @@ def test_a_torn_transaction_fails_the_run_at_once(demos: list[Demo]) -> None:
     demo = Demo(*SMALL, "600")
     demos.append(demo)
     demo.wait_for_line("running pgbench")
-    (target,) = demo.folder.glob("kainite-demo-*/target")
-    with psycopg.connect(f"postgresql://postgres@/postgres?host={target}") as connection:
-        connection.execute("UPDATE pgbench_tellers SET tbalance = tbalance + 1 WHERE tid = 1")
+    meddle(demo, "UPDATE pgbench_tellers SET tbalance = tbalance + 1 WHERE tid = 1")
     assert demo.end() == 1
     assert demo.lines[-1].startswith("kainite: torn transaction in the target: the sums differ after ")
     assert demo.left() == []

@@ -12,10 +12,16 @@ import json
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from kainite.kinesis.client import StreamClient
 
 MAX_HASH_KEY = 2**128 - 1
 FIRST_SEQUENCE = 49_640_000_000_000_000_000_000_000_000_000_000_000_000_000_000_000_000_000
@@ -248,3 +254,12 @@ def _handler(double: KinesisDouble) -> type[BaseHTTPRequestHandler]:
             pass
 
     return Handler
+
+
+@contextmanager
+def stream_of(double: KinesisDouble) -> Iterator[StreamClient]:
+    """A client that does not try again by itself."""
+    config = Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=5)
+    client = boto3.client("kinesis", endpoint_url=double.endpoint, region_name="us-east-1", config=config)
+    yield StreamClient(client, "orders")
+    client.close()

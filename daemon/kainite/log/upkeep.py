@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from kainite.clock import epoch_ms
@@ -32,6 +32,12 @@ from kainite.settings import LogSettings, UowSettings
 def outcomes_partition(partition: str) -> str:
     """The log partition in which the apply job keeps what became of the units of ``partition``."""
     return f"{partition}:outcomes"
+
+
+def outcomes_of(batches: Iterable[Batch], first_id: int) -> tuple[Outcome, ...]:
+    """All outcomes in the entries of ``batches`` from ``first_id`` on, in order."""
+    entries = (entry for batch in batches for entry in batch.entries[max(0, first_id - batch.first_id) :])
+    return tuple(outcome for entry in entries if isinstance(entry.meta, StatusMeta) for outcome in entry.meta.outcomes)
 
 
 class Writer(Protocol):
@@ -65,9 +71,10 @@ class Upkeep:
 
     async def _take_outcomes(self, owner: Writer) -> None:
         partition = outcomes_partition(self._settings.partition)
-        batches = await asyncio.to_thread(_read_all, self._store, partition, owner.state.through + 1)
-        outcomes = tuple(outcome for batch in batches for outcome in _outcomes(batch, owner.state.through))
+        first_id = owner.state.through + 1
+        batches = await asyncio.to_thread(_read_all, self._store, partition, first_id)
         if batches:
+            outcomes = outcomes_of(batches, first_id)
             through = batches[-1].last_id
             await owner.write(lambda state: _status(state, StatusMeta(outcomes, through)))
 
@@ -110,11 +117,6 @@ async def _carry_out(owner: Writer, request_id: str, request: Mapping[str, str])
 
 def _read_all(store: LogStore, partition: str, first_id: int) -> list[Batch]:
     return list(store.read_batches(partition, first_id, data=False, strong=True))
-
-
-def _outcomes(batch: Batch, through: int) -> Sequence[Outcome]:
-    entries = batch.entries[max(0, through + 1 - batch.first_id) :]
-    return [outcome for entry in entries if isinstance(entry.meta, StatusMeta) for outcome in entry.meta.outcomes]
 
 
 def _status(state: LogState, meta: StatusMeta) -> Sequence[Entry]:

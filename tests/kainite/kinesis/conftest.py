@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import boto3
 import pytest
-from botocore.config import Config
 
 from kainite.kinesis.client import StreamClient
-from support.kinesis_double import KinesisDouble
+from support.kinesis_double import KinesisDouble, stream_of
 
 
 @pytest.fixture
@@ -21,7 +19,5 @@ def double() -> Iterator[KinesisDouble]:
 
 @pytest.fixture
 def stream(double: KinesisDouble) -> Iterator[StreamClient]:
-    config = Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=5)
-    client = boto3.client("kinesis", endpoint_url=double.endpoint, region_name="us-east-1", config=config)
-    yield StreamClient(client, "orders")
-    client.close()
+    with stream_of(double) as stream:
+        yield stream
