@@ -373,10 +373,12 @@ class TestSnapshots:
             [tid] = [unit.tid for unit in log.state.units.values() if unit.uow == "open"]
             apply.report(Outcome(tid, UnitStatus.COMMITTED, 0))
             await until(lambda: log.state.units == {})
-            for n in range(40, 80):
-                await log.append("s1", at(n), at(n), [])
-                await asyncio.sleep(0)
-            await until(lambda: (head := store.read_head(P)) is not None and head.low_water_mark > tid)
+            async with asyncio.timeout(LIMIT):
+                for n in itertools.count(40):
+                    await log.append("s1", at(n), at(n), [])
+                    await asyncio.sleep(0.001)
+                    if (head := store.read_head(P)) is not None and head.low_water_mark > tid:
+                        break
             before = dump(log.state)
         reloaded = load_state(store, P)
         assert dump(reloaded) == before
