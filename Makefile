@@ -7,13 +7,14 @@ BENCHMARKS ?= $(wildcard benchmarks/*.py)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.kainite-set-up
+PEERS := $(VENV)/peers
 
 # amazon-kclpy's build fetches 70 MB of jars that Kainite replaces, from the address in this variable.
 # A "data:" address answers each request with a few bytes, so the package installs without them.
 export KCL_MVN_REPO_SEARCH_URL := data:,
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup demo test check format bench pins docs clean
+.PHONY: help preflight setup peers demo test check format bench pins docs clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,10 +31,16 @@ $(STAMP): pyproject.toml constraints.txt | preflight
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
+peers: setup $(PEERS)/.set-up ## Set up what tests run against: Java KCL, Node.js children, a Kinesis double
+
+$(PEERS)/.set-up: tools/peers
+	@tools/peers $(BIN) $(PEERS)
+	@touch $@
+
 demo: setup ## Run the whole way on embedded parts: make demo DEMO="--seconds 30 --kill"
 	$(BIN)/kainite demo $(DEMO)
 
-test: setup ## Run all tests: make test TESTS="tests/kainite -k lease"
+test: peers ## Run all tests: make test TESTS="tests/kainite -k lease"
 	$(BIN)/pytest -n $(TEST_JOBS) --dist loadgroup $(TESTS)
 
 check: setup ## Lint, check the format and the types

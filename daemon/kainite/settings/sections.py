@@ -41,6 +41,29 @@ class OnFailure(StrEnum):
     STOP = "stop"
 
 
+class Retrieval(StrEnum):
+    """How records are fetched. DEFAULT is polling here, and fan-out in Java (``--check`` says so)."""
+
+    DEFAULT = "DEFAULT"
+    POLLING = "POLLING"
+    FANOUT = "FANOUT"
+
+
+class ChildProtocol(StrEnum):
+    """How children speak: KCL's protocol of today, or its first form (seed 001)."""
+
+    JSON_LINES = "json-lines"
+    JSON_LINES_V0 = "json-lines-v0"
+
+
+class MetricsLevel(StrEnum):
+    """What is published to CloudWatch."""
+
+    NONE = "NONE"
+    SUMMARY = "SUMMARY"
+    DETAILED = "DETAILED"
+
+
 @dataclass(frozen=True, slots=True)
 class AwsSettings:
     """Which region, and which endpoints where they are not AWS's own."""
@@ -48,6 +71,7 @@ class AwsSettings:
     region: str | None = None
     kinesis_endpoint: str | None = None
     dynamodb_endpoint: str | None = None
+    cloudwatch_endpoint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +88,20 @@ class StreamSettings:
     parent_poll: float = 10.0
     shard_sync: float = 60.0
     prefetch_batches: int = 1
+    prefetch_bytes: int = 8 * 1024 * 1024
+    prefetch_records: int = 30_000
+    reduced_tps_behind: float = 0.0
+    ignore_unexpected_children: bool = False
+    list_shards_backoff: float = 1.5
+    list_shards_tries: int = 50
+    skip_sync_if_leases: bool = False
+    retrieval: Retrieval = Retrieval.DEFAULT
+    consumer_arn: str | None = None
+    consumer_name: str | None = None
+    describe_stream_tries: int = 10
+    describe_consumer_tries: int = 10
+    register_consumer_tries: int = 10
+    consumer_backoff: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +114,20 @@ class LeaseSettings:
     failover: float = 10.0
     max_leases: int | None = None
     cleanup_completed: bool = True
+    assignment_interval: float | None = None
+    steal_at_once: int = 1
+    priority: bool = True
+    handoff: bool = True
+    handoff_timeout: float = 30.0
+    init_backoff: float = 1.0
+    deletion_protection: bool = False
+    point_in_time_recovery: bool = False
+    coordinator_table: str | None = None
+    worker_metrics_table: str | None = None
+    report_worker_metrics: bool = True
+    report_interval: float = 30.0
+    capture_interval: float = 1.0
+    kept_measurements: int = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +141,21 @@ class ChildSettings:
     restart_backoff: float = 0.5
     restart_backoff_max: float = 30.0
     poison_tries: int = 5
+    protocol: ChildProtocol = ChildProtocol.JSON_LINES
+    warn_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsSettings:
+    """Where the worker's figures go. ``level`` None: CloudWatch's default level, unless a double of Kinesis is read."""
+
+    level: MetricsLevel | None = None
+    buffer_time: float = 10.0
+    queue_size: int = 10_000
+    dimensions: tuple[str, ...] = ("ALL",)
+    port: int | None = None
+    host: str = "127.0.0.1"
+    hung_after: float = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,5 +230,6 @@ class Settings:
     log: LogSettings
     uow: UowSettings
     apply: ApplySettings
+    metrics: MetricsSettings = field(default_factory=MetricsSettings)
     ignored: tuple[str, ...] = ()
     unknown: tuple[UnknownKey, ...] = ()

@@ -1,0 +1,1 @@
+"""The workers of an application: how this one behaves among them."""
