@@ -3,10 +3,14 @@
 ==========================================  ===================================================
 :mod:`~kainite.child.lines`                 bytes in any chunking to lines of bounded length
 :mod:`~kainite.child.messages`              one line to one message and back, as KCL does it
-:mod:`~kainite.child.json_lines`            the ``json-lines`` dialect: who may say what, when
+:mod:`~kainite.child.dialect`               what every dialect does for the process and the consumer
+:mod:`~kainite.child.json_lines`            the ``json-lines`` dialects: who may say what, when
+:mod:`~kainite.child.dialects`              the dialect of the settings
 :mod:`~kainite.child.pipes`                 pipes on the event loop
 :mod:`~kainite.child.process`               the process: start, talk, notice its end, end it
+:mod:`~kainite.child.program`               whether the program is there at all
+:mod:`~kainite.child.restarts`              when a failed child is started again
 ==========================================  ===================================================
 
-The first three do no I/O.
+Lines, messages, dialects and restarts do no I/O.
 """

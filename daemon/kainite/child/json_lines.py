@@ -1,4 +1,4 @@
-"""The ``json-lines`` dialect as a state machine without I/O.
+"""The ``json-lines`` dialects as a state machine without I/O: KCL's protocol, and its first form (``json-lines-v0``).
 
 Theory of operation
 ===================
@@ -35,6 +35,8 @@ Rules
 * What the *daemon* does wrong (an action out of phase, a reply that nobody asked for) raises
   ``ValueError``: it is a defect of Kainite. What the *child* does wrong comes out as
   :class:`ProtocolViolation`, once, and ends the conversation.
+* The first form spells some messages otherwise and has no ``shutdownRequested``
+  (:class:`~kainite.child.messages.Spelling`); phases and turns are the same.
 * Memory is bounded: one unfinished line of ``max_line`` bytes, ``max_emitted`` bytes of emit lines
   an action, and the caller stops reading while :attr:`JsonLines.held` is large.
 """
@@ -42,17 +44,19 @@ Rules
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final, TypeAlias
+from typing import Final
 
+from kainite.child.dialect import ActionDone, Event, ProtocolViolation, Turn
 from kainite.child.lines import Line, LineBuffer
 from kainite.child.messages import (
+    KCL,
     Action,
     CheckpointRequested,
     Emitted,
     Message,
     SkippedLine,
+    Spelling,
     Status,
     bare_line,
     initialize_line,
@@ -69,13 +73,6 @@ class Phase(Enum):
     RUNNING = auto()
     STOPPING = auto()
     ENDED = auto()
-
-
-class Turn(Enum):
-    OURS = auto()
-    THEIRS = auto()
-    OWED = auto()
-    BROKEN = auto()
 
 
 class Move(Enum):
@@ -103,36 +100,21 @@ TURNS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ActionDone:
-    """The child answered the outstanding action with its status."""
-
-    action: Action
-
-
-@dataclass(frozen=True, slots=True)
-class ProtocolViolation:
-    """The child wrote what it must not; ``reason`` says what, in one line."""
-
-    reason: str
-
-
-Event: TypeAlias = ActionDone | CheckpointRequested | Emitted | SkippedLine | ProtocolViolation
-
-
 class JsonLines:
     """One conversation with one child. See the module's theory of operation.
 
     Args:
+        spelling: which form of the protocol.
         max_line: longest line of a child, bytes. A longer message is a violation, longer junk is cut.
         max_emitted: how many bytes of emit lines one action may bring.
     """
 
-    def __init__(self, *, max_line: int = MAX_LINE, max_emitted: int = MAX_EMITTED) -> None:
+    def __init__(self, spelling: Spelling = KCL, *, max_line: int = MAX_LINE, max_emitted: int = MAX_EMITTED) -> None:
         self.phase = Phase.NEW
         self.turn = Turn.OURS
         self.action: Action | None = None  # the outstanding one, or the last one
         self.held = 0  # bytes of lines that next_event has not handed out
+        self._spelling = spelling
         self._buffer = LineBuffer(max_line)
         self._lines: deque[Line] = deque()
         self._message: Message | None = None  # of the first line, parsed while it was not its turn
@@ -142,7 +124,7 @@ class JsonLines:
     def initialize(self, shard_id: str, sequence: str | None, sub: int | None) -> bytes:
         """Start ``initialize``; write the bytes returned."""
         self._start(Action.INITIALIZE)
-        return initialize_line(shard_id, sequence, sub)
+        return initialize_line(shard_id, sequence, sub, self._spelling)
 
     def process_records(self, line: bytes) -> bytes:
         """Start ``processRecords`` with a line rendered elsewhere, newline included."""
@@ -150,21 +132,21 @@ class JsonLines:
         return line
 
     def lease_lost(self) -> bytes:
-        self._start(Action.LEASE_LOST)
-        return bare_line(Action.LEASE_LOST)
+        """Start ``leaseLost``; in the first form ``shutdown`` with ZOMBIE."""
+        return self._bare(Action.LEASE_LOST)
 
     def shard_ended(self) -> bytes:
-        self._start(Action.SHARD_ENDED)
-        return bare_line(Action.SHARD_ENDED)
+        """Start ``shardEnded``; in the first form ``shutdown`` with TERMINATE."""
+        return self._bare(Action.SHARD_ENDED)
 
-    def shutdown_requested(self) -> bytes:
-        self._start(Action.SHUTDOWN_REQUESTED)
-        return bare_line(Action.SHUTDOWN_REQUESTED)
+    def shutdown_requested(self) -> bytes | None:
+        """Start ``shutdownRequested``; None, and nothing is started, where the form has no such action."""
+        return self._bare(Action.SHUTDOWN_REQUESTED) if Action.SHUTDOWN_REQUESTED in self._spelling.names else None
 
     def reply(self, request: CheckpointRequested, error: str | None = None) -> bytes:
         """Answer the checkpoint request handed out last; ``error`` is a KCL exception's simple name."""
         self._move(Move.REPLY)
-        return reply_line(request, error)
+        return reply_line(request, error, self._spelling)
 
     def receive(self, data: bytes) -> None:
         """Take what the child wrote, in any chunking."""
@@ -178,7 +160,7 @@ class JsonLines:
         """What happened next, or None when it takes more input, or a reply, or the next action."""
         while self.turn is not Turn.BROKEN and self._lines:
             line = self._lines[0]
-            message = self._message or parse(line.text)
+            message = self._message or parse(line.text, self._spelling)
             if message is not None and not isinstance(message, SkippedLine) and self.turn is not Turn.THEIRS:
                 self._message = message
                 return None
@@ -198,8 +180,10 @@ class JsonLines:
             return self._break(f"wrote a message of more than {len(line.text)} bytes")
         match message:
             case Status(response_for):
-                if self.action is None or response_for != self.action:
-                    return self._break(f"answered {response_for!r}, but was asked {str(self.action)!r}")
+                assert self.action is not None  # it is the child's turn
+                asked = self._spelling.names[self.action]
+                if response_for != asked:
+                    return self._break(f"answered {response_for!r}, but was asked {asked!r}")
                 self._move(Move.STATUS)
                 return ActionDone(self.action)
             case CheckpointRequested():
@@ -209,6 +193,10 @@ class JsonLines:
                 if self._emitted > self._max_emitted:
                     return self._break(f"emitted more than {self._max_emitted} bytes for one action")
         return message
+
+    def _bare(self, action: Action) -> bytes:
+        self._start(action)
+        return bare_line(action, self._spelling)
 
     def _start(self, action: Action) -> None:
         phase = PHASES.get((self.phase, action))

@@ -8,6 +8,8 @@ the last of two equal keys, blanks around, anything after the object, numbers an
 other. Everything else is junk, which a child may write between messages as it likes. Two additions:
 ``emit`` lines are handed on unread, and a broken line that seems to be one is handed on too, since
 its unit must fail rather than vanish.
+
+The protocol's first form (seed 001) differs in a few names only: a :class:`Spelling` holds them.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 _EMIT_START = re.compile(rb'\s*\{\s*"action"\s*:\s*"emit"\s*[,}]')
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
@@ -34,6 +36,42 @@ class Action(StrEnum):
     LEASE_LOST = "leaseLost"
     SHARD_ENDED = "shardEnded"
     SHUTDOWN_REQUESTED = "shutdownRequested"
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """What differs between the protocol's forms.
+
+    Attributes:
+        names: how an action is called, in the request and in its status; what has no name is not in the form.
+        reasons: the ``reason`` that goes with an action.
+        sequence, sub: a checkpoint's fields; ``sub`` is None where there are no sub-sequence numbers.
+        tells_start: ``initialize`` says where reading begins.
+    """
+
+    names: Mapping[Action, str]
+    reasons: Mapping[Action, str]
+    sequence: str
+    sub: str | None
+    tells_start: bool
+
+
+KCL: Final = Spelling({action: action.value for action in Action}, {}, "sequenceNumber", "subSequenceNumber", True)
+"""KCL 2.x and 3.x."""
+
+V0: Final = Spelling(
+    {
+        Action.INITIALIZE: "initialize",
+        Action.PROCESS_RECORDS: "processRecords",
+        Action.LEASE_LOST: "shutdown",
+        Action.SHARD_ENDED: "shutdown",
+    },
+    {Action.LEASE_LOST: "ZOMBIE", Action.SHARD_ENDED: "TERMINATE"},
+    sequence="checkpoint",
+    sub=None,
+    tells_start=False,
+)
+"""The first form: seed 001."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,32 +110,37 @@ class _UnreadableError(ValueError):
     """The line is no message of the protocol."""
 
 
-def parse(line: bytes) -> Message | None:
+def parse(line: bytes, spelling: Spelling = KCL) -> Message | None:
     """Read one line of a child's output; None for a blank one. Never raises."""
     if not line or line.isspace():
         return None
     if _EMIT_START.match(line):
         return Emitted(line)
     try:
-        return _message(_object(line), line)
+        return _message(_object(line), line, spelling)
     except (ValueError, RecursionError):
         return Emitted(line) if _seems_emit(line) else SkippedLine(line.decode("utf-8", "replace"))
 
 
-def initialize_line(shard_id: str, sequence: str | None, sub: int | None) -> bytes:
+def initialize_line(shard_id: str, sequence: str | None, sub: int | None, spelling: Spelling = KCL) -> bytes:
     """``initialize``: ``sequence`` is a sequence number or KCL's sentinel (``TRIM_HORIZON`` …)."""
-    return _line({"action": "initialize", "shardId": shard_id, "sequenceNumber": sequence, "subSequenceNumber": sub})
+    start = _place(sequence, sub, spelling) if spelling.tells_start else {}
+    return _line({"action": "initialize", "shardId": shard_id, **start})
 
 
-def reply_line(request: CheckpointRequested, error: str | None) -> bytes:
+def reply_line(request: CheckpointRequested, error: str | None, spelling: Spelling = KCL) -> bytes:
     """The answer to a checkpoint request; ``error`` is the simple name of one of KCL's exceptions."""
-    echo = {"sequenceNumber": request.sequence, "subSequenceNumber": request.sub}
-    return _line({"action": "checkpoint", **echo, "error": error})
+    return _line({"action": "checkpoint", **_place(request.sequence, request.sub, spelling), "error": error})
 
 
-def bare_line(action: Action) -> bytes:
-    """An action without arguments: ``leaseLost``, ``shardEnded``, ``shutdownRequested``."""
-    return _line({"action": action.value})
+def bare_line(action: Action, spelling: Spelling = KCL) -> bytes:
+    """An action without arguments but its reason: ``leaseLost``, ``shardEnded``, ``shutdownRequested``."""
+    reason = {"reason": spelling.reasons[action]} if action in spelling.reasons else {}
+    return _line({"action": spelling.names[action], **reason})
+
+
+def _place(sequence: str | None, sub: int | None, spelling: Spelling) -> dict[str, Any]:
+    return {spelling.sequence: sequence} | ({spelling.sub: sub} if spelling.sub else {})
 
 
 def _line(message: Mapping[str, Any]) -> bytes:
@@ -118,7 +161,7 @@ def _object(line: bytes) -> dict[str, Any]:
     return value
 
 
-def _message(fields: dict[str, Any], line: bytes) -> Message:
+def _message(fields: dict[str, Any], line: bytes, spelling: Spelling) -> Message:
     match fields.pop("action", None):
         case "emit":
             return Emitted(line)
@@ -126,8 +169,9 @@ def _message(fields: dict[str, Any], line: bytes) -> Message:
             _only(fields, {"responseFor"})
             return Status(_text(fields.get("responseFor")))
         case "checkpoint":
-            _only(fields, {"sequenceNumber", "subSequenceNumber", "error"})
-            return CheckpointRequested(_text(fields.get("sequenceNumber")), _long(fields.get("subSequenceNumber")))
+            _only(fields, {spelling.sequence, "error"} | ({spelling.sub} if spelling.sub else set()))
+            sub = _long(fields.get(spelling.sub)) if spelling.sub else None
+            return CheckpointRequested(_text(fields.get(spelling.sequence)), sub)
         case _:
             raise _UnreadableError("no action of a child")
 

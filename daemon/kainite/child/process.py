@@ -26,7 +26,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import IO
 
-from kainite.child.json_lines import ActionDone, Event, JsonLines, ProtocolViolation, Turn
+from kainite.child.dialect import ActionDone, Event, ProtocolViolation, Turn
+from kainite.child.dialects import dialect_of
 from kainite.child.lines import Line, LineBuffer
 from kainite.child.messages import CheckpointRequested, Emitted, SkippedLine
 from kainite.child.pipes import PipeReader, PipeWriter, enlarge
@@ -53,10 +54,11 @@ class ChildProcess:
     """
 
     def __init__(self, process: subprocess.Popen[bytes], shard_id: str, settings: ChildSettings) -> None:
-        self.dialect = JsonLines()
+        self.dialect = dialect_of(settings.protocol)
         self.broken: asyncio.Future[ChildError] = asyncio.get_running_loop().create_future()
         self.stderr_tail: deque[str] = deque(maxlen=STDERR_KEPT)
         self._loop = asyncio.get_running_loop()
+        self._heard_at = self._loop.time()
         self._process = process
         self._shard = shard_id
         self._settings = settings
@@ -100,6 +102,11 @@ class ChildProcess:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def silent(self) -> float | None:
+        """Seconds since it was asked, or last wrote something; None when it is not its turn."""
+        return self._loop.time() - self._heard_at if self.dialect.turn is Turn.THEIRS else None
+
     async def perform(
         self,
         request: bytes,
@@ -119,6 +126,7 @@ class ChildProcess:
             ChildProtocolError: it wrote what the dialect forbids.
             ChildExitedError: it ended, or closed a pipe.
         """
+        self._heard_at = self._loop.time()
         self._stdin.write(request)
         while True:
             match await self._next_event():
@@ -126,6 +134,7 @@ class ChildProcess:
                     return
                 case CheckpointRequested() as wanted:
                     self._stdin.write(self.dialect.reply(wanted, await answer(wanted)))
+                    self._heard_at = self._loop.time()
                 case Emitted(line):
                     emitted(line)
                 case ProtocolViolation(reason):
@@ -185,6 +194,7 @@ class ChildProcess:
     def _on_output(self, data: bytes) -> None:
         if self._closing:
             return  # KCL drains it too: a child that writes on must be able to see its input's end
+        self._heard_at = self._loop.time()
         self.dialect.receive(data)
         if self.dialect.turn is not Turn.THEIRS:
             self._skim()

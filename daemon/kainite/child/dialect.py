@@ -1,0 +1,76 @@
+"""What a dialect is to the process that speaks it and to the shard's consumer.
+
+A dialect is a state machine without I/O: its starting methods return the bytes of a request, what the
+child writes goes into :meth:`Dialect.receive`, and what that means comes out of :meth:`Dialect.next_event`.
+Which dialect a child speaks is ``ChildSettings.protocol``; :mod:`kainite.child.dialects` makes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Protocol, TypeAlias
+
+from kainite.child.messages import Action, CheckpointRequested, Emitted, SkippedLine
+
+
+class Turn(Enum):
+    """Whose move it is."""
+
+    OURS = auto()
+    THEIRS = auto()
+    OWED = auto()  # the child waits for a reply
+    BROKEN = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class ActionDone:
+    """The child answered the outstanding action with its status."""
+
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolViolation:
+    """The child wrote what it must not; ``reason`` says what, in one line."""
+
+    reason: str
+
+
+Event: TypeAlias = ActionDone | CheckpointRequested | Emitted | SkippedLine | ProtocolViolation
+
+
+class Dialect(Protocol):
+    """One conversation with one child; :class:`~kainite.child.json_lines.JsonLines` says what the rules are.
+
+    Attributes:
+        turn: whose move it is.
+        action: the outstanding one, or the last one.
+        held: bytes of the child's output that :meth:`next_event` has not handed out.
+    """
+
+    turn: Turn
+    action: Action | None
+    held: int
+
+    def initialize(self, shard_id: str, sequence: str | None, sub: int | None) -> bytes: ...
+
+    def process_records(self, line: bytes) -> bytes:
+        """Start a call with a batch that was rendered for this dialect."""
+        ...
+
+    def lease_lost(self) -> bytes: ...
+
+    def shard_ended(self) -> bytes: ...
+
+    def shutdown_requested(self) -> bytes | None:
+        """None where the dialect has no such action: then nothing is started."""
+        ...
+
+    def reply(self, request: CheckpointRequested, error: str | None = None) -> bytes: ...
+
+    def receive(self, data: bytes) -> None: ...
+
+    def receive_eof(self) -> None: ...
+
+    def next_event(self) -> Event | None: ...
