@@ -99,7 +99,7 @@ class StreamClient:
         if start.timestamp is not None:
             request["Timestamp"] = datetime.fromtimestamp(start.timestamp, UTC)
         answer = self._kinesis.get_shard_iterator(**request)
-        return answer["ShardIterator"], _server_time(answer["ResponseMetadata"]["HTTPHeaders"])
+        return answer["ShardIterator"], server_time(answer["ResponseMetadata"]["HTTPHeaders"])
 
     def get_records(self, iterator: str, limit: int) -> bytes:
         """The body of a GetRecords reply, for :func:`parse_reply`.
@@ -136,7 +136,8 @@ def _keep_body(response_dict: dict[str, Any], customized_response_dict: dict[str
         response_dict["body"] = b"{}"
 
 
-def _server_time(headers: Mapping[str, str]) -> float:
+def server_time(headers: Mapping[str, str]) -> float:
+    """When a reply was made by Kinesis's own clock, epoch seconds, rounded down."""
     date = headers.get("date")
     moment = parsedate_to_datetime(date) if date else datetime.now(UTC)
     return float(int(moment.timestamp()))
