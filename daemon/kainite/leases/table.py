@@ -134,6 +134,17 @@ class LeaseTable:
             return False
         return True
 
+    def reset(self, lease: Lease, checkpoint: Checkpoint) -> Lease | None:
+        """Set the checkpoint by hand, and take the lease from its owner; None when it has moved since it was read."""
+        update = (
+            "SET leaseCounter = :next, #checkpoint = :checkpoint, checkpointSubSequenceNumber = :sub,"
+            f" ownerSwitchesSinceCheckpoint = :zero REMOVE leaseOwner, checkpointOwner, {PENDING}"
+        )
+        try:
+            return self._update(lease.key, update, "leaseCounter = :counter", *_checkpoint_values(lease, checkpoint))
+        except _ConditionFailedError:
+            return None
+
     def set_children(self, lease: Lease, children: Collection[str]) -> bool:
         """Note the shards that go on from this one; False when the lease is gone."""
         values = {":children": {"SS": sorted(children)}}
@@ -151,13 +162,7 @@ class LeaseTable:
             "SET leaseCounter = :next, #checkpoint = :checkpoint, checkpointSubSequenceNumber = :sub,"
             f" ownerSwitchesSinceCheckpoint = :zero REMOVE {PENDING}"
         )
-        values = {
-            ":checkpoint": {"S": checkpoint.sequence},
-            ":sub": {"N": str(checkpoint.sub)},
-            ":zero": {"N": "0"},
-            **_counters(lease),
-        }
-        return self._update(lease.key, update, "leaseCounter = :counter", values, {"#checkpoint": "checkpoint"})
+        return self._update(lease.key, update, "leaseCounter = :counter", *_checkpoint_values(lease, checkpoint))
 
     def _if_done_after_all(self, lease: Lease, failed: _ConditionFailedError) -> Lease | None:
         """The lease as stored, if the refused write was ours already: its answer had been lost."""
@@ -236,3 +241,13 @@ class _ConditionFailedError(Exception):
 
 def _counters(lease: Lease) -> dict[str, Any]:
     return {":counter": {"N": str(lease.counter)}, ":next": {"N": str(lease.counter + 1)}}
+
+
+def _checkpoint_values(lease: Lease, checkpoint: Checkpoint) -> tuple[dict[str, Any], dict[str, str]]:
+    values = {
+        ":checkpoint": {"S": checkpoint.sequence},
+        ":sub": {"N": str(checkpoint.sub)},
+        ":zero": {"N": "0"},
+        **_counters(lease),
+    }
+    return values, {"#checkpoint": "checkpoint"}
