@@ -14,6 +14,7 @@ _LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"]
 _OWN = {
     "run": LazyCommand("kainite.run_command:run", "Read the stream's shards and feed the record processors."),
     "precedence": LazyCommand("kainite.uow.cli:precedence", "Show the target's tables in foreign-key order."),
+    "leases": LazyCommand("kainite.leases.cli:leases", "Show who reads which shard and how far, or set checkpoints."),
     "log": LazyCommand("kainite.log.cli:log", "Look into the serialization log."),
     "uow": LazyCommand("kainite.log.cli:uow", "Retry or discard a failed unit of work."),
 }
