@@ -2,7 +2,8 @@
 
 A GetRecords reply of 10,000 records is several megabytes, and a daemon reads many shards, so a
 reply is turned at once into the one line that the child will get, and its parsed form dropped.
-The payload's base64 is never decoded: the string of the reply is the string of the line.
+The payload's base64 is not decoded, unless it is an aggregate's: the string of the reply is the string of
+the line.
 
 A finished line cannot be cut any more. It need not be: what a batch may be cut at (the position
 that the serialization log has collected) is known before reading starts, and
@@ -13,19 +14,22 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import orjson
 
-from kainite.kinesis.shards import Shard
+from kainite.kinesis.aggregation import EVERY_KEY, expand
+from kainite.kinesis.record import RawRecord as RawRecord
+from kainite.kinesis.record import arrival_ms as arrival_ms
+from kainite.kinesis.record import payload_bytes
+from kainite.kinesis.record import position_of as position_of
+from kainite.kinesis.shards import HashRange, Shard
 from kainite.log.entry import Position
 
-RawRecord: TypeAlias = Mapping[str, Any]
-"""A record as GetRecords has it: Data (base64), PartitionKey, SequenceNumber, ApproximateArrivalTimestamp."""
-
 Render: TypeAlias = Callable[[Sequence[RawRecord], int | None], bytes]
+"""Makes the child's line of records and how far behind they are, milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +74,31 @@ def render_process_records(records: Sequence[RawRecord], millis_behind_latest: i
                 "partitionKey": record["PartitionKey"],
                 "sequenceNumber": record["SequenceNumber"],
                 "approximateArrivalTimestamp": arrival_ms(record),
-                "subSequenceNumber": 0,
+                "subSequenceNumber": record.get("SubSequenceNumber", 0),
                 "action": "record",
             }
             for record in records
         ],
         "millisBehindLatest": millis_behind_latest,
     }
-    line = orjson.dumps(request, option=orjson.OPT_APPEND_NEWLINE)
-    return line if line.isascii() else json.dumps(request, separators=(",", ":")).encode() + b"\n"
+    return _line(request)
+
+
+def render_process_records_v0(records: Sequence[RawRecord], millis_behind_latest: int | None) -> bytes:
+    """The same line in the protocol's first form (seed 001), which knows neither times nor aggregates."""
+    return _line(
+        {
+            "action": "processRecords",
+            "records": [
+                {
+                    "data": record.get("Data"),
+                    "partitionKey": record["PartitionKey"],
+                    "sequenceNumber": record["SequenceNumber"],
+                }
+                for record in records
+            ],
+        }
+    )
 
 
 def make_batches(
@@ -87,17 +107,20 @@ def make_batches(
     *,
     after: Position | None = None,
     cut_at: Position | None = None,
+    hash_range: HashRange | None = None,
     render: Render = render_process_records,
 ) -> tuple[RecordBatch, ...]:
     """Batches of what a reply holds: none, one, or two where ``cut_at`` lies inside.
 
     Args:
-        records: of one reply, in order.
+        records: of one reply, in order, as Kinesis gave them: aggregates are taken apart here.
         millis_behind_latest: of that reply.
         after: records up to here are left out, they are processed already.
         cut_at: no batch reaches from one side of this position to the other.
+        hash_range: of the shard: an aggregate that reaches beyond it is dropped. None: none is.
         render: makes the child's line.
     """
+    records = expand(records, hash_range or EVERY_KEY)
     begin = 0 if after is None else bisect_right(records, after, key=position_of)
     middle = begin if cut_at is None else max(begin, bisect_right(records, cut_at, key=position_of))
     pieces = (records[begin:middle], records[middle:])
@@ -113,21 +136,10 @@ def make_batch(records: Sequence[RawRecord], millis_behind_latest: int | None, r
         last=position_of(records[-1]) if records else None,
         millis_behind_latest=millis_behind_latest,
         arrival_ms=arrival_ms(records[-1]) if records else None,
-        payload_bytes=sum(payload_size(record) for record in records),
+        payload_bytes=payload_bytes(records),
     )
 
 
-def position_of(record: RawRecord) -> Position:
-    return Position(int(record["SequenceNumber"]))
-
-
-def payload_size(record: RawRecord) -> int:
-    """Bytes of the payload, told by its padded base64 without decoding it."""
-    data: str = record.get("Data") or ""
-    return len(data) // 4 * 3 - data[-2:].count("=")
-
-
-def arrival_ms(record: RawRecord) -> int | None:
-    """Kinesis's seconds with a fraction as whole milliseconds, rounded as they were meant."""
-    seconds = record.get("ApproximateArrivalTimestamp")
-    return None if seconds is None else int(seconds * 1000 + 0.5)
+def _line(request: dict[str, Any]) -> bytes:
+    line = orjson.dumps(request, option=orjson.OPT_APPEND_NEWLINE)
+    return line if line.isascii() else json.dumps(request, separators=(",", ":")).encode() + b"\n"

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from kainite.errors import StreamUnavailableError
-from kainite.kinesis.batch import RawRecord
 from kainite.kinesis.failures import stream_error
+from kainite.kinesis.record import RawRecord
 from kainite.kinesis.shards import Shard
 from kainite.kinesis.start import StartAt
 

@@ -27,12 +27,12 @@ from kainite.kinesis.batch import (
     ShardEnd,
     make_batch,
     make_batches,
-    position_of,
     render_process_records,
 )
 from kainite.kinesis.client import Reply, StreamClient, parse_reply
 from kainite.kinesis.failures import Failure, backoff, classify, stream_error
 from kainite.kinesis.prefetch import Bounds, Prefetch
+from kainite.kinesis.record import position_of
 from kainite.kinesis.shards import Shard, children_of
 from kainite.kinesis.start import start_at
 from kainite.leases.checkpoint import SHARD_END, Checkpoint

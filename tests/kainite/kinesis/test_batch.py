@@ -10,7 +10,8 @@ from amazon_kclpy.messages import ProcessRecordsInput
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.kinesis.batch import arrival_ms, make_batches, render_process_records
+from kainite.kinesis.batch import make_batches, render_process_records
+from kainite.kinesis.record import arrival_ms
 from kainite.log.entry import Position
 
 

@@ -1,0 +1,176 @@
+"""KPL aggregates: many user records inside one Kinesis record. Pure functions.
+
+::
+
+    F3 89 9A C2 | AggregatedRecord, a protobuf message | MD5 of the message, 16 bytes
+
+What comes out is what KCL's ``AggregatorUtil`` gives (reference/kcl_multilang.md §5): the user records have the
+sequence number of their record and sub-sequence numbers 0, 1, 2 …; what is no aggregate, although it begins
+like one, passes as it is. An aggregate with a user record that belongs to another shard is dropped: it was
+put just before a split or merge, its producer saw the refusal of that record and sends it again.
+
+Two things differ. Where an index points beyond its table, or an explicit hash key is no number, KCL keeps the user
+records before that one and loses the rest; here the record passes as it is, as with any other damage. So does one with
+a partition key longer than Kinesis allows, for a key is stored once and comes out with each of its records.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+from kainite.kinesis.record import RawRecord
+from kainite.kinesis.shards import MAX_HASH_KEY, HashRange
+
+EVERY_KEY = HashRange(0, MAX_HASH_KEY)
+MAGIC = b"\xf3\x89\x9a\xc2"
+DIGEST_BYTES = 16
+MAX_KEY_LENGTH = 256
+"""Of a partition key, in characters: Kinesis's limit, and the KPL's."""
+
+PORTION_CHARACTERS = 1024 * 1024
+"""How much base64 of aggregates is taken out at once: records of a few bytes grow tenfold by it."""
+
+# The magic's 32 bits are five base64 characters and the first two bits, 10, of a sixth.
+_START, _SIXTH = "84maw", frozenset("ghijklmnopqrstuv")
+
+
+def is_marked(record: RawRecord) -> bool:
+    """Whether the payload begins like an aggregate's, told from its base64."""
+    data = record["Data"]
+    return bool(data) and data.startswith(_START) and data[5:6] in _SIXTH
+
+
+def expand(records: Sequence[RawRecord], hash_range: HashRange = EVERY_KEY) -> Sequence[RawRecord]:
+    """The user records of all aggregates, and the plain records among them, in order.
+
+    Args:
+        records: as Kinesis gave them. Without an aggregate among them they are returned themselves.
+        hash_range: of the shard; an aggregate that reaches beyond is dropped.
+    """
+    if not _any_marked(records):
+        return records
+    return [user for record in records for user in _user_records(record, hash_range)]
+
+
+def portions(records: Sequence[RawRecord]) -> tuple[Sequence[RawRecord], ...]:
+    """The same records in slices that are to be expanded one after another, which bounds the memory it takes.
+
+    Records without aggregates are one slice. None is empty, unless there are no records.
+    """
+    if not _any_marked(records):
+        return (records,)
+    cuts, held = [0], 0
+    for index, record in enumerate(records):
+        if is_marked(record):
+            held += len(record["Data"])
+            if held > PORTION_CHARACTERS and index > cuts[-1]:
+                cuts.append(index)
+                held = len(record["Data"])
+    return tuple(records[begin:end] for begin, end in pairwise((*cuts, len(records))))
+
+
+def _any_marked(records: Sequence[RawRecord]) -> bool:
+    # This runs over every record that is read: nearly all are told apart by one character, without a call.
+    for record in records:
+        data = record["Data"]
+        if data and data[0] == "8" and is_marked(record):
+            return True
+    return False
+
+
+def _user_records(record: RawRecord, hash_range: HashRange) -> Iterable[RawRecord]:
+    aggregate = _parse(record["Data"]) if is_marked(record) else None
+    if aggregate is None:
+        return (record,)
+    try:
+        keys = _partition_keys(aggregate)
+        if any(not hash_range.start <= key <= hash_range.end for key in _hash_keys(aggregate, keys)):
+            return ()
+        return [
+            {
+                **record,
+                "Data": b2a_base64(user.data, newline=False).decode(),
+                "PartitionKey": keys[user.partition_key_index],
+                "SubSequenceNumber": sub,
+            }
+            for sub, user in enumerate(aggregate.records)
+        ]
+    except (IndexError, ValueError):
+        return (record,)
+
+
+def _parse(data: str) -> Any:
+    """The protobuf message of an aggregate; None when it is none."""
+    try:
+        packed = a2b_base64(data)
+        body, digest = packed[len(MAGIC) : -DIGEST_BYTES], packed[-DIGEST_BYTES:]
+        if not body or hashlib.md5(body, usedforsecurity=False).digest() != digest:
+            return None
+        aggregate, broken = _message()
+    except ValueError:
+        return None
+    try:
+        aggregate.ParseFromString(body)
+    except broken:
+        return None
+    return aggregate if aggregate.IsInitialized() else None
+
+
+def _partition_keys(aggregate: Any) -> list[str]:
+    keys = [key.decode(errors="replace") for key in aggregate.partition_key_table]
+    if any(len(key) > MAX_KEY_LENGTH for key in keys):
+        raise ValueError("a partition key is longer than Kinesis allows")
+    return keys
+
+
+def _hash_keys(aggregate: Any, keys: Sequence[str]) -> Iterator[int]:
+    """What decides about each user record's shard, one after another: one may prove wrong after others did not."""
+    hashed = [int.from_bytes(hashlib.md5(key.encode(), usedforsecurity=False).digest()) for key in keys]
+    explicit = list(aggregate.explicit_hash_key_table)
+    for user in aggregate.records:
+        own = user.HasField("explicit_hash_key_index")
+        yield int(explicit[user.explicit_hash_key_index]) if own else hashed[user.partition_key_index]
+
+
+def _message() -> tuple[Any, type[Exception]]:
+    """An empty AggregatedRecord, and what its parser raises."""
+    from google.protobuf.message import DecodeError
+
+    return _message_class()(), DecodeError
+
+
+@cache
+def _message_class() -> type[Any]:
+    """The class of the KPL's AggregatedRecord, proto2 (``aggregation-format.md`` of amazon-kinesis-producer).
+
+    Protobuf is imported with the first aggregate: most streams have none, and each daemon would pay for it.
+    Keys are declared as bytes, which the wire does not tell from strings: one that is no UTF-8 costs no record.
+    """
+    from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Field
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+    from google.protobuf.message_factory import GetMessages
+
+    file = FileDescriptorProto(name="kpl_aggregation.proto", package="kainite.kpl")
+    file.message_type.add(
+        name="Record",
+        field=[
+            Field(number=1, name="partition_key_index", type=Field.TYPE_UINT64, label=Field.LABEL_REQUIRED),
+            Field(number=2, name="explicit_hash_key_index", type=Field.TYPE_UINT64, label=Field.LABEL_OPTIONAL),
+            Field(number=3, name="data", type=Field.TYPE_BYTES, label=Field.LABEL_REQUIRED),
+        ],
+    )
+    records = ".kainite.kpl.Record"
+    file.message_type.add(
+        name="AggregatedRecord",
+        field=[
+            Field(number=1, name="partition_key_table", type=Field.TYPE_BYTES, label=Field.LABEL_REPEATED),
+            Field(number=2, name="explicit_hash_key_table", type=Field.TYPE_BYTES, label=Field.LABEL_REPEATED),
+            Field(number=3, name="records", type=Field.TYPE_MESSAGE, label=Field.LABEL_REPEATED, type_name=records),
+        ],
+    )
+    return GetMessages([file])["kainite.kpl.AggregatedRecord"]
