@@ -1,18 +1,6 @@
-"""One shard, from the lease's checkpoint to its end, its loss, or the daemon's: reader, child, log, lease.
+"""One shard, from the lease's checkpoint to its end, its loss, or the daemon's: source, child, log, lease.
 
-States, after KCL's ``ConsumerStates`` (waiting for parent shards is the lease keeper's: it hands out
-no shard whose parents are not done):
-
-::
-
-      ┌────────────────► INITIALIZING ──► PROCESSING ──► SHARD_ENDED ──┐
-      │                       │  │           │ │ │           │ │       │
-      │                  failed  └─────┬─────┘ │ └───┬───────┘ │ done  │
-      │                       ▼        │ stop  │lost │         │       │
-      └──── retry ───── BACKING_OFF ◄──┼───────┼─────┼─ failed ┘       │
-                              │        ▼       ▼     ▼                 ▼
-                              │   SHUTDOWN_REQUESTED ──► LEASE_LOST ──► COMPLETE
-                              └─────── stop, lost ────────────────────►┘
+Its states are :mod:`kainite.shard_states`'s.
 
 Invariants:
 
@@ -33,98 +21,71 @@ import logging
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from enum import Enum, auto
-from typing import Any, Final
+from typing import Any
 
 from kainite.child.messages import Action
 from kainite.child.process import ChildProcess
-from kainite.child.restarts import Restarts
+from kainite.child.restarts import AT_SHARD_END, Restarts
 from kainite.errors import ChildError, ChildProtocolError, KainiteError, LeaseLostError, LeaseTableError, StreamError
 from kainite.kinesis.batch import RecordBatch, ShardEnd
-from kainite.kinesis.client import StreamClient
-from kainite.kinesis.reader import ShardReader
+from kainite.kinesis.retrieval import OpenSource, ShardSource
 from kainite.leases.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END
 from kainite.leases.keeper import HeldLease, LeaseKeeper
+from kainite.log.entry import Position
 from kainite.logs import event
+from kainite.metrics.meter import SILENT, Meter
 from kainite.settings import ChildSettings, StreamSettings
 from kainite.shard_call import ShardCalls, UnitsOfWork
+from kainite.shard_figures import ShardFigures
+from kainite.shard_states import TRANSITIONS, Outcome, State
+from kainite.shard_status import ShardStatus
 
 logger = logging.getLogger(__name__)
 
 
-class State(Enum):
-    INITIALIZING = auto()
-    PROCESSING = auto()
-    SHARD_ENDED = auto()
-    SHUTDOWN_REQUESTED = auto()
-    LEASE_LOST = auto()
-    BACKING_OFF = auto()
-    COMPLETE = auto()
-
-
-class Outcome(Enum):
-    """How a state ended."""
-
-    DONE = auto()
-    FAILED = auto()
-    END = auto()  # the shard's end was read
-    STOP = auto()  # the daemon stops
-    LOST = auto()  # another worker has the lease
-
-
-TRANSITIONS: Final = {
-    (State.INITIALIZING, Outcome.DONE): State.PROCESSING,
-    (State.INITIALIZING, Outcome.STOP): State.SHUTDOWN_REQUESTED,
-    (State.INITIALIZING, Outcome.LOST): State.LEASE_LOST,
-    (State.INITIALIZING, Outcome.FAILED): State.BACKING_OFF,
-    (State.PROCESSING, Outcome.END): State.SHARD_ENDED,
-    (State.PROCESSING, Outcome.STOP): State.SHUTDOWN_REQUESTED,
-    (State.PROCESSING, Outcome.LOST): State.LEASE_LOST,
-    (State.PROCESSING, Outcome.FAILED): State.BACKING_OFF,
-    (State.SHARD_ENDED, Outcome.DONE): State.COMPLETE,
-    (State.SHARD_ENDED, Outcome.LOST): State.LEASE_LOST,
-    (State.SHARD_ENDED, Outcome.FAILED): State.BACKING_OFF,
-    (State.SHUTDOWN_REQUESTED, Outcome.DONE): State.LEASE_LOST,
-    (State.SHUTDOWN_REQUESTED, Outcome.LOST): State.LEASE_LOST,
-    (State.SHUTDOWN_REQUESTED, Outcome.FAILED): State.COMPLETE,
-    (State.LEASE_LOST, Outcome.DONE): State.COMPLETE,
-    (State.LEASE_LOST, Outcome.LOST): State.COMPLETE,
-    (State.LEASE_LOST, Outcome.FAILED): State.COMPLETE,
-    (State.BACKING_OFF, Outcome.DONE): State.INITIALIZING,
-    (State.BACKING_OFF, Outcome.STOP): State.COMPLETE,
-    (State.BACKING_OFF, Outcome.LOST): State.COMPLETE,
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What all consumers of a daemon share. ``units`` makes a shard's own, None where they are disabled."""
+    """What all consumers of a daemon share.
 
-    stream: StreamClient
+    Attributes:
+        open_source: makes a shard's source; it renders batches for the children's dialect.
+        units: makes a shard's own, None where units of work are disabled.
+    """
+
+    open_source: OpenSource
     keeper: LeaseKeeper
     stream_settings: StreamSettings
     child_settings: ChildSettings
     units: Callable[[], UnitsOfWork] | None = None
+    meter: Meter = SILENT
 
 
 class ShardConsumer:
-    """Consumes one shard while its lease is held: :meth:`run`, ended by :meth:`stop` or :meth:`lose`.
+    """Consumes one shard while its lease is held: :meth:`run`.
+
+    Ended from outside by :meth:`stop`, :meth:`hand_over` or :meth:`lose`; the first one counts.
+
+    Args:
+        lease: the shard's.
+        parts: asked before each child's start, so that changed settings hold for the next child.
 
     Attributes:
         state: where it is now.
     """
 
-    def __init__(self, lease: HeldLease, parts: Parts) -> None:
-        settings = parts.child_settings
+    def __init__(self, lease: HeldLease, parts: Callable[[], Parts]) -> None:
         self.state = State.INITIALIZING
         self._lease = lease
         self._shard = lease.shard_id
-        self._parts = parts
-        self._calls = ShardCalls(lease, parts.keeper, parts.units() if parts.units else None)
+        self._current_parts = parts
+        self._parts = parts()
+        settings, units = self._parts.child_settings, self._parts.units
+        self._calls = ShardCalls(lease, self._parts.keeper, units() if units else None)
+        self._figures = ShardFigures(lease.shard_id, self._parts.meter)
         self._restarts = Restarts(settings.restart_backoff, settings.restart_backoff_max, settings.poison_tries)
         self._interrupt: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._child: ChildProcess | None = None
-        self._reader: ShardReader | None = None
+        self._source: ShardSource | None = None
         self._latest_at: float | None = None  # where LATEST was, when reading began there
         self._end = ShardEnd(())
         self._batch: RecordBatch | None = None  # given to the child, not answered yet
@@ -158,6 +119,10 @@ class ShardConsumer:
         """Finish the call under way, let the child checkpoint, and end it."""
         self._set_interrupt(Outcome.STOP)
 
+    def hand_over(self) -> None:
+        """As :meth:`stop`; then the lease goes to the worker it is assigned to (KCL's graceful handoff)."""
+        self._set_interrupt(Outcome.HAND_OVER)
+
     def lose(self) -> None:
         """The lease is lost: finish the call under way, tell the child, and end it."""
         self._set_interrupt(Outcome.LOST)
@@ -166,6 +131,21 @@ class ShardConsumer:
         """Kill the child now; for a daemon that must end at once."""
         if self._child is not None:
             self._child.kill()
+
+    def status(self) -> ShardStatus:
+        """What it does at this moment."""
+        child, source = self._child, self._source
+        silent = child.silent if child else None
+        return ShardStatus(
+            self._shard,
+            self.state.name,
+            pid=child.pid if child else None,
+            action=str(child.dialect.action) if child and silent is not None else None,
+            silent=silent,
+            behind_ms=source.millis_behind_latest if source else None,
+            last_record=self._figures.since_records,
+            failures=self._restarts.tries,
+        )
 
     async def _outcome(self, step: Callable[[], Awaitable[Outcome]]) -> Outcome:
         try:
@@ -180,7 +160,8 @@ class ShardConsumer:
     async def _initialize(self) -> Outcome:
         if (interrupted := self._interrupted()) is not None:
             return interrupted
-        self._reader = await self._open_reader()
+        self._parts = self._current_parts()
+        self._source = await self._open_source()
         self._child = ChildProcess.start(self._shard, self._parts.child_settings)
         await self._calls.begin(Action.INITIALIZE)
         checkpoint = self._lease.checkpoint
@@ -205,7 +186,8 @@ class ShardConsumer:
         await self._perform(self._current_child().dialect.shard_ended())
         if self._lease.checkpoint != SHARD_END:
             raise ChildProtocolError(
-                f"the child of {self._shard} did not checkpoint at the shard's end: call checkpoint() in shardEnded"
+                f"the child of {self._shard} did not checkpoint at the shard's end and is asked again until it does: "
+                "call checkpoint() without a sequence number in shardEnded (json-lines-v0: shutdown with TERMINATE)"
             )
         event(logger, logging.INFO, "shard ended", shard=self._shard, children=",".join(c.id for c in children))
         return Outcome.DONE
@@ -213,7 +195,8 @@ class ShardConsumer:
     async def _request_shutdown(self) -> Outcome:
         if self._child is not None:
             await self._calls.begin(Action.SHUTDOWN_REQUESTED)
-            await self._perform(self._child.dialect.shutdown_requested())
+            if (request := self._child.dialect.shutdown_requested()) is not None:
+                await self._perform(request)
         return Outcome.DONE
 
     async def _lose_lease(self) -> Outcome:
@@ -226,20 +209,21 @@ class ShardConsumer:
         await asyncio.wait({self._interrupt}, timeout=self._pause)
         return self._interrupted() or Outcome.DONE
 
-    async def _open_reader(self) -> ShardReader:
+    async def _open_source(self) -> ShardSource:
         start, settings = self._lease.checkpoint, self._parts.stream_settings
         if start == LATEST and self._latest_at is not None:
             start, settings = AT_TIMESTAMP, replace(settings, initial_timestamp=self._latest_at)
         cut_at = await self._calls.position()
-        reader = ShardReader(self._parts.stream, self._shard, start, settings, cut_at=cut_at)
-        reader.start()
-        return reader
+        hash_range = self._lease.lease.hash_range
+        source = self._parts.open_source(self._shard, hash_range, start, settings, cut_at=cut_at)
+        source.start()
+        return source
 
     async def _next(self) -> RecordBatch | ShardEnd | Outcome:
         """What comes first: an interruption, the child's end, or what is read next."""
-        assert self._reader is not None
+        assert self._source is not None
         broken = self._current_child().broken
-        reading = asyncio.ensure_future(self._reader.next())
+        reading = asyncio.ensure_future(self._source.next())
         first: set[asyncio.Future[Any]] = {reading, broken, self._interrupt}
         try:
             await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
@@ -257,9 +241,13 @@ class ShardConsumer:
         await self._perform(self._current_child().dialect.process_records(batch.line))
         self._batch = None
         self._restarts.passed(batch.first)
+        self._figures.processed(batch)
 
     async def _perform(self, request: bytes) -> None:
-        await self._current_child().perform(request, answer=self._calls.answer, emitted=self._calls.emitted)
+        child = self._current_child()
+        assert child.dialect.action is not None
+        with self._figures.timing(child.dialect.action, self._parts.child_settings.warn_after):
+            await child.perform(request, answer=self._calls.answer, emitted=self._calls.emitted)
         await self._calls.finish()
 
     def _current_child(self) -> ChildProcess:
@@ -269,8 +257,9 @@ class ShardConsumer:
     async def _fail(self, error: KainiteError) -> None:
         self._calls.abandon()
         child, batch = self._child, self._batch
-        culprit = batch.first if batch and isinstance(error, ChildError) else None
-        verdict = self._restarts.failed(culprit)
+        verdict = self._restarts.failed(self._culprit(error))
+        if isinstance(error, ChildError):
+            self._figures.child_failed()
         self._pause = verdict.pause
         event(logger, logging.ERROR, "shard failed", shard=self._shard, state=self.state.name, error=error,
               tries=verdict.tries, pause=verdict.pause)  # fmt: skip
@@ -280,24 +269,32 @@ class ShardConsumer:
                   last=batch.last.sequence, tries=verdict.tries,
                   stderr="\n".join(child.stderr_tail) if child else None)  # fmt: skip
 
+    def _culprit(self, error: KainiteError) -> Position | None:
+        if self.state is State.SHARD_ENDED:
+            return AT_SHARD_END
+        return self._batch.first if self._batch and isinstance(error, ChildError) else None
+
     async def _close(self, grace: float) -> None:
         """End the child and the reading; may be called again."""
-        child, reader = self._child, self._reader
+        child, source = self._child, self._source
         self._batch = None
         try:
-            if reader is not None:
-                self._latest_at = self._latest_at or reader.opened_at
-                await reader.close()
+            if source is not None:
+                self._latest_at = self._latest_at or source.opened_at
+                await source.close()
         finally:  # whatever cancels this, no child is left behind
             if child is not None:
                 await child.close(grace)
-            self._child = self._reader = None
+            self._child = self._source = None
 
     async def _release(self) -> None:
-        interrupted = self._interrupted()
-        if interrupted is not Outcome.LOST:
-            # A worker that stops must not take the lease again.
-            await self._parts.keeper.release(self._lease, pause=0.0 if interrupted is None else math.inf)
+        match self._interrupted():
+            case Outcome.LOST:
+                pass
+            case Outcome.STOP | Outcome.HAND_OVER:  # a worker that stops must not take the lease again
+                await self._parts.keeper.release(self._lease, pause=math.inf)
+            case _:
+                await self._parts.keeper.release(self._lease)
 
     def _interrupted(self) -> Outcome | None:
         return self._interrupt.result() if self._interrupt.done() else None

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, NoReturn
 from kainite import aws, memory
 from kainite.errors import KainiteError, LogHeldError
 from kainite.kinesis.client import StreamClient
+from kainite.kinesis.retrieval import polling
 from kainite.leases.keeper import Gained, HeldLease, LeaseKeeper, Lost
 from kainite.leases.table import LeaseTable
 from kainite.logs import event
@@ -71,7 +72,7 @@ async def supervise(settings: Settings, stop: asyncio.Event) -> None:
             async with _units(settings, dynamodb, group, stop) as units:
                 # Not before the log is ours: a daemon that stands by for another one's log must leave it the shards.
                 keeping = group.create_task(keeper.run(), name="lease keeper")
-                parts = Parts(stream, keeper, settings.stream, settings.child, units)
+                parts = Parts(polling(stream), keeper, settings.stream, settings.child, units)
                 supervisor = Supervisor(parts, group)
                 following = group.create_task(supervisor.follow_leases(), name="lease events")
                 event(logger, logging.INFO, "daemon ready", stream=settings.stream.name,
@@ -128,7 +129,7 @@ class Supervisor:
 
     def _start(self, lease: HeldLease) -> None:
         before = [task for other, (_, task) in self._running.items() if other.shard_id == lease.shard_id]
-        consumer = ShardConsumer(lease, self._parts)
+        consumer = ShardConsumer(lease, lambda: self._parts)
         task = self._group.create_task(_after(before, consumer), name=f"consumer of {lease.shard_id}")
         self._running[lease] = consumer, task
         task.add_done_callback(lambda _: self._running.pop(lease, None))

@@ -20,7 +20,8 @@ from kainite.errors import LogFencedError, LogUnavailableError
 from kainite.log.client import LogClient
 from kainite.log.entry import Position, UnitStatus
 from kainite.log.memory_store import MemoryStore
-from kainite.shard_consumer import ShardConsumer, State
+from kainite.shard_consumer import ShardConsumer
+from kainite.shard_states import State
 from kainite.uow.fragment import Fragment
 from support.daemon_world import CHILDREN, LIMIT, World, delta, eventually, scripted, transcript_actions, units_in
 from support.kinesis_double import KinesisDouble

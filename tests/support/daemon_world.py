@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kainite.kinesis.client import StreamClient
+from kainite.kinesis.retrieval import polling
 from kainite.leases.keeper import Gained, LeaseKeeper
 from kainite.leases.table import LeaseTable
 from kainite.log.entry import Entry, EntryKind, UnitMeta
@@ -130,7 +131,8 @@ class World:
         async with self.keeper(stream) as keeper:
             gained = await asyncio.wait_for(keeper.next(), LIMIT)
             assert isinstance(gained, Gained)
-            consumer = ShardConsumer(gained.lease, Parts(stream, keeper, self.stream_settings, child, units))
+            parts = Parts(polling(stream), keeper, self.stream_settings, child, units)
+            consumer = ShardConsumer(gained.lease, lambda: parts)
             task = asyncio.create_task(consumer.run())
             try:
                 yield consumer, task

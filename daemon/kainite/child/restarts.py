@@ -1,22 +1,29 @@
 """When a failed child is started again, and when a batch is called poison.
 
-A pure policy with one state: how often in a row the child failed, and on which batch.
+A pure policy with little state: how often in a row the child failed, on which batch, and how far children
+have got at all.
 
 ::
 
-    no failures --failed--> n failures on one culprit --passed (the culprit)--> no failures
+    no failures --failed--> n failures on one culprit --progress--> no failures
                             another culprit starts at 1 again
 
-The *culprit* is the position of the first record of the batch during which the child failed; None
-for a failure at another time. Passing an earlier batch on the way to the culprit again counts for
-nothing, or a child that dies on each fifth batch would be restarted for ever at full speed.
+The *culprit* is the position of the first record of the batch during which the child failed,
+:data:`AT_SHARD_END` for a failure there, None for a failure at another time. *Progress* is passing the
+culprit, or, without one, a batch that no child has passed before. Passing earlier batches again counts for
+nothing, or a child that dies on each fifth batch, or at the shard's end, would be restarted for ever at
+full speed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from kainite.log.entry import Position
+
+AT_SHARD_END: Final = Position(10**128)
+"""After every record that there can be: Kinesis's sequence numbers have at most 128 digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,13 @@ class Restarts:
         self._backoff_max = backoff_max
         self._poison_tries = poison_tries
         self._culprit: Position | None = None
+        self._furthest: Position | None = None
         self._tries = 0
+
+    @property
+    def tries(self) -> int:
+        """How often in a row children have failed."""
+        return self._tries
 
     def failed(self, culprit: Position | None) -> Verdict:
         """The child failed on the batch that begins with ``culprit``."""
@@ -61,6 +74,10 @@ class Restarts:
         return Verdict(pause, self._tries, poisoned and self._tries == self._poison_tries)
 
     def passed(self, first: Position | None) -> None:
-        """The child did the batch that begins with ``first``."""
-        if self._culprit is None or (first is not None and first >= self._culprit):
+        """The child did the batch that begins with ``first``; None for an empty one."""
+        if first is None:
+            return
+        news = self._furthest is None or first > self._furthest
+        self._furthest = first if self._furthest is None else max(first, self._furthest)
+        if news if self._culprit is None else first >= self._culprit:
             self._culprit, self._tries = None, 0

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.child.restarts import Restarts
+from kainite.child.restarts import AT_SHARD_END, Restarts
 from kainite.log.entry import Position
 
 
@@ -31,15 +31,31 @@ def test_earlier_batches_on_the_way_to_the_culprit_count_for_nothing() -> None:
         policy.passed(None)
 
 
-def test_passing_the_culprit_or_anything_after_a_failure_without_one_starts_anew() -> None:
+def test_passing_the_culprit_starts_anew() -> None:
     policy = restarts()
     policy.failed(Position(5))
     policy.passed(Position(5))
+    assert policy.tries == 0
     assert policy.failed(Position(5)).tries == 1
-    policy.passed(Position(6))
+
+
+def test_after_a_failure_while_idle_only_a_batch_that_nobody_passed_before_starts_anew() -> None:
+    policy = restarts()
+    policy.passed(Position(1))
     policy.failed(None)
     policy.passed(Position(1))
+    assert policy.failed(None).tries == 2
+    policy.passed(Position(2))
     assert policy.failed(None).tries == 1
+
+
+def test_whatever_is_passed_again_on_the_way_to_the_shards_end_its_pauses_grow() -> None:
+    policy = restarts()
+    pauses = []
+    for _ in range(4):
+        policy.passed(Position(7))
+        pauses.append(policy.failed(AT_SHARD_END).pause)
+    assert pauses == [1, 2, 10, 10]
 
 
 def test_another_culprit_starts_at_one() -> None:
