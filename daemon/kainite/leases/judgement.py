@@ -2,7 +2,8 @@
 
 KCL's ``ShardRecordProcessorCheckpointer`` as pure functions, with one defect mended (KCL issue
 211): there, a child that at the shard's end asks for the last record's sequence number again is
-told "done" while SHARD_END is never stored, and the shard hangs. Here that request means SHARD_END.
+told "done" while SHARD_END is never stored, and the shard hangs. Here that request means SHARD_END,
+also without the sub-sequence number where the last record came out of an aggregate.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def judge(
     wanted = _wanted(request, last, limit)
     if isinstance(wanted, Refusal):
         return wanted
-    if ended and wanted == delivered:
+    if ended and (wanted == delivered or (request.sub is None and request.sequence == delivered.sequence)):
         wanted = SHARD_END
     if not last <= wanted <= limit:
         return _refuse(f"checkpoint {wanted} lies outside {last} … {limit}")

@@ -8,15 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.child.json_lines import (
-    ActionDone,
-    Event,
-    JsonLines,
-    Phase,
-    ProtocolViolation,
-    Turn,
-)
-from kainite.child.messages import Action, CheckpointRequested, Emitted, SkippedLine
+from kainite.child.dialect import ActionDone, Event, ProtocolViolation, Turn
+from kainite.child.json_lines import JsonLines, Phase
+from kainite.child.messages import KCL, V0, Action, CheckpointRequested, Emitted, SkippedLine, Spelling
 
 BATCH = b'{"action":"processRecords","records":[],"millisBehindLatest":0}\n'
 
@@ -34,20 +28,20 @@ def events(dialect: JsonLines, data: bytes = b"") -> list[Event]:
     return list(iter(dialect.next_event, None))
 
 
-def running() -> JsonLines:
-    dialect = JsonLines()
+def running(spelling: Spelling = KCL) -> JsonLines:
+    dialect = JsonLines(spelling)
     dialect.initialize("s", "LATEST", 0)
     assert events(dialect, status("initialize")) == [ActionDone(Action.INITIALIZE)]
     return dialect
 
 
-def processing() -> JsonLines:
-    dialect = running()
+def processing(spelling: Spelling = KCL) -> JsonLines:
+    dialect = running(spelling)
     assert dialect.process_records(BATCH) is BATCH
     return dialect
 
 
-STARTS: dict[Action, Callable[[JsonLines], bytes]] = {
+STARTS: dict[Action, Callable[[JsonLines], bytes | None]] = {
     Action.INITIALIZE: lambda dialect: dialect.initialize("s", None, None),
     Action.PROCESS_RECORDS: lambda dialect: dialect.process_records(BATCH),
     Action.LEASE_LOST: JsonLines.lease_lost,
@@ -60,6 +54,7 @@ STARTS: dict[Action, Callable[[JsonLines], bytes]] = {
 def test_case_1_each_request_is_done_by_its_status(action: Action) -> None:
     dialect = JsonLines() if action is Action.INITIALIZE else running()
     request = STARTS[action](dialect)
+    assert request is not None
     assert request.startswith(b'{"action":"%s"' % action.encode())
     assert request.endswith(b"\n")
     assert events(dialect, status(action)) == [ActionDone(action)]
@@ -160,6 +155,32 @@ def test_actions_out_of_phase_are_the_daemons_own_defect() -> None:
         processing().reply(CheckpointRequested(None))
 
 
+def test_a_whole_life_in_the_first_form() -> None:
+    dialect = JsonLines(V0)
+    assert dialect.initialize("s", "LATEST", 0) == b'{"action":"initialize","shardId":"s"}\n'
+    assert events(dialect, status("initialize")) == [ActionDone(Action.INITIALIZE)]
+    dialect.process_records(BATCH)
+    assert events(dialect, b'{"action":"checkpoint","checkpoint":"7"}\n') == [CheckpointRequested("7")]
+    assert dialect.reply(CheckpointRequested("7")) == b'{"action":"checkpoint","checkpoint":"7","error":null}\n'
+    assert events(dialect, status("processRecords")) == [ActionDone(Action.PROCESS_RECORDS)]
+    assert dialect.shutdown_requested() is None
+    assert dialect.phase is Phase.RUNNING
+    assert dialect.lease_lost() == b'{"action":"shutdown","reason":"ZOMBIE"}\n'
+    assert events(dialect, status("shutdown")) == [ActionDone(Action.LEASE_LOST)]
+
+
+def test_the_end_of_a_shard_in_the_first_form_is_answered_as_a_shutdown() -> None:
+    dialect = JsonLines(V0)
+    dialect.initialize("s", None, None)
+    events(dialect, status("initialize"))
+    assert dialect.shard_ended() == b'{"action":"shutdown","reason":"TERMINATE"}\n'
+    assert events(dialect, b'{"action":"checkpoint"}\n') == [CheckpointRequested(None)]
+    dialect.reply(CheckpointRequested(None))
+    assert events(dialect, status("shardEnded")) == [
+        ProtocolViolation("answered 'shardEnded', but was asked 'shutdown'")
+    ]
+
+
 conversation = st.lists(
     st.sampled_from(
         [
@@ -172,15 +193,16 @@ conversation = st.lists(
             b'{"action":"status","responseFor":"processRecords"}\n',
             b'{"action":"status","responseFor":"initialize"}\r',
             b'{"action":"checkpoint","sequenceNumber":"7"}\n',
+            b'{"action":"checkpoint","checkpoint":"7"}\n',
         ]
     ),
     max_size=12,
 )
 
 
-def play(chunks: list[bytes]) -> list[Event]:
+def play(chunks: list[bytes], spelling: Spelling) -> list[Event]:
     """A daemon that answers each checkpoint and starts the next action at once."""
-    dialect = processing()
+    dialect = processing(spelling)
     happened: list[Event] = []
     for chunk in [*chunks, None]:
         dialect.receive_eof() if chunk is None else dialect.receive(chunk)
@@ -194,15 +216,19 @@ def play(chunks: list[bytes]) -> list[Event]:
     return happened
 
 
-@given(conversation, st.data())
-def test_events_do_not_depend_on_the_chunks(parts: list[bytes], data: st.DataObject) -> None:
+spellings = st.sampled_from([KCL, V0])
+
+
+@given(conversation, spellings, st.data())
+def test_events_do_not_depend_on_the_chunks(parts: list[bytes], spelling: Spelling, data: st.DataObject) -> None:
     whole = b"".join(parts)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=8)))
     chunks = [whole[a:b] for a, b in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
-    assert play(chunks) == play([whole])
-    assert play([whole[i : i + 1] for i in range(len(whole))]) == play([whole])
+    at_once = play([whole], spelling)
+    assert play(chunks, spelling) == at_once
+    assert play([whole[i : i + 1] for i in range(len(whole))], spelling) == at_once
 
 
-@given(st.lists(st.binary(max_size=40), max_size=10))
-def test_no_bytes_can_break_the_machine(chunks: list[bytes]) -> None:
-    play(chunks)
+@given(st.lists(st.binary(max_size=40), max_size=10), spellings)
+def test_no_bytes_can_break_the_machine(chunks: list[bytes], spelling: Spelling) -> None:
+    play(chunks, spelling)

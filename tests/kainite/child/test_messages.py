@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kainite.child.messages import (
+    V0,
     Action,
     CheckpointRequested,
     Emitted,
@@ -47,6 +48,42 @@ GOLDEN = [
         b'"error":"IllegalArgumentException"}\n',
     ),
 ]
+
+
+FIRST_FORM = [
+    (initialize_line("shardId-0", "TRIM_HORIZON", 0, V0), b'{"action":"initialize","shardId":"shardId-0"}\n'),
+    (bare_line(Action.LEASE_LOST, V0), b'{"action":"shutdown","reason":"ZOMBIE"}\n'),
+    (bare_line(Action.SHARD_ENDED, V0), b'{"action":"shutdown","reason":"TERMINATE"}\n'),
+    (reply_line(CheckpointRequested("495"), None, V0), b'{"action":"checkpoint","checkpoint":"495","error":null}\n'),
+    (
+        reply_line(CheckpointRequested(None), "ThrottlingException", V0),
+        b'{"action":"checkpoint","checkpoint":null,"error":"ThrottlingException"}\n',
+    ),
+]
+
+
+@pytest.mark.parametrize(("written", "golden"), FIRST_FORM)
+def test_what_is_written_in_the_first_form(written: bytes, golden: bytes) -> None:
+    assert written == golden
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"action":"checkpoint","checkpoint":"12"}', CheckpointRequested("12")),
+        ('{"checkpoint":12,"action":"checkpoint","error":null}', CheckpointRequested("12")),
+        ('{"action":"checkpoint","checkpoint":null}', CheckpointRequested(None)),
+        ('{"action":"status","responseFor":"shutdown"}', Status("shutdown")),
+    ],
+)
+def test_what_is_read_in_the_first_form(line: str, message: Message) -> None:
+    assert parse(line.encode(), V0) == message
+
+
+def test_neither_form_takes_the_others_checkpoints() -> None:
+    today, first = '{"action":"checkpoint","sequenceNumber":"1"}', '{"action":"checkpoint","checkpoint":"1"}'
+    assert parse(today.encode(), V0) == SkippedLine(today)
+    assert parse(first.encode()) == SkippedLine(first)
 
 
 @pytest.mark.parametrize(("written", "golden"), GOLDEN)

@@ -62,6 +62,12 @@ def test_at_the_end_the_last_records_number_means_shard_end_even_if_it_is_stored
     assert judge(CheckpointRequest("20"), last, TWENTY, ended=True) == Grant(SHARD_END, write=True)
 
 
+def test_at_the_end_the_number_of_the_last_aggregate_alone_means_shard_end_too() -> None:
+    largest = Checkpoint("20", 5)
+    assert judge(CheckpointRequest("20"), TEN, largest, ended=True) == Grant(SHARD_END, write=True)
+    assert judge(CheckpointRequest("20", 0), TEN, largest, ended=True) == Grant(TWENTY, write=True)
+
+
 def test_at_the_end_an_earlier_record_is_stored_as_asked() -> None:
     assert judge(CheckpointRequest("15"), TEN, TWENTY, ended=True) == Grant(FIFTEEN, write=True)
 
