@@ -1,4 +1,8 @@
-"""Every metric, under KCL's names (reference/kcl_multilang.md §6): what dashboards and alarms go by today."""
+"""Every metric, under KCL's names (reference/kcl_multilang.md §6): what dashboards and alarms go by today.
+
+Levels and dimensions are those of KCL 3.1.3: ``ProcessTask`` has ``ShardId``, what concerns the whole worker
+has ``WorkerIdentifier``, the rest has neither. (Its ``InitializeTask`` and ``ShutdownTask`` do not tell shards apart.)
+"""
 
 from __future__ import annotations
 
@@ -24,77 +28,128 @@ class Kind(StrEnum):
     TIMING = "timing"  # a distribution
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Metric:
-    """One metric.
+    """One metric; compared by identity, so that looking one up costs nothing.
 
     Attributes:
         operation: KCL's operation, the ``Operation`` dimension.
         name: KCL's name of the metric.
+        series: Prometheus' name of it, in base units: seconds where ``unit`` is milliseconds.
         kind, unit: how it adds up, and in what.
         help: one line.
         level: the level from which it is published to CloudWatch.
         per_shard: it carries a shard.
+        per_worker: in CloudWatch it carries the worker's id.
     """
 
     operation: str
     name: str
+    series: str
     kind: Kind
     unit: Unit
     help: str
     level: MetricsLevel = MetricsLevel.SUMMARY
     per_shard: bool = False
+    per_worker: bool = False
 
 
 RECORDS_PROCESSED = Metric(
-    "ProcessTask", "RecordsProcessed", Kind.COUNTER, Unit.COUNT, "Records given to children.", per_shard=True
-)
+    "ProcessTask", "RecordsProcessed", "kainite_records_processed_total", Kind.COUNTER, Unit.COUNT,
+    "Records given to children.", per_shard=True,
+)  # fmt: skip
 DATA_BYTES_PROCESSED = Metric(
-    "ProcessTask", "DataBytesProcessed", Kind.COUNTER, Unit.BYTES, "Payload of those records.", per_shard=True
-)
+    "ProcessTask", "DataBytesProcessed", "kainite_data_processed_bytes_total", Kind.COUNTER, Unit.BYTES,
+    "Payload of those records.", per_shard=True,
+)  # fmt: skip
 MILLIS_BEHIND_LATEST = Metric(
-    "ProcessTask", "MillisBehindLatest", Kind.GAUGE, Unit.MILLIS, "How far the shard is behind.", per_shard=True
-)
+    "ProcessTask", "MillisBehindLatest", "kainite_behind_latest_seconds", Kind.GAUGE, Unit.MILLIS,
+    "How far the shard is behind.", per_shard=True,
+)  # fmt: skip
 PROCESS_RECORDS_TIME = Metric(
-    "ProcessTask", "RecordProcessor.processRecords.Time", Kind.TIMING, Unit.MILLIS, "A batch at the child.",
-    per_shard=True,
+    "ProcessTask", "RecordProcessor.processRecords.Time", "kainite_process_records_seconds", Kind.TIMING, Unit.MILLIS,
+    "A batch at the child.", per_shard=True,
 )  # fmt: skip
 GET_RECORDS_TIME = Metric(
-    "ProcessTask", "KinesisDataFetcher.getRecords.Time", Kind.TIMING, Unit.MILLIS, "One GetRecords call.",
-    MetricsLevel.DETAILED, per_shard=True,
+    "ProcessTask", "KinesisDataFetcher.getRecords.Time", "kainite_get_records_seconds", Kind.TIMING, Unit.MILLIS,
+    "One GetRecords call.", MetricsLevel.DETAILED, per_shard=True,
 )  # fmt: skip
 GET_RECORDS_SUCCESS = Metric(
-    "ProcessTask", "KinesisDataFetcher.getRecords.Success", Kind.COUNTER, Unit.COUNT,
-    "GetRecords calls: 1 for one that succeeded, 0 for one that failed.", MetricsLevel.DETAILED, per_shard=True,
+    "ProcessTask", "KinesisDataFetcher.getRecords.Success", "kainite_get_records_success_total", Kind.COUNTER,
+    Unit.COUNT, "GetRecords calls that succeeded (an observation of 1; 0 for one that failed).",
+    MetricsLevel.DETAILED, per_shard=True,
 )  # fmt: skip
 EXPIRED_ITERATOR = Metric(
-    "ProcessTask", "ExpiredIterator", Kind.COUNTER, Unit.COUNT, "Iterators that expired.", per_shard=True
-)
+    "ProcessTask", "ExpiredIterator", "kainite_expired_iterators_total", Kind.COUNTER, Unit.COUNT,
+    "Iterators that expired.", per_shard=True,
+)  # fmt: skip
 INITIALIZE_TIME = Metric(
-    "InitializeTask", "RecordProcessor.initialize.Time", Kind.TIMING, Unit.MILLIS, "A child's start.", per_shard=True
-)
+    "InitializeTask", "RecordProcessor.initialize.Time", "kainite_child_initialize_seconds", Kind.TIMING, Unit.MILLIS,
+    "A child's start.",
+)  # fmt: skip
 SHUTDOWN_TIME = Metric(
-    "ShutdownTask", "RecordProcessor.shutdown.Time", Kind.TIMING, Unit.MILLIS, "A child's end.", per_shard=True
+    "ShutdownTask", "RecordProcessor.shutdown.Time", "kainite_child_shutdown_seconds", Kind.TIMING, Unit.MILLIS,
+    "A child's end.",
+)  # fmt: skip
+CHILD_FAILURES = Metric(
+    "Child", "Failures", "kainite_child_failures_total", Kind.COUNTER, Unit.COUNT, "Children that failed.",
+    per_shard=True,
+)  # fmt: skip
+CURRENT_LEASES = Metric(
+    "RenewAllLeases", "CurrentLeases", "kainite_leases_held", Kind.GAUGE, Unit.COUNT, "Leases held.", per_worker=True
 )
-CURRENT_LEASES = Metric("RenewAllLeases", "CurrentLeases", Kind.GAUGE, Unit.COUNT, "Leases held.")
-LOST_LEASES = Metric("RenewAllLeases", "LostLeases", Kind.COUNTER, Unit.COUNT, "Leases lost to other workers.")
-TOTAL_LEASES = Metric("TakeLeases", "TotalLeases", Kind.GAUGE, Unit.COUNT, "Leases of the application.")
-NUM_WORKERS = Metric("TakeLeases", "NumWorkers", Kind.GAUGE, Unit.COUNT, "Workers of the application.")
-NEEDED_LEASES = Metric("TakeLeases", "NeededLeases", Kind.GAUGE, Unit.COUNT, "Leases short of this worker's part.")
-LEASES_TO_TAKE = Metric("TakeLeases", "LeasesToTake", Kind.GAUGE, Unit.COUNT, "Leases chosen to be taken.")
-TAKEN_LEASES = Metric("TakeLeases", "TakenLeases", Kind.COUNTER, Unit.COUNT, "Leases taken.")
-UNTAKEN_LEASES = Metric("TakeLeases", "UntakenLeases", Kind.COUNTER, Unit.COUNT, "Leases that another took first.")
-EXPIRED_LEASES = Metric("TakeLeases", "ExpiredLeases", Kind.GAUGE, Unit.COUNT, "Leases that nobody renews.")
-VERY_OLD_LEASES = Metric("TakeLeases", "VeryOldLeases", Kind.GAUGE, Unit.COUNT, "Those for three failover times.")
-LEASE_SPILLOVER = Metric("TakeLeases", "LeaseSpillover", Kind.GAUGE, Unit.COUNT, "Leases beyond maxLeasesForWorker.")
+LOST_LEASES = Metric(
+    "RenewAllLeases", "LostLeases", "kainite_leases_lost_total", Kind.COUNTER, Unit.COUNT,
+    "Leases lost to other workers.", per_worker=True,
+)  # fmt: skip
+TOTAL_LEASES = Metric(
+    "TakeLeases", "TotalLeases", "kainite_leases", Kind.GAUGE, Unit.COUNT, "Leases of the application.",
+    MetricsLevel.DETAILED, per_worker=True,
+)  # fmt: skip
+NUM_WORKERS = Metric(
+    "TakeLeases", "NumWorkers", "kainite_workers", Kind.GAUGE, Unit.COUNT, "Workers of the application.",
+    per_worker=True,
+)  # fmt: skip
+NEEDED_LEASES = Metric(
+    "TakeLeases", "NeededLeases", "kainite_leases_needed", Kind.GAUGE, Unit.COUNT,
+    "Leases short of this worker's part.", MetricsLevel.DETAILED, per_worker=True,
+)  # fmt: skip
+LEASES_TO_TAKE = Metric(
+    "TakeLeases", "LeasesToTake", "kainite_leases_to_take", Kind.GAUGE, Unit.COUNT, "Leases chosen to be taken.",
+    MetricsLevel.DETAILED, per_worker=True,
+)  # fmt: skip
+TAKEN_LEASES = Metric(
+    "TakeLeases", "TakenLeases", "kainite_leases_taken_total", Kind.COUNTER, Unit.COUNT, "Leases taken.",
+    per_worker=True,
+)  # fmt: skip
+UNTAKEN_LEASES = Metric(
+    "TakeLeases", "UntakenLeases", "kainite_leases_untaken_total", Kind.COUNTER, Unit.COUNT,
+    "Leases that another took first.", per_worker=True,
+)  # fmt: skip
+EXPIRED_LEASES = Metric(
+    "TakeLeases", "ExpiredLeases", "kainite_leases_expired", Kind.GAUGE, Unit.COUNT, "Leases that nobody renews.",
+    per_worker=True,
+)  # fmt: skip
+VERY_OLD_LEASES = Metric(
+    "TakeLeases", "VeryOldLeases", "kainite_leases_very_old", Kind.GAUGE, Unit.COUNT,
+    "Those for three failover times.", per_worker=True,
+)  # fmt: skip
+LEASE_SPILLOVER = Metric(
+    "TakeLeases", "LeaseSpillover", "kainite_leases_spillover", Kind.GAUGE, Unit.COUNT,
+    "Leases beyond maxLeasesForWorker.", per_worker=True,
+)  # fmt: skip
 PARTIAL_STREAMS = Metric(
-    "PeriodicShardSyncManager", "NumStreamsWithPartialLeases", Kind.GAUGE, Unit.COUNT, "1 while leases leave a hole."
-)
+    "PeriodicShardSyncManager", "NumStreamsWithPartialLeases", "kainite_partial_streams", Kind.GAUGE, Unit.COUNT,
+    "1 while leases leave a hole.",
+)  # fmt: skip
 STREAMS_TO_SYNC = Metric(
-    "PeriodicShardSyncManager", "NumStreamsToSync", Kind.GAUGE, Unit.COUNT, "1 when one is mended."
-)
-IS_LEADER = Metric("LeaderDecider", "IsLeader", Kind.GAUGE, Unit.COUNT, "1 while this worker is the leader.")
-CHILD_FAILURES = Metric("Child", "Failures", Kind.COUNTER, Unit.COUNT, "Children that failed.", per_shard=True)
+    "PeriodicShardSyncManager", "NumStreamsToSync", "kainite_streams_to_sync", Kind.GAUGE, Unit.COUNT,
+    "1 when one is mended.",
+)  # fmt: skip
+IS_LEADER = Metric(
+    "LeaderDecider", "LeaderDecider:IsLeader", "kainite_leader", Kind.GAUGE, Unit.COUNT,
+    "1 while this worker is the leader.", MetricsLevel.DETAILED,
+)  # fmt: skip
 
 METRICS: tuple[Metric, ...] = (
     RECORDS_PROCESSED, DATA_BYTES_PROCESSED, MILLIS_BEHIND_LATEST, PROCESS_RECORDS_TIME, GET_RECORDS_TIME,
