@@ -1,17 +1,14 @@
 """Setting checkpoints by hand: what to change (pure), and the changing.
 
-A reset takes the lease away from whoever has it: one conditional write sets the checkpoint, raises the
-counter and removes the owner. So a worker that still runs loses the lease at its next write, whatever kind
-of worker it is, and takes it again at the new place like any unowned one. Were the owner left in, the
-worker would take the raised counter for a write of its own whose answer was lost, and go on where it was.
+A reset is a worker for a moment: it takes the lease, on the condition that its counter has not moved since it
+was read, stores the checkpoint and lets the lease go. So a worker that still runs, of whatever kind, loses the
+lease at its next write and takes it again at the new place. Until it notices (a third of the failover
+time, at most all of it) another one may begin at the new place already, and both read the shard. That, and
+records delivered twice, is why a reset refuses while a counter moves, unless it is forced.
 
-Until such a worker notices (a third of the failover time, at most all of it) another one may begin at the
-new place already, and both read the shard. That, and records delivered twice, is why a reset refuses while a
-counter moves, unless it is forced.
-
-Shards are written parents first: a child that waits for its parents again cannot begin too early. A crash,
-or a refused write, in between leaves some leases reset and the others as they were; the same command
-finishes it.
+Shards are written parents first: a child that waits for its parents again cannot begin too early. A crash in
+between leaves some leases reset and the others as they were, and one perhaps in the name of :data:`RESETTER`,
+which expires like a dead worker's. The same command finishes it.
 """
 
 from __future__ import annotations
@@ -25,6 +22,9 @@ from kainite.leases.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORI
 from kainite.leases.lease import Lease
 from kainite.leases.moment import Moment
 from kainite.leases.table import LeaseTable
+
+RESETTER = "kainite-leases-reset"
+"""The worker id under which a lease is held while it is reset."""
 
 FORCED_TRIES = 10
 """How often a forced reset follows a counter that a running worker keeps raising."""
@@ -146,8 +146,9 @@ def apply(table: LeaseTable, changes: Sequence[Change], *, force: bool) -> Itera
 
 def _reset(table: LeaseTable, lease: Lease, checkpoint: Checkpoint, tries: int) -> bool:
     for _ in range(tries):
-        if table.reset(lease, checkpoint) is not None:
-            return True
+        if (taken := table.take(lease, RESETTER)) is not None:
+            stored = table.checkpoint(taken, checkpoint)
+            return stored is not None and table.evict(stored)
         again = table.get(lease.key) if tries > 1 else None
         if again is None:
             return False

@@ -51,7 +51,7 @@ def reset(properties: Path, to: str | None, at: str | None, shard_ids: tuple[str
       kainite leases reset -p app.properties --to 4964…0226 --shard shardId-000000000003
     """
     moment = _wanted(to, at, shard_ids)
-    if not yes and not sys.stdin.isatty():
+    if not yes and not interactive():
         raise click.UsageError("nobody can be asked here: add --yes")
     settings = load(properties)
     table, stream = lease_table(settings), stream_of(settings)
@@ -70,6 +70,11 @@ def reset(properties: Path, to: str | None, at: str | None, shard_ids: tuple[str
         everything=not shard_ids,
     )
     return _carry_out(table, settings, changes, force=force, yes=yes)
+
+
+def interactive() -> bool:
+    """Whether somebody is there to be asked."""
+    return sys.stdin.isatty()
 
 
 def _wanted(to: str | None, at: str | None, shard_ids: tuple[str, ...]) -> Checkpoint | float:
