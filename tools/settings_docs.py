@@ -1,55 +1,128 @@
-"""Write ``docs/settings.md`` from the table of keys; a test holds the page against :func:`render`."""
+"""Write ``docs/properties.md`` from the table of keys; a test holds the page against :func:`render`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
+from kainite.settings.credentials import NAMES, Source
 from kainite.settings.kcl_keys import KCL_KEYS
 from kainite.settings.key import Key
+from kainite.settings.overrides import NOT_BARE, environment_name, option_name
 from kainite.settings.own_keys import OWN_KEYS
+from kainite.settings.reload import When, when_of
 from kainite.settings.table import default_text
-from kainite.settings.without_effect import PREFIXES_WITHOUT_EFFECT, WITHOUT_EFFECT
+from kainite.settings.without_effect import CLIENT_PREFIXES, CLIENT_SETTERS, INERT_KEYS, why_without_effect
 
-PAGE = Path(__file__).parent.parent / "docs" / "settings.md"
+PAGE = Path(__file__).parent.parent / "docs" / "properties.md"
 
 _TITLES = {
     "aws": "AWS",
+    "kinesis_client": "The client of Kinesis",
+    "dynamodb_client": "The client of DynamoDB",
+    "cloudwatch_client": "The client of CloudWatch",
     "stream": "The stream",
     "leases": "Leases",
     "child": "Record processors",
+    "metrics": "Metrics and health",
     "log": "The serialization log",
     "uow": "Units of work",
     "apply": "The apply job",
 }
 
 _HEAD = """\
-# Settings
+# Properties
 
 <!-- Written by `make docs` from daemon/kainite/settings; do not edit. -->
 
 One `.properties` file describes an application. `kainite run`, `kainite apply`, `kainite log`, `kainite uow` and
-`kainite precedence` read the same one. `kainite run --check -p FILE` shows what a file sets, which keys nobody
-knows and what is wrong, and exits with 1 when something is wrong.
+`kainite precedence` read the same one, and a file of the Java MultiLangDaemon is one as it is.
+`kainite run --check -p FILE` shows what is set and where, which keys nobody knows, what may surprise and what is wrong,
+and exits with 1 when something is wrong.
 
-- The grammar is that of `java.util.Properties`. Keys are case-sensitive; a key without a value is as good as absent.
-- A wrong value stops Kainite with a message that names the key and what is allowed. (The Java daemon takes its
-  default silently.)
+- The grammar is that of `java.util.Properties`. Keys are case-sensitive, except the three for credentials; a key
+  without a value is as good as absent. Of two spellings of a key the first one in the tables below wins.
 - A key that nobody knows is no error, so that a file of the Java daemon goes on working.
 - Paths are relative to the file's own folder; `executableName` is found as a shell would, from the working folder.
+- true may be written `true`, `yes`, `on` or `1`, false `false`, `no`, `off` or `0`.
 
-In bold: the file must set it (`streamArn` stands in for `streamName`).
+## Environment and command line
+
+Each key is an option of `kainite run` and may stand in the environment. An option wins over the environment, the
+environment over the file; a file is not needed when nothing is missing without it.
+
+```sh
+kainite run -p app.properties --worker-id host-1 --max-records 500
+STREAM_NAME=orders kainite run -p app.properties
+KAINITE_LOG_TABLE_NAME=orders-log kainite log show -p app.properties
+```
+
+- Options: case, `-`, `_` and `.` do not count, so `--stream-name`, `--streamName` and `--stream.name` are the same. An
+  unknown option is an error.
+- `KAINITE_` and the key's name, case and separators not counting: every key, for every command.
+- Without `KAINITE_`: KCL's keys, exactly as the tables spell them. {not_bare} are not read so, because
+  other programs use them: write `KAINITE_TABLE_NAME` and so on. Where such a variable changes what the file says, a
+  warning says so; where `APPLICATION_NAME` does, Kainite does not start, because another application name means other
+  checkpoints.
+
+## While the daemon runs
+
+SIGHUP reads the file again. A change takes effect now, with a shard's next child, or when the daemon is started again,
+as the column "change" says.
+
+## Differences from the Java daemon
+
+| Java | here |
+|---|---|
+| a number that is none counts as 0, then as unset; negative ones are taken | an error that says what is allowed |
+| a boolean that is none counts as false | an error |
+| `cleanupLeasesUponShardCompletion=false` has no effect | it has |
+| a wrong text for a key without effect | a warning |
+| only the name of `streamArn` is used | its region and account too, for Kinesis; a warning where `regionName` differs |
+| `retrievalMode=DEFAULT` is fan-out unless a polling key is set | polling; `FANOUT` is fan-out |
+| a polling key beside `retrievalMode=FANOUT` is overlooked | a warning |
+| no `AwsCredentialsProvider`: does not start | boto3's default chain |
+| an unknown provider is skipped when another one works | an error; one without credentials on this host is skipped |
+| `executableName` is split at spaces | as a shell splits it; a warning where that differs |
+| `shutdownGraceMillis` is 0: children get no time | 10 seconds; a warning where a file says 0 |
+| `AT_TIMESTAMP` is refused | refused, naming `initialPositionInStreamExtended` |
+| a wrong enum, or an unknown name behind `kinesisClient.`: does not start | the same |
+
+## The keys
+
+In bold: must be set (`streamArn` stands in for `streamName`).
+"""
+
+_CREDENTIALS = """\
+## Credentials
+
+`AwsCredentialsProvider` and its two siblings take providers of the SDKs for Java, with or without their package,
+separated by commas. The first one that has credentials is used. Arguments follow behind `|`.
+
+```properties
+AwsCredentialsProvider = StsAssumeRoleCredentialsProvider|arn:aws:iam::123456789012:role/reader|kainite|externalId=x
+AwsCredentialsProviderDynamoDB = ProfileCredentialsProvider|tables,DefaultCredentialsProvider
+```
+
+A role is assumed with the credentials of boto3's default chain, and again before it expires. Behind its ARN and the
+session's name may follow `endpoint=URL^REGION`, `endpointRegion=REGION` and `externalId=ID`, for STS. A key in the file
+is `StaticCredentialsProvider|KEY-ID|SECRET`; `--check` shows neither it nor an external id.
+
+| provider | here |
+|---|---|
 """
 
 
 def render() -> str:
     """The whole page."""
+    not_bare = ", ".join(f"`{name}`" for name in sorted(NOT_BARE))
     parts = [
-        _HEAD,
-        "## KCL's keys\n",
+        _HEAD.replace("{not_bare}", not_bare),
+        "### KCL's\n",
         *_sections(KCL_KEYS),
-        "## Kainite's own keys\n",
+        "### Kainite's own\n",
         *_sections(OWN_KEYS),
+        _CREDENTIALS + _providers(),
         _ignored(),
     ]
     return "\n".join(parts)
@@ -63,8 +136,8 @@ def _sections(keys: Iterable[Key]) -> list[str]:
 
 
 def _section(title: str, keys: Iterable[Key]) -> str:
-    rows = [f"### {title}\n", "| key | value | default | meaning |", "|---|---|---|---|", *map(_row, keys)]
-    return "\n".join(rows) + "\n"
+    head = ["| key | value | default | meaning | environment, option | change |", "|---|---|---|---|---|---|"]
+    return "\n".join([f"#### {title}\n", *head, *map(_row, keys)]) + "\n"
 
 
 def _row(key: Key) -> str:
@@ -72,14 +145,47 @@ def _row(key: Key) -> str:
     aliases = "".join(f" or `{alias}`" for alias in key.aliases)
     default = default_text(key)
     shown = default if key.default or not default else f"`{default}`"
-    return f"| {name}{aliases} | {key.kind.allowed} | {shown} | {key.meaning} |"
+    cells = (name + aliases, _escaped(key.kind.allowed), shown, key.meaning, _elsewhere(key), _change(key))
+    return f"| {' | '.join(cells)} |"
+
+
+def _elsewhere(key: Key) -> str:
+    bare = environment_name(key.name)
+    prefixed = key in OWN_KEYS or bare in NOT_BARE
+    return f"`{'KAINITE_' if prefixed else ''}{bare}`, `{option_name(key.name)}`"
+
+
+def _change(key: Key) -> str:
+    return {When.NOW: "now", When.NEXT_CHILD: "next child", When.RESTART: "restart"}[when_of(key)]
+
+
+def _providers() -> str:
+    by_source: dict[Source, list[str]] = {}
+    for name, source in NAMES.items():
+        by_source.setdefault(source, []).append(f"`{name}`")
+    return "".join(f"| {', '.join(names)} | {source} |\n" for source, names in by_source.items())
 
 
 def _ignored() -> str:
-    every = {**WITHOUT_EFFECT, **{f"{prefix}*": reason for prefix, reason in PREFIXES_WITHOUT_EFFECT.items()}}
-    rows = [f"| `{key}` | {reason} |" for key, reason in sorted(every.items(), key=lambda item: item[0].lower())]
-    head = "## KCL's keys without an effect\n\nAccepted, so that old files start as they are.\n"
-    return "\n".join([head, "| key | because |", "|---|---|", *rows]) + "\n"
+    keys = sorted(INERT_KEYS, key=lambda key: key.name.lower())
+    rows = [
+        f"| `{key.name}` | {_escaped(key.kind.allowed)} | {f'`{key.default}`' if key.default else ''} | {key.reason} |"
+        for key in keys
+    ]
+    nested = ", ".join(f"`{setter}`" for setter in CLIENT_SETTERS)
+    prefixes = ", ".join(f"`{prefix}`" for prefix in CLIENT_PREFIXES)
+    return (
+        "## KCL's keys without an effect\n\n"
+        "Accepted, so that old files start as they are. `kainite run --check` names those that are set.\n\n"
+        "| key | value | KCL's default | because |\n|---|---|---|---|\n"
+        + "\n".join(rows)
+        + f"\n\nBehind {prefixes}: {nested}, and for DynamoDB `accountIdEndpointMode` and `endpointDiscoveryEnabled`,"
+        f" are {why_without_effect('kinesisClient.httpClient')}. Any other name there is an error, as in Java.\n"
+    )
+
+
+def _escaped(cell: str) -> str:
+    return cell.replace("|", "\\|")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ The table and the JSON are two views of one :class:`Report`. Passwords are never
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from kainite.terminal import stdout
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One key: its value as it would be written, and whether the file or the default says so."""
+    """One key: its value as it would be written, and where it stands: in the file, elsewhere, or it is the default."""
 
     key: str
     value: str
@@ -33,23 +34,28 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What ``--check`` says; ``settings`` leaves out the keys that could not be understood."""
+    """What ``--check`` says; ``settings`` leaves out the keys that could not be understood.
+
+    ``warnings`` may surprise whoever comes from Java and are logged at the start too; ``notes`` are only said here.
+    """
 
     file: str
     ok: bool
     problems: tuple[str, ...]
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
     unknown: tuple[tuple[str, str | None], ...]
     ignored: tuple[tuple[str, str], ...]
     settings: tuple[Line, ...]
 
 
-def show(path: Path, *, as_json: bool) -> int:
-    """Print the report on a file; returns the exit code.
+def show(path: Path | None, options: Sequence[str], *, as_json: bool) -> int:
+    """Print the report on a file, the environment and the command line's settings; returns the exit code.
 
     Raises:
-        SettingsError: the file cannot be read.
+        SettingsError: the file cannot be read, or an option is unknown.
     """
-    found = report(examine(path))
+    found = report(examine(path, options=options))
     if as_json:
         click.echo(orjson.dumps(asdict(found), option=orjson.OPT_INDENT_2).decode())
     else:
@@ -61,9 +67,11 @@ def report(found: Examination) -> Report:
     """What there is to say about an examined file."""
     problems = (*found.problems, *_program_not_found(found))
     return Report(
-        file=str(found.path),
+        file=found.place,
         ok=not problems,
         problems=problems,
+        warnings=found.warnings,
+        notes=found.notes,
         unknown=tuple((entry.key, entry.nearest) for entry in found.unknown),
         ignored=tuple((key, why_without_effect(key) or "") for key in found.ignored),
         settings=tuple(_line(found, key) for key in KEYS if key.name not in found.wrong),
@@ -71,10 +79,10 @@ def report(found: Examination) -> Report:
 
 
 def _line(found: Examination, key: Key) -> Line:
-    value = found.values.get((key.section, key.field))
-    if value is None:
+    place = key.section, key.field
+    if place not in found.values:
         return Line(key.name, default_text(key), "default", key.meaning)
-    return Line(key.name, key.kind.show(value), "file", key.meaning)
+    return Line(key.name, key.kind.show(found.values[place]), found.origins[key.name], key.meaning)
 
 
 def _program_not_found(found: Examination) -> tuple[str, ...]:
@@ -93,6 +101,10 @@ def _print(found: Report) -> None:
     for key, nearest in found.unknown:
         hint = f", did you mean {nearest}?" if nearest else ""
         console.print(Text(f"unknown: {key}{hint}", style="yellow"))
+    for note in found.notes:
+        console.print(Text(f"note: {note}", style="dim"))
+    for warning in found.warnings:
+        console.print(Text(f"warning: {warning}", style="yellow"))
     for problem in found.problems:
         console.print(Text(f"wrong: {problem}", style="bold red"))
     verdict = "nothing is wrong" if found.ok else f"{len(found.problems)} to mend"
@@ -104,6 +116,6 @@ def _settings_table(found: Report) -> Table:
     for column in ("key", "value", "from", "meaning"):
         table.add_column(column, overflow="fold")
     for line in found.settings:
-        style = "" if line.origin == "file" else "dim"
+        style = "dim" if line.origin == "default" else ""
         table.add_row(*(Text(cell, style=style) for cell in (line.key, line.value, line.origin, line.meaning)))
     return table

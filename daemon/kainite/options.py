@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,19 +21,27 @@ def properties_option(function: F) -> F:
     )(function)
 
 
-def properties_anywhere(function: F) -> F:
-    """The settings file as KCL's command line takes it: ``-p FILE`` or ``FILE``; see :func:`one_file`."""
+def settings_anywhere(function: F) -> F:
+    """``-p FILE`` or ``FILE`` as for KCL, and each key as an option; see :func:`file_and_options`."""
     option = click.option("-p", "--properties-file", "option", type=_FILE, metavar="FILE", help="The settings file.")
-    return click.argument("positional", type=_FILE, required=False, metavar="[FILE]")(option(function))
+    rest = click.argument("rest", nargs=-1, type=click.UNPROCESSED, metavar="[FILE] [--KEY VALUE]...")
+    return rest(option(function))
 
 
-def one_file(option: Path | None, positional: Path | None) -> Path:
-    """The one file that was named.
+def file_and_options(option: Path | None, rest: Sequence[str]) -> tuple[Path | None, tuple[str, ...]]:
+    """The file that was named, if any, and the settings on the command line.
 
     Raises:
-        click.UsageError: none was, or two.
+        click.UsageError: two files were named, or none and nothing else says the settings.
+        SettingsError: an option is unknown, or lacks its value.
     """
-    named = [path for path in (option, positional) if path is not None]
-    if len(named) != 1:
-        raise click.UsageError("name one settings file: -p FILE" if not named else "two settings files are named")
-    return named[0]
+    from kainite.settings.overrides import from_environment, from_options
+
+    settings, positional = from_options(rest)
+    named = [path for path in (option, *map(Path, positional)) if path is not None]
+    if len(named) > 1:
+        raise click.UsageError("two settings files are named")
+    if not named and not settings and not from_environment(os.environ)[0]:
+        raise click.UsageError("name one settings file: -p FILE")
+    words = tuple(f"--{key}={given.text}" for key, given in settings.items())
+    return (named[0] if named else None), words

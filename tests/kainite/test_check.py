@@ -35,11 +35,11 @@ def test_a_sound_file_shows_each_value_and_where_it_is_from(tmp_path: Path) -> N
 
 
 def test_a_sound_file_ends_with_zero_even_with_unknown_keys(tmp_path: Path) -> None:
-    result = check(tmp_path, GOOD + "maxRecrods=5\nmetricsLevel=NONE\n")
+    result = check(tmp_path, GOOD + "maxRecrods=5\nmaxActiveThreads=4\n")
 
     assert result.exit_code == 0
     assert "unknown: maxRecrods, did you mean maxRecords?" in result.stdout
-    assert "without effect: metricsLevel" in result.stdout
+    assert "without effect: maxActiveThreads" in result.stdout
 
 
 def test_a_wrong_file_ends_with_one_and_still_shows_what_is_set(tmp_path: Path) -> None:

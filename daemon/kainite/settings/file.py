@@ -1,98 +1,141 @@
-"""Reading a settings file: text, to keys, to values, to sections, with every problem collected.
+"""Reading settings: a file, the environment and the command line, to keys, to values, to sections.
 
-A problem is something that must be mended before anything can start. An unknown key is none (Java
-ignores it, and so old files go on working), but ``kainite run --check`` names it.
+Every problem is collected. A problem is something that must be mended before anything can start. An unknown key is
+none (Java ignores it, and so old files go on working), but ``kainite run --check`` names it; an unknown option is one.
 """
 
 from __future__ import annotations
 
 import difflib
-import re
+import os
 import secrets
 import socket
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import javaproperties
 
 from kainite.errors import SettingsError
+from kainite.settings import consistency, surprises
+from kainite.settings.consistency import Overridden
 from kainite.settings.key import Key
+from kainite.settings.overrides import SPELLINGS, Given, from_environment, from_options
 from kainite.settings.sections import (
     ApplySettings,
     AwsSettings,
     ChildSettings,
+    ClientSettings,
     InitialPosition,
     LeaseSettings,
     LogSettings,
+    MetricsSettings,
     Settings,
     StreamSettings,
     UnknownKey,
     UowSettings,
 )
 from kainite.settings.table import DEFAULTS, KEYS
-from kainite.settings.without_effect import WITHOUT_EFFECT, why_without_effect
+from kainite.settings.without_effect import is_client_key, why_without_effect
 
-_SPELLINGS: Mapping[str, Key] = {spelling: key for key in KEYS for spelling in (key.name, *key.aliases)}
-_EVERY_KEY = (*_SPELLINGS, *WITHOUT_EFFECT)
+_BY_SPELLING: Mapping[str, Key] = {spelling: key for key in KEYS for spelling in (key.name, *key.aliases)}
+_CREDENTIALS = {key.name.lower(): key.name for key in KEYS if key.field == "credentials"}
 
 Values = dict[tuple[str, str], Any]
+Texts = dict[str, Given]
 
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What was found in a file: settings, or problems.
+    """What was found: settings, or problems.
 
     Attributes:
-        path: the file.
+        path: the file, if there is one.
         settings: None when there are problems.
-        values: by section and field, what the file sets and could be understood.
-        wrong: the keys whose text could not be.
+        values: by section and field, what is set and could be understood.
+        origins: by key, where its value stands.
+        wrong: the keys whose text could not be understood.
         problems: each one line, with its key.
+        warnings, notes: as in :mod:`kainite.settings.surprises`.
         ignored, unknown: as in :class:`~kainite.settings.sections.Settings`.
     """
 
-    path: Path
+    path: Path | None
     settings: Settings | None
     values: Values
+    origins: Mapping[str, str] = field(default_factory=dict)
     wrong: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     unknown: tuple[UnknownKey, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """Where the settings stand, for messages."""
+        return str(self.path) if self.path else "settings from the environment and the command line"
 
     def settings_or_raise(self) -> Settings:
         """The settings; raises SettingsError with all problems when there are any."""
         if self.settings is None:
-            raise SettingsError(f"{self.path}: {'; '.join(self.problems)}")
+            raise SettingsError(f"{self.place}: {'; '.join(self.problems)}")
         return self.settings
 
 
-def examine(path: Path) -> Examination:
-    """Read a file; problems with its contents are returned.
+def examine(
+    path: Path | None, *, options: Sequence[str] = (), environment: Mapping[str, str] | None = None
+) -> Examination:
+    """Read a file and what overrides it; problems with the contents are returned.
+
+    Args:
+        path: the file; None where everything comes from elsewhere.
+        options: the command line's settings, as :func:`~kainite.settings.overrides.from_options` takes them.
+        environment: ``os.environ`` unless given.
 
     Raises:
-        SettingsError: the file itself cannot be read.
+        SettingsError: the file cannot be read, or an option is unknown.
     """
-    properties = read_properties(path)
-    values, misread = _parse(properties, path.absolute().parent)
-    ignored = tuple(key for key in properties if key not in _SPELLINGS and why_without_effect(key))
-    unknown = tuple(UnknownKey(key, nearest(key)) for key in properties if not _is_known(key))
-    problems = (*misread.values(), *_missing(properties), *_contradictions(values))
-    settings = None if problems else _settings(path, values, ignored, unknown)
-    return Examination(path, settings, values, tuple(misread), problems, ignored, unknown)
+    in_file = {} if path is None else _known_credentials(read_properties(path))
+    in_environment, strangers = from_environment(os.environ if environment is None else environment)
+    on_line, _ = from_options(options)
+    texts, overridden = _by_key((on_line, in_environment, in_file))
+    values, misread = _parse(texts, Path.cwd() if path is None else path.absolute().parent)
+    ignored = tuple(key for key in texts if why_without_effect(key))
+    unknown = tuple(UnknownKey(key, nearest(key)) for key in (*texts, *strangers) if not _is_known(key))
+    problems = (
+        *misread.values(),
+        *consistency.missing(texts),
+        *consistency.contradictions(values),
+        *consistency.refused(texts, unknown),
+        *consistency.clashes(overridden),
+    )
+    found = Examination(
+        path,
+        None,
+        values,
+        origins={key: given.origin for key, given in texts.items()},
+        wrong=tuple(misread),
+        problems=problems,
+        warnings=(*surprises.warnings(texts, values), *consistency.overridden(overridden)),
+        notes=surprises.notes(texts, values),
+        ignored=ignored,
+        unknown=tuple(entry for entry in unknown if not is_client_key(entry.key)),
+    )
+    return found if problems else replace(found, settings=_settings(found, tuple(options)))
 
 
-def load(path: str | Path) -> Settings:
-    """Read and validate a settings file.
+def load(path: str | Path | None, options: Sequence[str] = ()) -> Settings:
+    """Read and validate a settings file, with what the environment and ``options`` override.
 
     Raises:
-        SettingsError: the file cannot be read, or something in it is wrong; all problems at once.
+        SettingsError: the file cannot be read, or something is wrong; all problems at once.
     """
-    return examine(Path(path)).settings_or_raise()
+    return examine(None if path is None else Path(path), options=options).settings_or_raise()
 
 
-def read_properties(path: Path) -> dict[str, str]:
+def read_properties(path: Path) -> dict[str, Given]:
     """Keys and values of a file, by the rules of ``java.util.Properties``: Latin-1, the last of two wins.
 
     Surrounding space goes, and a key without a value is as good as absent.
@@ -107,65 +150,81 @@ def read_properties(path: Path) -> dict[str, str]:
         raise SettingsError(f"settings file {path}: {error.strerror}") from error
     except javaproperties.InvalidUEscapeError as error:
         raise SettingsError(f"settings file {path}: {error}") from error
-    return {key: value.strip() for key, value in properties.items() if value.strip()}
+    return {key: Given(value.strip(), key, "file") for key, value in properties.items() if value.strip()}
 
 
 def nearest(key: str) -> str | None:
     """The known key that ``key`` may have been meant to be."""
-    by_lower = {known.lower(): known for known in _EVERY_KEY}
+    by_lower = {known.lower(): known for known in SPELLINGS}
     found = difflib.get_close_matches(key.lower(), by_lower, n=1, cutoff=0.75)
     return by_lower[found[0]] if found else None
 
 
+def _known_credentials(properties: dict[str, Given]) -> dict[str, Given]:
+    """KCL reads the keys for credentials in any case."""
+    return {_CREDENTIALS.get(key.lower(), key): given for key, given in properties.items()}
+
+
+def _by_key(layers: Sequence[Mapping[str, Given]]) -> tuple[Texts, list[Overridden]]:
+    """What counts for each key, and what it won over."""
+    texts: Texts = {}
+    overridden: list[Overridden] = []
+    for layer in layers:
+        here: Texts = {}
+        for spelling in sorted(layer, key=_is_alias):
+            key = _BY_SPELLING.get(spelling)
+            here.setdefault(key.name if key else spelling, layer[spelling])
+        overridden += [Overridden(key, texts[key], given) for key, given in here.items() if key in texts]
+        texts = here | texts
+    return texts, overridden
+
+
+def _is_alias(spelling: str) -> bool:
+    key = _BY_SPELLING.get(spelling)
+    return key is not None and key.name != spelling
+
+
 def _is_known(key: str) -> bool:
-    return key in _SPELLINGS or why_without_effect(key) is not None
+    return key in _BY_SPELLING or why_without_effect(key) is not None
 
 
-def _parse(properties: Mapping[str, str], folder: Path) -> tuple[Values, dict[str, str]]:
+def _parse(texts: Texts, folder: Path) -> tuple[Values, dict[str, str]]:
     """Values, and what is wrong with the keys that have none, by the key's name."""
     values: Values = {}
     misread: dict[str, str] = {}
     for key in KEYS:
-        spelling = next((name for name in (key.name, *key.aliases) if name in properties), None)
-        if spelling is None:
+        given = texts.get(key.name)
+        if given is None:
             continue
         try:
-            values[key.section, key.field] = key.kind.parse(properties[spelling], folder)
+            values[key.section, key.field] = key.kind.parse(given.text, folder)
         except ValueError as error:
-            misread[key.name] = f"{spelling}: {error}"
+            where = "" if given.origin == "file" else f" ({given.origin})"
+            misread[key.name] = f"{given.spelling}{where}: {error}"
     return values, misread
 
 
-def _missing(properties: Mapping[str, str]) -> list[str]:
-    missing = [key for key in KEYS if key.required and key.name not in properties]
-    if "streamArn" in properties:
-        missing = [key for key in missing if key.name != "streamName"]
-    return [f"{key.name} is missing: {key.meaning[0].lower()}{key.meaning[1:].rstrip('.')}" for key in missing]
-
-
-def _contradictions(values: Values) -> list[str]:
-    now = {**DEFAULTS, **values}
-    problems: list[str] = []
-    if now["log", "heartbeat"] > now["log", "lease"] / 2:
-        problems.append("logHeartbeatMillis must be at most half of logLeaseMillis, or the owner loses its log")
-    if now["child", "restart_backoff"] > now["child", "restart_backoff_max"]:
-        problems.append("childRestartBackoffMillis must not be above childRestartBackoffMaxMillis")
-    return problems
-
-
-def _settings(path: Path, values: Values, ignored: tuple[str, ...], unknown: tuple[UnknownKey, ...]) -> Settings:
-    values = _worked_out(values)
+def _settings(found: Examination, options: tuple[str, ...]) -> Settings:
+    values = _worked_out(found.values)
     return Settings(
-        path=path,
-        aws=AwsSettings(**_of("aws", values)),
+        path=found.path,
+        aws=AwsSettings(
+            **_of("aws", values),
+            kinesis=ClientSettings(**_of("kinesis_client", values)),
+            dynamodb=ClientSettings(**_of("dynamodb_client", values)),
+            cloudwatch=ClientSettings(**_of("cloudwatch_client", values)),
+        ),
         stream=StreamSettings(**_of("stream", values)),
         leases=LeaseSettings(**_of("leases", values)),
         child=ChildSettings(**_of("child", values)),
         log=LogSettings(**_of("log", values)),
         uow=UowSettings(**_of("uow", values)),
         apply=ApplySettings(**_of("apply", values)),
-        ignored=ignored,
-        unknown=unknown,
+        metrics=MetricsSettings(**_of("metrics", values)),
+        ignored=found.ignored,
+        unknown=found.unknown,
+        warnings=found.warnings,
+        options=options,
     )
 
 
@@ -176,10 +235,12 @@ def _of(section: str, values: Values) -> dict[str, Any]:
 def _worked_out(values: Values) -> Values:
     """Add the values that follow from others."""
     application = values["leases", "application"]
+    backoff = values.get(("child", "restart_backoff"), 0.0)
     defaults: Values = {
         ("leases", "table"): application,
         ("leases", "worker_id"): f"{socket.gethostname()}:{secrets.token_hex(8)}",
         ("log", "table"): f"{application}-log",
+        ("child", "restart_backoff_max"): max(backoff, DEFAULTS["child", "restart_backoff_max"]),
     }
     result = defaults | values
     result["log", "owner"] = result["leases", "worker_id"]
@@ -189,9 +250,13 @@ def _worked_out(values: Values) -> Values:
 
 
 def _from_arn(values: Values) -> Values:
-    """The stream's name out of its ARN, and the region where no other is given."""
+    """The stream's name and region out of its ARN; the other services follow where no region is given."""
     arn = values.get(("stream", "arn"))
     if arn is None:
         return {}
-    region, name = re.split(r"[:/]", arn)[3], arn.rpartition("/")[2]
-    return {("stream", "name"): name, ("aws", "region"): values.get(("aws", "region"), region)}
+    region, name = arn.split(":")[3], arn.rpartition("/")[2]
+    return {
+        ("stream", "name"): name,
+        ("aws", "region"): values.get(("aws", "region"), region),
+        ("kinesis_client", "region"): values.get(("kinesis_client", "region"), region),
+    }

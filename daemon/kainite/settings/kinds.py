@@ -48,28 +48,37 @@ def text(allowed: str, pattern: str = r".+") -> Kind:
     return Kind(allowed, parse)
 
 
-def choice(values: type[StrEnum], *, excluded: tuple[StrEnum, ...] = ()) -> Kind:
-    """One member of an enum, upper or lower case, as KCL reads its own."""
+def choice(values: type[StrEnum], *, excluded: tuple[StrEnum, ...] = (), instead: str = "") -> Kind:
+    """One member of an enum, upper or lower case, as KCL reads its own.
+
+    Args:
+        values: the enum.
+        excluded: members that cannot be written; ``instead`` says what to do in place of one.
+    """
     members = {member.value.lower(): member for member in values if member not in excluded}
     allowed = "one of " + ", ".join(member.value for member in members.values())
 
     def parse(value: str, folder: Path) -> StrEnum:
         if value.lower() not in members:
-            raise ValueError(f"must be {allowed}, not {value!r}")
+            hint = f": {instead}" if value.upper() in excluded else ""
+            raise ValueError(f"must be {allowed}, not {value!r}{hint}")
         return members[value.lower()]
 
     return Kind(allowed, parse)
 
 
-def flag() -> Kind:
-    """true or false, in KCL's spellings; what Java would silently take for false is refused."""
+def flag(*, inverted: bool = False) -> Kind:
+    """true or false, in KCL's spellings; what Java would silently take for false is refused.
+
+    ``inverted`` is for keys that switch off what their field switches on.
+    """
 
     def parse(value: str, folder: Path) -> bool:
         if value.lower() not in _TRUE | _FALSE:
             raise ValueError(f"must be true or false, not {value!r}")
-        return value.lower() in _TRUE
+        return (value.lower() in _TRUE) != inverted
 
-    return Kind("true or false", parse, lambda value: "true" if value else "false")
+    return Kind("true or false", parse, lambda value: "true" if value != inverted else "false")
 
 
 def whole(low: int, high: int | None = None, unit: str = "") -> Kind:
@@ -92,14 +101,32 @@ def millis(low: int, high: int | None = None) -> Kind:
     return Kind(allowed, parse, lambda value: str(round(value * 1000)))
 
 
-def seconds(low: int) -> Kind:
+def seconds(low: int, high: int | None = None) -> Kind:
     """Whole seconds, in the file and in the program."""
-    allowed = f"whole seconds {_bounds(low, None)}"
+    allowed = f"whole seconds {_bounds(low, high)}"
 
     def parse(value: str, folder: Path) -> float:
-        return float(_whole(value, low, None, allowed))
+        return float(_whole(value, low, high, allowed))
 
     return Kind(allowed, parse, lambda value: f"{value:.0f}")
+
+
+def decimal() -> Kind:
+    """A number above 0, with or without decimals."""
+    allowed = "a number above 0"
+
+    def parse(value: str, folder: Path) -> float:
+        if not re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,18})?", value) or not float(value):
+            raise ValueError(f"must be {allowed}, not {value!r}")
+        return float(value)
+
+    return Kind(allowed, parse)
+
+
+def duration() -> Kind:
+    """A length of time as ISO 8601 writes it; kept as text."""
+    pattern = r"P(?=.)([0-9]+D)?(T(?=.)([0-9]+H)?([0-9]+M)?([0-9]+(\.[0-9]+)?S)?)?"
+    return text("a duration like PT15M or P1D", pattern)
 
 
 def path() -> Kind:
@@ -133,6 +160,19 @@ def names() -> Kind:
         return tuple(name.strip() for name in value.split(",") if name.strip())
 
     return Kind("names separated by commas", parse, ",".join)
+
+
+def members(*allowed_names: str) -> Kind:
+    """Some of the given names, separated by commas."""
+    allowed = f"some of {', '.join(allowed_names)}, separated by commas"
+
+    def parse(value: str, folder: Path) -> tuple[str, ...]:
+        found = tuple(name.strip() for name in value.split(",") if name.strip())
+        if not found or not set(found) <= set(allowed_names):
+            raise ValueError(f"must be {allowed}, not {value!r}")
+        return found
+
+    return Kind(allowed, parse, ",".join)
 
 
 def http_url() -> Kind:

@@ -4,7 +4,32 @@ from __future__ import annotations
 
 from kainite.settings.key import Key
 from kainite.settings.kinds import TABLE_NAME, choice, database_url, flag, millis, names, path, text, whole
-from kainite.settings.sections import Isolation, OnFailure, UowOrder
+from kainite.settings.sections import ChildProtocol, Isolation, OnFailure, UowOrder
+
+_AWS = (
+    Key("awsConnectTimeoutMillis", "aws", "connect_timeout", millis(100, 600_000), "Longest wait for a connection."),
+    Key("awsReadTimeoutMillis", "aws", "read_timeout", millis(100, 600_000), "Longest wait for an answer of AWS."),
+    Key("awsMaxAttempts", "aws", "tries", whole(1, 100), "Most tries of a call of AWS."),
+)
+
+_METRICS = (
+    Key(
+        "metricsPort",
+        "metrics",
+        "port",
+        whole(0, 65_535),
+        "Port for Prometheus (`/metrics`) and for health checks; 0 takes any free one.",
+        default="none is opened",
+    ),
+    Key("metricsHost", "metrics", "host", text("a host name or address"), "Address that it listens on."),
+    Key(
+        "hungAfterMillis",
+        "metrics",
+        "hung_after",
+        millis(100, 86_400_000),
+        "A child that took a call and says nothing for so long counts as hung in health checks.",
+    ),
+)
 
 _WORKER = (
     Key(
@@ -15,6 +40,27 @@ _WORKER = (
         "Replies that are read ahead of the child, for each shard.",
     ),
     Key(
+        "prefetchBytes",
+        "stream",
+        "prefetch_bytes",
+        whole(1, unit="bytes"),
+        "Most bytes of records that are read ahead, for each shard.",
+    ),
+    Key(
+        "prefetchRecords",
+        "stream",
+        "prefetch_records",
+        whole(1),
+        "Most records that are read ahead, for each shard.",
+    ),
+    Key(
+        "childProtocol",
+        "child",
+        "protocol",
+        choice(ChildProtocol),
+        "What children speak: KCL's protocol of today, or its first form.",
+    ),
+    Key(
         "childKillMillis",
         "child",
         "kill_after",
@@ -22,18 +68,11 @@ _WORKER = (
         "Time between closing a child's input, TERM and KILL.",
     ),
     Key(
-        "childRestartBackoffMillis",
-        "child",
-        "restart_backoff",
-        millis(0, 3_600_000),
-        "Wait before a failed child is started again; doubles with each failure in a row.",
-    ),
-    Key(
         "childRestartBackoffMaxMillis",
         "child",
         "restart_backoff_max",
         millis(0, 3_600_000),
-        "Longest such wait.",
+        "Longest wait before a failed child is started again.",
     ),
     Key(
         "poisonBatchTries",
@@ -194,4 +233,4 @@ _APPLY = (
     ),
 )
 
-OWN_KEYS: tuple[Key, ...] = _WORKER + _LOG + _UOW + _APPLY
+OWN_KEYS: tuple[Key, ...] = _AWS + _WORKER + _METRICS + _LOG + _UOW + _APPLY

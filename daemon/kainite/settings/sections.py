@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from kainite.settings.credentials import Provider
+
 
 class InitialPosition(StrEnum):
     """Where a shard without a checkpoint is read from."""
@@ -65,13 +67,29 @@ class MetricsLevel(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """What one service's client has for itself. Without ``credentials`` it uses those of Kinesis."""
+
+    region: str | None = None
+    dualstack: bool = False
+    fips: bool = False
+    credentials: tuple[Provider, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class AwsSettings:
-    """Which region, and which endpoints where they are not AWS's own."""
+    """Which region, which endpoints where they are not AWS's own, time limits, and what each client has for itself."""
 
     region: str | None = None
     kinesis_endpoint: str | None = None
     dynamodb_endpoint: str | None = None
     cloudwatch_endpoint: str | None = None
+    connect_timeout: float = 5.0
+    read_timeout: float = 30.0
+    tries: int = 3
+    kinesis: ClientSettings = field(default_factory=ClientSettings)
+    dynamodb: ClientSettings = field(default_factory=ClientSettings)
+    cloudwatch: ClientSettings = field(default_factory=ClientSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,15 +232,17 @@ class UnknownKey:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that a file says, validated.
+    """Everything that a file, the environment and the command line say, validated.
 
     Attributes:
-        path: the file.
-        ignored: KCL's keys that the file sets and that have no effect here.
+        path: the file; None where all came from elsewhere.
+        ignored: KCL's keys that are set and have no effect here.
         unknown: keys that nobody knows, with the nearest one that somebody does.
+        warnings: what is allowed and may surprise, a line each.
+        options: the command line's settings, for reading the file again.
     """
 
-    path: Path
+    path: Path | None
     aws: AwsSettings
     stream: StreamSettings
     leases: LeaseSettings
@@ -233,3 +253,5 @@ class Settings:
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     ignored: tuple[str, ...] = ()
     unknown: tuple[UnknownKey, ...] = ()
+    warnings: tuple[str, ...] = ()
+    options: tuple[str, ...] = field(default=(), repr=False)

@@ -1,6 +1,6 @@
 """Every key of a settings file that has an effect: one table, read by everything that deals with keys.
 
-Parsing, ``kainite run --check``, error messages and ``docs/settings.md`` are derived from it.
+Parsing, ``kainite run --check``, error messages and ``docs/properties.md`` are derived from it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from kainite.settings.sections import (
     ApplySettings,
     AwsSettings,
     ChildSettings,
+    ClientSettings,
     LeaseSettings,
     LogSettings,
+    MetricsSettings,
     StreamSettings,
     UowSettings,
 )
@@ -26,9 +28,13 @@ KEYS: tuple[Key, ...] = KCL_KEYS + OWN_KEYS
 
 SECTIONS: Mapping[str, type[Any]] = {
     "aws": AwsSettings,
+    "kinesis_client": ClientSettings,
+    "dynamodb_client": ClientSettings,
+    "cloudwatch_client": ClientSettings,
     "stream": StreamSettings,
     "leases": LeaseSettings,
     "child": ChildSettings,
+    "metrics": MetricsSettings,
     "log": LogSettings,
     "uow": UowSettings,
     "apply": ApplySettings,

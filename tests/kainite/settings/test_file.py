@@ -117,9 +117,9 @@ def test_unknown_keys_are_no_error_but_are_named_with_the_nearest_known_one(tmp_
 
 
 def test_keys_of_kcl_without_effect_are_known(tmp_path: Path) -> None:
-    settings = load_with(tmp_path, metricsLevel="NONE", **{"kinesisClient.endpointOverride": "x"})
+    settings = load_with(tmp_path, maxActiveThreads="4", **{"kinesisClient.overrideConfiguration.retryPolicy": "x"})
 
-    assert settings.ignored == ("metricsLevel", "kinesisClient.endpointOverride")
+    assert settings.ignored == ("maxActiveThreads", "kinesisClient.overrideConfiguration.retryPolicy")
     assert settings.unknown == ()
 
 
@@ -133,7 +133,8 @@ def test_the_arn_wins_over_the_name_and_brings_its_region(tmp_path: Path) -> Non
     settings = load_with(tmp_path, streamArn=ARN)
 
     assert (settings.stream.name, settings.aws.region) == ("from-arn", "eu-west-1")
-    assert load_with(tmp_path, streamArn=ARN, regionName="us-west-2").aws.region == "us-west-2"
+    elsewhere = load_with(tmp_path, streamArn=ARN, regionName="us-west-2")
+    assert (elsewhere.aws.region, elsewhere.aws.kinesis.region) == ("us-west-2", "eu-west-1")
     assert load_with(tmp_path, streamArn=ARN, streamName=" ").stream.name == "from-arn"
 
 
@@ -170,7 +171,9 @@ def test_a_password_is_neither_in_messages_nor_in_repr(tmp_path: Path) -> None:
 def test_settings_that_contradict_each_other_are_a_problem(tmp_path: Path) -> None:
     assert "logHeartbeatMillis" in problems_with(tmp_path, logLeaseMillis="5000")[0]
     assert not problems_with(tmp_path, logLeaseMillis="5000", logHeartbeatMillis="1000")
-    assert "childRestartBackoffMillis" in problems_with(tmp_path, childRestartBackoffMillis="40000")[0]
+    contradiction = {"childRestartBackoffMillis": "40000", "childRestartBackoffMaxMillis": "30000"}
+    assert "childRestartBackoffMillis" in problems_with(tmp_path, **contradiction)[0]
+    assert load_with(tmp_path, taskBackoffTimeMillis="40000").child.restart_backoff_max == 40.0
 
 
 def test_choices_may_be_written_in_either_case(tmp_path: Path) -> None:

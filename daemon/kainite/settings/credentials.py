@@ -1,0 +1,145 @@
+"""Where credentials come from, as KCL's ``AwsCredentialsProvider`` keys say it; pure text, no AWS.
+
+A comma separates providers: the first one that has credentials is used. ``|`` separates a provider's name from its
+arguments, and arguments that hold ``=`` are named ones (KCL: AwsCredentialsProviderPropertyValueDecoder and
+NestedPropertyKey)::
+
+    StsAssumeRoleCredentialsProvider|ROLE-ARN|SESSION|endpoint=URL^REGION|externalId=ID,DefaultCredentialsProvider
+
+Names are those of both SDKs for Java, with or without their package.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kainite.settings.kinds import Kind
+
+
+class Source(StrEnum):
+    """What a provider of the SDK for Java is here."""
+
+    DEFAULT = "boto3's default chain"
+    ENVIRONMENT = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+    PROFILE = "a profile of ~/.aws"
+    CONTAINER = "the container's role (ECS, EKS)"
+    INSTANCE = "the instance's role (EC2)"
+    CONTAINER_OR_INSTANCE = "the container's role, else the instance's"
+    WEB_IDENTITY = "a web identity token file"
+    STATIC = "a key in the file"
+    ASSUME_ROLE = "a role that is assumed, and assumed again before it expires"
+    JVM = "nothing: a process without a JVM has no system properties"
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One provider of a chain; its arguments may be secrets.
+
+    Attributes:
+        name: as it was written, without its package.
+        source: what it is here.
+        arguments: in order, as they follow the name.
+        named: the arguments that were written ``name=value``.
+    """
+
+    name: str
+    source: Source
+    arguments: tuple[str, ...] = field(default=(), repr=False)
+    named: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    def get(self, name: str) -> str | None:
+        """A named argument."""
+        return dict(self.named).get(name)
+
+
+NAMES: Mapping[str, Source] = {
+    "DefaultCredentialsProvider": Source.DEFAULT,
+    "DefaultAWSCredentialsProviderChain": Source.DEFAULT,
+    "EnvironmentVariableCredentialsProvider": Source.ENVIRONMENT,
+    "ProfileCredentialsProvider": Source.PROFILE,
+    "ContainerCredentialsProvider": Source.CONTAINER,
+    "EC2ContainerCredentialsProviderWrapper": Source.CONTAINER_OR_INSTANCE,
+    "InstanceProfileCredentialsProvider": Source.INSTANCE,
+    "WebIdentityTokenFileCredentialsProvider": Source.WEB_IDENTITY,
+    "WebIdentityTokenCredentialsProvider": Source.WEB_IDENTITY,
+    "StaticCredentialsProvider": Source.STATIC,
+    "AWSStaticCredentialsProvider": Source.STATIC,
+    "StsAssumeRoleCredentialsProvider": Source.ASSUME_ROLE,
+    "KclStsAssumeRoleCredentialsProvider": Source.ASSUME_ROLE,
+    "STSAssumeRoleSessionCredentialsProvider": Source.ASSUME_ROLE,
+    "KclSTSAssumeRoleSessionCredentialsProvider": Source.ASSUME_ROLE,
+    "SystemPropertyCredentialsProvider": Source.JVM,
+    "SystemPropertiesCredentialsProvider": Source.JVM,
+}
+_ARGUMENTS: Mapping[Source, tuple[int, int, str]] = {
+    Source.PROFILE: (0, 1, "|PROFILE, or nothing"),
+    Source.STATIC: (2, 3, "|KEY-ID|SECRET, or |KEY-ID|SECRET|TOKEN"),
+    Source.ASSUME_ROLE: (2, 2, "|ROLE-ARN|SESSION"),
+}
+_NAMED = ("endpoint", "endpointRegion", "externalId")
+_SECRET = "***"
+_ALLOWED = "credentials providers separated by commas, each NAME or NAME|ARGUMENT|…"
+
+
+def parse_chain(value: str) -> tuple[Provider, ...]:
+    """The chain of providers that a property's text names; raises ValueError, which never shows an argument."""
+    chain = tuple(_provider(item.strip()) for item in value.split(",") if item.strip())
+    if not chain:
+        raise ValueError("names no credentials provider")
+    return chain
+
+
+def show_chain(chain: tuple[Provider, ...]) -> str:
+    """The chain as it may be shown: keys, secrets, tokens and external ids are left out."""
+    return ",".join(map(_show, chain))
+
+
+def credentials() -> Kind:
+    """A chain of providers."""
+    return Kind(_ALLOWED, lambda value, folder: parse_chain(value), show_chain)
+
+
+def endpoint_of(provider: Provider) -> tuple[str | None, str | None]:
+    """Endpoint and region of STS; None where botocore's own are meant."""
+    url, _, region = (provider.get("endpoint") or "").partition("^")
+    return url or None, region or provider.get("endpointRegion")
+
+
+def _provider(item: str) -> Provider:
+    full, *rest = (part.strip() for part in item.split("|"))
+    name = full.rpartition(".")[2]
+    source = NAMES.get(name)
+    if source is None:
+        raise ValueError(_unknown(name))
+    arguments = tuple(part for part in rest if part.partition("=")[0] not in _NAMED)
+    pairs = tuple((key, value) for key, _, value in (part.partition("=") for part in rest) if key in _NAMED)
+    provider = Provider(name, source, arguments, pairs)
+    _check(provider)
+    return provider
+
+
+def _check(provider: Provider) -> None:
+    fewest, most, form = _ARGUMENTS.get(provider.source, (0, 0, "no argument"))
+    if not fewest <= len(provider.arguments) <= most or not all(provider.arguments):
+        raise ValueError(f"{provider.name} takes {form}, and here are {len(provider.arguments)} arguments")
+    if provider.named and provider.source is not Source.ASSUME_ROLE:
+        raise ValueError(f"{provider.name} takes no {provider.named[0][0]}")
+    endpoint = provider.get("endpoint")
+    if endpoint is not None and not all(endpoint.partition("^")):
+        raise ValueError(f"{provider.name}: endpoint must be URL^REGION, not {endpoint!r}")
+
+
+def _unknown(name: str) -> str:
+    near = difflib.get_close_matches(name, NAMES, n=1)
+    hint = f", did you mean {near[0]}?" if near else ""
+    return f"{name!r} is no credentials provider{hint}; known are {', '.join(NAMES)}"
+
+
+def _show(provider: Provider) -> str:
+    hidden = provider.source is Source.STATIC
+    arguments = [_SECRET if hidden else argument for argument in provider.arguments]
+    named = [f"{key}={_SECRET if key == 'externalId' else value}" for key, value in provider.named]
+    return "|".join([provider.name, *arguments, *named])
