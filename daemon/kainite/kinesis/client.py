@@ -24,7 +24,11 @@ from kainite.kinesis.start import StartAt
 
 if TYPE_CHECKING:
     from types_boto3_kinesis import KinesisClient
-    from types_boto3_kinesis.type_defs import GetShardIteratorInputTypeDef, ListShardsInputTypeDef
+    from types_boto3_kinesis.type_defs import (
+        GetRecordsInputTypeDef,
+        GetShardIteratorInputTypeDef,
+        ListShardsInputTypeDef,
+    )
 
 _BODY = "KainiteBody"
 
@@ -49,14 +53,17 @@ class Reply:
 class StreamClient:
     """One stream. All calls block; threads may share it.
 
+    A stream of another account is named by its ARN, so each call that can carries it.
+
     It takes the boto3 client over: GetRecords called on that client elsewhere has no records.
 
     ``parsing`` is to be held while a reply's body is parsed and rendered: parsed records take
     several times the room of their body, so only one reply at a time is in that form.
     """
 
-    def __init__(self, kinesis: KinesisClient, name: str) -> None:
+    def __init__(self, kinesis: KinesisClient, name: str, arn: str | None = None) -> None:
         self.name = name
+        self.arn = arn
         self.parsing = threading.Lock()
         self._kinesis = kinesis
         kinesis.meta.events.register("before-parse.kinesis.GetRecords", _keep_body, unique_id="kainite-keep-body")
@@ -69,6 +76,8 @@ class StreamClient:
             StreamError: there is no such stream, or it may not be read.
         """
         request: ListShardsInputTypeDef = {"StreamName": self.name}
+        if self.arn is not None:
+            request["StreamARN"] = self.arn
         if at_timestamp is not None:
             when = datetime.fromtimestamp(at_timestamp, UTC)
             request["ShardFilter"] = {"Type": "AT_TIMESTAMP", "Timestamp": when}
@@ -81,7 +90,7 @@ class StreamClient:
             shards += map(Shard.from_listing, page.get("Shards", []))
             if not page.get("NextToken"):
                 return tuple(shards)
-            request = {"NextToken": page["NextToken"]}
+            request = {"NextToken": page["NextToken"]}  # nothing else: the token names the stream
 
     def iterator(self, shard_id: str, start: StartAt) -> tuple[str, float]:
         """An iterator, and when Kinesis made it by its own clock (epoch seconds, rounded down).
@@ -94,6 +103,8 @@ class StreamClient:
             "ShardId": shard_id,
             "ShardIteratorType": start.kind,
         }
+        if self.arn is not None:
+            request["StreamARN"] = self.arn
         if start.sequence is not None:
             request["StartingSequenceNumber"] = start.sequence
         if start.timestamp is not None:
@@ -107,7 +118,10 @@ class StreamClient:
         Raises:
             botocore's errors, for :func:`~kainite.kinesis.failures.classify`.
         """
-        answer: Mapping[str, Any] = self._kinesis.get_records(ShardIterator=iterator, Limit=limit)
+        request: GetRecordsInputTypeDef = {"ShardIterator": iterator, "Limit": limit}
+        if self.arn is not None:
+            request["StreamARN"] = self.arn
+        answer: Mapping[str, Any] = self._kinesis.get_records(**request)
         body: bytes = answer[_BODY]
         return body
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from kainite.errors import KainiteError
 from kainite.kinesis.batch import RecordBatch, ShardEnd
+from kainite.settings import StreamSettings
 
 Last: TypeAlias = ShardEnd | KainiteError
 """What ends a reader's work: the shard's end, or an error that waiting will not mend."""
@@ -25,6 +26,10 @@ class Bounds:
     batches: int = 1
     bytes: int = 8 * 1024 * 1024
     records: int = 30_000
+
+    @classmethod
+    def of(cls, settings: StreamSettings) -> Bounds:
+        return cls(settings.prefetch_batches, settings.prefetch_bytes, settings.prefetch_records)
 
 
 class Prefetch:

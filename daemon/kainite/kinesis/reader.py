@@ -9,6 +9,9 @@ failed in between; a reply counts only when its batches are queued, and until th
 place is asked for again. Nothing is stored, so a crash leaves nothing behind: where the next
 reader starts is the checkpoint's and the serialization log's business.
 
+A reply with many KPL aggregates is made into batches a portion at a time, each when there is room for it: taken apart
+all at once it could need ten times its own room.
+
 No gap at LATEST either: KCL asks for LATEST again when an iterator expires before the first
 record, and loses what came in between. Here the second iterator starts at the time of the first.
 """
@@ -17,10 +20,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kainite.errors import KainiteError, StreamError, StreamUnavailableError
+from kainite.kinesis.aggregation import portions
 from kainite.kinesis.batch import (
     RecordBatch,
     Render,
@@ -31,19 +37,19 @@ from kainite.kinesis.batch import (
 )
 from kainite.kinesis.client import Reply, StreamClient, parse_reply
 from kainite.kinesis.failures import Failure, backoff, classify, stream_error
+from kainite.kinesis.pacing import THROTTLED_FOR_S, interval
 from kainite.kinesis.prefetch import Bounds, Prefetch
-from kainite.kinesis.record import position_of
-from kainite.kinesis.shards import Shard, children_of
-from kainite.kinesis.start import start_at
+from kainite.kinesis.record import RawRecord, position_of
+from kainite.kinesis.shards import HashRange, Shard, children_of
+from kainite.kinesis.start import done_before, start_at
 from kainite.leases.checkpoint import SHARD_END, Checkpoint
 from kainite.log.entry import Position
 from kainite.logs import event
+from kainite.metrics.meter import SILENT, Meter
+from kainite.metrics.metric import EXPIRED_ITERATOR, GET_RECORDS_SUCCESS, GET_RECORDS_TIME, MILLIS_BEHIND_LATEST
 from kainite.settings import StreamSettings
 
 logger = logging.getLogger(__name__)
-
-CATCH_UP_INTERVAL_S = 0.25
-"""Between two reads while behind: Kinesis allows five a second and shard, for all its readers together."""
 
 ERROR_AFTER = 5
 """Failures in a row from which on each is logged as an error."""
@@ -51,12 +57,22 @@ ERROR_AFTER = 5
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:
-    """What one call brought. ``end`` is set at the shard's end."""
+    """What one call brought.
+
+    Attributes:
+        batches: made of its first portion.
+        rest: the portions that are not made into batches yet.
+        last: where its last record stands.
+        size: of the reply, bytes.
+        end: set at the shard's end.
+    """
 
     batches: tuple[RecordBatch, ...]
+    rest: tuple[Sequence[RawRecord], ...]
     last: Position | None
     next_iterator: str | None
     millis_behind_latest: int | None
+    size: int = 0
     end: ShardEnd | None = None
 
 
@@ -69,7 +85,9 @@ class ShardReader:
         start: the lease's checkpoint; records up to it are left out.
         settings: how much and how often to read.
         cut_at: no batch straddles this position (the serialization log's, for this shard).
+        hash_range: of the shard: KPL aggregates that reach beyond it are dropped. None: none is.
         bounds: of what is fetched ahead; by default from the settings.
+        meter: takes what is measured.
         render: makes the child's line of a batch's records.
     """
 
@@ -81,7 +99,9 @@ class ShardReader:
         settings: StreamSettings,
         *,
         cut_at: Position | None = None,
+        hash_range: HashRange | None = None,
         bounds: Bounds | None = None,
+        meter: Meter = SILENT,
         render: Render = render_process_records,
     ) -> None:
         self.shard_id = shard_id
@@ -90,11 +110,15 @@ class ShardReader:
         self._start = start
         self._settings = settings
         self._cut_at = cut_at
+        self._hash_range = hash_range
+        self._meter = meter
         self._render = render
-        self._prefetch = Prefetch(bounds or Bounds(batches=settings.prefetch_batches))
+        self._prefetch = Prefetch(bounds or Bounds.of(settings))
         self._iterator: str | None = None
         self._opened_at: float | None = None
         self._fetched: Position | None = None
+        self._unfinished: _Fetched | None = None  # the last reply, while portions of it are left
+        self._throttled_at = -math.inf
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -142,20 +166,25 @@ class ShardReader:
                 continue
             failures = 0
             self._accept(fetched)
+            if fetched.rest:
+                continue
             if fetched.end is not None:
                 self._prefetch.end(fetched.end)
                 return
-            await asyncio.sleep(self._interval() - (time.monotonic() - began))
+            await asyncio.sleep(self._interval(fetched.size) - (time.monotonic() - began))
 
     def _accept(self, fetched: _Fetched) -> None:
+        if self._unfinished is None and fetched.millis_behind_latest is not None:
+            self._meter.observe(MILLIS_BEHIND_LATEST, fetched.millis_behind_latest, self.shard_id)
         self.millis_behind_latest = fetched.millis_behind_latest
         self._iterator = fetched.next_iterator
         self._fetched = fetched.last or self._fetched
+        self._unfinished = fetched if fetched.rest else None
         self._prefetch.put(*fetched.batches)
 
-    def _interval(self) -> float:
-        idle = self._settings.idle_between_reads
-        return min(idle, CATCH_UP_INTERVAL_S) if self.millis_behind_latest else idle
+    def _interval(self, size: int) -> float:
+        throttled = time.monotonic() < self._throttled_at + THROTTLED_FOR_S
+        return interval(self._settings, self.millis_behind_latest, size, throttled=throttled)
 
     async def _mend(self, error: Exception, failures: int) -> bool:
         """Prepare the next attempt; False when there is none to be made."""
@@ -165,6 +194,9 @@ class ShardReader:
             return False
         if failure is Failure.EXPIRED:
             self._iterator = None
+            self._meter.observe(EXPIRED_ITERATOR, 1, self.shard_id)
+        if failure is Failure.THROTTLED:
+            self._throttled_at = time.monotonic()
         level = logging.ERROR if failures > ERROR_AFTER else logging.WARNING
         event(logger, level, "read failed", shard=self.shard_id, failures=failures, why=failure.name, error=error)
         await asyncio.sleep(0 if failure is Failure.EXPIRED and failures == 1 else backoff(failures))
@@ -173,21 +205,32 @@ class ShardReader:
     # What follows runs in a thread, one call at a time.
 
     def _fetch(self) -> _Fetched:
+        if self._unfinished is not None:
+            return self._next_portion(self._unfinished)
         if self._start == SHARD_END:
             return self._gone()
         try:
-            iterator = self._iterator or self._open()
-            body = self._stream.get_records(iterator, self._settings.max_records)
+            body = self._get_records(self._iterator or self._open())
         except Exception as error:
             if classify(error) is Failure.GONE:
                 return self._gone()
             raise
         # A reply that waits for its turn waits as bytes, and its bytes go once it is parsed.
         with self._stream.parsing:
-            reply = parse_reply(body)
+            size, reply = len(body), parse_reply(body)
             del body
-            fetched = self._batched(reply)
+            fetched = self._batched(reply, size)
         return self._with_end(fetched, reply.children)
+
+    def _get_records(self, iterator: str) -> bytes:
+        began, succeeded = time.monotonic(), False
+        try:
+            body = self._stream.get_records(iterator, self._settings.max_records)
+            succeeded = True
+            return body
+        finally:
+            self._meter.observe(GET_RECORDS_TIME, (time.monotonic() - began) * 1000, self.shard_id)
+            self._meter.observe(GET_RECORDS_SUCCESS, int(succeeded), self.shard_id)
 
     def _open(self) -> str:
         wanted = start_at(self._start, self._fetched, self._cut_at, self._opened_at, self._settings.initial_timestamp)
@@ -203,14 +246,26 @@ class ShardReader:
         self._opened_at = self._opened_at or opened_at
         return self._iterator
 
-    def _batched(self, reply: Reply) -> _Fetched:
-        after = self._fetched or self._start.position
+    def _batched(self, reply: Reply, size: int) -> _Fetched:
         millis = reply.millis_behind_latest
-        batches = make_batches(reply.records, millis, after=after, cut_at=self._cut_at, render=self._render)
-        if not batches and self._settings.call_with_empty_batches:
+        first, *rest = portions(reply.records)
+        batches = self._batches(first, millis)
+        if not batches and not rest and self._settings.call_with_empty_batches:
             batches = (make_batch((), millis, self._render),)
         last = position_of(reply.records[-1]) if reply.records else None
-        return _Fetched(batches, last, reply.next_iterator, millis)
+        return _Fetched(batches, tuple(rest), last, reply.next_iterator, millis, size)
+
+    def _next_portion(self, fetched: _Fetched) -> _Fetched:
+        with self._stream.parsing:
+            batches = self._batches(fetched.rest[0], fetched.millis_behind_latest)
+        return replace(fetched, batches=batches, rest=fetched.rest[1:])
+
+    def _batches(self, records: Sequence[RawRecord], millis: int | None) -> tuple[RecordBatch, ...]:
+        # Nothing else is to be left out: later iterators start after the last record.
+        after, cut_at = done_before(self._start, self._cut_at), self._cut_at
+        return make_batches(
+            records, millis, after=after, cut_at=cut_at, hash_range=self._hash_range, render=self._render
+        )
 
     def _with_end(self, fetched: _Fetched, children: tuple[Shard, ...]) -> _Fetched:
         """The same, if it is sound: a reply has no next iterator when and only when it has children.
@@ -232,7 +287,7 @@ class ShardReader:
         end = self._look_for_end()
         if end is None:
             raise StreamUnavailableError(f"Kinesis does not find shard {self.shard_id}, but lists it as open")
-        return _Fetched((), None, None, 0, end)
+        return _Fetched((), (), None, None, 0, end=end)
 
     def _look_for_end(self) -> ShardEnd | None:
         """The shard's end as ListShards shows it: closed, or gone from the stream; None while it is open."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from kainite.kinesis.batch import RecordBatch, ShardEnd
+from kainite.kinesis.batch import RecordBatch, Render, ShardEnd, render_process_records
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.reader import ShardReader
 from kainite.kinesis.shards import HashRange
 from kainite.leases.checkpoint import Checkpoint
 from kainite.log.entry import Position
+from kainite.metrics.meter import SILENT, Meter
 from kainite.settings import StreamSettings
 
 
@@ -34,13 +35,24 @@ class OpenSource(Protocol):
     ) -> ShardSource: ...  # fmt: skip
 
 
-def polling(stream: StreamClient) -> OpenSource:
-    """Sources that poll ``stream``."""
+def polling(stream: StreamClient, *, render: Render = render_process_records, meter: Meter = SILENT) -> OpenSource:
+    """Sources that poll ``stream``; ``render`` makes the children's lines."""
 
     def open_source(
         shard_id: str, hash_range: HashRange | None, start: Checkpoint, settings: StreamSettings,
         *, cut_at: Position | None,
     ) -> ShardSource:  # fmt: skip
-        return ShardReader(stream, shard_id, start, settings, cut_at=cut_at)
+        keys = deciding_range(hash_range, settings)
+        return ShardReader(
+            stream, shard_id, start, settings, cut_at=cut_at, hash_range=keys, meter=meter, render=render
+        )
 
     return open_source
+
+
+def deciding_range(hash_range: HashRange | None, settings: StreamSettings) -> HashRange | None:
+    """The range that a KPL aggregate must lie in; None where none is dropped.
+
+    As in KCL, a worker that does not look at the shards when it starts does not know their ranges.
+    """
+    return None if settings.skip_sync_if_leases else hash_range

@@ -21,6 +21,11 @@ class StartAt:
     timestamp: float | None = None
 
 
+def done_before(start: Checkpoint, cut_at: Position | None) -> Position | None:
+    """The last record that is not to be read again: the checkpoint's, or at LATEST the log's, if it has any."""
+    return cut_at if start == LATEST else start.position
+
+
 def start_at(
     start: Checkpoint,
     fetched: Position | None,
@@ -42,11 +47,9 @@ def start_at(
     """
     if fetched is not None:
         return StartAt("AFTER_SEQUENCE_NUMBER", str(fetched.sequence))
-    if start.position is not None:
-        # AT, not AFTER: the checkpoint may stand inside an aggregated record.
-        return StartAt("AT_SEQUENCE_NUMBER", str(start.position.sequence))
-    if start == LATEST and cut_at is not None:
-        return StartAt("AFTER_SEQUENCE_NUMBER", str(cut_at.sequence))
+    if (done := done_before(start, cut_at)) is not None:
+        # AT, not AFTER: it may stand inside an aggregated record.
+        return StartAt("AT_SEQUENCE_NUMBER", str(done.sequence))
     if start == LATEST:
         return StartAt("LATEST") if opened_at is None else StartAt("AT_TIMESTAMP", timestamp=opened_at)
     if start == AT_TIMESTAMP and timestamp is None:

@@ -1,0 +1,37 @@
+"""How long a reader waits from one GetRecords call to the next. Pure."""
+
+from __future__ import annotations
+
+from kainite.settings import StreamSettings
+
+CATCH_UP_INTERVAL_S = 0.25
+"""Between two reads while behind: Kinesis allows five a second and shard, for all its readers together."""
+
+BYTES_PER_SECOND = 2_000_000
+"""What Kinesis lets be read from one shard, for all its readers together."""
+
+THROTTLED_FOR_S = 60.0
+"""For how long a reader that was throttled leaves room to others."""
+
+
+def interval(settings: StreamSettings, behind_ms: int | None, reply_bytes: int, *, throttled: bool) -> float:
+    """Seconds from the start of one call to the start of the next.
+
+    At the shard's end it is KCL's: the idle time, or the threshold for reduced TPS if that is longer and
+    the shard is less than that behind. While behind, KCL waits for the idle time too, and so needs a minute for
+    40 full replies; here reading goes on as fast as Kinesis allows to one reader. Others may read the
+    same shard, and one reply can use up the bytes of five seconds: whoever was throttled keeps to the idle time, and to
+    the rate in bytes.
+
+    Args:
+        settings: with the idle time and the threshold.
+        behind_ms: what the last reply said; None before the first.
+        reply_bytes: how large it was.
+        throttled: Kinesis refused a call within :data:`THROTTLED_FOR_S`.
+    """
+    idle, near = settings.idle_between_reads, settings.reduced_tps_behind
+    if behind_ms is not None and behind_ms < near * 1000:
+        return max(idle, near)
+    if not behind_ms:
+        return idle
+    return max(idle, reply_bytes / BYTES_PER_SECOND) if throttled else min(idle, CATCH_UP_INTERVAL_S)
