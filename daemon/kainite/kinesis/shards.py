@@ -76,15 +76,26 @@ def parents_first(shards: Iterable[Shard]) -> tuple[Shard, ...]:
     return tuple(by_id[shard_id] for shard_id in order.static_order())
 
 
+def first_hole(ranges: Iterable[HashRange]) -> HashRange | None:
+    """The first hash keys that no range holds; None when there are none. Overlaps are fine."""
+    reached = -1
+    for keys in sorted(ranges, key=lambda keys: keys.start):
+        if keys.start > reached + 1:
+            return HashRange(reached + 1, keys.start - 1)
+        reached = max(reached, keys.end)
+    return None if reached >= MAX_HASH_KEY else HashRange(reached + 1, MAX_HASH_KEY)
+
+
 def covers_all_keys(shards: Iterable[Shard]) -> bool:
     """Whether the shards' hash ranges leave no hole; overlaps are fine."""
-    ranges = sorted((s.hash_range.start, s.hash_range.end) for s in shards if s.hash_range)
-    reached = -1
-    for start, end in ranges:
-        if start > reached + 1:
-            return False
-        reached = max(reached, end)
-    return reached >= MAX_HASH_KEY
+    return first_hole(shard.hash_range for shard in shards if shard.hash_range) is None
+
+
+def unexpected_children(shards: Iterable[Shard]) -> frozenset[str]:
+    """Shards with a parent that is still open: the listing was made in the middle of a split or a merge."""
+    shards = tuple(shards)
+    still_open = {shard.id for shard in shards if shard.open}
+    return frozenset(shard.id for shard in shards if not still_open.isdisjoint(shard.parents))
 
 
 def may_start(parents: Iterable[str], checkpoints: Mapping[str, Checkpoint]) -> bool:

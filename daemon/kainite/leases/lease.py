@@ -55,6 +55,11 @@ class Lease:
     checkpoint_owner: str | None = None
     pending: PendingCheckpoint | None = None
 
+    @property
+    def actual_owner(self) -> str | None:
+        """The worker that may renew and checkpoint: during a hand-over still the one before."""
+        return self.checkpoint_owner or self.owner
+
     @classmethod
     def for_shard(cls, shard: Shard, checkpoint: Checkpoint) -> Lease:
         """A new lease that nobody holds yet."""

@@ -1,23 +1,32 @@
 """Keeps the lease table in step with the stream's shards.
 
-Three moves, each safe to break off anywhere and to make again, by several workers at once:
+Moves that are each safe to break off anywhere and to make again, by several workers at once:
 
 * leases are created for shards that have none, parents before children;
+* leases that lack their shard's hash keys are given them;
 * at a shard's end its children's leases are created *before* its own goes to SHARD_END, so that no
-  crash can leave a finished parent without children to go on with;
-* a finished shard's lease is deleted when its children are under way and its own parents' leases
-  are gone, so oldest first: deleted earlier, it would be taken for a shard nobody has read.
+  crash can leave a finished parent without children to go on with.
+
+When the first two are due is :mod:`.upkeep`'s to say.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from kainite.errors import SettingsError, StreamUnavailableError
 from kainite.kinesis.client import StreamClient
-from kainite.kinesis.shards import Shard, covers_all_keys, missing_leases, parents_first, roots
-from kainite.leases.checkpoint import AT_TIMESTAMP, SHARD_END, TRIM_HORIZON, Checkpoint
+from kainite.kinesis.shards import (
+    Shard,
+    covers_all_keys,
+    missing_leases,
+    parents_first,
+    roots,
+    unexpected_children,
+)
+from kainite.leases.checkpoint import AT_TIMESTAMP, TRIM_HORIZON, Checkpoint
 from kainite.leases.lease import Lease
 from kainite.leases.table import LeaseTable
 from kainite.logs import event
@@ -45,10 +54,10 @@ def create_missing(
     """
     initial = Checkpoint(settings.initial_position)
     if not leases and initial == AT_TIMESTAMP:
-        shards = _shards_at(stream, settings.initial_timestamp)
+        shards = _shards_at(stream, settings)
         _create(table, shards, {shard.id: initial for shard in roots(shards)})
         return ()
-    shards = stream.list_shards()
+    shards = list_shards(stream, settings)
     if not leases:
         _refuse_hole(stream, [shard for shard in shards if shard.open])
     _create(table, shards, missing_leases(shards, {lease.key: lease.checkpoint for lease in leases}, initial))
@@ -61,7 +70,9 @@ def begin_children(
     """Prepare the end of a shard: its children get leases at TRIM_HORIZON, and it gets their names.
 
     After a merge, the other parent must have a lease too, or nothing would hold the child back
-    until that one is read: if it has none, it is given one first.
+    until that one is read: if it has none, it is given one first, as shard sync would. KCL's
+    ``ShutdownTask`` waits for the leader to do that, and gives the lease up now and then. A parent that the
+    stream does not have any more gets none, here or there, and KCL then waits for ever.
 
     Returns:
         False when the shard's own lease is gone.
@@ -78,33 +89,36 @@ def begin_children(
     return table.set_children(lease, [child.id for child in children])
 
 
-def delete_finished(table: LeaseTable, leases: Sequence[Lease], listed: Collection[str]) -> tuple[str, ...]:
-    """Delete what :func:`finished` names; returns the keys."""
-    keys = finished(leases, listed)
-    for key in keys:
-        table.delete(key)
-        event(logger, logging.INFO, "lease deleted", shard=key)
-    return keys
+def fill_hash_ranges(table: LeaseTable, leases: Sequence[Lease], shards: Sequence[Shard]) -> tuple[Lease, ...]:
+    """Give leases that lack them their shard's hash keys; returns all leases, with what is known now."""
+    known = {shard.id: shard.hash_range for shard in shards}
+
+    def fill(lease: Lease) -> Lease:
+        keys = known.get(lease.key)
+        if lease.hash_range is not None or keys is None or not table.set_hash_range(lease.key, keys):
+            return lease
+        event(logger, logging.INFO, "lease given its hash keys", shard=lease.key)
+        return replace(lease, hash_range=keys)
+
+    return tuple(map(fill, leases))
 
 
-def finished(leases: Sequence[Lease], listed: Collection[str]) -> tuple[str, ...]:
-    """Keys of leases that are not needed any more.
+def list_shards(
+    stream: StreamClient, settings: StreamSettings, *, at_timestamp: float | None = None
+) -> tuple[Shard, ...]:
+    """The stream's shards, in a consistent state.
 
-    Args:
-        leases: the whole table.
-        listed: ids of the shards that the stream still has.
+    Raises:
+        StreamUnavailableError: no answer; or a split or merge is under way, so that a parent is still listed as open,
+            and ``ignoreUnexpectedChildShards`` is not set. The call may be made again.
     """
-    by_key = {lease.key: lease for lease in leases}
-    return tuple(lease.key for lease in leases if lease.checkpoint == SHARD_END and _done_with(lease, by_key, listed))
-
-
-def _done_with(lease: Lease, by_key: Mapping[str, Lease], listed: Collection[str]) -> bool:
-    if any(parent in by_key for parent in lease.parents):
-        return False
-    if not lease.children:
-        return lease.key not in listed
-    children = [by_key.get(child) for child in lease.children]
-    return all(child is not None and child.checkpoint not in (TRIM_HORIZON, AT_TIMESTAMP) for child in children)
+    shards = stream.list_shards(at_timestamp=at_timestamp)
+    unexpected = unexpected_children(shards)
+    if unexpected and not settings.ignore_unexpected_children:
+        raise StreamUnavailableError(
+            f"stream {stream.name!r}: a split or merge is under way: the parent of shard {min(unexpected)} is open"
+        )
+    return tuple(shard for shard in shards if shard.id not in unexpected)
 
 
 def _create(table: LeaseTable, shards: Sequence[Shard], wanted: Mapping[str, Checkpoint]) -> None:
@@ -113,10 +127,10 @@ def _create(table: LeaseTable, shards: Sequence[Shard], wanted: Mapping[str, Che
             event(logger, logging.INFO, "lease created", shard=shard.id, checkpoint=wanted[shard.id])
 
 
-def _shards_at(stream: StreamClient, timestamp: float | None) -> tuple[Shard, ...]:
-    if timestamp is None:
+def _shards_at(stream: StreamClient, settings: StreamSettings) -> tuple[Shard, ...]:
+    if settings.initial_timestamp is None:
         raise SettingsError("initial position AT_TIMESTAMP: set initialPositionInStreamExtended (epoch seconds)")
-    shards = stream.list_shards(at_timestamp=timestamp)
+    shards = list_shards(stream, settings, at_timestamp=settings.initial_timestamp)
     _refuse_hole(stream, shards)
     return shards
 

@@ -1,33 +1,36 @@
 """The lease table: KCL's operations with KCL's conditions (reference/kcl_multilang.md §3).
 
-A lease changes hands by nothing but its counter: each take, renewal and checkpoint is one
-UpdateItem that raises it, on the condition that it still is what the writer saw last. Whoever
-meets another counter has lost the lease. A crash between two of them leaves a whole item that
-either the owner goes on with or another worker takes when the counter has stood still for the
-failover time.
+A lease changes hands by its counter: each take, renewal and checkpoint is one UpdateItem that
+raises it, on the condition that it still is what the writer saw last. Whoever meets another
+counter has lost the lease. A crash between two of them leaves a whole item that either the owner
+goes on with or another worker takes when the counter has stood still for the failover time.
+
+A graceful hand-over (KCL 3) leaves the counter alone: ``leaseOwner`` becomes the next worker and
+``checkpointOwner`` the present one, who meets that at its next renewal and still renews and
+checkpoints, until it writes :meth:`LeaseTable.assign` or the leader does for it.
 
 Where KCL differs: a write whose answer was lost is recognised for checkpoints too, not only for
-renewals, and scans are strongly consistent.
+renewals; scans are strongly consistent; and a counter that moved by one under the same owner is
+taken for such a write only when an answer was in fact lost. KCL always does, so two workers
+under one id go on side by side there for ever.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError, WaiterError
-
-from kainite.errors import LeaseTableError, LeaseTableUnavailableError
-from kainite.kinesis.failures import Failure, classify, error_code
+from kainite.kinesis.shards import HashRange
+from kainite.leases.calls import ConditionFailedError, TableCalls
 from kainite.leases.checkpoint import Checkpoint
 from kainite.leases.lease import Lease, from_item, is_lease, to_item
+from kainite.leases.provision import provision
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
-T = TypeVar("T")
-
 PENDING = "pendingCheckpoint, pendingCheckpointSubSequenceNumber, pendingCheckpointState"
+EXISTS = "attribute_exists(leaseKey)"
 
 
 class LeaseTable:
@@ -40,27 +43,25 @@ class LeaseTable:
     def __init__(self, dynamodb: DynamoDBClient, name: str) -> None:
         self.name = name
         self._dynamodb = dynamodb
+        self._calls = TableCalls(dynamodb, name)
 
-    def create(self) -> None:
+    def create(self, *, deletion_protection: bool = False, point_in_time_recovery: bool = False) -> None:
         """Make the table where it is missing, and wait until it is usable."""
-        if self._status() is None:
-            self._call("CreateTable", self._create)
-        if self._status() != "ACTIVE":
-            self._call("DescribeTable", self._wait)
+        provision(self._calls, deletion_protection=deletion_protection, point_in_time_recovery=point_in_time_recovery)
 
     def scan(self) -> tuple[Lease, ...]:
         """All leases; KCL 3.5's other items in the table are passed over."""
         leases: list[Lease] = []
         request: dict[str, Any] = {"TableName": self.name, "ConsistentRead": True}
         while True:
-            page = self._call("Scan", lambda: self._dynamodb.scan(**request))
+            page = self._calls.call("Scan", lambda: self._dynamodb.scan(**request))
             leases += [from_item(item) for item in page["Items"] if is_lease(item)]
             if not page.get("LastEvaluatedKey"):
                 return tuple(leases)
             request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
     def get(self, key: str) -> Lease | None:
-        item = self._call(
+        item = self._calls.call(
             "GetItem",
             lambda: self._dynamodb.get_item(TableName=self.name, Key={"leaseKey": {"S": key}}, ConsistentRead=True),
         ).get("Item")
@@ -69,7 +70,7 @@ class LeaseTable:
     def put_new(self, lease: Lease) -> bool:
         """Create a lease; False when there is one already."""
         try:
-            self._call(
+            self._calls.call(
                 "PutItem",
                 lambda: self._dynamodb.put_item(
                     TableName=self.name,
@@ -77,7 +78,7 @@ class LeaseTable:
                     ConditionExpression="attribute_not_exists(leaseKey)",
                 ),
             )
-        except _ConditionFailedError:
+        except ConditionFailedError:
             return False
         return True
 
@@ -89,20 +90,33 @@ class LeaseTable:
         if switched:
             update += " ADD ownerSwitchesSinceCheckpoint :one"
             values[":one"] = {"N": "1"}
+        return self._try(lease.key, update, "leaseCounter = :counter", values)
+
+    def renew(self, lease: Lease, *, doubtful: bool = True, throughput: float | None = None) -> Lease | None:
+        """Raise the counter; None when the lease is lost.
+
+        A hand-over that has begun is adopted: what is returned then has a ``checkpoint_owner``, this worker.
+
+        Args:
+            lease: as last read or written.
+            doubtful: the answer to an earlier write may have been lost.
+            throughput: what the shard brings, KB/s, for KCL 3's leader; None leaves what is stored.
+        """
         try:
-            return self._update(lease.key, update, "leaseCounter = :counter", values)
-        except _ConditionFailedError:
+            return self._renew(lease, throughput)
+        except ConditionFailedError as failed:
+            stored = self._found(lease, failed)
+            unsure = doubtful or failed.retried
+        if stored is None or not _still_ours(lease, stored, unsure):
+            return None
+        if stored.checkpoint_owner == lease.checkpoint_owner:
+            return stored if stored.counter == lease.counter + 1 else None
+        try:
+            return self._renew(stored, throughput)
+        except ConditionFailedError:
             return None
 
-    def renew(self, lease: Lease) -> Lease | None:
-        """Raise the counter; None when the lease is lost."""
-        condition = "leaseCounter = :counter AND attribute_not_exists(checkpointOwner)"
-        try:
-            return self._update(lease.key, "SET leaseCounter = :next", condition, _counters(lease))
-        except _ConditionFailedError as failed:
-            return self._if_done_after_all(lease, failed)
-
-    def checkpoint(self, lease: Lease, checkpoint: Checkpoint) -> Lease | None:
+    def checkpoint(self, lease: Lease, checkpoint: Checkpoint, *, doubtful: bool = True) -> Lease | None:
         """Store a checkpoint, which also renews the lease; None when the lease is lost.
 
         An earlier write of the owner's own, whose answer it never saw (the connection broke, or it
@@ -111,143 +125,133 @@ class LeaseTable:
         """
         try:
             return self._store(lease, checkpoint)
-        except _ConditionFailedError as failed:
-            stored = self._if_done_after_all(lease, failed)
-        if stored is None or checkpoint <= stored.checkpoint:
-            return stored if stored and stored.checkpoint == checkpoint else None
+        except ConditionFailedError as failed:
+            stored = self._found(lease, failed)
+            unsure = doubtful or failed.retried
+        if stored is None or stored.counter != lease.counter + 1 or not _still_ours(lease, stored, unsure):
+            return None
+        if checkpoint <= stored.checkpoint:
+            return stored if stored.checkpoint == checkpoint else None
         try:
             return self._store(stored, checkpoint)
-        except _ConditionFailedError:
+        except ConditionFailedError:
             return None
 
     def evict(self, lease: Lease) -> bool:
-        """Give a lease up so that anybody may take it at once; False when it is another's by now."""
-        owned = "leaseOwner = :owner" if lease.owner else "attribute_not_exists(leaseOwner)"
-        values: dict[str, Any] = {":one": {"N": "1"}}
-        if lease.owner:
-            values[":owner"] = {"S": lease.owner}
+        """Give a lease up so that anybody may take it at once; False when it is another's by now.
+
+        During a hand-over the next owner may take it: also when the hand-over began since the lease was read.
+        """
         try:
-            self._update(
-                lease.key, "REMOVE leaseOwner ADD leaseCounter :one", f"attribute_exists(leaseKey) AND {owned}", values
-            )
-        except _ConditionFailedError:
-            return False
+            self._evict(lease)
+        except ConditionFailedError as failed:
+            stored = self._found(lease, failed)
+            if (
+                stored is None
+                or lease.owner is None
+                or lease.checkpoint_owner
+                or stored.checkpoint_owner != lease.owner
+            ):
+                return False
+            return self.evict(stored)
         return True
 
-    def reset(self, lease: Lease, checkpoint: Checkpoint) -> Lease | None:
-        """Set the checkpoint by hand, and take the lease from its owner; None when it has moved since it was read."""
-        update = (
-            "SET leaseCounter = :next, #checkpoint = :checkpoint, checkpointSubSequenceNumber = :sub,"
-            f" ownerSwitchesSinceCheckpoint = :zero REMOVE leaseOwner, checkpointOwner, {PENDING}"
-        )
-        try:
-            return self._update(lease.key, update, "leaseCounter = :counter", *_checkpoint_values(lease, checkpoint))
-        except _ConditionFailedError:
-            return None
+    def handoff(self, lease: Lease, worker: str) -> Lease | None:
+        """Begin a graceful hand-over to ``worker`` (the leader does); None when the lease has moved on."""
+        update = "SET leaseOwner = :new, checkpointOwner = :owner"
+        condition = f"{EXISTS} AND leaseOwner = :owner AND attribute_not_exists(checkpointOwner)"
+        values = {":new": {"S": worker}, ":owner": {"S": lease.owner or ""}}
+        return self._try(lease.key, update, condition, values)
+
+    def assign(self, lease: Lease, worker: str) -> Lease | None:
+        """Make ``worker`` the owner and end a hand-over, whoever held it; None when the owners have changed."""
+        condition, values = _owners_as_read(lease)
+        values |= {":new": {"S": worker}, ":one": {"N": "1"}}
+        update = "SET leaseOwner = :new REMOVE checkpointOwner ADD leaseCounter :one, ownerSwitchesSinceCheckpoint :one"
+        return self._try(lease.key, update, condition, values)
 
     def set_children(self, lease: Lease, children: Collection[str]) -> bool:
         """Note the shards that go on from this one; False when the lease is gone."""
         values = {":children": {"SS": sorted(children)}}
-        try:
-            self._update(lease.key, "SET childShardIds = :children", "attribute_exists(leaseKey)", values)
-        except _ConditionFailedError:
-            return False
-        return True
+        return self._try(lease.key, "SET childShardIds = :children", EXISTS, values) is not None
+
+    def set_hash_range(self, key: str, keys: HashRange) -> bool:
+        """Note the shard's hash keys, where KCL 1 or an early KCL 2 has left them out; False when the lease is gone."""
+        update = "SET startingHashKey = :start, endingHashKey = :end"
+        return self._try(key, update, EXISTS, _hash_keys(keys)) is not None
 
     def delete(self, key: str) -> None:
-        self._call("DeleteItem", lambda: self._dynamodb.delete_item(TableName=self.name, Key={"leaseKey": {"S": key}}))
+        self._calls.call(
+            "DeleteItem", lambda: self._dynamodb.delete_item(TableName=self.name, Key={"leaseKey": {"S": key}})
+        )
+
+    def _renew(self, lease: Lease, throughput: float | None) -> Lease:
+        update, values = "SET leaseCounter = :next", _counters(lease)
+        condition = "leaseCounter = :counter"
+        if lease.checkpoint_owner is None:
+            condition += " AND attribute_not_exists(checkpointOwner)"
+        if throughput is not None:
+            update += ", throughputKBps = :throughput"
+            values[":throughput"] = {"N": f"{throughput:.6f}"}
+        return from_item(self._calls.update(lease.key, update, condition, values))
 
     def _store(self, lease: Lease, checkpoint: Checkpoint) -> Lease:
         update = (
             "SET leaseCounter = :next, #checkpoint = :checkpoint, checkpointSubSequenceNumber = :sub,"
-            f" ownerSwitchesSinceCheckpoint = :zero REMOVE {PENDING}"
+            " ownerSwitchesSinceCheckpoint = :zero"
         )
-        return self._update(lease.key, update, "leaseCounter = :counter", *_checkpoint_values(lease, checkpoint))
-
-    def _if_done_after_all(self, lease: Lease, failed: _ConditionFailedError) -> Lease | None:
-        """The lease as stored, if the refused write was ours already: its answer had been lost."""
-        stored = from_item(failed.item) if failed.item else self.get(lease.key)
-        done = stored is not None and stored.owner == lease.owner and stored.counter == lease.counter + 1
-        return stored if done else None
-
-    def _update(
-        self,
-        key: str,
-        update: str,
-        condition: str,
-        values: Mapping[str, Any],
-        names: Mapping[str, str] | None = None,
-    ) -> Lease:
-        request: dict[str, Any] = {
-            "TableName": self.name,
-            "Key": {"leaseKey": {"S": key}},
-            "UpdateExpression": update,
-            "ConditionExpression": condition,
-            "ExpressionAttributeValues": values,
-            "ReturnValues": "ALL_NEW",
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        values = {
+            ":checkpoint": {"S": checkpoint.sequence},
+            ":sub": {"N": str(checkpoint.sub)},
+            ":zero": {"N": "0"},
+            **_counters(lease),
         }
-        if names:
-            request["ExpressionAttributeNames"] = names
-        return from_item(self._call("UpdateItem", lambda: self._dynamodb.update_item(**request))["Attributes"])
+        if lease.children:
+            update += ", childShardIds = :children"
+            values[":children"] = {"SS": sorted(lease.children)}
+        if lease.hash_range:
+            update += ", startingHashKey = :start, endingHashKey = :end"
+            values |= _hash_keys(lease.hash_range)
+        update += f" REMOVE {PENDING}"
+        names = {"#checkpoint": "checkpoint"}
+        return from_item(self._calls.update(lease.key, update, "leaseCounter = :counter", values, names))
 
-    def _status(self) -> str | None:
-        def describe() -> str | None:
-            try:
-                return self._dynamodb.describe_table(TableName=self.name)["Table"].get("TableStatus")
-            except self._dynamodb.exceptions.ResourceNotFoundException:
-                return None
+    def _evict(self, lease: Lease) -> None:
+        condition, values = _owners_as_read(lease)
+        gone = "checkpointOwner" if lease.checkpoint_owner else "leaseOwner"
+        self._calls.update(lease.key, f"REMOVE {gone} ADD leaseCounter :one", condition, {":one": {"N": "1"}, **values})
 
-        return self._call("DescribeTable", describe)
-
-    def _create(self) -> None:
+    def _try(self, key: str, update: str, condition: str, values: dict[str, Any]) -> Lease | None:
         try:
-            self._dynamodb.create_table(
-                TableName=self.name,
-                AttributeDefinitions=[{"AttributeName": "leaseKey", "AttributeType": "S"}],
-                KeySchema=[{"AttributeName": "leaseKey", "KeyType": "HASH"}],
-                BillingMode="PAY_PER_REQUEST",
-            )
-        except self._dynamodb.exceptions.ResourceInUseException:
-            return  # another worker was faster
+            return from_item(self._calls.update(key, update, condition, values))
+        except ConditionFailedError:
+            return None
 
-    def _wait(self) -> None:
-        waiter = self._dynamodb.get_waiter("table_exists")
-        waiter.wait(TableName=self.name, WaiterConfig={"Delay": 1, "MaxAttempts": 120})
-
-    def _call(self, doing: str, call: Callable[[], T]) -> T:
-        try:
-            return call()
-        except (ClientError, BotoCoreError) as error:
-            if isinstance(error, ClientError) and error_code(error) == "ConditionalCheckFailedException":
-                raise _ConditionFailedError(error.response.get("Item")) from error
-            raise self._error(doing, error) from error
-
-    def _error(self, doing: str, error: Exception) -> LeaseTableError:
-        if isinstance(error, WaiterError) or classify(error) in (Failure.THROTTLED, Failure.PASSING):
-            return LeaseTableUnavailableError(f"lease table {self.name!r}: {doing} failed for now: {error}")
-        if classify(error) is Failure.GONE:
-            return LeaseTableError(f"lease table {self.name!r} does not exist: was it deleted? start the daemon again")
-        return LeaseTableError(f"lease table {self.name!r}: {doing} is refused: {error}")
+    def _found(self, lease: Lease, failed: ConditionFailedError) -> Lease | None:
+        return from_item(failed.item) if failed.item else self.get(lease.key)
 
 
-class _ConditionFailedError(Exception):
-    """Another worker was there before; ``item`` is what stands there, where the store tells."""
-
-    def __init__(self, item: Any) -> None:
-        super().__init__(item)
-        self.item = item
+def _still_ours(lease: Lease, stored: Lease, unsure: bool) -> bool:
+    """Whether nobody but this worker has raised the counter since: by one at most, if an answer was lost."""
+    raised = stored.counter - lease.counter
+    return stored.actual_owner == lease.actual_owner and (raised == 0 or (unsure and raised == 1))
 
 
 def _counters(lease: Lease) -> dict[str, Any]:
     return {":counter": {"N": str(lease.counter)}, ":next": {"N": str(lease.counter + 1)}}
 
 
-def _checkpoint_values(lease: Lease, checkpoint: Checkpoint) -> tuple[dict[str, Any], dict[str, str]]:
-    values = {
-        ":checkpoint": {"S": checkpoint.sequence},
-        ":sub": {"N": str(checkpoint.sub)},
-        ":zero": {"N": "0"},
-        **_counters(lease),
-    }
-    return values, {"#checkpoint": "checkpoint"}
+def _hash_keys(keys: HashRange) -> dict[str, Any]:
+    return {":start": {"S": str(keys.start)}, ":end": {"S": str(keys.end)}}
+
+
+def _owners_as_read(lease: Lease) -> tuple[str, dict[str, Any]]:
+    terms, values = [EXISTS], {}
+    for name, placeholder, owner in (
+        ("leaseOwner", ":owner", lease.owner),
+        ("checkpointOwner", ":checkpointOwner", lease.checkpoint_owner),
+    ):
+        terms.append(f"{name} = {placeholder}" if owner else f"attribute_not_exists({name})")
+        if owner:
+            values[placeholder] = {"S": owner}
+    return " AND ".join(terms), values

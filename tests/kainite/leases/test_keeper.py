@@ -3,14 +3,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from random import Random
+from typing import Any
 
 import pytest
 
 from kainite.errors import LeaseLostError, StreamError
+from kainite.fleet.stance import Stance
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import Shard
 from kainite.leases.checkpoint import SHARD_END, TRIM_HORIZON, Checkpoint
-from kainite.leases.keeper import Gained, HeldLease, LeaseKeeper, Lost
+from kainite.leases.keeper import Gained, HeldLease, LeaseEvent, LeaseKeeper, Lost
 from kainite.leases.table import LeaseTable
 from kainite.settings import InitialPosition, LeaseSettings, StreamSettings
 from support.kinesis_double import KinesisDouble
@@ -39,9 +42,16 @@ def keep(table: LeaseTable, stream: StreamClient) -> Keep:
         limit: int | None = None,
         clock: Callable[[], float] | None = None,
         settings: StreamSettings = STREAM,
+        steal: int = 0,
+        stance: Stance = Stance.SHARE,
+        handoff_timeout: float = 60.0,
     ) -> LeaseKeeper:
-        leases = LeaseSettings("app", table.name, worker, failover=failover, max_leases=limit)
-        return LeaseKeeper(table, stream, leases, settings, **({"clock": clock} if clock else {}))
+        leases = LeaseSettings(
+            "app", table.name, worker, failover=failover, max_leases=limit, init_backoff=0.01,
+            assignment_interval=0.2, steal_at_once=steal, handoff_timeout=handoff_timeout,
+        )  # fmt: skip
+        parts: dict[str, Any] = {"clock": clock} if clock else {}
+        return LeaseKeeper(table, stream, leases, settings, stance=lambda: stance, rng=Random(7), **parts)
 
     return make
 
@@ -57,7 +67,7 @@ async def running(keeper: LeaseKeeper) -> AsyncIterator[LeaseKeeper]:
         await asyncio.wait([task])
 
 
-async def event_of(keeper: LeaseKeeper) -> Gained | Lost:
+async def event_of(keeper: LeaseKeeper) -> LeaseEvent:
     return await asyncio.wait_for(keeper.next(), 10)
 
 
@@ -281,22 +291,16 @@ async def test_a_crash_between_the_childrens_leases_and_the_shards_end_loses_not
         assert (await gain_all(keeper, 2)).keys() == {child.id for child in children}
 
 
-async def test_a_stream_that_fails_at_first_is_tried_again(
-    keep: Keep, double: KinesisDouble, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kainite.leases.keeper.backoff", lambda _: 0.01)
+async def test_a_stream_that_fails_at_first_is_tried_again(keep: Keep, double: KinesisDouble) -> None:
     double.fail("ListShards", "LimitExceededException", times=3)
     async with running(keep()) as keeper:
         await gain_all(keeper, 2)
 
 
-async def test_what_waiting_does_not_mend_ends_the_keeper(
-    keep: Keep, double: KinesisDouble, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_waiting_does_not_mend_ends_the_keeper(keep: Keep, double: KinesisDouble) -> None:
     double.fail("ListShards", "ResourceNotFoundException")
     with pytest.raises(StreamError, match="is not there"):
         await asyncio.wait_for(keep().run(), 10)
-    monkeypatch.setattr("kainite.leases.keeper.backoff", lambda _: 0.0)
     double.fail("ListShards", "LimitExceededException", times=20)
     with pytest.raises(StreamError, match="for now"):
         await asyncio.wait_for(keep().run(), 10)

@@ -10,7 +10,7 @@ from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import Shard
 from kainite.leases.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.leases.lease import Lease
-from kainite.leases.sync import begin_children, create_missing, delete_finished, finished
+from kainite.leases.sync import begin_children, create_missing
 from kainite.leases.table import LeaseTable
 from kainite.settings import InitialPosition, StreamSettings
 from support.kinesis_double import KinesisDouble
@@ -113,58 +113,3 @@ def test_the_end_of_a_shard_whose_lease_is_gone_makes_no_ghost(
     table.delete(FIRST)
     assert not begin_children(table, stream, OLDEST, lost, [Shard(child, (FIRST,)) for child in double.split(FIRST)])
     assert table.get(FIRST) is None
-
-
-PARENT = Lease("p", checkpoint=SHARD_END, children=frozenset("ab"))
-
-
-@pytest.mark.parametrize(
-    ("leases", "gone"),
-    [
-        (
-            [PARENT, Lease("a", checkpoint=Checkpoint("5")), Lease("b", checkpoint=SHARD_END, parents=frozenset("p"))],
-            {"p"},
-        ),
-        ([PARENT, Lease("a", checkpoint=Checkpoint("5")), Lease("b", checkpoint=TRIM_HORIZON)], set()),
-        ([PARENT, Lease("a", checkpoint=Checkpoint("5")), Lease("b", checkpoint=AT_TIMESTAMP)], set()),
-        ([PARENT, Lease("a", checkpoint=Checkpoint("5"))], set()),
-        ([Lease("p", checkpoint=SHARD_END)], {"p"}),
-        ([Lease("listed", checkpoint=SHARD_END)], set()),
-        ([Lease("p", checkpoint=Checkpoint("5"))], set()),
-        (
-            [
-                Lease("g", checkpoint=Checkpoint("5"), children=frozenset("p")),
-                dataclasses.replace(PARENT, parents=frozenset("g")),
-                Lease("a", checkpoint=Checkpoint("5")),
-                Lease("b", checkpoint=Checkpoint("5")),
-            ],
-            set(),
-        ),
-    ],
-    ids=[
-        "both under way",
-        "one not begun",
-        "one at timestamp",
-        "one without lease",
-        "gone from the stream",
-        "still listed",
-        "not done",
-        "own parent not gone",
-    ],
-)
-def test_which_leases_are_done_with(leases: list[Lease], gone: set[str]) -> None:
-    assert set(finished(leases, {"listed"})) == gone
-
-
-def test_cleaning_up_leads_to_no_new_leases(table: LeaseTable, stream: StreamClient, double: KinesisDouble) -> None:
-    create_missing(table, stream, OLDEST, ())
-    children = [Shard(child, (FIRST,)) for child in double.split(FIRST)]
-    begin_children(table, stream, OLDEST, take(table, FIRST), children)
-    finish(table, FIRST)
-    for child in children:
-        table.checkpoint(take(table, child.id), Checkpoint("7"))
-    listed = {shard.id for shard in stream.list_shards()}
-    assert delete_finished(table, table.scan(), listed) == (FIRST,)
-    before = checkpoints(table)
-    create_missing(table, stream, OLDEST, table.scan())
-    assert checkpoints(table) == before

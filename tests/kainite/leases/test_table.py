@@ -111,10 +111,71 @@ def test_a_checkpoint_that_comes_too_late_does_not_go_back_behind_a_later_one(ta
     assert table.get("s") == later
 
 
-def test_a_renewal_during_a_hand_over_is_a_loss(table: LeaseTable, dynamodb: Any) -> None:
-    handed = put(table, dynamodb, Lease("s", owner="new", counter=5, checkpoint_owner="me"))
+def test_a_hand_over_is_adopted_at_renewal_and_the_old_owner_checkpoints_until_it_assigns(table: LeaseTable) -> None:
+    table.put_new(NEW)
+    mine = table.take(NEW, "me")
+    assert mine is not None
+    handed = table.handoff(mine, "new")
+    assert handed is not None
+    assert (handed.owner, handed.checkpoint_owner, handed.counter) == ("new", "me", mine.counter)
+    assert table.handoff(handed, "third") is None
+    adopted = table.renew(mine, doubtful=False)
+    assert adopted is not None
+    assert (adopted.checkpoint_owner, adopted.counter) == ("me", 2)
+    renewed = table.renew(adopted, doubtful=False)
+    assert renewed is not None
+    stored = table.checkpoint(renewed, Checkpoint("7"), doubtful=False)
+    assert stored is not None
+    given = table.assign(stored, "new")
+    assert given is not None
+    assert (given.owner, given.checkpoint_owner, given.counter, given.switches) == ("new", None, 5, 1)
+    assert table.assign(stored, "new") is None
+    assert table.renew(stored) is None
+
+
+def test_a_hand_over_between_two_others_is_a_loss(table: LeaseTable, dynamodb: Any) -> None:
+    put(table, dynamodb, Lease("s", owner="new", counter=5, checkpoint_owner="old"))
     assert table.renew(Lease("s", owner="me", counter=5)) is None
-    assert table.get("s") == handed
+
+
+def test_giving_up_a_lease_in_a_hand_over_leaves_it_to_the_next_owner(taken: Lease, table: LeaseTable) -> None:
+    assert table.handoff(taken, "new") is not None
+    assert table.evict(taken)
+    stored = table.get("s")
+    assert stored is not None
+    assert (stored.owner, stored.checkpoint_owner, stored.counter) == ("new", None, 2)
+
+
+def test_a_counter_moved_in_ones_own_name_is_ones_own_write_only_if_an_answer_was_lost(
+    taken: Lease, table: LeaseTable
+) -> None:
+    assert table.renew(taken) is not None
+    assert table.renew(taken, doubtful=False) is None
+    assert table.checkpoint(taken, Checkpoint("7"), doubtful=False) is None
+    assert table.renew(taken) is not None
+
+
+def test_a_checkpoint_brings_children_and_hash_keys_that_are_known(table: LeaseTable, dynamodb: Any) -> None:
+    known = Lease("s", "me", 5, children=frozenset("c"), hash_range=HashRange(3, 9))
+    put(table, dynamodb, Lease("s", "me", 5))
+    assert table.checkpoint(known, Checkpoint("7")) == Lease(
+        "s", "me", 6, Checkpoint("7"), 0, children=frozenset("c"), hash_range=HashRange(3, 9)
+    )
+
+
+def test_a_renewal_brings_the_throughput_that_was_measured(taken: Lease, table: LeaseTable) -> None:
+    renewed = table.renew(taken, throughput=12.25)
+    assert renewed is not None
+    assert renewed.throughput == 12.25
+
+
+def test_protection_and_recovery_are_set_on_a_table_that_is_made(dynamodb: Any) -> None:
+    table = LeaseTable(dynamodb, unique("leases"))
+    table.create(deletion_protection=True, point_in_time_recovery=True)
+    table.create(deletion_protection=True, point_in_time_recovery=True)
+    assert dynamodb.describe_table(TableName=table.name)["Table"]["DeletionProtectionEnabled"]
+    backups = dynamodb.describe_continuous_backups(TableName=table.name)["ContinuousBackupsDescription"]
+    assert backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"
 
 
 def test_a_checkpoint_renews_and_clears_what_was_pending(table: LeaseTable, dynamodb: Any) -> None:
