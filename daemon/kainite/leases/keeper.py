@@ -83,6 +83,11 @@ class LeaseKeeper:
     def held(self) -> tuple[HeldLease, ...]:
         return self._holdings.all
 
+    @property
+    def reached(self) -> float | None:
+        """Seconds since the table last answered a whole round; None before the first."""
+        return self._rounds.reached
+
     async def next(self) -> LeaseEvent:
         """What happened next."""
         return await self._holdings.events.get()

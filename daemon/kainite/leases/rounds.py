@@ -76,6 +76,12 @@ class Rounds:
         self._rng = rng
         self._seen: dict[str, Seen] = {}
         self._steal_due = clock()
+        self._reached_at: float | None = None
+
+    @property
+    def reached(self) -> float | None:
+        """Seconds since the table last answered a whole round; None before the first."""
+        return None if self._reached_at is None else self._clock() - self._reached_at
 
     async def run(self) -> None:
         """Make rounds until cancelled.
@@ -88,7 +94,7 @@ class Rounds:
             self._holdings.wake.clear()
             try:
                 wait = await self._round(create=not succeeded)
-                failures, succeeded = 0, True
+                failures, succeeded, self._reached_at = 0, True, self._clock()
             except KainiteError as error:
                 failures += 1
                 if not error.retryable or (not succeeded and failures >= FIRST_TRIES):

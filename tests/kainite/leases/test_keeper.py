@@ -146,6 +146,16 @@ async def test_renewing_keeps_a_lease_beyond_the_failover_time(keep: Keep, table
         assert len(keeper.held) == 2
 
 
+async def test_a_keeper_knows_for_how_long_the_table_has_not_answered(keep: Keep) -> None:
+    clock = Clock()
+    keeper = keep(clock=clock)
+    assert keeper.reached is None
+    async with running(keeper):
+        await until(lambda: keeper.reached is not None)
+    clock.time += 7
+    assert keeper.reached == 7
+
+
 async def test_a_lease_that_another_took_is_told_lost_and_takes_no_checkpoint(keep: Keep, table: LeaseTable) -> None:
     async with running(keep()) as keeper:
         held = await gain_all(keeper, 2)
