@@ -48,7 +48,7 @@ _METRICS = (
         "level",
         choice(MetricsLevel),
         "What is published to CloudWatch.",
-        default="KCL's, unless `kinesisEndpoint` is set",
+        default="`SUMMARY`; `NONE` where `kinesisEndpoint` is set and `cloudWatchEndpoint` is not",
     ),
     Key(
         "metricsBufferTimeMillis",
