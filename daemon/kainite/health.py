@@ -5,7 +5,7 @@ when nothing is asked of its child because there are no records. Three questions
 
 * *live*: does the daemon's own loop turn? Whatever a child or AWS does, a restart would not mend it.
 * *ready*: does it reach the lease table, and is the log, where there is one, its own?
-* *healthy*: is any shard hung or failing, or are leases not renewed in time? Somebody should look.
+* *healthy*: is any shard hung or failing, or the lease table away? Somebody should look.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ BEHIND_MS = 60_000
 
 QUIET_S = 60.0
 """A shard without records for so long is called quiet."""
+
+MISSED_ROUNDS = 3
+"""So many intervals of ``leaseAssignmentIntervalMillis`` without a round are no accident."""
 
 
 class Health(StrEnum):
@@ -71,16 +74,17 @@ class Limits:
     Attributes:
         hung_after: seconds that a child may be silent.
         poison_tries: failures in a row from which a shard is failing.
-        failover: seconds after which leases that are not renewed are lost.
+        unreached_after: seconds without a round of the lease table from which the table counts as away.
     """
 
     hung_after: float
     poison_tries: int
-    failover: float
+    unreached_after: float
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
-        return cls(settings.metrics.hung_after, settings.child.poison_tries, settings.leases.failover)
+        interval = settings.leases.assignment_interval or 2 * settings.leases.failover
+        return cls(settings.metrics.hung_after, settings.child.poison_tries, MISSED_ROUNDS * interval)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +130,8 @@ def judge(statuses: Sequence[ShardStatus], worker: WorkerFacts, limits: Limits) 
     """What the facts come to."""
     shards = tuple(judge_shard(status, limits) for status in sorted(statuses, key=lambda status: status.shard))
     problems = [f"{shard.status.shard}: {shard.why}" for shard in shards if shard.health in TROUBLE]
-    late = worker.reached is not None and worker.reached >= limits.failover
-    if late:
-        problems.append(_late(worker, limits))
+    if _is_late(worker, limits):
+        problems.append(_late(worker))
     return Verdict(worker, shards, tuple(_not_ready(worker, limits)), tuple(problems))
 
 
@@ -159,13 +162,17 @@ def _not_ready(worker: WorkerFacts, limits: Limits) -> list[str]:
         reasons.append("another daemon owns the log")
     if worker.reached is None:
         reasons.append("the lease table was not read yet")
-    elif worker.reached >= limits.failover:
-        reasons.append(_late(worker, limits))
+    elif _is_late(worker, limits):
+        reasons.append(_late(worker))
     return reasons
 
 
-def _late(worker: WorkerFacts, limits: Limits) -> str:
-    return f"the lease table has not answered for {worker.reached:.0f} s, and leases last {limits.failover:.0f} s"
+def _is_late(worker: WorkerFacts, limits: Limits) -> bool:
+    return worker.reached is not None and worker.reached >= limits.unreached_after
+
+
+def _late(worker: WorkerFacts) -> str:
+    return f"the lease table has not answered for {worker.reached:.0f} s"
 
 
 def _shard_json(shard: ShardHealth) -> dict[str, Any]:

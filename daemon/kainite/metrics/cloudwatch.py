@@ -153,9 +153,9 @@ def _datum(key: Key, added: Statistics) -> MetricDatumTypeDef:
         "Dimensions": [{"Name": name, "Value": value} for name, value in found],
         "Unit": metric.unit.value,
         "StatisticValues": {
-            "SampleCount": added.count,
-            "Sum": added.total,
-            "Minimum": added.least,
-            "Maximum": added.most,
+            "SampleCount": float(added.count),
+            "Sum": float(added.total),  # a truth value is 1 or 0 here
+            "Minimum": float(added.least),
+            "Maximum": float(added.most),
         },
     }

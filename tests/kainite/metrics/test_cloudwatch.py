@@ -48,7 +48,7 @@ async def test_sums_arrive_in_the_applications_namespace(moto_endpoint: str, mon
     async with published.running():
         for records in (5, 1, 3):
             published.observe(RECORDS_PROCESSED, records, "s-1")
-        published.observe(CURRENT_LEASES, 2, None)
+        published.observe(CURRENT_LEASES, True, None)  # callers observe truth values too
         published.observe(GET_RECORDS_TIME, 9, "s-1")  # not of this level
 
     found = client.list_metrics(Namespace=application)["Metrics"]
