@@ -66,3 +66,41 @@ def test_a_password_is_not_shown(tmp_path: Path) -> None:
         result = check(tmp_path, GOOD + "target=postgresql://u:geheim@h/d\n", *options)
         assert "postgresql://u:***@h/d" in result.stdout
         assert "geheim" not in result.output
+
+
+def test_each_value_says_where_it_stands(tmp_path: Path) -> None:
+    options = ("--max-records", "5", "--json")
+    answer = json.loads(check(tmp_path, GOOD, *options).stdout)
+
+    origins = {line["key"]: line["origin"] for line in answer["settings"]}
+    assert (origins["maxRecords"], origins["streamName"], origins["tableName"]) == ("command line", "file", "default")
+
+
+def test_warnings_and_notes_are_shown_and_nothing_to_mend(tmp_path: Path) -> None:
+    result = check(tmp_path, GOOD + "shutdownGraceMillis=0\n")
+
+    assert result.exit_code == 0
+    assert "warning: shutdownGraceMillis: 0 gives children no time" in result.stdout
+    assert "note: retrievalMode: DEFAULT polls here" in result.stdout
+
+
+def test_keys_of_credentials_are_not_shown(tmp_path: Path) -> None:
+    for options in ((), ("--json",)):
+        result = check(tmp_path, GOOD + "AwsCredentialsProvider=StaticCredentialsProvider|AKIA|geheim\n", *options)
+        assert "StaticCredentialsProvider|***|***" in result.stdout
+        assert "geheim" not in result.output
+
+
+def test_a_file_is_not_needed_when_nothing_is_missing() -> None:
+    words = ["--application-name=app", "--stream-name", "s", "--executable-name", f"{sys.executable} x.py"]
+    result = CliRunner().invoke(main, ["run", *words, "--check"])
+
+    assert result.exit_code == 0
+    assert "settings from the environment and the command line: nothing is wrong" in result.stdout
+
+
+def test_an_unknown_option_names_the_nearest_one(tmp_path: Path) -> None:
+    result = check(tmp_path, GOOD, "--max-recrods", "5")
+
+    assert result.exit_code == 1
+    assert "did you mean --max-records?" in result.stderr
