@@ -9,9 +9,9 @@ sequence number of their record and sub-sequence numbers 0, 1, 2 …; what is no
 like one, passes as it is. An aggregate with a user record that belongs to another shard is dropped: it was
 put just before a split or merge, its producer saw the refusal of that record and sends it again.
 
-Two things differ. Where an index points beyond its table, or an explicit hash key is no number, KCL keeps the user
-records before that one and loses the rest; here the record passes as it is, as with any other damage. So does one with
-a partition key longer than Kinesis allows, for a key is stored once and comes out with each of its records.
+Two things differ. An index beyond its table, and an explicit hash key that is no number, make KCL drop the rest
+of the aggregate, or, since Java 11, fail on it for ever; here the record passes as it is, as with any other damage.
+So does one with a partition key longer than Kinesis allows: it is stored once and comes out with each of its records.
 """
 
 from __future__ import annotations

@@ -10,9 +10,10 @@ from amazon_kclpy.messages import ProcessRecordsInput
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.kinesis.batch import make_batches, render_process_records
+from kainite.kinesis.batch import make_batches, render_process_records, render_process_records_v0
 from kainite.kinesis.record import arrival_ms
 from kainite.log.entry import Position
+from support import kpl
 
 
 def record(sequence: int, data: str | None = "YWJj", key: str = "k", at: float | None = 1.5) -> dict[str, Any]:
@@ -69,6 +70,42 @@ def test_batches_hold_what_follows_the_start_and_never_straddle_the_cut(
         assert cut_at is None or (batch.first <= cut_at) == (batch.last <= cut_at)
         assert (batch.millis_behind_latest, batch.arrival_ms) == (5, 1500)
     assert len(batches) <= 2
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 40), st.integers(0, 6)), unique_by=lambda one: one[0], max_size=15).map(sorted),
+    st.none() | st.builds(Position, st.integers(0, 41), st.integers(0, 7)),
+    st.none() | st.builds(Position, st.integers(0, 41), st.integers(0, 7)),
+)
+def test_batches_start_and_are_cut_inside_aggregates(
+    sizes: list[tuple[int, int]], after: Position | None, cut_at: Position | None
+) -> None:
+    # Size 0 is a plain record here.
+    records = [record(sequence, data=aggregate(size) if size else "YWJj") for sequence, size in sizes]
+    batches = make_batches(records, 5, after=after, cut_at=cut_at)
+    found = [[place(r) for r in json.loads(batch.line)["records"]] for batch in batches]
+    every = [Position(sequence, sub) for sequence, size in sizes for sub in range(size or 1)]
+    assert [position for positions in found for position in positions] == [p for p in every if not after or p > after]
+    for batch, positions in zip(batches, found, strict=True):
+        assert (batch.first, batch.last, batch.count) == (positions[0], positions[-1], len(positions))
+        assert cut_at is None or (positions[0] <= cut_at) == (positions[-1] <= cut_at)
+
+
+def aggregate(size: int) -> str:
+    return base64.b64encode(kpl.aggregate([kpl.User(b"x")] * size)).decode()
+
+
+def place(given_out: dict[str, Any]) -> Position:
+    return Position(int(given_out["sequenceNumber"]), given_out["subSequenceNumber"])
+
+
+def test_the_first_protocols_line_has_only_what_it_knows() -> None:
+    line = render_process_records_v0([record(7), record(8, data="", key="é")], 12)
+    assert line == (
+        b'{"action":"processRecords","records":['
+        b'{"data":"YWJj","partitionKey":"k","sequenceNumber":"7"},'
+        b'{"data":"","partitionKey":"\\u00e9","sequenceNumber":"8"}]}\n'
+    )
 
 
 @pytest.mark.parametrize("data", [bytes([n]) * 3 for n in (0, 10, 34, 127, 128, 255)])
