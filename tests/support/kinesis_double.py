@@ -257,9 +257,9 @@ def _handler(double: KinesisDouble) -> type[BaseHTTPRequestHandler]:
 
 
 @contextmanager
-def stream_of(double: KinesisDouble) -> Iterator[StreamClient]:
+def stream_of(double: KinesisDouble, arn: str | None = None) -> Iterator[StreamClient]:
     """A client that does not try again by itself."""
     config = Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=5)
     client = boto3.client("kinesis", endpoint_url=double.endpoint, region_name="us-east-1", config=config)
-    yield StreamClient(client, "orders")
+    yield StreamClient(client, "orders", arn)
     client.close()

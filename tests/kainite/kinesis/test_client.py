@@ -11,7 +11,7 @@ from kainite.kinesis.client import StreamClient, parse_reply
 from kainite.kinesis.shards import covers_all_keys, may_start
 from kainite.kinesis.start import StartAt
 from kainite.leases.checkpoint import SHARD_END, Checkpoint
-from support.kinesis_double import KinesisDouble
+from support.kinesis_double import KinesisDouble, stream_of
 from support.names import unique
 
 
@@ -64,6 +64,27 @@ def test_lineage_of_splits_and_merges_on_moto(kinesis: Any, name: str) -> None:
     assert {shard.id for shard in shards.values() if shard.open} == {left, merged.id}
     assert covers_all_keys(shard for shard in shards.values() if shard.open)
     assert not may_start(merged.parents, {right: SHARD_END, second: Checkpoint("1")})
+
+
+def test_every_call_that_can_names_the_stream_by_its_arn(double: KinesisDouble) -> None:
+    arn = "arn:aws:kinesis:us-east-1:111122223333:stream/orders"
+    double.split("shardId-000000000000")
+    with stream_of(double, arn) as stream:
+        iterator, _ = stream.iterator(stream.list_shards()[0].id, StartAt("TRIM_HORIZON"))
+        stream.get_records(iterator, 10)
+    first_page, next_page = double.asked("ListShards")
+    assert first_page["StreamARN"] == arn
+    assert set(next_page) == {"NextToken"}  # Kinesis refuses a token beside a name
+    assert double.asked("GetShardIterator")[0]["StreamARN"] == arn
+    assert double.asked("GetRecords")[0]["StreamARN"] == arn
+
+
+def test_moto_reads_by_arn(kinesis: Any, name: str) -> None:
+    arn = kinesis.describe_stream_summary(StreamName=name)["StreamDescriptionSummary"]["StreamARN"]
+    kinesis.put_record(StreamName=name, Data=b"x", ExplicitHashKey="0", PartitionKey="k")
+    stream = StreamClient(kinesis, name, arn)
+    iterator, _ = stream.iterator(stream.list_shards()[0].id, StartAt("TRIM_HORIZON"))
+    assert len(parse_reply(stream.get_records(iterator, 10)).records) == 1
 
 
 def test_a_stream_that_is_not_there_is_named(kinesis: Any) -> None:

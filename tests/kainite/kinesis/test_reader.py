@@ -4,18 +4,30 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
 from kainite.errors import SettingsError, StreamError
-from kainite.kinesis.batch import RecordBatch, ShardEnd
+from kainite.kinesis.batch import RecordBatch, ShardEnd, render_process_records_v0
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.prefetch import Bounds
 from kainite.kinesis.reader import ShardReader
+from kainite.kinesis.retrieval import ShardSource, polling
+from kainite.kinesis.shards import HashRange
 from kainite.leases.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.log.entry import Position
+from kainite.metrics.meter import Meter
+from kainite.metrics.metric import (
+    EXPIRED_ITERATOR,
+    GET_RECORDS_SUCCESS,
+    GET_RECORDS_TIME,
+    MILLIS_BEHIND_LATEST,
+    Metric,
+)
 from kainite.settings import StreamSettings
+from support import kpl
 from support.kinesis_double import KinesisDouble
 from support.names import unique
 
@@ -42,7 +54,7 @@ def sequences(*batches: RecordBatch) -> list[int]:
     return [int(record["sequenceNumber"]) for batch in batches for record in json.loads(batch.line)["records"]]
 
 
-async def next_of(reader: ShardReader) -> RecordBatch | ShardEnd:
+async def next_of(reader: ShardSource) -> RecordBatch | ShardEnd:
     return await asyncio.wait_for(reader.next(), 10)
 
 
@@ -121,6 +133,99 @@ async def test_a_batch_never_straddles_the_cut(double: KinesisDouble, reader_at:
     assert isinstance(second, RecordBatch)
     assert (sequences(first), sequences(second)) == (put[1:3], put[3:])
     assert (first.first, first.last, first.count) == (Position(put[1]), Position(put[2]), 2)
+
+
+def places(batch: RecordBatch | ShardEnd) -> list[tuple[int, int]]:
+    assert isinstance(batch, RecordBatch)
+    return [(int(r["sequenceNumber"]), r["subSequenceNumber"]) for r in json.loads(batch.line)["records"]]
+
+
+async def test_a_checkpoint_inside_an_aggregate_is_where_reading_goes_on(
+    double: KinesisDouble, reader_at: Open
+) -> None:
+    put = double.put(kpl.aggregate([kpl.User(bytes([n])) for n in range(5)]))
+    plain = double.put(b"plain")
+    assert places(await next_of(reader_at(Checkpoint(str(put), 2)))) == [(put, 3), (put, 4), (plain, 0)]
+    assert places(await next_of(reader_at(Checkpoint(str(put))))) == [*((put, n) for n in range(1, 5)), (plain, 0)]
+    assert places(await next_of(reader_at(Checkpoint(str(put), 4)))) == [(plain, 0)]
+    assert places(await next_of(reader_at(LATEST, cut_at=Position(put, 3)))) == [(put, 4), (plain, 0)]
+
+
+async def test_a_batch_is_cut_inside_an_aggregate(double: KinesisDouble, reader_at: Open) -> None:
+    put = double.put(kpl.aggregate([kpl.User(b"x")] * 4))
+    reader = reader_at(TRIM_HORIZON, cut_at=Position(put, 1))
+    assert places(await next_of(reader)) == [(put, 0), (put, 1)]
+    assert places(await next_of(reader)) == [(put, 2), (put, 3)]
+
+
+@pytest.mark.parametrize("skip_sync", [False, True], ids=["the range decides", "the range is not looked at"])
+async def test_an_aggregate_that_straddles_the_shards_range_is_dropped(
+    double: KinesisDouble, stream: StreamClient, skip_sync: bool
+) -> None:
+    inside = double.put(kpl.aggregate([kpl.User(b"x", 0, 0)] * 2, explicit=["10"]))
+    straddling = double.put(kpl.aggregate([kpl.User(b"x", 0, 0), kpl.User(b"x", 0, 1)], explicit=["10", "11"]))
+    plain = double.put(b"plain")
+    settings = replace(FAST, skip_sync_if_leases=skip_sync)
+    reader = polling(stream)(SHARD, HashRange(0, 10), TRIM_HORIZON, settings, cut_at=None)
+    found = places(await next_of(reader))
+    await reader.close()
+    kept = [(straddling, 0), (straddling, 1)] if skip_sync else []
+    assert found == [(inside, 0), (inside, 1), *kept, (plain, 0)]
+
+
+async def test_a_reply_of_large_aggregates_comes_in_batches_that_wait_for_room(
+    double: KinesisDouble, reader_at: Open
+) -> None:
+    users = [kpl.User(bytes(1000))] * 300
+    put = [double.put(kpl.aggregate(users)) for _ in range(5)]
+    double.split(SHARD)
+    reader = reader_at(TRIM_HORIZON, bounds=Bounds(batches=1))
+    batches = []
+    while isinstance(item := await next_of(reader), RecordBatch):
+        batches.append(item)
+    assert [place for batch in batches for place in places(batch)] == [(s, n) for s in put for n in range(300)]
+    assert [batch.count for batch in batches] == [600, 600, 300]
+    assert len(item.children) == 2
+
+
+async def test_the_first_protocols_line_is_made_by_its_own_renderer(
+    double: KinesisDouble, stream: StreamClient
+) -> None:
+    double.put(b"abc")
+    source = polling(stream, render=render_process_records_v0)(SHARD, None, TRIM_HORIZON, FAST, cut_at=None)
+    batch = await next_of(source)
+    await source.close()
+    assert isinstance(batch, RecordBatch)
+    assert set(json.loads(batch.line)["records"][0]) == {"data", "partitionKey", "sequenceNumber"}
+
+
+async def test_calls_expired_iterators_and_the_lag_are_measured(double: KinesisDouble, reader_at: Open) -> None:
+    noted: list[tuple[Metric, float, str | None]] = []
+    put = [double.put(bytes([n])) for n in range(3)]
+    double.fail("GetRecords", "ExpiredIteratorException")
+    one_by_one = replace(FAST, max_records=1)
+    reader = reader_at(TRIM_HORIZON, one_by_one, meter=Meter(Notes(noted)), bounds=Bounds(batches=9))
+    assert await read(reader, 3) == put
+    await reader.close()
+
+    def values(metric: Metric) -> list[float]:
+        return [value for what, value, _ in noted if what is metric]
+
+    assert values(GET_RECORDS_SUCCESS)[:4] == [0, 1, 1, 1]
+    assert len(values(GET_RECORDS_TIME)) == len(values(GET_RECORDS_SUCCESS))
+    assert values(EXPIRED_ITERATOR) == [1]
+    assert values(MILLIS_BEHIND_LATEST)[:3] == [2000, 1000, 0]
+    assert {shard for _, _, shard in noted} == {SHARD}
+
+
+@dataclass
+class Notes:
+    """A sink that keeps what it is given."""
+
+    noted: list[tuple[Metric, float, str | None]]
+
+    def observe(self, metric: Metric, value: float, shard: str | None) -> None:
+        self.noted.append((metric, value, shard))
 
 
 async def test_throttling_is_waited_out_and_becomes_an_error_in_the_log(
@@ -223,8 +328,8 @@ async def test_at_timestamp_needs_a_time(double: KinesisDouble, reader_at: Open)
 async def test_fetching_stops_while_the_queue_is_full(double: KinesisDouble, reader_at: Open) -> None:
     for n in range(10):
         double.put(bytes([n]))
-    settings = StreamSettings(name="orders", idle_between_reads=0.001, max_records=1)
-    reader = reader_at(TRIM_HORIZON, settings, bounds=Bounds(batches=2))
+    settings = StreamSettings(name="orders", idle_between_reads=0.001, max_records=1, prefetch_batches=2)
+    reader = reader_at(TRIM_HORIZON, settings)
     reader.start()
     await until(lambda: double.count("GetRecords") == 2)
     await asyncio.sleep(0.05)
