@@ -291,7 +291,9 @@ class ShardConsumer:
         match self._interrupted():
             case Outcome.LOST:
                 pass
-            case Outcome.STOP | Outcome.HAND_OVER:  # a worker that stops must not take the lease again
+            case Outcome.HAND_OVER:
+                await self._parts.keeper.hand_over(self._lease)
+            case Outcome.STOP:  # a worker that stops must not take the lease again
                 await self._parts.keeper.release(self._lease, pause=math.inf)
             case _:
                 await self._parts.keeper.release(self._lease)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from kainite.kinesis.batch import render_process_records, render_process_records_v0
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.retrieval import polling
 from kainite.leases.keeper import Gained, LeaseKeeper
@@ -18,7 +19,15 @@ from kainite.leases.table import LeaseTable
 from kainite.log.entry import Entry, EntryKind, UnitMeta
 from kainite.log.memory_store import MemoryStore
 from kainite.log.owner import LogOwner
-from kainite.settings import ChildSettings, InitialPosition, LeaseSettings, LogSettings, StreamSettings, UowSettings
+from kainite.settings import (
+    ChildProtocol,
+    ChildSettings,
+    InitialPosition,
+    LeaseSettings,
+    LogSettings,
+    StreamSettings,
+    UowSettings,
+)
 from kainite.shard_call import UnitsOfWork
 from kainite.shard_consumer import Parts, ShardConsumer
 from kainite.uow.admission import Admission
@@ -128,10 +137,12 @@ class World:
         stream = StreamClient(self.kinesis, self.name)
         units = (lambda: UnitsOfWork(log, Admission(None))) if log is not None else None
         child = replace(self.child_settings(command), **changes)
+        v0 = child.protocol is ChildProtocol.JSON_LINES_V0
+        open_source = polling(stream, render=render_process_records_v0 if v0 else render_process_records)
         async with self.keeper(stream) as keeper:
             gained = await asyncio.wait_for(keeper.next(), LIMIT)
             assert isinstance(gained, Gained)
-            parts = Parts(polling(stream), keeper, self.stream_settings, child, units)
+            parts = Parts(open_source, keeper, self.stream_settings, child, units)
             consumer = ShardConsumer(gained.lease, lambda: parts)
             task = asyncio.create_task(consumer.run())
             try:

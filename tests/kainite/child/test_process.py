@@ -58,7 +58,8 @@ class Caller:
     async def process(self, *records: dict[str, Any]) -> None:
         await self.perform(self.child.dialect.process_records(batch(*records)))
 
-    async def perform(self, request: bytes) -> None:
+    async def perform(self, request: bytes | None) -> None:
+        assert request is not None
         await self.child.perform(request, answer=self._answer, emitted=self.emitted.append)
 
     async def _answer(self, request: CheckpointRequested) -> str | None:
@@ -295,27 +296,3 @@ async def test_the_child_runs_in_a_group_of_its_own_and_knows_its_shard() -> Non
 async def test_a_program_that_is_not_there() -> None:
     with pytest.raises(ChildExitedError, match=r"cannot start 'no-such-program' for s: No such file.*executableName"):
         ChildProcess.start("s", ChildSettings(("no-such-program",)))
-
-
-async def test_amazon_kclpy_runs_unchanged(tmp_path: Path) -> None:
-    """Cases 11 and 12 too: a record without data, and a partition key beyond ASCII."""
-    calls = tmp_path / "calls"
-    settings = ChildSettings((sys.executable, str(CHILDREN / "kclpy_echo.py"), str(calls)), reply_timeout=20)
-    child = ChildProcess.start("shardId-0", settings)
-    caller = Caller(child)
-    await caller.initialize()
-    await caller.process(dict(RECORD, partitionKey="schlüssel\u2028"), dict(RECORD, data=""))
-    await caller.perform(child.dialect.shutdown_requested())
-    await caller.perform(child.dialect.shard_ended())
-    await child.close(5)
-    noted = [json.loads(line) for line in calls.read_text().splitlines()]
-    assert [note["what"] for note in noted] == ["initialize", "processRecords", "shutdownRequested", "shardEnded"]
-    assert noted[1] == {
-        "what": "processRecords",
-        "payloads": ["T-1", ""],
-        "keys": ["schlüssel\u2028", "k"],
-        "behind": 0,
-    }
-    assert json.loads(caller.emitted[0])["deltas"][0]["uow"] == "T-1"
-    assert caller.requests == [CheckpointRequested(None)] * 3
-    assert "status 0" in str(child.broken.result())
