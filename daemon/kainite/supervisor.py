@@ -27,9 +27,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 from kainite import aws, memory
 from kainite.errors import KainiteError, LogHeldError
+from kainite.fleet.membership import Membership
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.retrieval import polling
-from kainite.leases.keeper import Gained, HeldLease, LeaseKeeper, Lost
+from kainite.leases.keeper import Gained, HandingOver, HeldLease, LeaseKeeper, Lost
 from kainite.leases.table import LeaseTable
 from kainite.logs import event
 from kainite.settings import Settings
@@ -66,12 +67,15 @@ async def supervise(settings: Settings, stop: asyncio.Event) -> None:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, "kainite"))
     dynamodb = aws.client("dynamodb", settings.aws)
     stream = StreamClient(aws.client("kinesis", settings.aws), settings.stream.name)
-    keeper = LeaseKeeper(LeaseTable(dynamodb, settings.leases.table), stream, settings.leases, settings.stream)
+    membership = Membership(dynamodb, settings.leases)
+    table = LeaseTable(dynamodb, settings.leases.table)
+    keeper = LeaseKeeper(table, stream, settings.leases, settings.stream, stance=membership.stance)
     try:
         async with asyncio.TaskGroup() as group:
             async with _units(settings, dynamodb, group, stop) as units:
                 # Not before the log is ours: a daemon that stands by for another one's log must leave it the shards.
-                keeping = group.create_task(keeper.run(), name="lease keeper")
+                keeping = group.create_task(_keep(membership, keeper), name="lease keeper")
+                belonging = group.create_task(membership.run(), name="fleet membership")
                 parts = Parts(polling(stream), keeper, settings.stream, settings.child, units)
                 supervisor = Supervisor(parts, group)
                 following = group.create_task(supervisor.follow_leases(), name="lease events")
@@ -79,6 +83,7 @@ async def supervise(settings: Settings, stop: asyncio.Event) -> None:
                       application=settings.leases.application, worker=settings.leases.worker_id)  # fmt: skip
                 try:
                     await stop.wait()
+                    belonging.cancel()  # a leader is to give no more leases to a worker that goes
                     await supervisor.stop()
                 except asyncio.CancelledError:
                     if stop.is_set():  # the second signal; otherwise the group ends its tasks in its own way
@@ -109,6 +114,10 @@ class Supervisor:
             match await self._parts.keeper.next():
                 case Gained(lease) if not self._stopping:
                     self._start(lease)
+                case HandingOver(lease) if lease in self._running:
+                    consumer, task = self._running[lease]
+                    consumer.hand_over()
+                    self._group.create_task(self._end(task))
                 case Lost(lease) if lease in self._running:
                     consumer, task = self._running[lease]
                     consumer.lose()
@@ -174,6 +183,12 @@ async def _units(
             yield lambda: UnitsOfWork(owner, Admission(catalogue))
         finally:
             watching.cancel()
+
+
+async def _keep(membership: Membership, keeper: LeaseKeeper) -> None:
+    """Hold leases, as the fleet does it."""
+    await membership.begin()
+    await keeper.run()
 
 
 async def _give_back(keeper: LeaseKeeper) -> None:

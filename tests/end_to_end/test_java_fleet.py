@@ -91,6 +91,33 @@ def test_a_mixed_fleet_shares_the_leases_and_survives_either_ones_death(applicat
             app.eventually(lambda: app.payloads() >= put, "a record after Java's return")
 
 
+def test_a_java_leader_assigns_leases_to_kainite_which_goes_on_alone_without_it(application: OpenApplication) -> None:
+    # KCL 3's own way, the default since: its leader balances the measured throughput.
+    app, records = application(), batches("x" * 5000)
+    put: set[str] = set()
+
+    def put_some() -> bool:
+        payloads = next(records)
+        app.put(*payloads)
+        put.update(payloads)
+        return True
+
+    with app.java("java") as java:
+        put_some()
+        app.eventually(lambda: app.payloads() >= put, "a record of Java's own fleet")
+        with app.kainite("kainite") as kainite:
+            app.eventually(lambda: put_some() and app.owned("kainite"), "an assignment by the leader")
+            app.eventually(lambda: app.payloads() >= put, "a record of the shared fleet")
+            assert app.payloads("kainite")
+            kill(java)
+            put_some()
+            app.eventually(lambda: app.owned("kainite") == SHARDS, "Kainite's take-over")
+            app.eventually(lambda: app.payloads() >= put, "a record after the leader's death")
+            terminate(kainite)
+            assert kainite.returncode == 0
+            assert not app.workers() & {"kainite"}
+
+
 def checkpointed(app: Application) -> bool:
     """Whether every record that was delivered is below its shard's checkpoint."""
     leases = app.leases()

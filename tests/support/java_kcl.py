@@ -150,6 +150,11 @@ class Application:
         """How many leases carry the worker's name and are not being handed over."""
         return sum(1 for lease in self.leases().values() if lease.owner == worker and not lease.checkpoint_owner)
 
+    def workers(self) -> set[str]:
+        """Who is reported to be there, in a KCL 3 fleet."""
+        entries = self.dynamodb.scan(TableName=f"{self.name}-WorkerMetricStats", ConsistentRead=True)["Items"]
+        return {entry["wid"]["S"] for entry in entries}
+
     def eventually(self, condition: Callable[[], object], what: str) -> None:
         """Wait until ``condition`` holds, with an eye on the checkpoints; shows the daemons' logs if it does not."""
         end = time.monotonic() + LIMIT
