@@ -22,9 +22,7 @@ import orjson
 
 from kainite.kinesis.aggregation import EVERY_KEY, expand
 from kainite.kinesis.record import RawRecord as RawRecord
-from kainite.kinesis.record import arrival_ms as arrival_ms
-from kainite.kinesis.record import payload_bytes
-from kainite.kinesis.record import position_of as position_of
+from kainite.kinesis.record import arrival_ms, payload_bytes, position_of
 from kainite.kinesis.shards import HashRange, Shard
 from kainite.log.entry import Position
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kainite.kinesis.batch import RawRecord, arrival_ms, position_of
 from kainite.kinesis.client import StreamClient
+from kainite.kinesis.record import RawRecord, arrival_ms, position_of
 from kainite.kinesis.start import StartAt
 from kainite.leases.checkpoint import TRIM_HORIZON, Checkpoint
 from kainite.leases.probe import MOST_PAGES, pages
