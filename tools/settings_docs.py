@@ -60,10 +60,10 @@ KAINITE_LOG_TABLE_NAME=orders-log kainite log show -p app.properties
 - Options: case, `-`, `_` and `.` do not count, so `--stream-name`, `--streamName` and `--stream.name` are the same. An
   unknown option is an error.
 - `KAINITE_` and the key's name, case and separators not counting: every key, for every command.
-- Without `KAINITE_`: KCL's keys, exactly as the tables spell them. {not_bare} are not read so, because
-  other programs use them: write `KAINITE_TABLE_NAME` and so on. Where such a variable changes what the file says, a
+- Without `KAINITE_`: KCL's keys, exactly as the tables spell them. Where such a variable changes what the file says, a
   warning says so; where `APPLICATION_NAME` does, Kainite does not start, because another application name means other
-  checkpoints.
+  checkpoints. Other programs use these, so only `KAINITE_TABLE_NAME` and so on are read:
+  {not_bare}.
 
 ## While the daemon runs
 
@@ -85,6 +85,7 @@ as the column "change" says.
 | an unknown provider is skipped when another one works | an error; one without credentials on this host is skipped |
 | `executableName` is split at spaces | as a shell splits it; a warning where that differs |
 | `shutdownGraceMillis` is 0: children get no time | 10 seconds; a warning where a file says 0 |
+| `metricsLevel` is DETAILED | SUMMARY, for what DETAILED costs |
 | `AT_TIMESTAMP` is refused | refused, naming `initialPositionInStreamExtended` |
 | a wrong enum, or an unknown name behind `kinesisClient.`: does not start | the same |
 

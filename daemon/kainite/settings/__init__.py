@@ -1,14 +1,20 @@
 """Settings: one ``.properties`` file describes an application, and each part takes only its own section.
 
 The daemon, the log's commands and the apply job all read the same file. Its grammar is
-``java.util.Properties``; its keys are KCL's, and Kainite's own beside them.
+``java.util.Properties``; its keys are KCL's, and Kainite's own beside them. The environment and the
+command line win over it.
 
 =================================================  ============================================
 :mod:`~kainite.settings.sections`                  the sections and their defaults
 :mod:`~kainite.settings.table`                     every key that has an effect
 :mod:`~kainite.settings.without_effect`            KCL's keys that have none here, and why
 :mod:`~kainite.settings.kinds`                     how text becomes a value
-:mod:`~kainite.settings.file`                      reading a file, collecting its problems
+:mod:`~kainite.settings.credentials`               chains of credentials providers, as text
+:mod:`~kainite.settings.overrides`                 the environment and the command line
+:mod:`~kainite.settings.file`                      reading all of it, collecting its problems
+:mod:`~kainite.settings.consistency`               problems that no single value shows
+:mod:`~kainite.settings.surprises`                 what is allowed and may surprise
+:mod:`~kainite.settings.reload`                    what changed in a file that is read again
 =================================================  ============================================
 """
 

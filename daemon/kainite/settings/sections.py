@@ -165,7 +165,7 @@ class ChildSettings:
 
 @dataclass(frozen=True, slots=True)
 class MetricsSettings:
-    """Where the worker's figures go. ``level`` None: CloudWatch's default level, unless a double of Kinesis is read."""
+    """Where the worker's figures go. ``level`` None: SUMMARY, or NONE where a double of Kinesis is read."""
 
     level: MetricsLevel | None = None
     buffer_time: float = 10.0
