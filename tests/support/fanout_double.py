@@ -1,0 +1,156 @@
+"""SubscribeToShard over real HTTP with event streams that do what a test wants: end, break off, refuse, hold.
+
+botocore can only decode event streams, so the encoder is here. Other operations are a ``KinesisDouble``'s.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import struct
+import threading
+import zlib
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Literal
+
+from support.kinesis_double import KinesisDouble
+
+
+@dataclass
+class Script:
+    """The answer to one SubscribeToShard: refused with a code, or parts of a stream and how it ends.
+
+    ``break``: without the end that HTTP asks for. ``hold``: it stays open until the client goes.
+    """
+
+    parts: tuple[bytes, ...] = ()
+    then: Literal["end", "break", "hold"] = "end"
+    refused: str | None = None
+
+
+class FanOutDouble:
+    def __init__(self, rest: KinesisDouble) -> None:
+        self.rest = rest
+        self.asked: list[dict[str, Any]] = []
+        self.sent = 0
+        self.left = threading.Event()
+        self._scripts: queue.SimpleQueue[Script] = queue.SimpleQueue()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread.start()
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def answer(self, *parts: bytes, then: Literal["end", "break", "hold"] = "end") -> None:
+        """Answer one more subscription like this; without any answers left they are held, and silent."""
+        self._scripts.put(Script(parts, then))
+
+    def refuse(self, code: str, times: int = 1) -> None:
+        for _ in range(times):
+            self._scripts.put(Script(refused=code))
+
+    def positions(self) -> list[tuple[str, str | None]]:
+        """Where the subscriptions began: type and sequence number."""
+        starts = [request["StartingPosition"] for request in self.asked]
+        return [(start["Type"], start.get("SequenceNumber")) for start in starts]
+
+    def next_script(self) -> Script:
+        return Script(then="hold") if self._scripts.empty() else self._scripts.get()
+
+
+def shard_event(
+    *sequences: int, data: str = "QQ==", behind: int = 0, children: tuple[str, ...] = (), parent: str = "",
+    continuation: str | None = None,
+) -> bytes:  # fmt: skip
+    """An event with a record for each sequence number. With children it is the last; unsound without ``parent``."""
+    records = [
+        {"Data": data, "PartitionKey": "k", "SequenceNumber": str(n), "ApproximateArrivalTimestamp": 1.5}
+        for n in sequences
+    ]
+    body: dict[str, Any] = {"Records": records, "MillisBehindLatest": behind}
+    if children:
+        keys = {"StartingHashKey": "0", "EndingHashKey": "1"}
+        body["ChildShards"] = [
+            {"ShardId": c, "ParentShards": [parent] if parent else [], "HashKeyRange": keys} for c in children
+        ]
+    else:
+        body["ContinuationSequenceNumber"] = continuation or str(sequences[-1])
+    return message({":message-type": "event", ":event-type": "SubscribeToShardEvent"}, body)
+
+
+def initial_response() -> bytes:
+    return message({":message-type": "event", ":event-type": "initial-response"}, {})
+
+
+def exception(code: str) -> bytes:
+    return message({":message-type": "exception", ":exception-type": code}, {"message": "as the test wants it"})
+
+
+def message(headers: dict[str, str], body: dict[str, Any]) -> bytes:
+    """One message of ``application/vnd.amazon.eventstream``: prelude, headers (strings, type 7), payload, CRCs."""
+    head = b"".join(
+        bytes([len(name)]) + name.encode() + b"\x07" + struct.pack(">H", len(value)) + value.encode()
+        for name, value in headers.items()
+    )
+    payload = json.dumps(body).encode()
+    prelude = struct.pack(">II", 16 + len(head) + len(payload), len(head))
+    checked = prelude + struct.pack(">I", zlib.crc32(prelude)) + head + payload
+    return checked + struct.pack(">I", zlib.crc32(checked))
+
+
+def _handler(double: FanOutDouble) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            operation = self.headers["X-Amz-Target"].rpartition(".")[2]
+            if operation != "SubscribeToShard":
+                answer = double.rest.handle(operation, request)
+                self._whole(answer.status, answer.body)
+                return
+            script = double.next_script()
+            double.asked.append(request)
+            if script.refused:
+                self._whole(400, json.dumps({"__type": script.refused, "message": "refused"}).encode())
+            else:
+                self._stream(script)
+
+        def _whole(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", "application/x-amz-json-1.1")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def _stream(self, script: Script) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "application/vnd.amazon.eventstream")
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.close_connection = True
+            try:
+                for part in script.parts:
+                    self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+                    double.sent += 1
+                if script.then == "end":
+                    self.wfile.write(b"0\r\n\r\n")
+                elif script.then == "hold":
+                    self.rfile.read(1)  # returns when the client has gone
+                    double.left.set()
+            except ConnectionError:
+                double.left.set()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    return Handler
