@@ -83,9 +83,9 @@ def test_nothing_is_lost_in_any_order_of_events(world: Open, seed: int) -> None:
     with world() as fleet:
         fleet.join("w0")
         fleet.eventually(lambda: fleet.held() == {"w0": SHARDS}, "the first daemon does not take all")
-        for number in range(1, 9):
+        for number in range(1, 8):
             _disturb(fleet, chance, number)
-            fleet.pass_time(chance.randint(5, 60))
+            fleet.pass_time(chance.randint(5, 40))
         for daemon in fleet.daemons:
             if daemon.paused_at is not None:
                 daemon.wake()

@@ -23,7 +23,7 @@ def lease_table(settings: Settings) -> LeaseTable:
 
 
 def stream_of(settings: Settings) -> StreamClient:
-    return StreamClient(client("kinesis", settings.aws), settings.stream.name)
+    return StreamClient(client("kinesis", settings.aws), settings.stream.name, settings.stream.arn)
 
 
 def observed(
