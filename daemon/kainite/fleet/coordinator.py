@@ -73,12 +73,19 @@ class Coordinator:
         """What the fleet agreed on, and who leads; None in a 2.x fleet, or one of Kainite's own.
 
         Raises:
-            AccessDeniedError: the table of a KCL 3.0-3.4 fleet may not be read, if it exists.
+            AccessDeniedError: nothing is to be found where it may be read, and elsewhere it may not.
         """
+        denied: AccessDeniedError | None = None
         for layout in (Layout.SPLIT, Layout.SINGLE):
-            item = self._get(self._state_of(layout), coordinator_key(layout, MIGRATION_KEY))
+            try:
+                item = self._get(self._state_of(layout), coordinator_key(layout, MIGRATION_KEY))
+            except AccessDeniedError as error:
+                # AWS denies what the role does not name, whether it exists or not: a KCL 3.5 fleet has no such table.
+                denied, item = error, None
             if item is not None:
                 return self._read(client_version(item), layout)
+        if denied is not None:
+            raise denied
         return None
 
     def has_owner_index(self) -> bool:

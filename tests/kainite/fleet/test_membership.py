@@ -9,7 +9,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import boto3
 import pytest
+from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
 
 from kainite.errors import LeaseTableError
 from kainite.fleet.items import ClientVersion
@@ -97,6 +100,21 @@ async def member(tables: Tables, **changes: Any) -> AsyncIterator[Membership]:
         await asyncio.wait({task})
 
 
+@pytest.fixture
+def denied(moto_endpoint: str) -> Any:
+    """A client whose role knows no table but the lease table."""
+    client = boto3.client("dynamodb", endpoint_url=moto_endpoint, region_name="us-east-1")
+
+    def deny(params: dict[str, Any], **_: Any) -> Any:
+        if b"-CoordinatorState" in params["body"]:
+            answer = {"Error": {"Code": "AccessDeniedException", "Message": "as the test wants it"}}
+            return AWSResponse("", 403, HTTPHeaders(), None), answer
+        return None
+
+    client.meta.events.register("before-call.dynamodb.GetItem", deny)
+    return client
+
+
 def takes(membership: Membership, stance: Stance) -> Callable[[], bool]:
     return lambda: membership.stance() is stance
 
@@ -150,5 +168,41 @@ async def test_an_unknown_version_fails_the_start(tables: Tables) -> None:
     tables.create()
     tables.put_state("Migration3.0", {"cv": {"S": "CLIENT_VERSION_4X"}})
     with pytest.raises(LeaseTableError, match="CLIENT_VERSION_4X"):
+        async with member(tables):
+            pass
+
+
+async def test_a_role_for_the_lease_table_alone_will_do_in_a_2x_fleet(denied: Any) -> None:
+    tables = Tables(denied, unique("fleet"), single=True)
+    tables.create()
+    async with member(tables) as membership:
+        assert membership.stance() is Stance.SHARE
+
+
+async def test_a_role_for_the_lease_table_alone_will_do_where_everything_is_in_it(denied: Any) -> None:
+    tables = Tables(denied, unique("fleet"), single=True)
+    tables.create()
+    tables.lead("1")
+    tables.agree_on(ClientVersion.V3)
+    async with member(tables) as membership:
+        assert membership.stance() is Stance.ASSIGNED
+
+
+async def test_a_role_that_hides_a_kcl_3_fleet_fails_the_start(denied: Any) -> None:
+    tables = Tables(denied, unique("fleet"), single=True)
+    denied.create_table(
+        TableName=tables.name,
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("leaseKey", "leaseOwner")],
+        KeySchema=[{"AttributeName": "leaseKey", "KeyType": "HASH"}],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "LeaseOwnerToLeaseKeyIndex",
+                "KeySchema": [{"AttributeName": "leaseOwner", "KeyType": "HASH"}],
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
+            }
+        ],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    with pytest.raises(LeaseTableError, match="allow it in the worker's role"):
         async with member(tables):
             pass
