@@ -1,91 +1,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from random import Random
-from typing import Any
 
 import pytest
 
 from kainite.errors import LeaseLostError, StreamError
-from kainite.fleet.stance import Stance
-from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import Shard
 from kainite.leases.checkpoint import SHARD_END, TRIM_HORIZON, Checkpoint
-from kainite.leases.keeper import Gained, HeldLease, LeaseEvent, LeaseKeeper, Lost
+from kainite.leases.keeper import HeldLease, LeaseKeeper, Lost
 from kainite.leases.table import LeaseTable
-from kainite.settings import InitialPosition, LeaseSettings, StreamSettings
+from support.keepers import FIRST, SECOND, Clock, Keep, event_of, gain, gain_all, running, until
 from support.kinesis_double import KinesisDouble
-
-FIRST, SECOND = "shardId-000000000000", "shardId-000000000001"
-STREAM = StreamSettings(name="orders", initial_position=InitialPosition.TRIM_HORIZON, parent_poll=0.1, shard_sync=0.2)
-
-Keep = Callable[..., LeaseKeeper]
-
-
-class Clock:
-    """A clock that stands still until it is told."""
-
-    def __init__(self) -> None:
-        self.time = 1000.0
-
-    def __call__(self) -> float:
-        return self.time
-
-
-@pytest.fixture
-def keep(table: LeaseTable, stream: StreamClient) -> Keep:
-    def make(
-        worker: str = "me",
-        failover: float = 60.0,
-        limit: int | None = None,
-        clock: Callable[[], float] | None = None,
-        settings: StreamSettings = STREAM,
-        steal: int = 0,
-        stance: Stance = Stance.SHARE,
-        handoff_timeout: float = 60.0,
-    ) -> LeaseKeeper:
-        leases = LeaseSettings(
-            "app", table.name, worker, failover=failover, max_leases=limit, init_backoff=0.01,
-            assignment_interval=0.2, steal_at_once=steal, handoff_timeout=handoff_timeout,
-        )  # fmt: skip
-        parts: dict[str, Any] = {"clock": clock} if clock else {}
-        return LeaseKeeper(table, stream, leases, settings, stance=lambda: stance, rng=Random(7), **parts)
-
-    return make
-
-
-@asynccontextmanager
-async def running(keeper: LeaseKeeper) -> AsyncIterator[LeaseKeeper]:
-    """The keeper at work; left as a crash leaves it, unless it is closed."""
-    task = asyncio.create_task(keeper.run())
-    try:
-        yield keeper
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-
-
-async def event_of(keeper: LeaseKeeper) -> LeaseEvent:
-    return await asyncio.wait_for(keeper.next(), 10)
-
-
-async def gain(keeper: LeaseKeeper) -> HeldLease:
-    event = await event_of(keeper)
-    assert isinstance(event, Gained)
-    return event.lease
-
-
-async def gain_all(keeper: LeaseKeeper, count: int) -> dict[str, HeldLease]:
-    gained = [await gain(keeper) for _ in range(count)]
-    return {held.shard_id: held for held in gained}
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not await asyncio.to_thread(condition):  # noqa: ASYNC110 - it becomes true in DynamoDB
-            await asyncio.sleep(0.005)
 
 
 async def test_a_new_application_holds_every_shard_at_once(keep: Keep, table: LeaseTable) -> None:
