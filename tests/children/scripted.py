@@ -7,7 +7,7 @@ appended to the file TRANSCRIPT.
 Steps: ``status``, ``read``, ``hang``, ``die``, ``checkpoint first``, ``checkpoint last``, or one of
 ``["write", text]``, ``["bytes", hex]``, ``["flood", count, text]``, ``["stderr", text]``,
 ``["exit", status]``, ``["close", fd]``, ``["ignore", signal]``, ``["spawn", FILE]``,
-``["die once", FILE]``, ``["emit", {…}]``.
+``["die once", FILE]``, ``["wait for", FILE]``, ``["emit", {…}]``.
 """
 
 import json
@@ -15,6 +15,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,9 @@ def perform(step: Any, message: dict[str, Any]) -> None:
             if not Path(path).exists():
                 Path(path).touch()
                 os.kill(os.getpid(), signal.SIGKILL)
+        case ["wait for", path]:
+            while not Path(path).exists():
+                time.sleep(0.01)
         case ["write", text]:
             write(text)
         case "checkpoint last":

@@ -10,11 +10,9 @@ import asyncio
 import base64
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 
 from kainite.settings import ChildProtocol
@@ -36,20 +34,6 @@ PROGRAMS = {
 RECORDS = [(b"\x00\xff\xfe\n{}", "schlüssel\u2028ключ"), (b"", "k"), (b'"quoted"\\', '"\\\r')]
 
 each_program = pytest.mark.parametrize("program", PROGRAMS)
-
-
-@pytest.fixture
-def double() -> Iterator[KinesisDouble]:
-    double = KinesisDouble()
-    yield double
-    double.close()
-
-
-@pytest.fixture
-def world(double: KinesisDouble, dynamodb: Any, tmp_path: Path) -> Iterator[World]:
-    kinesis = boto3.client("kinesis", endpoint_url=double.endpoint, region_name="us-east-1")
-    yield World(kinesis, dynamodb, unique("stream"), tmp_path)
-    kinesis.close()
 
 
 class Life:
@@ -76,11 +60,11 @@ CHECKPOINTED = [
 
 
 @each_program
-async def test_a_shards_whole_life(program: str, world: World, double: KinesisDouble) -> None:
+async def test_a_shards_whole_life(program: str, ending: World, double: KinesisDouble) -> None:
     last = [double.put(data, key) for data, key in RECORDS][-1]
-    life = Life(program, world)
-    async with world.consumer(life.command, protocol=life.protocol) as (consumer, task):
-        await eventually(lambda: world.stored_checkpoint() == str(last))
+    life = Life(program, ending)
+    async with ending.consumer(life.command, protocol=life.protocol) as (consumer, task):
+        await eventually(lambda: ending.stored_checkpoint() == str(last))
         double.split(SHARD)
         await asyncio.wait_for(asyncio.shield(task), LIMIT)
         assert consumer.state is State.COMPLETE
@@ -90,16 +74,16 @@ async def test_a_shards_whole_life(program: str, world: World, double: KinesisDo
     assert notes[1] == {"what": "processRecords", "data": data, "keys": [key for _, key in RECORDS]}
     assert notes[2:5] == CHECKPOINTED
     assert notes[5:] == [{"what": "shardEnded"}, {"what": "checkpoint", "error": None}]
-    assert world.stored_checkpoint() == "SHARD_END"
+    assert ending.stored_checkpoint() == "SHARD_END"
 
 
 @each_program
-async def test_a_stop_in_peace(program: str, world: World) -> None:
-    life = Life(program, world)
-    async with world.consumer(life.command, protocol=life.protocol) as (consumer, task):
+async def test_a_stop_in_peace(program: str, ending: World) -> None:
+    life = Life(program, ending)
+    async with ending.consumer(life.command, protocol=life.protocol) as (consumer, task):
         await eventually(lambda: consumer.state is State.PROCESSING)
         consumer.stop()
         await asyncio.wait_for(asyncio.shield(task), LIMIT)
     requested = [] if program == "v0" else ["shutdownRequested", "checkpoint"]
     assert life.calls() == ["initialize", *requested, "leaseLost"]
-    assert world.stored_checkpoint() == "TRIM_HORIZON"
+    assert ending.stored_checkpoint() == "TRIM_HORIZON"

@@ -8,11 +8,10 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import boto3
 import psutil
 import pytest
 
@@ -35,21 +34,6 @@ def world(kinesis: Any, dynamodb: Any, tmp_path: Path) -> World:
     world = World(kinesis, dynamodb, unique("stream"), tmp_path)
     world.create_stream()
     return world
-
-
-@pytest.fixture
-def double() -> Iterator[KinesisDouble]:
-    """A stream whose shards can end, which moto's cannot."""
-    double = KinesisDouble()
-    yield double
-    double.close()
-
-
-@pytest.fixture
-def ending(double: KinesisDouble, dynamodb: Any, tmp_path: Path) -> Iterator[World]:
-    kinesis = boto3.client("kinesis", endpoint_url=double.endpoint, region_name="us-east-1")
-    yield World(kinesis, dynamodb, unique("stream"), tmp_path)
-    kinesis.close()
 
 
 class Log:

@@ -19,6 +19,7 @@ from kainite.leases.table import LeaseTable
 from kainite.log.entry import Entry, EntryKind, UnitMeta
 from kainite.log.memory_store import MemoryStore
 from kainite.log.owner import LogOwner
+from kainite.metrics.meter import SILENT, Meter
 from kainite.settings import (
     ChildProtocol,
     ChildSettings,
@@ -131,7 +132,7 @@ class World:
 
     @asynccontextmanager
     async def consumer(
-        self, command: Sequence[str], *, log: Any = None, **changes: Any
+        self, command: Sequence[str], *, log: Any = None, meter: Meter = SILENT, **changes: Any
     ) -> AsyncIterator[tuple[ShardConsumer, asyncio.Task[None]]]:
         """A consumer of the stream's first shard, running; cancelled at the end if it still runs."""
         stream = StreamClient(self.kinesis, self.name)
@@ -142,7 +143,7 @@ class World:
         async with self.keeper(stream) as keeper:
             gained = await asyncio.wait_for(keeper.next(), LIMIT)
             assert isinstance(gained, Gained)
-            parts = Parts(open_source, keeper, self.stream_settings, child, units)
+            parts = Parts(open_source, keeper, self.stream_settings, child, units, meter)
             consumer = ShardConsumer(gained.lease, lambda: parts)
             task = asyncio.create_task(consumer.run())
             try:
