@@ -76,7 +76,7 @@ def test_a_mixed_fleet_shares_the_leases_and_survives_either_ones_death(applicat
         app.put(*payloads)
         put.update(payloads)
 
-    with app.java("java") as java, app.kainite("kainite"):
+    with app.java("java") as java, app.kainite("kainite") as kainite:
         put_some()
         app.eventually(lambda: (app.owned("java"), app.owned("kainite")) == (2, 2), "an even split")
         put_some()
@@ -89,6 +89,10 @@ def test_a_mixed_fleet_shares_the_leases_and_survives_either_ones_death(applicat
             app.eventually(lambda: (app.owned("java"), app.owned("kainite")) == (2, 2), "an even split again")
             put_some()
             app.eventually(lambda: app.payloads() >= put, "a record after Java's return")
+            kill(kainite)
+            put_some()
+            app.eventually(lambda: app.owned("java") == SHARDS, "Java's take-over")
+            app.eventually(lambda: app.payloads() >= put, "a record after Kainite's death")
 
 
 def test_a_java_leader_assigns_leases_to_kainite_which_goes_on_alone_without_it(application: OpenApplication) -> None:
