@@ -184,6 +184,9 @@ class ShardConsumer:
         await self._parts.keeper.shard_ended(self._lease, children)
         await self._calls.begin(Action.SHARD_ENDED)
         await self._perform(self._current_child().dialect.shard_ended())
+        if self._lease not in self._parts.keeper.held:
+            self._set_interrupt(Outcome.LOST)
+            return Outcome.DONE  # shardEnded is a child's last call: nothing is left to tell it
         if self._lease.checkpoint != SHARD_END:
             raise ChildProtocolError(
                 f"the child of {self._shard} did not checkpoint at the shard's end and is asked again until it does: "
