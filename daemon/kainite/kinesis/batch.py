@@ -21,8 +21,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from kainite.kinesis.aggregation import EVERY_KEY, expand
-from kainite.kinesis.record import RawRecord as RawRecord
-from kainite.kinesis.record import arrival_ms, payload_bytes, position_of
+from kainite.kinesis.record import RawRecord, arrival_ms, payload_bytes, position_of
 from kainite.kinesis.shards import HashRange, Shard
 from kainite.log.entry import Position
 
