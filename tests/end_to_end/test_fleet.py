@@ -83,7 +83,7 @@ def test_nothing_is_lost_in_any_order_of_events(world: Open, seed: int) -> None:
     with world() as fleet:
         fleet.join("w0")
         fleet.eventually(lambda: fleet.held() == {"w0": SHARDS}, "the first daemon does not take all")
-        for number in range(1, 8):
+        for number in range(1, 7):
             _disturb(fleet, chance, number)
             fleet.pass_time(chance.randint(5, 40))
         for daemon in fleet.daemons:
