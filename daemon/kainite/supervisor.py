@@ -1,12 +1,13 @@
 """The daemon: one lease keeper, one log owner, and a consumer for each shard whose lease is held.
 
-Start: the log is mounted and the target's catalogue read, then leases are taken; a daemon that waits for a
-log that another one owns holds no shard. Whatever fails before that ends the daemon with an error.
+Start: the child's program is looked for, the log is mounted and the target's catalogue read, the fleet is looked at,
+then leases are taken; a daemon that waits for a log that another one owns holds no shard. Whatever fails before that
+ends the daemon with an error.
 
 Stop, on the first SIGTERM or SIGINT: every child finishes its call, is told ``shutdownRequested`` and
 ``leaseLost`` and ends, all within the grace of the settings; those that are not done by then are
 terminated. Then the leases are given back, and the log is released, so that others need not wait
-for either to run out. A second signal kills the children and gives up at once.
+for either to run out. A second signal kills the children and gives up at once (:mod:`kainite.signals`).
 
 What ends the daemon by itself: another owner fenced the log (nothing may be appended any more), the log
 or the lease table cannot be used. A child, a shard or the network failing never does.
@@ -19,23 +20,30 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 from kainite import aws, memory
-from kainite.errors import KainiteError, LogHeldError
+from kainite.child.program import find_program
+from kainite.consumers import Consumers
+from kainite.errors import KainiteError, LogHeldError, SettingsError
 from kainite.fleet.membership import Membership
+from kainite.health import LogState, WorkerFacts
 from kainite.kinesis.client import StreamClient
-from kainite.kinesis.retrieval import polling
-from kainite.leases.keeper import Gained, HandingOver, HeldLease, LeaseKeeper, Lost
+from kainite.kinesis.sources import open_sources
+from kainite.leases.keeper import LeaseKeeper
 from kainite.leases.table import LeaseTable
 from kainite.logs import event
+from kainite.metrics.meter import Meter
+from kainite.metrics.publishing import publishing
 from kainite.settings import Settings
+from kainite.settings.reload import When, changes, reread
 from kainite.shard_call import UnitsOfWork
-from kainite.shard_consumer import Parts, ShardConsumer
+from kainite.shard_consumer import Parts
+from kainite.shard_status import ShardStatus
+from kainite.signals import Signals
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -58,104 +66,106 @@ def run(settings: Settings) -> int:
     return asyncio.run(_run(settings))
 
 
-async def supervise(settings: Settings, stop: asyncio.Event) -> None:
-    """Run until ``stop`` is set, then stop gracefully.
+async def supervise(settings: Settings, stop: asyncio.Event, reload: asyncio.Event | None = None) -> None:
+    """Run until ``stop`` is set, then stop gracefully. ``reload`` makes it read its settings file again.
 
     Raises:
         KainiteError: what ended the daemon, or kept it from starting.
     """
+    find_program(settings.child)
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, "kainite"))
-    dynamodb = aws.client("dynamodb", settings.aws)
-    stream = StreamClient(aws.client("kinesis", settings.aws), settings.stream.name)
-    membership = Membership(dynamodb, settings.leases)
-    table = LeaseTable(dynamodb, settings.leases.table)
-    keeper = LeaseKeeper(table, stream, settings.leases, settings.stream, stance=membership.stance)
-    try:
-        async with asyncio.TaskGroup() as group:
-            async with _units(settings, dynamodb, group, stop) as units:
-                # Not before the log is ours: a daemon that stands by for another one's log must leave it the shards.
-                keeping = group.create_task(_keep(membership, keeper), name="lease keeper")
-                belonging = group.create_task(membership.run(), name="fleet membership")
-                parts = Parts(polling(stream), keeper, settings.stream, settings.child, units)
-                supervisor = Supervisor(parts, group)
-                following = group.create_task(supervisor.follow_leases(), name="lease events")
-                event(logger, logging.INFO, "daemon ready", stream=settings.stream.name,
-                      application=settings.leases.application, worker=settings.leases.worker_id)  # fmt: skip
-                try:
-                    await stop.wait()
-                    belonging.cancel()  # a leader is to give no more leases to a worker that goes
-                    await supervisor.stop()
-                except asyncio.CancelledError:
-                    if stop.is_set():  # the second signal; otherwise the group ends its tasks in its own way
-                        supervisor.kill()
-                    raise
-                following.cancel()
-            keeping.cancel()
-    except BaseExceptionGroup as failures:
-        _raise_first(failures, unless=LogHeldError)  # told to stop while waiting for another's log
-    finally:
-        await _give_back(keeper)
+    daemon = _Daemon(settings, stop, reload or asyncio.Event())
+    async with publishing(settings, daemon.statuses, daemon.facts) as meter:
+        await daemon.run(meter)
     event(logger, logging.INFO, "daemon stopped", worker=settings.leases.worker_id)
 
 
-class Supervisor:
-    """The shard consumers: at most one runs for a shard at any time."""
+class _Daemon:
+    """One run of the daemon: what it is made of, and what it knows of itself."""
 
-    def __init__(self, parts: Parts, group: asyncio.TaskGroup) -> None:
-        self._parts = parts
-        self._group = group
-        self._grace = parts.child_settings.shutdown_grace
-        self._stopping = False
-        self._running: dict[HeldLease, tuple[ShardConsumer, asyncio.Task[None]]] = {}
+    def __init__(self, settings: Settings, stop: asyncio.Event, reload: asyncio.Event) -> None:
+        self._settings = settings
+        self._stop = stop
+        self._reload = reload
+        self._log = LogState.WAITING if settings.log.enabled else LogState.DISABLED
+        self._dynamodb = aws.client("dynamodb", settings.aws)
+        self._membership = Membership(self._dynamodb, settings.leases)
+        self._keeper: LeaseKeeper | None = None
+        self._consumers: Consumers | None = None
 
-    async def follow_leases(self) -> None:
-        """Start a consumer for each lease gained, and end it when the lease is lost; until cancelled."""
+    def statuses(self) -> tuple[ShardStatus, ...]:
+        return self._consumers.statuses() if self._consumers else ()
+
+    def facts(self) -> WorkerFacts:
+        keeper = self._keeper
+        return WorkerFacts(
+            leases=len(keeper.held) if keeper else 0,
+            reached=keeper.reached if keeper else None,
+            log=self._log,
+            stopping=self._stop.is_set(),
+        )
+
+    async def run(self, meter: Meter) -> None:
+        """Until told to stop."""
+        settings = self._settings
+        kinesis = aws.client("kinesis", settings.aws)
+        stream = StreamClient(kinesis, settings.stream.name, settings.stream.arn)
+        sources = await asyncio.to_thread(open_sources, kinesis, stream, settings, meter)
+        table = LeaseTable(self._dynamodb, settings.leases.table)
+        stance = self._membership.stance
+        keeper = LeaseKeeper(table, stream, settings.leases, settings.stream, stance=stance, meter=meter)
+        self._keeper = keeper
+        try:
+            async with asyncio.TaskGroup() as group, _units(settings, self._dynamodb, group, self._stop) as units:
+                self._log = LogState.MOUNTED if units else LogState.DISABLED
+
+                def parts() -> Parts:
+                    now = self._settings
+                    return Parts(sources(now.child.protocol), keeper, now.stream, now.child, units, meter)
+
+                await self._work(group, keeper, Consumers(keeper, parts, group))
+        except BaseExceptionGroup as failures:
+            _raise_first(failures, unless=LogHeldError)  # told to stop while waiting for another's log
+        finally:
+            await _give_back(keeper)
+
+    async def _work(self, group: asyncio.TaskGroup, keeper: LeaseKeeper, consumers: Consumers) -> None:
+        # Not before the log is ours: a daemon that stands by for another one's log must leave it the shards.
+        self._consumers = consumers
+        keeping = group.create_task(_keep(self._membership, keeper), name="lease keeper")
+        belonging = group.create_task(self._membership.run(), name="fleet membership")
+        following = group.create_task(consumers.follow_leases(), name="lease events")
+        reloading = group.create_task(self._reload_when_told(keeper), name="settings")
+        event(logger, logging.INFO, "daemon ready", stream=self._settings.stream.name,
+              application=self._settings.leases.application, worker=self._settings.leases.worker_id)  # fmt: skip
+        try:
+            await self._stop.wait()
+            belonging.cancel()  # a leader is to give no more leases to a worker that goes
+            reloading.cancel()
+            await consumers.stop()
+        except asyncio.CancelledError:
+            if self._stop.is_set():  # the second signal; otherwise the group ends its tasks in its own way
+                consumers.kill()
+            raise
+        following.cancel()
+        keeping.cancel()
+
+    async def _reload_when_told(self, keeper: LeaseKeeper) -> NoReturn:
         while True:
-            match await self._parts.keeper.next():
-                case Gained(lease) if not self._stopping:
-                    self._start(lease)
-                case HandingOver(lease) if lease in self._running:
-                    consumer, task = self._running[lease]
-                    consumer.hand_over()
-                    self._group.create_task(self._end(task))
-                case Lost(lease) if lease in self._running:
-                    consumer, task = self._running[lease]
-                    consumer.lose()
-                    self._group.create_task(self._end(task))
-
-    async def stop(self) -> None:
-        """End all consumers within the grace; leases gained from now on are left alone."""
-        self._stopping = True
-        running = tuple(self._running.values())
-        for consumer, _ in running:
-            consumer.stop()
-        await asyncio.gather(*(self._end(task) for _, task in running))
-
-    def kill(self) -> None:
-        """Kill all children; their consumers are to be cancelled."""
-        for consumer, _ in self._running.values():
-            consumer.kill()
-
-    def _start(self, lease: HeldLease) -> None:
-        before = [task for other, (_, task) in self._running.items() if other.shard_id == lease.shard_id]
-        consumer = ShardConsumer(lease, lambda: self._parts)
-        task = self._group.create_task(_after(before, consumer), name=f"consumer of {lease.shard_id}")
-        self._running[lease] = consumer, task
-        task.add_done_callback(lambda _: self._running.pop(lease, None))
-
-    async def _end(self, task: asyncio.Task[None]) -> None:
-        _, late = await asyncio.wait({task}, timeout=self._grace)
-        if late:
-            event(logger, logging.WARNING, "child did not end in time", task=task.get_name(), grace=self._grace)
-            task.cancel()
-            await asyncio.wait({task})
-
-
-async def _after(before: list[asyncio.Task[None]], consumer: ShardConsumer) -> None:
-    """Run a consumer when an earlier one of its shard has ended."""
-    if before:
-        await asyncio.wait(before)
-    await consumer.run()
+            await self._reload.wait()
+            self._reload.clear()
+            try:
+                fresh = await asyncio.to_thread(reread, self._settings)
+                find_program(fresh.child)
+            except SettingsError as error:
+                event(logger, logging.ERROR, "settings not read again: the old ones hold", error=error)
+                continue
+            for change in changes(self._settings, fresh):
+                level = logging.WARNING if change.when is When.RESTART else logging.INFO
+                event(logger, level, "setting changed", key=change.key, takes_effect=change.when.value)
+            self._settings = fresh
+            keeper.reload(fresh.leases, fresh.stream)
+            event(logger, logging.INFO, "settings read again", file=fresh.path)
 
 
 @asynccontextmanager
@@ -217,22 +227,13 @@ def _flatten(error: BaseException) -> list[BaseException]:
 
 
 async def _run(settings: Settings) -> int:
-    stop = asyncio.Event()
-    supervising = asyncio.create_task(supervise(settings, stop))
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, _on_signal, number, stop, supervising)
+    stop, reload = asyncio.Event(), asyncio.Event()
+    supervising = asyncio.create_task(supervise(settings, stop, reload))
+    signals = Signals(stop, supervising.cancel, reload)
     try:
         await supervising
     except asyncio.CancelledError:
         return 1
+    finally:
+        signals.remove()
     return 0
-
-
-def _on_signal(number: signal.Signals, stop: asyncio.Event, supervising: asyncio.Task[None]) -> None:
-    if stop.is_set():
-        event(logger, logging.WARNING, "killing", signal=number.name)
-        supervising.cancel()
-    else:
-        event(logger, logging.INFO, "stopping", signal=number.name)
-        stop.set()

@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from kainite.errors import KainiteError, StreamError
+from kainite.errors import KainiteError, SettingsError, StreamError
 from kainite.log.dynamodb_store import DynamoDBStore
 from kainite.log.entry import EntryKind, UnitMeta
 from kainite.log.mount import mount
@@ -215,10 +215,52 @@ async def test_a_second_signal_kills_hanging_children_at_once(world: World, moto
         children = children_of(process)
         process.send_signal(signal.SIGINT)
         await eventually(lambda: "shutdownRequested" in actions(world, FIRST))
-        process.send_signal(signal.SIGINT)
+        await eventually(lambda: _killed(process, world))
         status, errors = await end_of(process, world)
     assert status == 1, errors
     assert not any(child.is_running() for child in children)
+
+
+def _killed(process: subprocess.Popen[bytes], world: World) -> bool:
+    if "killing" in (world.tmp / "stderr").read_text():
+        return True
+    process.send_signal(signal.SIGINT)
+    return False
+
+
+async def test_a_signal_that_comes_twice_at_once_is_one_wish_to_stop(world: World, moto_endpoint: str) -> None:
+    path = properties(world, moto_endpoint, shell(world, {}))
+    with daemon(path) as process:
+        await eventually(lambda: actions(world, FIRST) == ["initialize"])
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
+        status, errors = await end_of(process, world)
+    assert status == 0, errors
+    assert "killing" not in errors
+    assert actions(world, FIRST) == ["initialize", "shutdownRequested", "leaseLost"]
+
+
+async def test_a_changed_settings_file_is_read_again_on_sighup(world: World, moto_endpoint: str) -> None:
+    path = properties(world, moto_endpoint, shell(world, {}), maxLeasesForWorker="1")
+    with daemon(path) as process:
+        await eventually(lambda: bool(actions(world, FIRST) or actions(world, SECOND)))
+        good = path.read_text()
+        path.write_text(good.replace("5000", "many"))
+        process.send_signal(signal.SIGHUP)
+        await eventually(lambda: "settings not read again" in (world.tmp / "stderr").read_text())
+        path.write_text(good.replace("maxLeasesForWorker = 1", "maxLeasesForWorker = 2\nstreamName = other"))
+        process.send_signal(signal.SIGHUP)
+        await eventually(lambda: actions(world, FIRST) == actions(world, SECOND) == ["initialize"])
+        process.send_signal(signal.SIGTERM)
+        status, errors = await end_of(process, world)
+    assert status == 0, errors
+    assert 'key=streamName takes_effect="when the daemon is started again"' in errors
+
+
+async def test_a_missing_program_fails_the_start(world: World, moto_endpoint: str) -> None:
+    settings = settings_for(world, moto_endpoint, executableName="/no/such/program")
+    with pytest.raises(SettingsError, match="no program"):
+        await asyncio.wait_for(supervise(settings, asyncio.Event()), LIMIT)
 
 
 async def test_a_hanging_child_is_ended_when_the_grace_is_over(world: World, moto_endpoint: str) -> None:

@@ -1,0 +1,85 @@
+"""The shard consumers of a daemon: one for each lease gained, and at most one for a shard at any time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from kainite.leases.keeper import Gained, HandingOver, HeldLease, LeaseKeeper, Lost
+from kainite.logs import event
+from kainite.shard_consumer import Parts, ShardConsumer
+from kainite.shard_status import ShardStatus
+
+logger = logging.getLogger(__name__)
+
+
+class Consumers:
+    """Starts consumers as leases come, and ends them as they go.
+
+    Args:
+        keeper: whose leases.
+        parts: what consumers share, asked anew for each child.
+        group: where the consumers run.
+    """
+
+    def __init__(self, keeper: LeaseKeeper, parts: Callable[[], Parts], group: asyncio.TaskGroup) -> None:
+        self._keeper = keeper
+        self._parts = parts
+        self._group = group
+        self._stopping = False
+        self._running: dict[HeldLease, tuple[ShardConsumer, asyncio.Task[None]]] = {}
+
+    def statuses(self) -> tuple[ShardStatus, ...]:
+        """What each is doing."""
+        return tuple(consumer.status() for consumer, _ in self._running.values())
+
+    async def follow_leases(self) -> None:
+        """Start a consumer for each lease gained, and end it when the lease is lost or handed over; until cancelled."""
+        while True:
+            match await self._keeper.next():
+                case Gained(lease) if not self._stopping:
+                    self._start(lease)
+                case HandingOver(lease) if lease in self._running:
+                    consumer, task = self._running[lease]
+                    consumer.hand_over()
+                    self._group.create_task(self._end(task))
+                case Lost(lease) if lease in self._running:
+                    consumer, task = self._running[lease]
+                    consumer.lose()
+                    self._group.create_task(self._end(task))
+
+    async def stop(self) -> None:
+        """End all consumers within the grace; leases gained from now on are left alone."""
+        self._stopping = True
+        running = tuple(self._running.values())
+        for consumer, _ in running:
+            consumer.stop()
+        await asyncio.gather(*(self._end(task) for _, task in running))
+
+    def kill(self) -> None:
+        """Kill all children; their consumers are to be cancelled."""
+        for consumer, _ in self._running.values():
+            consumer.kill()
+
+    def _start(self, lease: HeldLease) -> None:
+        before = [task for other, (_, task) in self._running.items() if other.shard_id == lease.shard_id]
+        consumer = ShardConsumer(lease, self._parts)
+        task = self._group.create_task(_after(before, consumer), name=f"consumer of {lease.shard_id}")
+        self._running[lease] = consumer, task
+        task.add_done_callback(lambda _: self._running.pop(lease, None))
+
+    async def _end(self, task: asyncio.Task[None]) -> None:
+        grace = self._parts().child_settings.shutdown_grace
+        _, late = await asyncio.wait({task}, timeout=grace)
+        if late:
+            event(logger, logging.WARNING, "child did not end in time", task=task.get_name(), grace=grace)
+            task.cancel()
+            await asyncio.wait({task})
+
+
+async def _after(before: list[asyncio.Task[None]], consumer: ShardConsumer) -> None:
+    """Run a consumer when an earlier one of its shard has ended."""
+    if before:
+        await asyncio.wait(before)
+    await consumer.run()
