@@ -137,7 +137,8 @@ def choose(
     """
     active = {lease.key: lease for lease in leases if lease.checkpoint != SHARD_END}
     ages = {key: now - seen[key].since for key in active}
-    mine = {key for key, lease in active.items() if key in held or (lease.owner == worker and key not in contested)}
+    own = [lease.key for lease in active.values() if lease.owner == worker and lease.checkpoint_owner is None]
+    mine = {key for key in active if key in held} | {key for key in own if key not in contested}
     others = {key: lease for key, lease in active.items() if key not in mine and key not in avoid}
     expired = {key: lease for key, lease in others.items() if _expired(lease, ages[key], limits.failover)}
     alive = [lease for key, lease in others.items() if key not in expired]
@@ -148,7 +149,7 @@ def choose(
     census = Census(len(active), len(workers), max(0, needed), len(expired), len(very_old), spillover)
 
     most = len(active) if limits.max_leases is None else limits.max_leases
-    own = [active[key] for key in mine if key not in held and key not in avoid][: max(0, most - len(held))]
+    regained = [active[key] for key in sorted(mine) if key not in held and key not in avoid][: max(0, most - len(held))]
     room = max(0, most - len(mine))
     stolen: list[Lease] = []
     if limits.priority and very_old and room:
@@ -157,7 +158,7 @@ def choose(
         free = _in_order(expired.values(), leases, rng)[: max(0, min(needed, room))]
     else:
         free = stolen = _steal(alive, part, min(needed, room), limits.steal_at_once, rng)
-    take = (*_in_order(own, leases, rng), *free)
+    take = (*_in_order(regained, leases, rng), *free)
     left = expired.keys() - {lease.key for lease in free}
     wait = _wait([ages[lease.key] for lease in alive], [ages[key] for key in left], limits) if room else None
     return Choice(take, wait, bool(stolen), census)

@@ -122,6 +122,7 @@ def test_a_lease_that_is_handed_over_is_left_alone_until_it_has_expired() -> Non
     unowned = Lease("b", checkpoint_owner="old", counter=1)
     assert keys(chosen(handed, unowned, age=5.0)) == []
     assert set(keys(chosen(handed, unowned, age=ANCIENT))) == {"a", "b"}
+    assert keys(chosen(Lease("a", owner="me", checkpoint_owner="old"), age=5.0)) == []
 
 
 def test_what_is_to_be_avoided_and_what_a_namesake_goes_by_is_not_taken() -> None:
