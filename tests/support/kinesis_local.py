@@ -21,6 +21,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 PACKAGE = Path(__file__).parents[2] / ".venv/peers/node/node_modules/kinesis-local"
 START_LIMIT_S = 60.0
+SCRIPT = "process.stdin.on('end', () => process.exit()).resume(); require('./main.js')"
+"""It ends with its input, and so also where this process is killed and cleans up nothing."""
+
 LIFE_CYCLE = ("CREATE_STREAM", "DELETE_STREAM", "MERGE_SHARDS", "SPLIT_SHARD", "REGISTER_STREAM_CONSUMER")
 
 
@@ -38,8 +41,9 @@ def kinesis_local() -> Iterator[str]:
     }
     # It looks for its certificate where it is started.
     process = subprocess.Popen(
-        ["node", "main.js"], cwd=PACKAGE, env=environment, stdout=subprocess.DEVNULL, start_new_session=True
-    )
+        ["node", "-e", SCRIPT], cwd=PACKAGE, env=environment, start_new_session=True,
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
     try:
         endpoint = f"http://127.0.0.1:{plain}"
         _wait_until_it_answers(endpoint, process)
@@ -47,7 +51,7 @@ def kinesis_local() -> Iterator[str]:
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        process.communicate()
 
 
 def client_of(endpoint: str) -> Any:

@@ -14,8 +14,7 @@ so a crash leaves nothing behind but a subscription that Kinesis ends by itself.
 A shard taken over from another worker may still be subscribed there under the same consumer. Kinesis then
 answers ResourceInUseException, for at most five seconds, so it is tried again quietly.
 
-Reading waits in the network nearly all the time, so each shard has a thread of its own and leaves the
-loop's executor to calls that end.
+Reading nearly always waits, so each shard has a thread of its own: the loop's executor is for calls that end.
 """
 
 from __future__ import annotations
