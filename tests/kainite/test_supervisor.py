@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -255,6 +256,26 @@ async def test_a_changed_settings_file_is_read_again_on_sighup(world: World, mot
         status, errors = await end_of(process, world)
     assert status == 0, errors
     assert 'key=streamName takes_effect="when the daemon is started again"' in errors
+
+
+def page(port: int, path: str) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=LIMIT) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+async def test_its_endpoint_tells_what_was_processed_and_how_each_shard_is(world: World, moto_endpoint: str) -> None:
+    world.put("a", "bc", shard=0, shards=2)
+    script = {"processRecords": ["checkpoint last", "status"]}
+    path = properties(world, moto_endpoint, shell(world, script), metricsPort="0")
+    with daemon(path):
+        await eventually(lambda: "checkpoint" in actions(world, FIRST))
+        await eventually(lambda: actions(world, SECOND) == ["initialize"])
+        port = int((world.tmp / "stderr").read_text().partition("endpoint ready")[2].partition("port=")[2].split()[0])
+        counted = f'kainite_records_processed_total{{shard="{FIRST}"}} 2.0'
+        await eventually(lambda: counted in page(port, "/metrics"))
+        health = json.loads(page(port, "/health"))
+    assert {FIRST, SECOND} == {shard["shard"] for shard in health["shards"]}
 
 
 async def test_a_missing_program_fails_the_start(world: World, moto_endpoint: str) -> None:

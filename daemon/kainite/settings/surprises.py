@@ -100,8 +100,13 @@ def _idle(texts: Texts, values: Values) -> Iterator[str]:
 
 
 def _default_mode(texts: Texts, values: Values) -> Iterator[str]:
-    unset = values.get(("stream", "retrieval"), Retrieval.DEFAULT) is Retrieval.DEFAULT
-    if unset and not POLLING_KEYS & set(texts):
+    mode = values.get(("stream", "retrieval"), Retrieval.DEFAULT)
+    if mode is Retrieval.FANOUT:
+        yield (
+            "retrievalMode: FANOUT goes through boto3 over HTTP/1.1: tested with kinesis-mock, not against AWS, which "
+            "documents it for HTTP/2; POLLING if it is refused. AWS bills each registered consumer until it is deleted"
+        )
+    if mode is Retrieval.DEFAULT and not POLLING_KEYS & set(texts):
         yield "retrievalMode: DEFAULT polls here; Java would use fan-out, since no polling key is set"
 
 
