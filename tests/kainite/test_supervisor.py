@@ -341,8 +341,9 @@ async def test_the_command_exits_with_one_line_when_it_cannot_start(world: World
 
 async def test_a_stop_at_any_moment_of_the_start_ends_the_daemon(world: World, moto_endpoint: str) -> None:
     settings = load(properties(world, moto_endpoint, shell(world, {})))
+    before = psutil.Process().children(recursive=True)  # servers of other tests
     for pause in (0.0, 0.02, 0.05, 0.1, 0.2):
         stop = asyncio.Event()
         asyncio.get_running_loop().call_later(pause, stop.set)
         await asyncio.wait_for(supervise(settings, stop), LIMIT)
-    assert not psutil.Process().children(recursive=True)
+    assert psutil.Process().children(recursive=True) == before

@@ -110,11 +110,18 @@ def test_without_a_table_one_line_says_so(world: World) -> None:
         assert "lease table 'nobody' does not exist" in ended.stderr
 
 
+def _heed_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("form", [["--json"], []])
 def test_watching_goes_on_until_it_is_interrupted(world: World, form: list[str]) -> None:
     world.hold(FIRST)
     command = [sys.executable, "-m", "kainite", "leases", "--watch", "0.1", "-p", str(world.properties), *form]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ}) as process:
+    # A test run in the background ignores SIGINT, and so would its children.
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ}, preexec_fn=_heed_interrupts
+    ) as process:
         assert process.stdout is not None
         try:
             rounds = 0
