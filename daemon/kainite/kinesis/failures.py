@@ -82,6 +82,23 @@ def stream_error(stream: str, doing: str, error: Exception) -> StreamError:
             return StreamError(f"stream {stream!r}: {doing} is refused: {error}")
 
 
+def final_error(stream: str, doing: str, error: Exception) -> KainiteError:
+    """The error to end a source with; one of ours stays as it is."""
+    if isinstance(error, KainiteError):
+        return error
+    final = stream_error(stream, doing, error)
+    final.__cause__ = error
+    return final
+
+
+def unknown_checkpoint(stream: str, shard_id: str, sequence: str | None, error: Exception) -> StreamError:
+    """The error for a shard that refuses the sequence number of its own checkpoint."""
+    return StreamError(
+        f"shard {shard_id} of stream {stream!r} does not know the checkpoint {sequence}: "
+        f"was the stream made anew? then delete its leases ({error})"
+    )
+
+
 def backoff(failures: int) -> float:
     """Seconds to wait after ``failures`` in a row (from 1): exponential, half of it random."""
     longest = min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2.0 ** min(failures - 1, 30))

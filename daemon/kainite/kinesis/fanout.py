@@ -22,23 +22,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from botocore.exceptions import ClientError
 
 from kainite.errors import KainiteError, StreamError, StreamUnavailableError
-from kainite.kinesis.aggregation import portions
-from kainite.kinesis.batch import RecordBatch, Render, ShardEnd, make_batch, make_batches, render_process_records
+from kainite.kinesis.batch import RecordBatch, Render, ShardEnd, render_process_records
+from kainite.kinesis.batching import Batcher, Batches, Portions
 from kainite.kinesis.client import StreamClient
-from kainite.kinesis.failures import Failure, backoff, classify, error_code, stream_error
+from kainite.kinesis.failures import Failure, backoff, classify, error_code, final_error, unknown_checkpoint
 from kainite.kinesis.fanout_stream import ShardEvent, Subscriber, Subscription, parse_event
 from kainite.kinesis.prefetch import Bounds, Prefetch
-from kainite.kinesis.record import RawRecord, position_of
+from kainite.kinesis.record import position_of
 from kainite.kinesis.retrieval import OpenSource, ShardSource, deciding_range
 from kainite.kinesis.shards import HashRange
-from kainite.kinesis.start import StartAt, done_before, start_at
+from kainite.kinesis.start import StartAt, start_at
 from kainite.leases.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, Checkpoint
 from kainite.log.entry import Position
 from kainite.logs import event
@@ -68,8 +67,8 @@ class _Fetched:
         closed: the shard is, but something may be left before its end.
     """
 
-    batches: tuple[RecordBatch, ...] = ()
-    rest: tuple[Sequence[RawRecord], ...] = ()
+    batches: Batches = ()
+    rest: Portions = ()
     last: Position | None = None
     continuation: str | None = None
     millis_behind_latest: int | None = None
@@ -116,7 +115,8 @@ class FanOutReader:
         self._settings = settings
         self._cut_at = cut_at
         self._polling = polling
-        self._render = render
+        keys = deciding_range(hash_range, settings)
+        self._batcher = Batcher(start, cut_at, keys, render, settings.call_with_empty_batches)
         self._meter = meter
         self._prefetch = Prefetch(Bounds.of(settings))
         self._thread = ThreadPoolExecutor(1, f"fan-out {shard_id}")
@@ -150,10 +150,7 @@ class FanOutReader:
             SettingsError: the checkpoint is AT_TIMESTAMP and the settings name no time.
         """
         self.start()
-        item = await self._prefetch.take()
-        if isinstance(item, KainiteError):
-            raise item
-        return item
+        return await self._prefetch.take()
 
     async def close(self) -> None:
         """End the subscription. A SubscribeToShard call under way is left to end by itself."""
@@ -211,7 +208,7 @@ class FanOutReader:
         """Prepare the next attempt; False when there is none to be made."""
         failure = classify(error)
         if failure in (Failure.FINAL, Failure.GONE):
-            self._prefetch.end(_final(self._stream.name, error))
+            self._prefetch.end(final_error(self._stream.name, "SubscribeToShard", error))
             return False
         if failure is Failure.EXPIRED:
             self._continuation = None
@@ -278,10 +275,8 @@ class FanOutReader:
                     f"{self._subscriber.consumer_arn}: was it deregistered? then restart"
                 ) from error
             case Failure.EXPIRED if self._continuation is None:
-                raise StreamError(
-                    f"shard {self.shard_id} of stream {self._stream.name!r} does not know the checkpoint "
-                    f"{self._resume_at().sequence}: was the stream made anew? then delete its leases ({error})"
-                ) from error
+                sequence = self._resume_at().sequence
+                raise unknown_checkpoint(self._stream.name, self.shard_id, sequence, error) from error
         raise error
 
     def _resume_at(self) -> StartAt:
@@ -321,23 +316,14 @@ class FanOutReader:
 
     def _batched(self, pushed: ShardEvent) -> _Fetched:
         millis = pushed.millis_behind_latest
-        first, *rest = portions(pushed.records)
-        batches = self._batches(first, millis)
-        if not batches and not rest and self._settings.call_with_empty_batches:
-            batches = (make_batch((), millis, self._render),)
+        batches, rest = self._batcher.begin(pushed.records, millis)
         last = position_of(pushed.records[-1]) if pushed.records else None
-        return _Fetched(batches, tuple(rest), last, _sound(pushed.continuation), millis)
+        return _Fetched(batches, rest, last, _sound(pushed.continuation), millis)
 
     def _next_portion(self, fetched: _Fetched) -> _Fetched:
         with self._stream.parsing:
-            batches = self._batches(fetched.rest[0], fetched.millis_behind_latest)
+            batches = self._batcher.batches(fetched.rest[0], fetched.millis_behind_latest)
         return replace(fetched, batches=batches, rest=fetched.rest[1:])
-
-    def _batches(self, records: Sequence[RawRecord], millis: int | None) -> tuple[RecordBatch, ...]:
-        # Nothing else is to be left out: later subscriptions start after what counts.
-        after, cut_at = done_before(self._start, self._cut_at), self._cut_at
-        keys = deciding_range(self._hash_range, self._settings)
-        return make_batches(records, millis, after=after, cut_at=cut_at, hash_range=keys, render=self._render)
 
     def _with_end(self, fetched: _Fetched, pushed: ShardEvent) -> _Fetched:
         """The same with the shard's end, if this is it: no continuation, but children (KCL's ``isValidEvent``)."""
@@ -390,11 +376,3 @@ def fan_out(
 def _sound(continuation: str | None) -> str | None:
     """LocalStack sends "0" until the first record, and Kinesis would start from the oldest record there."""
     return continuation if continuation and int(continuation) > 0 else None
-
-
-def _final(stream: str, error: Exception) -> KainiteError:
-    if isinstance(error, KainiteError):
-        return error
-    final = stream_error(stream, "SubscribeToShard", error)
-    final.__cause__ = error
-    return final

@@ -60,14 +60,16 @@ class Prefetch:
         self._last = self._last or last
         self._update()
 
-    async def take(self) -> RecordBatch | Last:
-        """The oldest batch, or what ended the reader."""
+    async def take(self) -> RecordBatch | ShardEnd:
+        """The oldest batch, or the shard's end; raises the error that ended the reader."""
         while True:
             await self._has_item.wait()
             if self._batches:
                 batch = self._batches.popleft()
                 self._update()
                 return batch
+            if isinstance(self._last, KainiteError):
+                raise self._last
             if self._last is not None:
                 return self._last
 

@@ -9,9 +9,6 @@ failed in between; a reply counts only when its batches are queued, and until th
 place is asked for again. Nothing is stored, so a crash leaves nothing behind: where the next
 reader starts is the checkpoint's and the serialization log's business.
 
-A reply with many KPL aggregates is made into batches a portion at a time, each when there is room for it: taken apart
-all at once it could need ten times its own room.
-
 No gap at LATEST either: KCL asks for LATEST again when an iterator expires before the first
 record, and loses what came in between. Here the second iterator starts at the time of the first.
 """
@@ -22,26 +19,18 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kainite.errors import KainiteError, StreamError, StreamUnavailableError
-from kainite.kinesis.aggregation import portions
-from kainite.kinesis.batch import (
-    RecordBatch,
-    Render,
-    ShardEnd,
-    make_batch,
-    make_batches,
-    render_process_records,
-)
+from kainite.errors import StreamError, StreamUnavailableError
+from kainite.kinesis.batch import RecordBatch, Render, ShardEnd, render_process_records
+from kainite.kinesis.batching import Batcher, Batches, Portions
 from kainite.kinesis.client import Reply, StreamClient, parse_reply
-from kainite.kinesis.failures import Failure, backoff, classify, stream_error
+from kainite.kinesis.failures import Failure, backoff, classify, final_error, unknown_checkpoint
 from kainite.kinesis.pacing import THROTTLED_FOR_S, interval
 from kainite.kinesis.prefetch import Bounds, Prefetch
-from kainite.kinesis.record import RawRecord, position_of
+from kainite.kinesis.record import position_of
 from kainite.kinesis.shards import HashRange, Shard, children_of
-from kainite.kinesis.start import done_before, start_at
+from kainite.kinesis.start import start_at
 from kainite.leases.checkpoint import SHARD_END, Checkpoint
 from kainite.log.entry import Position
 from kainite.logs import event
@@ -67,8 +56,8 @@ class _Fetched:
         end: set at the shard's end.
     """
 
-    batches: tuple[RecordBatch, ...]
-    rest: tuple[Sequence[RawRecord], ...]
+    batches: Batches
+    rest: Portions
     last: Position | None
     next_iterator: str | None
     millis_behind_latest: int | None
@@ -110,9 +99,8 @@ class ShardReader:
         self._start = start
         self._settings = settings
         self._cut_at = cut_at
-        self._hash_range = hash_range
+        self._batcher = Batcher(start, cut_at, hash_range, render, settings.call_with_empty_batches)
         self._meter = meter
-        self._render = render
         self._prefetch = Prefetch(bounds or Bounds.of(settings))
         self._iterator: str | None = None
         self._opened_at: float | None = None
@@ -139,10 +127,7 @@ class ShardReader:
             SettingsError: the checkpoint is AT_TIMESTAMP and the settings name no time.
         """
         self.start()
-        item = await self._prefetch.take()
-        if isinstance(item, KainiteError):
-            raise item
-        return item
+        return await self._prefetch.take()
 
     async def close(self) -> None:
         """Stop fetching. A call to Kinesis under way is left to end by itself, and its reply dropped."""
@@ -190,7 +175,7 @@ class ShardReader:
         """Prepare the next attempt; False when there is none to be made."""
         failure = classify(error)
         if failure in (Failure.FINAL, Failure.GONE):
-            self._prefetch.end(_final(self._stream.name, error))
+            self._prefetch.end(final_error(self._stream.name, "reading", error))
             return False
         if failure is Failure.EXPIRED:
             self._iterator = None
@@ -238,34 +223,21 @@ class ShardReader:
             self._iterator, opened_at = self._stream.iterator(self.shard_id, wanted)
         except Exception as error:
             if classify(error) is Failure.EXPIRED:
-                raise StreamError(
-                    f"shard {self.shard_id} of stream {self._stream.name!r} does not know the checkpoint "
-                    f"{wanted.sequence}: was the stream made anew? then delete its leases ({error})"
-                ) from error
+                raise unknown_checkpoint(self._stream.name, self.shard_id, wanted.sequence, error) from error
             raise
         self._opened_at = self._opened_at or opened_at
         return self._iterator
 
     def _batched(self, reply: Reply, size: int) -> _Fetched:
         millis = reply.millis_behind_latest
-        first, *rest = portions(reply.records)
-        batches = self._batches(first, millis)
-        if not batches and not rest and self._settings.call_with_empty_batches:
-            batches = (make_batch((), millis, self._render),)
+        batches, rest = self._batcher.begin(reply.records, millis)
         last = position_of(reply.records[-1]) if reply.records else None
-        return _Fetched(batches, tuple(rest), last, reply.next_iterator, millis, size)
+        return _Fetched(batches, rest, last, reply.next_iterator, millis, size)
 
     def _next_portion(self, fetched: _Fetched) -> _Fetched:
         with self._stream.parsing:
-            batches = self._batches(fetched.rest[0], fetched.millis_behind_latest)
+            batches = self._batcher.batches(fetched.rest[0], fetched.millis_behind_latest)
         return replace(fetched, batches=batches, rest=fetched.rest[1:])
-
-    def _batches(self, records: Sequence[RawRecord], millis: int | None) -> tuple[RecordBatch, ...]:
-        # Nothing else is to be left out: later iterators start after the last record.
-        after, cut_at = done_before(self._start, self._cut_at), self._cut_at
-        return make_batches(
-            records, millis, after=after, cut_at=cut_at, hash_range=self._hash_range, render=self._render
-        )
 
     def _with_end(self, fetched: _Fetched, children: tuple[Shard, ...]) -> _Fetched:
         """The same, if it is sound: a reply has no next iterator when and only when it has children.
@@ -294,11 +266,3 @@ class ShardReader:
         shards = self._stream.list_shards()
         this = next((shard for shard in shards if shard.id == self.shard_id), None)
         return None if this is not None and this.open else ShardEnd(children_of(self.shard_id, shards))
-
-
-def _final(stream: str, error: Exception) -> KainiteError:
-    if isinstance(error, KainiteError):
-        return error
-    final = stream_error(stream, "reading", error)
-    final.__cause__ = error
-    return final
