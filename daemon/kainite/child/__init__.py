@@ -7,7 +7,8 @@
 :mod:`~kainite.child.json_lines`            the ``json-lines`` dialects: who may say what, when
 :mod:`~kainite.child.dialects`              the dialect of the settings
 :mod:`~kainite.child.pipes`                 pipes on the event loop
-:mod:`~kainite.child.process`               the process: start, talk, notice its end, end it
+:mod:`~kainite.child.program_process`       a program on three pipes: start, notice its end, end it
+:mod:`~kainite.child.process`               one that speaks a dialect: ask, and serve until the answer
 :mod:`~kainite.child.program`               whether the program is there at all
 :mod:`~kainite.child.restarts`              when a failed child is started again
 ==========================================  ===================================================
