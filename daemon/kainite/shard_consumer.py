@@ -244,6 +244,7 @@ class ShardConsumer:
         await self._perform(self._current_child().dialect.process_records(batch.line))
         self._batch = None
         self._restarts.passed(batch.first)
+        self._lease.arrived(batch.payload_bytes)
         self._figures.processed(batch)
 
     async def _perform(self, request: bytes) -> None:

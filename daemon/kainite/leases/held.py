@@ -39,10 +39,14 @@ logger = logging.getLogger(__name__)
 class HeldLease:
     """One acquisition of a lease; compared by identity.
 
-    ``throughput`` is what its shard brings, KB/s, if somebody measures that; renewals store it for KCL 3's leader.
+    Attributes:
+        throughput: what its shard brings, KB/s, averaged as KCL's ``LeaseStatsRecorder`` does; None before it was
+            measured. Renewals store it for KCL 3's leader, which balances by it.
     """
 
-    __slots__ = ("doubtful", "hand_over_by", "lease", "lock", "renewed_at", "started", "throughput")
+    __slots__ = (
+        "_arrived", "_measured_at", "doubtful", "hand_over_by", "lease", "lock", "renewed_at", "started", "throughput"
+    )  # fmt: skip
 
     def __init__(self, lease: Lease, renewed_at: float) -> None:
         self.lease = lease
@@ -52,6 +56,19 @@ class HeldLease:
         self.throughput: float | None = None
         self.hand_over_by: float | None = None
         self.doubtful = False  # a write was sent and its answer not seen
+        self._arrived = 0
+        self._measured_at: float | None = None
+
+    def arrived(self, size: int) -> None:
+        """Count the bytes of a batch of its shard's records."""
+        self._arrived += size
+
+    def measure(self, now: float) -> None:
+        """Take the bytes since the last call into the average; each time weighs half of what was before."""
+        if self._measured_at is not None and now > self._measured_at:
+            latest = self._arrived / 1024 / (now - self._measured_at)
+            self.throughput = latest if self.throughput is None else (latest + self.throughput) / 2
+        self._arrived, self._measured_at = 0, now
 
     @property
     def shard_id(self) -> str:

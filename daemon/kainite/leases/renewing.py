@@ -94,6 +94,8 @@ class Renewer:
         return assigned is not None
 
     async def _look_after(self, held: HeldLease) -> None:
+        if held.started:
+            held.measure(self._clock())
         await self._renew(held)
         if held not in self._holdings or held.hand_over_by is None:
             return
