@@ -107,7 +107,8 @@ def read_rows(store: LogStore, partition: str, first_id: int | None = None) -> l
     view = LogView()
     for batch in store.read_batches(partition, first_id, strong=True):
         for tid, entry in enumerate(batch.entries, batch.first_id):
-            view.apply(tid, entry)
+            if tid >= first_id:  # the batch that holds the first may begin before it
+                view.apply(tid, entry)
     return list(view.rows())
 
 
