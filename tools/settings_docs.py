@@ -28,6 +28,7 @@ _TITLES = {
     "log": "The serialization log",
     "uow": "Units of work",
     "apply": "The apply job",
+    "extract": "The extractor",
 }
 
 _HEAD = """\

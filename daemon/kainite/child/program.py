@@ -14,16 +14,27 @@ from kainite.settings import ChildSettings
 
 
 def find_program(settings: ChildSettings) -> Path:
-    """Where the program is: on the PATH, or as a path, seen from the working folder.
+    """Where the record processor's program is; raises SettingsError, as :func:`find` does."""
+    return find(settings.command, "executableName")
+
+
+def find(command: tuple[str, ...], key: str) -> Path:
+    """Where a command's program is: on the PATH, or as a path, seen from the working folder.
+
+    Args:
+        command: the program and its arguments; empty when ``key`` is not set.
+        key: the setting that names it.
 
     Raises:
         SettingsError: there is none, or it may not be run.
     """
-    name = settings.command[0]
+    if not command:
+        raise SettingsError(f"{key} is missing: the command line of the program to run")
+    name = command[0]
     if (found := shutil.which(name)) is not None:
         return Path(found)
     if "/" in name and Path(name).is_file():
-        raise SettingsError(f"executableName: {name!r} is not executable: chmod +x, or name its interpreter")
+        raise SettingsError(f"{key}: {name!r} is not executable: chmod +x, or name its interpreter")
     if "/" in name:
-        raise SettingsError(f"executableName: there is no program {name!r}, seen from {Path.cwd()}")
-    raise SettingsError(f"executableName: there is no program {name!r} on the PATH; install it, or give its path")
+        raise SettingsError(f"{key}: there is no program {name!r}, seen from {Path.cwd()}")
+    raise SettingsError(f"{key}: there is no program {name!r} on the PATH; install it, or give its path")

@@ -46,10 +46,9 @@ def clashes(changed: Sequence[Overridden]) -> list[str]:
 
 
 def missing(texts: Mapping[str, Given]) -> list[str]:
-    """The keys that must be set and are not."""
-    missing = [key for key in KEYS if key.required and key.name not in texts]
-    if "streamArn" in texts:
-        missing = [key for key in missing if key.name != "streamName"]
+    """The keys that must be set and are not. A file may be an extractor's alone."""
+    instead = {"streamName": "streamArn", "executableName": "extractorName"}
+    missing = [key for key in KEYS if key.required and key.name not in texts and instead.get(key.name) not in texts]
     return [f"{key.name} is missing: {key.meaning[0].lower()}{key.meaning[1:].rstrip('.')}" for key in missing]
 
 

@@ -27,6 +27,7 @@ from kainite.settings.sections import (
     AwsSettings,
     ChildSettings,
     ClientSettings,
+    ExtractSettings,
     InitialPosition,
     LeaseSettings,
     LogSettings,
@@ -221,6 +222,7 @@ def _settings(found: Examination, options: tuple[str, ...]) -> Settings:
         uow=UowSettings(**_of("uow", values)),
         apply=ApplySettings(**_of("apply", values)),
         metrics=MetricsSettings(**_of("metrics", values)),
+        extract=ExtractSettings(**_of("extract", values)),
         ignored=found.ignored,
         unknown=found.unknown,
         warnings=found.warnings,
@@ -240,6 +242,7 @@ def _worked_out(values: Values) -> Values:
         ("leases", "table"): application,
         ("leases", "worker_id"): f"{socket.gethostname()}:{secrets.token_hex(8)}",
         ("log", "table"): f"{application}-log",
+        ("child", "command"): (),
         ("child", "restart_backoff_max"): max(backoff, DEFAULTS["child", "restart_backoff_max"]),
     }
     result = defaults | values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kainite.settings.extract_keys import EXTRACT_KEYS
 from kainite.settings.key import Key
 from kainite.settings.kinds import TABLE_NAME, choice, database_url, flag, millis, names, path, text, whole
 from kainite.settings.sections import ChildProtocol, Isolation, OnFailure, UowOrder
@@ -233,4 +234,4 @@ _APPLY = (
     ),
 )
 
-OWN_KEYS: tuple[Key, ...] = _AWS + _WORKER + _METRICS + _LOG + _UOW + _APPLY
+OWN_KEYS: tuple[Key, ...] = _AWS + _WORKER + _METRICS + _LOG + _UOW + _APPLY + EXTRACT_KEYS

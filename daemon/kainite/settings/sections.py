@@ -222,6 +222,43 @@ class ApplySettings:
     lease: float = 10.0
 
 
+class ExtractMode(StrEnum):
+    """How an extractor works: it writes and exits, or it is asked again and again."""
+
+    PLAIN = "plain"
+    CYCLIC = "cyclic"
+
+
+class ExtractOffsets(StrEnum):
+    """Who keeps a cyclic extractor's place in its source, and what the place is."""
+
+    WORKER = "worker"
+    CHILD = "child"
+    TIME = "time"
+
+
+class ExtractSpread(StrEnum):
+    """Whether a unit of work goes to one shard, or its records over all of them."""
+
+    UNIT = "unit"
+    RECORD = "record"
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractSettings:
+    """The extractor of ``kainite extract``. ``interval`` None: one run in plain mode, one second in cyclic mode."""
+
+    command: tuple[str, ...] = ()
+    mode: ExtractMode = ExtractMode.PLAIN
+    offsets: ExtractOffsets = ExtractOffsets.WORKER
+    offset_file: Path | None = None
+    interval: float | None = None
+    reply_timeout: float = 60.0
+    tries: int = 10
+    hold_bytes: int = 64 * 1024 * 1024
+    spread: ExtractSpread = ExtractSpread.UNIT
+
+
 @dataclass(frozen=True, slots=True)
 class UnknownKey:
     """A key that neither KCL nor Kainite knows. Java ignores such keys, so they are no error."""
@@ -251,6 +288,7 @@ class Settings:
     uow: UowSettings
     apply: ApplySettings
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
+    extract: ExtractSettings = field(default_factory=ExtractSettings)
     ignored: tuple[str, ...] = ()
     unknown: tuple[UnknownKey, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ from kainite.settings.sections import (
     AwsSettings,
     ChildSettings,
     ClientSettings,
+    ExtractSettings,
     LeaseSettings,
     LogSettings,
     MetricsSettings,
@@ -38,6 +39,7 @@ SECTIONS: Mapping[str, type[Any]] = {
     "log": LogSettings,
     "uow": UowSettings,
     "apply": ApplySettings,
+    "extract": ExtractSettings,
 }
 
 DEFAULTS: Mapping[tuple[str, str], Any] = {
