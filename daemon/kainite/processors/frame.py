@@ -1,0 +1,148 @@
+"""The frame of a record processor that emits deltas, on Amazon's own library (amazon_kclpy, v3 interface).
+
+A processor is a function from one record of the stream to the deltas and ends that it stands for
+(:data:`Transform`); :func:`run` does the rest. One process per shard reads KCL's json-lines from
+stdin and writes its answers to stdout. The deltas go out on the same stdout, on ``emit`` lines
+between a ``processRecords`` request and its status; the Java MultiLangDaemon skips such lines.
+
+State: the shard's name and the time of the last checkpoint. A crash loses nothing: records after
+the last checkpoint are delivered again, emitted again, and recognised by Kainite.
+
+What goes wrong, and what becomes of it:
+
+=============================================  ====================================================
+the transform answers with :func:`refused`     the record's unit fails in the log, the shard goes on
+the transform raises                           the process ends, with the reason on stderr, and the
+                                               batch is delivered again: nothing is ever skipped
+a checkpoint is throttled                      tried again with the next batch
+a checkpoint is refused for another reason     the process ends
+=============================================  ====================================================
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final, TextIO, TypeAlias
+
+from amazon_kclpy import kcl, messages
+from amazon_kclpy.checkpoint_error import CheckpointError
+from amazon_kclpy.v3 import processor
+
+from kainite.errors import KainiteError
+
+CHECKPOINT_EVERY_S: Final = 1.0
+DELTAS_PER_LINE: Final = 1000
+# What a checkpoint may answer without anything being wrong here: the next one will say it all.
+TRY_LATER: Final = frozenset({"ThrottlingException", "KinesisClientLibDependencyException"})
+LAST_TRIES: Final = 10
+TRY_AGAIN_S: Final = 0.5
+LEASE_GONE: Final = "ShutdownException"
+SHOWN: Final = 500
+
+Json: TypeAlias = Any
+Emitted: TypeAlias = dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record of the stream.
+
+    Attributes:
+        data: its payload.
+        partition_key: as the source gave it.
+        place: the same whenever the record is delivered, and no other record's: a name for a unit
+            of work that the record is alone in.
+    """
+
+    data: bytes
+    partition_key: str
+    place: str
+
+
+Transform: TypeAlias = Callable[[Record], Sequence[Emitted]]
+"""The deltas and ends of one record; pure, so that a record delivered again gives the same again."""
+
+
+def end_of(uow: str, count: int) -> Emitted:
+    """The end of a unit that has ``count`` deltas in all."""
+    return {"uow": uow, "end": True, "count": count}
+
+
+def refused(uow: str, cause: str, record: Record) -> Emitted:
+    """Something that is no delta, so that the log fails ``uow`` and shows the cause with the record's beginning."""
+    shown = record.data[:SHOWN].decode(errors="replace")
+    return {"uow": uow, "refused": {"cause": cause, "place": record.place, "record": shown}}
+
+
+def run(transform: Transform) -> None:
+    """Be the record processor of one shard, until the daemon closes stdin."""
+    kcl.KCLProcess(DeltaProcessor(transform, sys.stdout)).run()
+
+
+class DeltaProcessor(processor.RecordProcessorBase):  # type: ignore[misc]  # kclpy is not typed
+    """KCL's record processor; ``clock`` gives seconds that never go back."""
+
+    def __init__(self, transform: Transform, output: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self._transform = transform
+        self._output = output
+        self._clock = clock
+        self._checkpointed = clock()
+        self._shard = ""
+
+    def initialize(self, initialize_input: messages.InitializeInput) -> None:
+        self._shard = initialize_input.shard_id
+
+    def process_records(self, process_records_input: messages.ProcessRecordsInput) -> None:
+        try:
+            for line in _emit_lines(self._emitted(process_records_input.records)):
+                self._output.write(f"{line}\n")
+        except Exception as error:
+            # kclpy reports success for a batch whose processor raised, and its records would be
+            # skipped. Only an exit gets them delivered again.
+            if isinstance(error, KainiteError):
+                sys.exit(f"{type(error).__name__}: {error}")
+            traceback.print_exc()
+            sys.exit(1)
+        if self._clock() - self._checkpointed >= CHECKPOINT_EVERY_S:
+            self._checkpoint(process_records_input.checkpointer)
+
+    def lease_lost(self, lease_lost_input: messages.LeaseLostInput) -> None:
+        pass
+
+    def shard_ended(self, shard_ended_input: messages.ShardEndedInput) -> None:
+        self._checkpoint(shard_ended_input.checkpointer, tries=LAST_TRIES)
+
+    def shutdown_requested(self, shutdown_requested_input: messages.ShutdownRequestedInput) -> None:
+        self._checkpoint(shutdown_requested_input.checkpointer, tries=LAST_TRIES)
+
+    def _emitted(self, records: Sequence[messages.Record]) -> Iterator[Emitted]:
+        for record in records:
+            place = f"{self._shard}:{record.sequence_number}.{record.sub_sequence_number}"
+            yield from self._transform(Record(record.binary_data, record.partition_key, place))
+
+    def _checkpoint(self, checkpointer: kcl.Checkpointer, tries: int = 1) -> None:
+        """Checkpoint the last record delivered; the shard's end has to be tried until it is granted."""
+        for left in reversed(range(tries)):
+            try:
+                checkpointer.checkpoint()
+                self._checkpointed = self._clock()
+                return
+            except CheckpointError as error:
+                if error.value == LEASE_GONE:
+                    return
+                if error.value not in TRY_LATER:
+                    sys.exit(f"checkpoint refused: {error.value}")
+            if left:
+                time.sleep(TRY_AGAIN_S)
+
+
+def _emit_lines(emitted: Iterator[Emitted]) -> Iterator[str]:
+    """``emit`` lines of at most :data:`DELTAS_PER_LINE` objects each."""
+    while some := list(islice(emitted, DELTAS_PER_LINE)):
+        yield json.dumps({"action": "emit", "deltas": some}, separators=(",", ":"))
