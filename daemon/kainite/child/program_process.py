@@ -138,6 +138,10 @@ class ProgramProcess:
         """Write to its standard input without waiting."""
         self._stdin.write(data)
 
+    def end_input(self) -> None:
+        """Close its standard input, and go on listening to it."""
+        self._stdin.close()
+
     def pause(self) -> None:
         """Leave its output in the pipe: when that is full, it waits."""
         self._stdout.pause()
