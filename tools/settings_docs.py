@@ -24,6 +24,7 @@ _TITLES = {
     "stream": "The stream",
     "leases": "Leases",
     "child": "Record processors",
+    "markers": "The markers dialect",
     "metrics": "Metrics and health",
     "log": "The serialization log",
     "uow": "Units of work",

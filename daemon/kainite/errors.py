@@ -11,6 +11,7 @@
      |    +-- ChildProtocolError      it wrote what its dialect forbids at this point
      |    +-- ChildExitedError        its process ended or closed its output
      |    +-- ChildTimeoutError       it did not answer in time
+     +-- MessageRefusedError      a message for a child holds one of the markers that part messages
      +-- StreamError              the Kinesis stream does not exist, or refuses to be read
      |    +-- StreamUnavailableError  it did not answer, or throttles
      +-- LeaseTableError          the lease table is missing, or refuses the call
@@ -74,6 +75,10 @@ class ChildExitedError(ChildError):
 
 
 class ChildTimeoutError(ChildError):
+    pass
+
+
+class MessageRefusedError(KainiteError):
     pass
 
 

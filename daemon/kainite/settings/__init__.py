@@ -9,6 +9,7 @@ command line win over it.
 :mod:`~kainite.settings.table`                     every key that has an effect
 :mod:`~kainite.settings.without_effect`            KCL's keys that have none here, and why
 :mod:`~kainite.settings.kinds`                     how text becomes a value
+:mod:`~kainite.settings.marker_kinds`              the same for the ``markers`` dialect
 :mod:`~kainite.settings.credentials`               chains of credentials providers, as text
 :mod:`~kainite.settings.overrides`                 the environment and the command line
 :mod:`~kainite.settings.file`                      reading all of it, collecting its problems
@@ -22,6 +23,7 @@ from kainite.settings.file import Examination, examine, load
 from kainite.settings.sections import (
     ApplySettings,
     AwsSettings,
+    CheckpointAt,
     ChildProtocol,
     ChildSettings,
     ClientSettings,
@@ -33,8 +35,11 @@ from kainite.settings.sections import (
     Isolation,
     LeaseSettings,
     LogSettings,
+    MarkersSettings,
     MetricsLevel,
     MetricsSettings,
+    OnBadMessage,
+    OnDeath,
     OnFailure,
     Retrieval,
     Settings,
@@ -47,6 +52,7 @@ from kainite.settings.sections import (
 __all__ = [
     "ApplySettings",
     "AwsSettings",
+    "CheckpointAt",
     "ChildProtocol",
     "ChildSettings",
     "ClientSettings",
@@ -59,8 +65,11 @@ __all__ = [
     "Isolation",
     "LeaseSettings",
     "LogSettings",
+    "MarkersSettings",
     "MetricsLevel",
     "MetricsSettings",
+    "OnBadMessage",
+    "OnDeath",
     "OnFailure",
     "Retrieval",
     "Settings",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from kainite.child.markers.framing import Markers
 from kainite.settings.overrides import Given
 from kainite.settings.sections import UnknownKey
 from kainite.settings.surprises import problem_of
@@ -75,4 +76,8 @@ def contradictions(values: Mapping[tuple[str, str], Any]) -> list[str]:
     longest = values.get(("child", "restart_backoff_max"))
     if longest is not None and now["child", "restart_backoff"] > longest:
         problems.append("childRestartBackoffMillis must not be above childRestartBackoffMaxMillis")
+    try:
+        Markers(*(now["markers", mark] for mark in ("eom", "eop", "eob", "bnc")))
+    except ValueError as error:
+        problems.append(f"markerEom, markerEop, markerEob, markerBnc: {error}; none may stand in another")
     return problems

@@ -31,6 +31,7 @@ from kainite.settings.sections import (
     InitialPosition,
     LeaseSettings,
     LogSettings,
+    MarkersSettings,
     MetricsSettings,
     Settings,
     StreamSettings,
@@ -151,7 +152,8 @@ def read_properties(path: Path) -> dict[str, Given]:
         raise SettingsError(f"settings file {path}: {error.strerror}") from error
     except javaproperties.InvalidUEscapeError as error:
         raise SettingsError(f"settings file {path}: {error}") from error
-    return {key: Given(value.strip(), key, "file") for key, value in properties.items() if value.strip()}
+    given = {key: Given(_trimmed(key, value), key, "file") for key, value in properties.items()}
+    return {key: value for key, value in given.items() if value.text}
 
 
 def nearest(key: str) -> str | None:
@@ -159,6 +161,11 @@ def nearest(key: str) -> str | None:
     by_lower = {known.lower(): known for known in SPELLINGS}
     found = difflib.get_close_matches(key.lower(), by_lower, n=1, cutoff=0.75)
     return by_lower[found[0]] if found else None
+
+
+def _trimmed(spelling: str, value: str) -> str:
+    key = _BY_SPELLING.get(spelling)
+    return value.strip(" ") if key is not None and key.kind.blanks else value.strip()
 
 
 def _known_credentials(properties: dict[str, Given]) -> dict[str, Given]:
@@ -217,7 +224,7 @@ def _settings(found: Examination, options: tuple[str, ...]) -> Settings:
         ),
         stream=StreamSettings(**_of("stream", values)),
         leases=LeaseSettings(**_of("leases", values)),
-        child=ChildSettings(**_of("child", values)),
+        child=ChildSettings(**_of("child", values), markers=MarkersSettings(**_of("markers", values))),
         log=LogSettings(**_of("log", values)),
         uow=UowSettings(**_of("uow", values)),
         apply=ApplySettings(**_of("apply", values)),

@@ -29,11 +29,13 @@ class Kind:
         allowed: what may be written, in words.
         parse: text and the file's folder to the value; raises ``ValueError``.
         show: the value as it would be written, without secrets.
+        blanks: other white space than spaces belongs to the value, also at its ends.
     """
 
     allowed: str
     parse: Callable[[str, Path], object]
     show: Callable[[Any], str] = str
+    blanks: bool = False
 
 
 def text(allowed: str, pattern: str = r".+") -> Kind:

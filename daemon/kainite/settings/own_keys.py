@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from kainite.child.markers.exchange import Batching
 from kainite.settings.extract_keys import EXTRACT_KEYS
 from kainite.settings.key import Key
 from kainite.settings.kinds import TABLE_NAME, choice, database_url, flag, millis, names, path, text, whole
-from kainite.settings.sections import ChildProtocol, Isolation, OnFailure, UowOrder
+from kainite.settings.marker_kinds import arguments, marker, variables
+from kainite.settings.sections import (
+    CheckpointAt,
+    ChildProtocol,
+    Isolation,
+    OnBadMessage,
+    OnDeath,
+    OnFailure,
+    UowOrder,
+)
 
 _AWS = (
     Key("awsConnectTimeoutMillis", "aws", "connect_timeout", millis(100, 600_000), "Longest wait for a connection."),
@@ -81,6 +91,70 @@ _WORKER = (
         "poison_tries",
         whole(1, 1_000_000),
         "A batch that broke its child so often in a row is reported as poisonous.",
+    ),
+)
+
+_MARKERS = (
+    Key("markerEom", "markers", "eom", marker(), "Ends a message."),
+    Key("markerEop", "markers", "eop", marker(), "Ends an answer of the worker."),
+    Key("markerEob", "markers", "eob", marker(), "Ends a batch."),
+    Key("markerBnc", "markers", "bnc", marker(), "The worker asks for one more message of a batch."),
+    Key(
+        "markersBatching",
+        "markers",
+        "batching",
+        choice(Batching),
+        "One message at a time, or batches that the worker or the daemon ends.",
+    ),
+    Key(
+        "markersBatchSize",
+        "markers",
+        "batch_size",
+        whole(1, 1_000_000),
+        "Most messages in a batch.",
+    ),
+    Key(
+        "markersEnvironment",
+        "markers",
+        "environment",
+        variables(),
+        "Variables that tell the worker of it; `{eom}`, `{eop}`, `{eob}`, `{bnc}`, `{batching}`, `{batch_size}`.",
+    ),
+    Key(
+        "markersArguments",
+        "markers",
+        "arguments",
+        arguments(),
+        "Arguments that tell the worker of it, after those of the command; the same placeholders.",
+        default="none",
+    ),
+    Key(
+        "markersCheckpoint",
+        "markers",
+        "checkpoint",
+        choice(CheckpointAt),
+        "When a checkpoint is taken: after each call, each answer, or at most every so often.",
+    ),
+    Key(
+        "markersCheckpointMillis",
+        "markers",
+        "checkpoint_interval",
+        millis(1, 86_400_000),
+        "How often, under `markersCheckpoint=interval`.",
+    ),
+    Key(
+        "markersOnDeath",
+        "markers",
+        "on_death",
+        choice(OnDeath),
+        "What a worker died on is tried for ever, `poisonBatchTries` times, twice, or once; then skipped and reported.",
+    ),
+    Key(
+        "markersOnBadMessage",
+        "markers",
+        "on_bad_message",
+        choice(OnBadMessage),
+        "A record that cannot be sent or that the worker calls bad: report it and go on, or fail until it is mended.",
     ),
 )
 
@@ -234,4 +308,4 @@ _APPLY = (
     ),
 )
 
-OWN_KEYS: tuple[Key, ...] = _AWS + _WORKER + _METRICS + _LOG + _UOW + _APPLY + EXTRACT_KEYS
+OWN_KEYS: tuple[Key, ...] = _AWS + _WORKER + _MARKERS + _METRICS + _LOG + _UOW + _APPLY + EXTRACT_KEYS

@@ -5,6 +5,7 @@ SIGHUP reads the file again, with the environment and the command line as they w
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -12,7 +13,7 @@ from typing import Any
 
 from kainite.settings.file import examine
 from kainite.settings.key import Key
-from kainite.settings.sections import Settings
+from kainite.settings.sections import MarkersSettings, Settings
 from kainite.settings.table import KEYS
 
 
@@ -76,6 +77,7 @@ _FIELDS: Mapping[When, Mapping[str, frozenset[str]]] = {
                 "warn_after",
             }
         ),
+        "markers": frozenset(field.name for field in dataclasses.fields(MarkersSettings)),
     },
 }
 
@@ -109,6 +111,8 @@ def when_of(key: Key) -> When:
 
 
 def _value(settings: Settings, key: Key) -> Any:
+    if key.section == "markers":
+        return getattr(settings.child.markers, key.field)
     section, _, client = key.section.partition("_")
     owner = getattr(settings.aws, section) if client else getattr(settings, key.section)
     return getattr(owner, key.field)

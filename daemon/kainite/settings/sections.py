@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from kainite.child.markers.exchange import Batching
+from kainite.child.markers.framing import Markers
 from kainite.settings.credentials import Provider
 
 
@@ -56,6 +58,33 @@ class ChildProtocol(StrEnum):
 
     JSON_LINES = "json-lines"
     JSON_LINES_V0 = "json-lines-v0"
+
+
+class CheckpointAt(StrEnum):
+    """When a checkpoint is taken for a child that cannot ask for one."""
+
+    CALL = "call"
+    ANSWER = "answer"
+    INTERVAL = "interval"
+
+
+class OnDeath(StrEnum):
+    """What is done with the message, or the batch, on which a worker died.
+
+    RETRY never leaves it out, SKIP does after the first death, ONCE after the second, TRIES after ``poisonBatchTries``.
+    """
+
+    RETRY = "retry"
+    TRIES = "tries"
+    ONCE = "once"
+    SKIP = "skip"
+
+
+class OnBadMessage(StrEnum):
+    """What is done with a message that cannot be sent, or that the worker calls bad."""
+
+    REPORT = "report"
+    FAIL = "fail"
 
 
 class MetricsLevel(StrEnum):
@@ -149,6 +178,41 @@ class LeaseSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MarkersSettings:
+    """How the ``markers`` dialect is spoken, and what a worker is told of it.
+
+    Attributes:
+        environment: names of variables, and templates of their values.
+        arguments: templates of words that are added to the command.
+    """
+
+    eom: bytes = b"\n"
+    eop: bytes = b"\0"
+    eob: bytes = b"\x17"
+    bnc: bytes = b"\x06"
+    batching: Batching = Batching.SINGLE
+    batch_size: int = 100
+    environment: tuple[tuple[str, str], ...] = (
+        ("KAINITE_EOM", "{eom}"),
+        ("KAINITE_EOP", "{eop}"),
+        ("KAINITE_EOB", "{eob}"),
+        ("KAINITE_BNC", "{bnc}"),
+        ("KAINITE_BATCHING", "{batching}"),
+        ("KAINITE_BATCH_SIZE", "{batch_size}"),
+    )
+    arguments: tuple[str, ...] = ()
+    checkpoint: CheckpointAt = CheckpointAt.CALL
+    checkpoint_interval: float = 60.0
+    on_death: OnDeath = OnDeath.RETRY
+    on_bad_message: OnBadMessage = OnBadMessage.REPORT
+
+    @property
+    def markers(self) -> Markers:
+        """The four of them."""
+        return Markers(self.eom, self.eop, self.eob, self.bnc)
+
+
+@dataclass(frozen=True, slots=True)
 class ChildSettings:
     """How a child process is started, waited for and ended."""
 
@@ -161,6 +225,7 @@ class ChildSettings:
     poison_tries: int = 5
     protocol: ChildProtocol = ChildProtocol.JSON_LINES
     warn_after: float | None = None
+    markers: MarkersSettings = field(default_factory=MarkersSettings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,264 @@
+"""The supervisor's side of the T and L stages: messages out, answers back. A state machine without I/O.
+
+Theory of operation
+===================
+
+:meth:`Exchange.send` takes messages, :meth:`Exchange.next_event` says what to write and what was answered. One
+*request* is under way at a time: one message, or one batch.
+
+::
+
+    IDLE --send--> READY --Send--> ASKED --EOP: Answer--> READY, or IDLE after the last message
+                                   ASKED --BNC--> READY (worker-driven: one more message, or EOB)
+    any --Violation--> BROKEN, for good
+
+==============  =====================  ==============================================================
+batching        a request              answered by
+==============  =====================  ==============================================================
+single          a message              messages, EOP
+supervisor      up to N messages, EOB  messages, EOP
+worker          a message              BNC: one more, or EOB when there are none; or messages, EOP
+==============  =====================  ==============================================================
+
+What seed 000 leaves open is decided so (reference/worker_protocols_and_qtopology.md §2):
+
+* Output counts when its EOP is there, not before: a worker that dies leaves nothing half done.
+* EOP with bytes before it and no EOM: they are a message. An EOM right after EOP or BNC is a line's end that
+  the worker's ``print`` added, and no message.
+* An empty batch is EOB, answered by EOP. Without batches nothing is asked.
+* EOB is written once for a batch, never twice in a row.
+* No BNC follows the message that completes a batch of N: it would ask for a message that is not to be read.
+* Whatever else comes, or comes unasked, is a violation. So is EOB from a worker.
+
+Memory is bounded: a message of ``max_message`` bytes, and ``max_answer`` bytes of an answer that has no EOP yet.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, StrEnum, auto
+from typing import Final, TypeAlias
+
+from kainite.child.markers.framing import MAX_MESSAGE, Mark, Markers, Piece, Scanner
+
+MAX_ANSWER: Final = 256 * 2**20
+
+
+class Batching(StrEnum):
+    """Who decides where a batch ends."""
+
+    SINGLE = "single"
+    WORKER = "worker"
+    SUPERVISOR = "supervisor"
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Bytes to write now."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A request is answered.
+
+    Attributes:
+        first: index of its first message among those of :meth:`Exchange.send`.
+        count: how many messages it had.
+        messages: what the worker wrote for them.
+    """
+
+    first: int
+    count: int
+    messages: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """The worker wrote what it must not; ``reason`` says what, as the rest of a sentence about it."""
+
+    reason: str
+
+
+ExchangeEvent: TypeAlias = Send | Answer | Violation
+
+
+class _State(Enum):
+    IDLE = auto()
+    READY = auto()
+    ASKED = auto()
+    BROKEN = auto()
+
+
+class Exchange:
+    """One worker's conversation. See the module's theory of operation.
+
+    Args:
+        markers: what both sides use.
+        batching: who decides where a batch ends.
+        batch_size: N; supervisor-driven the size of a batch, worker-driven the most that one may have.
+        max_message: longest message of the worker, bytes.
+        max_answer: most bytes of one answer's messages.
+
+    Attributes:
+        held: bytes that the worker wrote and :meth:`next_event` has not looked at.
+    """
+
+    def __init__(
+        self,
+        markers: Markers,
+        batching: Batching,
+        *,
+        batch_size: int = 100,
+        max_message: int = MAX_MESSAGE,
+        max_answer: int = MAX_ANSWER,
+    ) -> None:
+        self.held = 0
+        self._markers = markers
+        self._batching = batching
+        self._batch_size = batch_size
+        self._scanner = Scanner(markers, max_message)
+        self._max_message = max_message
+        self._max_answer = max_answer
+        self._state = _State.IDLE
+        self._pieces: deque[Piece] = deque()
+        self._ended = False
+        self._messages: Sequence[bytes] = ()
+        self._first = 0  # of the request under way
+        self._sent = 0  # messages, of all
+        self._closed = False  # its EOB is written
+        self._answer: list[bytes] = []
+        self._answer_bytes = 0
+        self._after_mark = False  # EOP or BNC came last
+
+    @property
+    def under_way(self) -> range:
+        """Indices of the messages that were sent and are not answered."""
+        return range(self._first, self._sent)
+
+    def send(self, messages: Sequence[bytes]) -> None:
+        """Begin with messages as :meth:`Markers.message` made them; :meth:`next_event` says what to write.
+
+        Raises:
+            ValueError: earlier ones are not answered yet, or the conversation is broken.
+        """
+        if self._state is not _State.IDLE:
+            raise ValueError(f"messages cannot be sent in {self}")
+        self._messages, self._first, self._sent, self._closed = messages, 0, 0, False
+        if messages or self._batching is not Batching.SINGLE:
+            self._state = _State.READY
+
+    def receive(self, data: bytes) -> None:
+        """Take what the worker wrote, in any chunking."""
+        pieces = self._scanner.feed(data)
+        self._pieces.extend(pieces)
+        self.held += sum(len(piece.payload) + 1 for piece in pieces)
+
+    def receive_eof(self) -> None:
+        """The worker's output has ended: a request under way will never be answered."""
+        self._ended = True
+
+    def next_event(self) -> ExchangeEvent | None:
+        """What is to be written or has been answered; None when it takes more input, or more messages."""
+        while self._state is not _State.BROKEN:
+            if self._pieces:
+                piece = self._pieces.popleft()
+                self.held -= len(piece.payload) + 1
+                if (happened := self._read(piece)) is not None:
+                    return happened
+            elif self._state is _State.READY:
+                return self._ask()
+            else:
+                return self._stuck()
+        return None
+
+    def _stuck(self) -> Violation | None:
+        if self._scanner.too_long:
+            return self._break(f"wrote more than {self._max_message} bytes without a marker")
+        if self._ended and self._state is _State.ASKED:
+            return self._break("ended its output before EOP")
+        return None
+
+    def _ask(self) -> Send:
+        """The next message or batch of them; EOB where the batch takes no more."""
+        self._state = _State.ASKED
+        size = self._batch_size if self._batching is Batching.SUPERVISOR else 1
+        batch = self._messages[self._sent : self._sent + size]
+        self._sent += len(batch)
+        self._closed = self._batching is Batching.SUPERVISOR or not batch
+        return Send(b"".join([*batch, self._markers.eob] if self._closed else batch))
+
+    def _read(self, piece: Piece) -> ExchangeEvent | None:
+        noise = self._after_mark and not piece.payload and piece.mark is Mark.EOM
+        self._after_mark = piece.mark is not Mark.EOM
+        if noise:
+            return None
+        if self._state is not _State.ASKED:
+            return self._break(f"wrote {_shown(piece)} while nothing was asked of it")
+        if piece.mark is Mark.EOM or piece.payload:
+            self._answer.append(piece.payload)
+            self._answer_bytes += len(piece.payload) + 1
+            if self._answer_bytes > self._max_answer:
+                return self._break(f"wrote more than {self._max_answer} bytes for one answer")
+        match piece.mark:
+            case Mark.EOM:
+                return None
+            case Mark.EOP:
+                return self._answered()
+            case Mark.BNC:
+                return self._one_more()
+            case Mark.EOB:
+                return self._break("wrote EOB, which is the supervisor's")
+
+    def _answered(self) -> Answer:
+        answer = Answer(self._first, self._sent - self._first, tuple(self._answer))
+        self._first = self._sent
+        self._answer, self._answer_bytes = [], 0
+        self._state = _State.READY if self._sent < len(self._messages) else _State.IDLE
+        return answer
+
+    def _one_more(self) -> Violation | None:
+        if self._batching is not Batching.WORKER:
+            return self._break(f"wrote BNC, but batching is {self._batching}")
+        if self._closed:
+            return self._break("wrote BNC after EOB")
+        if self._answer:
+            return self._break("wrote BNC after messages: an answer ends with EOP")
+        if self._sent - self._first >= self._batch_size:
+            return self._break(f"wrote BNC after {self._batch_size} messages, which is a whole batch: EOP ends it")
+        self._state = _State.READY
+        return None
+
+    def _break(self, reason: str) -> Violation:
+        self._state = _State.BROKEN
+        return Violation(reason)
+
+    def __repr__(self) -> str:
+        return f"<Exchange {self._batching} {self._state.name} {self._sent} of {len(self._messages)}>"
+
+
+def bad_message(payload: bytes) -> str | None:
+    """The cause, when a worker's message is a bad message report: a JSON object with the one key ``bad``.
+
+    It says that the request was bad, which an answer without messages does not say.
+    """
+    if b'"bad"' not in payload[:_REPORT_START]:
+        return None
+    try:
+        match json.loads(payload):
+            case {"bad": cause, **others} if not others:
+                return cause if isinstance(cause, str) else json.dumps(cause)
+    except (ValueError, RecursionError):
+        return None
+    return None
+
+
+_REPORT_START: Final = 64  # a report begins with its key; blanks may stand before it
+
+
+def _shown(piece: Piece) -> str:
+    return f"{piece.mark.name} after {piece.payload[:200]!r}" if piece.payload else piece.mark.name
