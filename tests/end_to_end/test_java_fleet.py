@@ -33,20 +33,33 @@ def application(kinesis_endpoint: str, moto_endpoint: str, dynamodb: Any, tmp_pa
     return open_application
 
 
-def batches(prefix: str) -> Iterator[list[str]]:
-    """Payloads for each shard, none of them twice."""
-    return ([f"{prefix}-{number}-{shard}" for shard in range(SHARDS)] for number in itertools.count())
+class Traffic:
+    """Records for each shard, no payload twice; ``put`` is what was put so far."""
+
+    def __init__(self, app: Application, prefix: str = "r") -> None:
+        self.put: set[str] = set()
+        self._app = app
+        self._batches = ([f"{prefix}-{number}-{shard}" for shard in range(SHARDS)] for number in itertools.count())
+
+    def flow(self) -> bool:
+        """Put a record on each shard; always true, so that a condition can have it flow on."""
+        payloads = next(self._batches)
+        self._app.put(*payloads)
+        self.put.update(payloads)
+        return True
+
+    def arrives(self, what: str) -> None:
+        """Wait until a child has had each record."""
+        self._app.eventually(lambda: self._app.payloads() >= self.put, what)
 
 
 def test_each_daemon_goes_on_where_the_other_one_stopped(application: OpenApplication) -> None:
-    app, records = application(**AS_2X), batches("r")
-    put: set[str] = set()
+    app = application(**AS_2X)
+    traffic = Traffic(app)
 
     def put_and_wait() -> None:
-        payloads = next(records)
-        app.put(*payloads)
-        put.update(payloads)
-        app.eventually(lambda: app.payloads() >= put and checkpointed(app), f"one of {payloads}")
+        traffic.flow()
+        app.eventually(lambda: app.payloads() >= traffic.put and checkpointed(app), "one of the records")
 
     with app.java("w") as java:
         put_and_wait()
@@ -64,62 +77,71 @@ def test_each_daemon_goes_on_where_the_other_one_stopped(application: OpenApplic
 
     # Everything was checkpointed when a daemon ended, so nothing may come again.
     sequences = [record.sequence for record in app.delivered()]
-    assert len(sequences) == len(set(sequences)) == len(put)
+    assert len(sequences) == len(set(sequences)) == len(traffic.put)
 
 
 def test_a_mixed_fleet_shares_the_leases_and_survives_either_ones_death(application: OpenApplication) -> None:
-    app, records = application(**AS_2X), batches("m")
-    put: set[str] = set()
-
-    def put_some() -> None:
-        payloads = next(records)
-        app.put(*payloads)
-        put.update(payloads)
+    app = application(**AS_2X)
+    traffic = Traffic(app)
 
     with app.java("java") as java, app.kainite("kainite") as kainite:
-        put_some()
+        traffic.flow()
         app.eventually(lambda: (app.owned("java"), app.owned("kainite")) == (2, 2), "an even split")
-        put_some()
-        app.eventually(lambda: app.payloads() >= put, "a record of the shared fleet")
+        traffic.flow()
+        traffic.arrives("a record of the shared fleet")
         kill(java)
-        put_some()
+        traffic.flow()
         app.eventually(lambda: app.owned("kainite") == SHARDS, "Kainite's take-over")
-        app.eventually(lambda: app.payloads() >= put, "a record after Java's death")
+        traffic.arrives("a record after Java's death")
         with app.java("java"):
             app.eventually(lambda: (app.owned("java"), app.owned("kainite")) == (2, 2), "an even split again")
-            put_some()
-            app.eventually(lambda: app.payloads() >= put, "a record after Java's return")
+            traffic.flow()
+            traffic.arrives("a record after Java's return")
             kill(kainite)
-            put_some()
+            traffic.flow()
             app.eventually(lambda: app.owned("java") == SHARDS, "Java's take-over")
-            app.eventually(lambda: app.payloads() >= put, "a record after Kainite's death")
+            traffic.arrives("a record after Kainite's death")
 
 
 def test_a_java_leader_assigns_leases_to_kainite_which_goes_on_alone_without_it(application: OpenApplication) -> None:
     # KCL 3's own way, the default since: its leader balances the measured throughput.
-    app, records = application(), batches("x" * 5000)
-    put: set[str] = set()
-
-    def put_some() -> bool:
-        payloads = next(records)
-        app.put(*payloads)
-        put.update(payloads)
-        return True
+    app = application()
+    traffic = Traffic(app, "x" * 5000)
 
     with app.java("java") as java:
-        put_some()
-        app.eventually(lambda: app.payloads() >= put, "a record of Java's own fleet")
+        traffic.flow()
+        traffic.arrives("a record of Java's own fleet")
         with app.kainite("kainite") as kainite:
-            app.eventually(lambda: put_some() and app.owned("kainite"), "an assignment by the leader")
-            app.eventually(lambda: app.payloads() >= put, "a record of the shared fleet")
+            app.eventually(lambda: traffic.flow() and app.owned("kainite"), "an assignment by the leader")
+            traffic.arrives("a record of the shared fleet")
             assert app.payloads("kainite")
             kill(java)
-            put_some()
+            traffic.flow()
             app.eventually(lambda: app.owned("kainite") == SHARDS, "Kainite's take-over")
-            app.eventually(lambda: app.payloads() >= put, "a record after the leader's death")
+            traffic.arrives("a record after the leader's death")
             terminate(kainite)
             assert kainite.returncode == 0
             assert not app.workers() & {"kainite"}
+
+
+def test_a_java_leader_takes_leases_from_kainite_by_graceful_handoff(application: OpenApplication) -> None:
+    app = application()
+    traffic = Traffic(app, "x" * 5000)
+
+    with app.java("first") as first:
+        traffic.flow()
+        traffic.arrives("a record of Java's own fleet")
+        with app.kainite("kainite") as kainite:
+            app.eventually(lambda: traffic.flow() and app.owned("kainite"), "an assignment by the leader")
+            terminate(first)
+            app.eventually(lambda: app.owned("kainite") == SHARDS, "Kainite's take-over")
+            with app.java("second"):
+                app.eventually(lambda: traffic.flow() and app.owned("second"), "a lease handed over to Java")
+                traffic.arrives("a record of the shared fleet")
+                assert app.payloads("second")
+                assert "lease handed over" in app.log("kainite")
+                terminate(kainite)
+                assert kainite.returncode == 0
 
 
 def checkpointed(app: Application) -> bool:

@@ -170,6 +170,10 @@ class Application:
     def _log(self, worker: str) -> Path:
         return self.folder / f"{worker}.log"
 
+    def log(self, worker: str) -> str:
+        """What a daemon has logged so far."""
+        return self._log(worker).read_text(errors="replace")
+
     def _logs(self) -> str:
         tails = [(path.stem, path.read_text(errors="replace")[-3000:]) for path in self.folder.glob("*.log")]
         owners = {key: lease.owner for key, lease in self.leases().items()}
