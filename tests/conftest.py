@@ -9,11 +9,13 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.dynamodb_doubles import Double, Doubles
 from support.names import unique
 
 warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR")
@@ -37,10 +39,16 @@ def moto_endpoint() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def dynamodb(moto_endpoint: str) -> Any:
-    import boto3
+def dynamodb_doubles(moto_endpoint: str) -> Iterator[Doubles]:
+    """Everything that stands in for DynamoDB, each started when it is asked for."""
+    with ExitStack() as stack:
+        yield Doubles(moto_endpoint, stack)
 
-    return boto3.client("dynamodb", endpoint_url=moto_endpoint, region_name="us-east-1")
+
+@pytest.fixture(scope="session")
+def dynamodb(request: pytest.FixtureRequest, dynamodb_doubles: Doubles) -> Any:
+    """A client of moto, or of the double that ``on_each_double`` names."""
+    return dynamodb_doubles.client(getattr(request, "param", Double.MOTO))
 
 
 @pytest.fixture

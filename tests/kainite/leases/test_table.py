@@ -1,4 +1,4 @@
-"""KCL's conditions, case by case (reference/kcl_multilang.md §7, 29 to 41), on a DynamoDB over HTTP."""
+"""KCL's conditions, case by case (reference/kcl_multilang.md §7, 29 to 41), on all that stands in for DynamoDB."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from kainite.kinesis.shards import HashRange
 from kainite.leases.checkpoint import SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.leases.lease import Lease, PendingCheckpoint, to_item
 from kainite.leases.table import LeaseTable
+from support.dynamodb_doubles import on_each_double
 from support.names import unique
+
+pytestmark = on_each_double
 
 NEW = Lease("s", checkpoint=TRIM_HORIZON, parents=frozenset({"p"}), hash_range=HashRange(0, 9))
 
@@ -30,13 +33,6 @@ def taken(table: LeaseTable) -> Lease:
     lease = table.take(NEW, "me")
     assert lease is not None
     return lease
-
-
-def test_creating_the_table_twice_is_one_table(table: LeaseTable, dynamodb: Any) -> None:
-    table.create()
-    described = dynamodb.describe_table(TableName=table.name)["Table"]
-    assert described["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
-    assert described["KeySchema"] == [{"AttributeName": "leaseKey", "KeyType": "HASH"}]
 
 
 def test_a_lease_is_created_once(table: LeaseTable) -> None:
@@ -169,15 +165,6 @@ def test_a_renewal_brings_the_throughput_that_was_measured(taken: Lease, table: 
     assert renewed.throughput == 12.25
 
 
-def test_protection_and_recovery_are_set_on_a_table_that_is_made(dynamodb: Any) -> None:
-    table = LeaseTable(dynamodb, unique("leases"))
-    table.create(deletion_protection=True, point_in_time_recovery=True)
-    table.create(deletion_protection=True, point_in_time_recovery=True)
-    assert dynamodb.describe_table(TableName=table.name)["Table"]["DeletionProtectionEnabled"]
-    backups = dynamodb.describe_continuous_backups(TableName=table.name)["ContinuousBackupsDescription"]
-    assert backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"
-
-
 def test_a_checkpoint_renews_and_clears_what_was_pending(table: LeaseTable, dynamodb: Any) -> None:
     before = put(
         table,
@@ -212,7 +199,7 @@ def test_attributes_of_later_versions_survive_every_write(taken: Lease, table: L
     renewed = table.renew(lease)
     assert renewed is not None
     assert table.evict(renewed)
-    item = dynamodb.get_item(TableName=table.name, Key={"leaseKey": {"S": "s"}})["Item"]
+    item = dynamodb.get_item(TableName=table.name, Key={"leaseKey": {"S": "s"}}, ConsistentRead=True)["Item"]
     assert item["somethingNew"] == {"S": "kept"}
     assert item["childShardIds"] == {"SS": ["c"]}
 

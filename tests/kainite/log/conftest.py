@@ -1,4 +1,4 @@
-"""Stores for the log's tests: every suite that takes ``store`` runs on each of them."""
+"""Stores for the log's tests: a suite that takes ``store`` runs in memory and on moto, the contract on all doubles."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import pytest
 from kainite.log.dynamodb_store import DynamoDBStore
 from kainite.log.memory_store import MemoryStore
 from kainite.log.store import LogStore
+from support.dynamodb_doubles import Double, Doubles
+from support.names import unique
 
-_tables = iter(range(1_000_000))
 
-
-@pytest.fixture(params=["memory", "dynamodb"])
-def store(request: pytest.FixtureRequest) -> LogStore:
+@pytest.fixture(params=["memory", Double.MOTO])
+def store(request: pytest.FixtureRequest, dynamodb_doubles: Doubles) -> LogStore:
     if request.param == "memory":
         return MemoryStore()
-    return _dynamodb_store(request.getfixturevalue("dynamodb"))
+    return _dynamodb_store(dynamodb_doubles.client(request.param))
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def dynamodb_store(dynamodb: Any) -> DynamoDBStore:
 
 
 def _dynamodb_store(client: Any) -> DynamoDBStore:
-    store = DynamoDBStore(client, f"log-{next(_tables)}")
+    store = DynamoDBStore(client, unique("log"))
     store.create()
     return store
 
@@ -42,4 +42,4 @@ def partitions() -> Callable[[], str]:
 @pytest.fixture
 def table() -> Callable[[], str]:
     """Names of tables that no other test uses."""
-    return lambda: f"log-{next(_tables)}"
+    return lambda: unique("log")

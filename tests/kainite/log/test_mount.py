@@ -15,6 +15,7 @@ from kainite.log.entry import Batch
 from kainite.log.memory_store import MemoryStore
 from kainite.log.mount import LeaseWatch, Mount, mount, mount_steps, new_token
 from kainite.log.store import LogStore
+from support.dynamodb_doubles import on_each_double, on_each_store
 from support.log_builders import batch
 
 P = "0"
@@ -38,6 +39,7 @@ def mounted(store: LogStore, owner: str, clock: Callable[[], float]) -> Mount:
     return mount(store, P, owner, LEASE, LeaseWatch(clock), clock)
 
 
+@on_each_store
 class TestOneOwner:
     def test_begins_an_empty_log(self, store: LogStore, clock: FakeClock) -> None:
         mine = mounted(store, "a", clock)
@@ -64,6 +66,7 @@ class TestOneOwner:
         assert (head.high_water_mark, head.low_water_mark, head.snapshot) == (50, 20, 30)
 
 
+@on_each_store
 class TestLease:
     def test_keeps_others_out_until_it_runs_out(self, store: LogStore, clock: FakeClock) -> None:
         mounted(store, "a", clock)
@@ -181,8 +184,9 @@ def test_interleaved_owners_on_memory(schedule: list[int]) -> None:
     interleave(MemoryStore(), P, schedule)
 
 
+@on_each_double
 @given(SCHEDULES)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_interleaved_owners_on_dynamodb(
     dynamodb_store: DynamoDBStore, partitions: Callable[[], str], schedule: list[int]
 ) -> None:

@@ -1,0 +1,70 @@
+"""What stands in for DynamoDB, so that one contract suite runs on each.
+
+``make test`` runs them on moto, on moto made harsh and on DynamoDB Local; with an address in ``KAINITE_LOCALSTACK``
+(``make test-localstack``) they run on LocalStack alone. How they differ from DynamoDB: tests/doubles/.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from enum import StrEnum
+from typing import Any
+
+import boto3
+import pytest
+
+from support.dynamodb_local import dynamodb_local
+from support.harsh_dynamodb import make_harsh
+
+LOCALSTACK_ADDRESS = "KAINITE_LOCALSTACK"
+
+
+class Double(StrEnum):
+    MOTO = "moto"
+    HARSH = "moto-harsh"
+    DYNAMODB_LOCAL = "dynamodb-local"
+    LOCALSTACK = "localstack"
+
+
+ORDINARY = (Double.MOTO, Double.HARSH, Double.DYNAMODB_LOCAL)
+DOUBLES: tuple[Double, ...] = (Double.LOCALSTACK,) if os.environ.get(LOCALSTACK_ADDRESS) else ORDINARY
+
+on_each_double = pytest.mark.parametrize("dynamodb", DOUBLES, indirect=True)
+"""For a test, or a module of tests, that takes the fixture ``dynamodb`` or one made of it."""
+
+on_each_store = pytest.mark.parametrize("store", ["memory", *DOUBLES], indirect=True)
+"""The same for the log's ``store``, which may also be in memory."""
+
+
+class Doubles:
+    """Clients of them all; a double starts when it is first asked for.
+
+    Args:
+        moto: the address of moto's server.
+        stack: ends what was started.
+    """
+
+    def __init__(self, moto: str, stack: ExitStack) -> None:
+        self._moto = moto
+        self._stack = stack
+        self._clients: dict[Double, Any] = {}
+
+    def client(self, double: Double) -> Any:
+        if double not in self._clients:
+            self._clients[double] = self._make(double)
+        return self._clients[double]
+
+    def _make(self, double: Double) -> Any:
+        client = boto3.client("dynamodb", endpoint_url=self._address(double), region_name="us-east-1")
+        self._stack.callback(client.close)
+        return make_harsh(client) if double is Double.HARSH else client
+
+    def _address(self, double: Double) -> str:
+        match double:
+            case Double.MOTO | Double.HARSH:
+                return self._moto
+            case Double.DYNAMODB_LOCAL:
+                return self._stack.enter_context(dynamodb_local())
+            case Double.LOCALSTACK:
+                return os.environ[LOCALSTACK_ADDRESS]
