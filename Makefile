@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 TEST_JOBS ?= 2
+LOCALSTACK_PORT ?= 4566
 BENCHMARKS ?= $(wildcard benchmarks/*.py)
 
 VENV := .venv
@@ -14,10 +15,10 @@ PEERS := $(VENV)/peers
 export KCL_MVN_REPO_SEARCH_URL := data:,
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup peers demo test check format bench pins docs clean
+.PHONY: help preflight setup peers demo test localstack localstack-stop test-localstack check format bench pins docs clean
 
 help: ## List these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 preflight:
 	@tools/preflight $(PYTHON)
@@ -42,6 +43,15 @@ demo: setup ## Run the whole way on embedded parts: make demo DEMO="--seconds 30
 
 test: peers ## Run all tests: make test TESTS="tests/kainite -k lease"
 	$(BIN)/pytest -n $(TEST_JOBS) --dist loadgroup $(TESTS)
+
+localstack: setup ## Start LocalStack without Docker and print its endpoint: make localstack LOCALSTACK_PORT=4567
+	@$(BIN)/python -m localstack.host start --port $(LOCALSTACK_PORT)
+
+localstack-stop: setup ## Stop it
+	@$(BIN)/python -m localstack.host stop
+
+test-localstack: peers ## Run the tests that need LocalStack, which they start themselves
+	$(BIN)/pytest -n $(TEST_JOBS) --dist loadgroup -m localstack $(TESTS)
 
 check: setup ## Lint, check the format and the types
 	$(BIN)/ruff check
