@@ -9,6 +9,7 @@ command line win over it.
 :mod:`~kainite.settings.table`                     every key that has an effect
 :mod:`~kainite.settings.without_effect`            KCL's keys that have none here, and why
 :mod:`~kainite.settings.kinds`                     how text becomes a value
+:mod:`~kainite.settings.loader`                    a target that is a program
 :mod:`~kainite.settings.marker_kinds`              the same for the ``markers`` dialect
 :mod:`~kainite.settings.credentials`               chains of credentials providers, as text
 :mod:`~kainite.settings.overrides`                 the environment and the command line

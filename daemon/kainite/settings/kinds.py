@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from kainite.settings.loader import command_words, loader_command
+
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
 _PASSWORD = re.compile(r"(?<=://)([^:@/?]*):.*(?=@)|(?<=password=)[^&]+")
@@ -142,17 +144,7 @@ def path() -> Kind:
 
 def command() -> Kind:
     """A command line: words separated by spaces, with a shell's quotes where a word holds spaces."""
-
-    def parse(value: str, folder: Path) -> tuple[str, ...]:
-        try:
-            words = tuple(shlex.split(value))
-        except ValueError as error:
-            raise ValueError(f"{value!r} cannot be split into words: {error}") from None
-        if not words:
-            raise ValueError(f"{value!r} names no program")
-        return words
-
-    return Kind("a command line", parse, shlex.join)
+    return Kind("a command line", lambda value, _: command_words(value), shlex.join)
 
 
 def names() -> Kind:
@@ -190,11 +182,13 @@ def http_url() -> Kind:
     return Kind(allowed, parse)
 
 
-def database_url() -> Kind:
-    """A target; a relative SQLite file starts from the folder of the settings file."""
-    allowed = "postgresql://user@host/database or sqlite:///file"
+def target() -> Kind:
+    """A database or a loader; a relative SQLite file starts from the folder of the settings file."""
+    allowed = "postgresql://user@host/database, sqlite:///file or exec:COMMAND"
 
     def parse(value: str, folder: Path) -> str:
+        if loader_command(value) is not None:
+            return value
         scheme = value.partition("://")[0].partition("+")[0]
         if scheme not in ("postgresql", "postgres", "sqlite") or "://" not in value:
             raise ValueError(f"must be {allowed}, not {hide_password(value)!r}")

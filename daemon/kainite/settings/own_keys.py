@@ -5,7 +5,7 @@ from __future__ import annotations
 from kainite.child.markers.exchange import Batching
 from kainite.settings.extract_keys import EXTRACT_KEYS
 from kainite.settings.key import Key
-from kainite.settings.kinds import TABLE_NAME, choice, database_url, flag, millis, names, path, text, whole
+from kainite.settings.kinds import TABLE_NAME, choice, flag, millis, names, path, target, text, whole
 from kainite.settings.marker_kinds import arguments, marker, variables
 from kainite.settings.sections import (
     CheckpointAt,
@@ -275,8 +275,8 @@ _APPLY = (
         "target",
         "apply",
         "target",
-        database_url(),
-        "The database that units are applied to.",
+        target(),
+        "The database that units are applied to, or the program that loads them (docs/targets.md).",
         default="none",
     ),
     Key(
@@ -297,6 +297,21 @@ _APPLY = (
         "idle",
         millis(10, 60_000),
         "How often an idle apply job looks for units.",
+    ),
+    Key(
+        "loaderBatching",
+        "apply",
+        "loader_batching",
+        choice(Batching),
+        "`target=exec:…`: one unit at a time, or batches that the loader or the apply job ends.",
+    ),
+    Key("loaderBatchSize", "apply", "loader_batch_size", whole(1, 100_000), "Most units in a loader's batch."),
+    Key(
+        "loaderTimeoutMillis",
+        "apply",
+        "loader_timeout",
+        millis(100, 86_400_000),
+        "A loader that was asked something and is silent for so long is killed.",
     ),
     Key("applyMaster", "apply", "master", text("a Spark master"), "The Spark master."),
     Key(

@@ -283,6 +283,9 @@ class ApplySettings:
     max_units: int = 2_000
     group_units: int = 500
     idle: float = 0.2
+    loader_batching: Batching = Batching.SINGLE
+    loader_batch_size: int = 100
+    loader_timeout: float = 300.0
     master: str = "local[*]"
     lease: float = 10.0
 

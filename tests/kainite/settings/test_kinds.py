@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from kainite.settings.kinds import (
     Kind,
     command,
-    database_url,
     flag,
     hide_password,
     http_url,
     millis,
     names,
+    target,
     whole,
 )
 
@@ -43,8 +43,9 @@ def test_a_flag_is_true_in_every_spelling_of_kcl(text: str) -> None:
         (http_url(), "localhost:4566"),
         (http_url(), "http://"),
         (http_url(), "ftp://host"),
-        (database_url(), "warehouse"),
-        (database_url(), "mysql://host/db"),
+        (target(), "warehouse"),
+        (target(), "mysql://host/db"),
+        (target(), "exec:load 'it"),
     ],
 )
 def test_a_wrong_value_is_refused_with_what_is_allowed(kind: Kind, text: str) -> None:
@@ -75,6 +76,7 @@ def test_names_lose_their_surrounding_space() -> None:
         ("postgresql://u:a/b@c:d@h/d", "postgresql://u:***@h/d"),
         ("postgresql://h/d?user=u&password=secret", "postgresql://h/d?user=u&password=***"),
         ("sqlite:////x/y.db", "sqlite:////x/y.db"),
+        ("exec:load.pl postgresql://u:secret@h/d", "exec:load.pl postgresql://u:***@h/d"),
     ],
 )
 def test_a_password_is_hidden_wherever_it_stands(url: str, shown: str) -> None:

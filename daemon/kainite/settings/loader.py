@@ -1,0 +1,27 @@
+"""``target=exec:COMMAND``: a target that is a program of the user's, which loads units."""
+
+from __future__ import annotations
+
+import shlex
+
+EXEC = "exec:"
+
+
+def loader_command(target: str) -> tuple[str, ...] | None:
+    """The words of a loader's command line; None for a target that is a database.
+
+    Raises:
+        ValueError: it cannot be split into words, or names no program.
+    """
+    return command_words(target.removeprefix(EXEC)) if target.startswith(EXEC) else None
+
+
+def command_words(line: str) -> tuple[str, ...]:
+    """A command line's words, split as a shell would; raises as :func:`loader_command`."""
+    try:
+        words = tuple(shlex.split(line))
+    except ValueError as error:
+        raise ValueError(f"{line!r} cannot be split into words: {error}") from None
+    if not words:
+        raise ValueError(f"{line!r} names no program")
+    return words
