@@ -160,6 +160,11 @@ class ProgramProcess:
         owner = {self._program.role: self._program.owner}
         event(logger, level, name, **owner, pid=self.pid, how=how, line=line)
 
+    def terminate(self) -> None:
+        """Ask it to end, with SIGTERM; what it still writes is heard."""
+        if not self._gone.is_set():
+            self._signal_group(signal.SIGTERM)
+
     async def close(self, grace: float, kill_after: float) -> None:
         """End it: close its input, wait ``grace`` seconds, TERM, wait ``kill_after``, KILL.
 
