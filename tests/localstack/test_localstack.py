@@ -12,4 +12,5 @@ def test_it_is_the_pinned_version(endpoint: str) -> None:
         health = orjson.loads(answer.read())
 
     assert health["version"] == "4.14.0"
-    assert {health["services"][name] for name in ("kinesis", "dynamodb", "s3", "cloudwatch")} <= {"available", "running"}
+    states = {health["services"][name] for name in ("kinesis", "dynamodb", "s3", "cloudwatch")}
+    assert states <= {"available", "running"}

@@ -1,12 +1,11 @@
 """What stands in for DynamoDB, so that one contract suite runs on each.
 
-``make test`` runs them on moto, on moto made harsh and on DynamoDB Local; with an address in ``KAINITE_LOCALSTACK``
-(``make test-localstack``) they run on LocalStack alone. How they differ from DynamoDB: tests/doubles/.
+``make test`` runs them on moto, on moto made harsh and on DynamoDB Local, ``make test-localstack`` on LocalStack. How
+they differ from DynamoDB: tests/doubles/.
 """
 
 from __future__ import annotations
 
-import os
 from contextlib import ExitStack
 from enum import StrEnum
 from typing import Any
@@ -16,8 +15,7 @@ import pytest
 
 from support.dynamodb_local import dynamodb_local
 from support.harsh_dynamodb import make_harsh
-
-LOCALSTACK_ADDRESS = "KAINITE_LOCALSTACK"
+from support.localstack import localstack
 
 
 class Double(StrEnum):
@@ -27,8 +25,12 @@ class Double(StrEnum):
     LOCALSTACK = "localstack"
 
 
-ORDINARY = (Double.MOTO, Double.HARSH, Double.DYNAMODB_LOCAL)
-DOUBLES: tuple[Double, ...] = (Double.LOCALSTACK,) if os.environ.get(LOCALSTACK_ADDRESS) else ORDINARY
+DOUBLES = (
+    Double.MOTO,
+    Double.HARSH,
+    Double.DYNAMODB_LOCAL,
+    pytest.param(Double.LOCALSTACK, marks=pytest.mark.localstack),
+)
 
 on_each_double = pytest.mark.parametrize("dynamodb", DOUBLES, indirect=True)
 """For a test, or a module of tests, that takes the fixture ``dynamodb`` or one made of it."""
@@ -67,4 +69,4 @@ class Doubles:
             case Double.DYNAMODB_LOCAL:
                 return self._stack.enter_context(dynamodb_local())
             case Double.LOCALSTACK:
-                return os.environ[LOCALSTACK_ADDRESS]
+                return self._stack.enter_context(localstack())
