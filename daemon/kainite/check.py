@@ -55,7 +55,11 @@ def show(path: Path | None, options: Sequence[str], *, as_json: bool) -> int:
     Raises:
         SettingsError: the file cannot be read, or an option is unknown.
     """
-    found = report(examine(path, options=options))
+    return say(report(examine(path, options=options)), as_json=as_json)
+
+
+def say(found: Report, *, as_json: bool) -> int:
+    """Print a report; returns the exit code."""
     if as_json:
         click.echo(orjson.dumps(asdict(found), option=orjson.OPT_INDENT_2).decode())
     else:

@@ -1,0 +1,43 @@
+"""``kainite extract --begin``: the first offset file, made by hand: a lost one is never taken for a first start."""
+
+from __future__ import annotations
+
+import logging
+
+import orjson
+
+from kainite.errors import SettingsError
+from kainite.extract.place import Json, first_place
+from kainite.extract.running import offset_file_of
+from kainite.logs import event
+from kainite.settings import ExtractOffsets, Settings
+
+logger = logging.getLogger(__name__)
+
+
+def begin_at(settings: Settings, text: str) -> None:
+    """Make the offset file.
+
+    Args:
+        settings: of an extraction whose place Kainite keeps.
+        text: JSON; for ``time`` a time as it is.
+
+    Raises:
+        SettingsError: this extraction has no offset file, or ``text`` is no JSON.
+        SourceError: there is a file already, ``text`` is no time, or the file cannot be written.
+    """
+    file = offset_file_of(settings)
+    if file is None:
+        raise SettingsError("--begin is for extractorMode=cyclic with extractorOffsets=child or time")
+    time = settings.extract.offsets is ExtractOffsets.TIME
+    place = first_place(settings.extract.offsets, text if time else _json(text))
+    with file.locked():
+        file.create(place)
+    event(logger, logging.INFO, "offset file made", file=file.path, begin=text)
+
+
+def _json(text: str) -> Json:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise SettingsError(f"--begin {text!r} is no JSON: {error}") from None

@@ -1,0 +1,117 @@
+"""The extractor's process and what it says, one thing after the other.
+
+Its output waits in the pipe while more than :data:`HELD_LIMIT` bytes of it have not been taken, so an extractor that is
+faster than the stream is slowed down to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from kainite.child.markers.exchange import Violation
+from kainite.child.markers.extraction import CycleDone, Extracted, Extraction, Unfinished
+from kainite.child.markers.run_instruction import run_instruction
+from kainite.child.program_process import Hooks, Program, ProgramProcess, how_it_ended
+from kainite.errors import ChildExitedError, ChildProtocolError, ChildTimeoutError
+from kainite.settings import ChildSettings, ExtractMode, ExtractSettings
+
+HELD_LIMIT = 2**20
+OWNER = "extractor"
+
+
+class Extractor:
+    """One run of the extractor's program, from :meth:`start` to :meth:`close`."""
+
+    def __init__(self, extract: ExtractSettings, child: ChildSettings) -> None:
+        arguments, environment = run_instruction(child.markers)
+        self._cyclic = extract.mode is ExtractMode.CYCLIC
+        self._timeout = extract.reply_timeout if self._cyclic else None
+        self._child = child
+        self._news = asyncio.Event()
+        self._ended = False
+        self._talk = Extraction(child.markers.markers, cyclic=self._cyclic)
+        program = Program((*extract.command, *arguments), OWNER, "child", environment, "extractorName")
+        self._process = ProgramProcess.start(program, Hooks(self._on_output, self._on_output_end, self._news.set))
+
+    @property
+    def broken(self) -> bool:
+        """It has ended, or will not answer any more."""
+        return self._process.broken.done()
+
+    def ask(self, request: bytes) -> None:
+        """Request a cycle.
+
+        Raises:
+            MessageRefusedError: a marker stands in the request.
+            ChildProtocolError: it wrote something before it was asked.
+        """
+        self.taken()
+        self._process.write(self._talk.request(request))
+
+    async def next(self) -> Extracted | CycleDone | Unfinished | None:
+        """What it says next; None when it has said all, and its output has ended.
+
+        Raises:
+            ChildTimeoutError: a cyclic one was silent too long.
+            ChildProtocolError: it wrote what has no place here.
+            ChildExitedError: a cyclic one ended within a cycle.
+        """
+        if (said := self.taken()) is not None:
+            return said
+        try:
+            async with asyncio.timeout(self._timeout):
+                while (said := self.taken()) is None and not self._said_all():
+                    self._news.clear()
+                    await self._news.wait()
+                return said
+        except TimeoutError:
+            raise ChildTimeoutError(f"{self._process.title} was silent for {self._timeout:g} s") from None
+
+    def taken(self) -> Extracted | CycleDone | Unfinished | None:
+        """What it has said already; None when that has been taken.
+
+        Raises:
+            ChildProtocolError: it wrote what has no place here.
+        """
+        said = self._talk.next_event()
+        if self._talk.held < HELD_LIMIT:
+            self._process.resume()
+        if isinstance(said, Violation):
+            raise ChildProtocolError(f"{self._process.title} {said.reason}")
+        return said
+
+    def terminate(self) -> None:
+        """Ask a plain one to end, with SIGTERM; what it still writes is taken."""
+        self._process.terminate()
+
+    async def close(self) -> int:
+        """End it: close its input, wait, TERM, KILL; returns its exit status, negative for a signal."""
+        await self._process.close(self._child.shutdown_grace, self._child.kill_after)
+        assert self._process.status is not None
+        return self._process.status
+
+    def failure(self, status: int) -> ChildExitedError:
+        """The error for an exit status that is not 0, with the last line of its standard error."""
+        last = f": {self._process.stderr_tail[-1]}" if self._process.stderr_tail else ""
+        return ChildExitedError(f"{self._process.title} ended with {how_it_ended(status)}{last}")
+
+    def kill(self) -> None:
+        """End it at once, blocking."""
+        self._process.kill()
+
+    def _said_all(self) -> bool:
+        if self._cyclic and self.broken:
+            raise self._process.broken.result()
+        return self._ended and not self._cyclic
+
+    def _on_output(self, data: bytes) -> None:
+        self._talk.receive(data)
+        if self._talk.held >= HELD_LIMIT:
+            self._process.pause()
+        self._news.set()
+
+    def _on_output_end(self) -> None:
+        if not self._ended:
+            self._ended = True
+            self._talk.receive_eof()
+        self._news.set()

@@ -1,0 +1,27 @@
+"""What each kind of extraction promises, in words; ``--check`` says it. Pure."""
+
+from __future__ import annotations
+
+from kainite.settings import ExtractMode, ExtractOffsets, ExtractSettings
+
+_REPEATED = "messages with uow and ordinal are recognised when they come again, others are then there twice"
+
+
+def guarantee(extract: ExtractSettings) -> str:
+    """One line: what is on the stream after crashes, and on what condition."""
+    if extract.mode is ExtractMode.PLAIN:
+        return f"plain: what a failed run wrote stays on the stream, and the next run may write it again; {_REPEATED}"
+    if extract.offsets is ExtractOffsets.WORKER:
+        return (
+            "offsets of the worker: at least once, if it stores its offset when the next request comes,"
+            f" and not at EOP; {_REPEATED}"
+        )
+    return (
+        f"offsets of {extract.offsets}: exactly once for messages with uow and ordinal, if the same request brings"
+        f" the same answer; {_REPEATED}"
+    )
+
+
+def needs_offset_file(extract: ExtractSettings) -> bool:
+    """Whether Kainite keeps the place."""
+    return extract.mode is ExtractMode.CYCLIC and extract.offsets is not ExtractOffsets.WORKER

@@ -1,0 +1,112 @@
+"""The place of an extraction, in a file that survives it.
+
+The file is replaced in one step and is on the disk when :meth:`OffsetFile.save` returns, so a crash leaves the old
+place or the new one. A file that is missing, broken or another extraction's is refused: going on without it would put
+everything on the stream a second time, or leave a gap. :meth:`OffsetFile.create` makes the first one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import orjson
+
+from kainite.errors import SourceError
+from kainite.extract.place import Json, Place
+from kainite.settings import ExtractOffsets
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetFile:
+    """Where the place is kept, and whose it is: only an extraction of the same kind onto the same stream reads it."""
+
+    path: Path
+    stream: str
+    offsets: ExtractOffsets
+
+    def save(self, place: Place) -> None:
+        """Replace the file; returns when it is on the disk.
+
+        Raises:
+            SourceError: it cannot be written.
+        """
+        fresh = self.path.with_name(f"{self.path.name}.new")
+        try:
+            with fresh.open("wb") as file:
+                file.write(orjson.dumps(self._content(place)) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(self.path)
+            _sync_folder(self.path.parent)
+        except OSError as error:
+            raise SourceError(f"offset file {self.path} cannot be written: {error.strerror}") from error
+
+    def load(self) -> Place:
+        """Read the file.
+
+        Raises:
+            SourceError: it is missing, broken, or another extraction's.
+        """
+        try:
+            fields = orjson.loads(self.path.read_bytes())
+            found = self._content(Place(fields["start"], fields["end"]))
+        except OSError as error:
+            raise SourceError(
+                f"offset file {self.path}: {error.strerror}; say where to begin with --begin, once, or put it back"
+            ) from None
+        except (ValueError, KeyError, TypeError):
+            raise SourceError(f"offset file {self.path} is broken: put back a copy that is not older") from None
+        for name in ("stream", "offsets"):
+            if fields.get(name) != found[name]:
+                raise SourceError(f"offset file {self.path} is of {name} {fields.get(name)!r}, not of {found[name]!r}")
+        return Place(found["start"], found["end"])
+
+    def create(self, place: Place) -> None:
+        """Make the first file.
+
+        Raises:
+            SourceError: there is one, or it cannot be written.
+        """
+        if self.path.exists():
+            raise SourceError(
+                f"offset file {self.path} is there already: --begin is said once; delete it to begin anew"
+            )
+        self.save(place)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep others from the file; the lock ends with the process, however that ends.
+
+        Raises:
+            SourceError: another process has it.
+        """
+        with self._open_lock():
+            yield
+
+    def _open_lock(self) -> IO[bytes]:
+        try:
+            file = self.path.with_name(f"{self.path.name}.lock").open("wb")
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise SourceError(f"offset file {self.path} is in use: another kainite extract runs with it") from None
+        except OSError as error:
+            raise SourceError(f"offset file {self.path} cannot be locked: {error.strerror}") from error
+        return file
+
+    def _content(self, place: Place) -> dict[str, Json]:
+        return {"stream": self.stream, "offsets": str(self.offsets), "start": place.start, "end": place.end}
+
+
+def _sync_folder(path: Path) -> None:
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

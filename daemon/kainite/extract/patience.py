@@ -1,0 +1,38 @@
+"""Failures in a row: how long to wait after each, and when to give up; pure.
+
+State: the number of failures since something succeeded. A crash forgets it, which costs some more tries.
+"""
+
+from __future__ import annotations
+
+from kainite.errors import KainiteError, SourceError
+
+
+class Patience:
+    """Counts failures.
+
+    Args:
+        backoff: seconds after the first failure; each further one doubles it.
+        backoff_max: the longest pause, seconds.
+        tries: failures in a row that are too many.
+    """
+
+    def __init__(self, backoff: float, backoff_max: float, tries: int) -> None:
+        self._backoff = backoff
+        self._backoff_max = backoff_max
+        self._tries = tries
+        self._failures = 0
+
+    def failed(self, error: KainiteError) -> float:
+        """It failed; returns the seconds to wait before it is tried again.
+
+        Raises:
+            SourceError: it failed too often in a row.
+        """
+        self._failures += 1
+        if self._failures >= self._tries:
+            raise SourceError(f"given up after {self._failures} failures in a row (extractorTries): {error}") from error
+        return min(self._backoff * 2.0 ** min(self._failures - 1, 64), self._backoff_max)
+
+    def succeeded(self) -> None:
+        self._failures = 0

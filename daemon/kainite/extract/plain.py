@@ -1,0 +1,129 @@
+"""Extraction by a program that writes its messages and exits: run once, or again and again.
+
+State: none that lasts. Messages go on the stream as they come, so a run that fails, or that a crash of Kainite cuts
+off, leaves on the stream what it wrote until then; how far its source has been read only the program knows. What it
+wrote and Kainite had not put is lost with a crash: a program that notes its place when it has *written* a message,
+not when it exits with 0, leaves a gap there. :mod:`kainite.extract.cycle` has neither fault.
+
+A run has succeeded when its output has ended and its exit status is 0. Bytes after its last EOM are reported and not
+put: nobody knows whether they are a whole message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+
+from kainite.child.markers.extraction import Extracted, Unfinished
+from kainite.errors import ChildError
+from kainite.extract.extractor import Extractor
+from kainite.extract.patience import Patience
+from kainite.extract.progress import Progress
+from kainite.extract.sink import Sink
+from kainite.logs import event
+from kainite.settings import ChildSettings, ExtractSettings
+
+BATCH = 500
+_SHOWN_RESIDUE = 200
+
+logger = logging.getLogger(__name__)
+
+
+class PlainExtraction:
+    """Runs until ``stop``, at which the program gets SIGTERM; what it has written is still put.
+
+    Args:
+        extract, child: the settings.
+        sink: where messages go.
+        progress: told of each run.
+        patience: for the program's failures.
+        stop: set when the run under way is to end, and no further one to begin.
+    """
+
+    def __init__(
+        self,
+        extract: ExtractSettings,
+        child: ChildSettings,
+        sink: Sink,
+        progress: Progress,
+        patience: Patience,
+        stop: asyncio.Event,
+    ) -> None:
+        self._extract = extract
+        self._child = child
+        self._sink = sink
+        self._progress = progress
+        self._patience = patience
+        self._stop = stop
+
+    async def run(self, *, once: bool) -> None:
+        """Run the program; with ``once``, or without an interval, until it has succeeded once.
+
+        Raises:
+            SourceError: it failed too often in a row.
+            StreamError: the stream refuses records.
+        """
+        interval = None if once else self._extract.interval
+        while not self._stop.is_set():
+            pause = await self._try_run()
+            if pause is None and interval is None:
+                return
+            await self._pause(interval or 0.0 if pause is None else pause)
+
+    async def _try_run(self) -> float | None:
+        """None when it succeeded; after a failure, the seconds to wait."""
+        try:
+            await self._one_run()
+        except ChildError as error:
+            pause = self._patience.failed(error)
+            event(logger, logging.WARNING, "extractor failed: it is started again", error=error, pause=pause)
+            self._progress.say("failed", error=str(error), pause=pause)
+            return pause
+        self._patience.succeeded()
+        return None
+
+    async def _one_run(self) -> None:
+        before = self._sink.totals.records
+        extractor = Extractor(self._extract, self._child)
+        stopping = asyncio.create_task(self._stop_with(extractor))
+        try:
+            while messages := await _some(extractor):
+                await self._sink.put(messages)
+                self._progress.moved(None)
+            status = await extractor.close()
+        finally:
+            stopping.cancel()
+            extractor.kill()
+        if status and not self._stop.is_set():
+            raise extractor.failure(status)
+        self._progress.say("run", messages=self._sink.totals.records - before, status=status)
+
+    async def _stop_with(self, extractor: Extractor) -> None:
+        await self._stop.wait()
+        extractor.terminate()
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stop.wait()
+
+
+async def _some(extractor: Extractor) -> list[bytes]:
+    """The messages that are there, after waiting for one; none when the output has ended."""
+    messages: list[bytes] = []
+    said = await extractor.next()
+    while said is not None:
+        match said:
+            case Extracted(payload) if payload:
+                messages.append(payload)
+            case Unfinished(payload):
+                _report_residue(payload)
+        full = len(messages) >= BATCH
+        said = None if full else extractor.taken() if messages else await extractor.next()
+    return messages
+
+
+def _report_residue(residue: bytes) -> None:
+    text = residue[:_SHOWN_RESIDUE].decode("utf-8", "replace")
+    event(logger, logging.WARNING, "last message without its EOM not put", size=len(residue), begins=text)

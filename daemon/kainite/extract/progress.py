@@ -1,0 +1,83 @@
+"""What an extraction says of itself: a line that changes, on a terminal; events in JSON, for scripts; else nothing.
+
+The line ends in a carriage return, so what is logged meanwhile is written over it. Failures are logged by whoever
+meets them; nothing here is said once a record.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import click
+import orjson
+
+from kainite.extract.place import Json, Place
+from kainite.extract.sink import Totals
+
+EVERY = 0.5
+_CLEAR = "\x1b[2K"
+_WIDTH = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """Where progress is shown.
+
+    Attributes:
+        line: on the terminal that standard error is.
+        events: a JSON object a line on standard output.
+    """
+
+    line: bool
+    events: bool
+
+
+class Progress:
+    """One extraction's.
+
+    Args:
+        showing: where.
+        totals: what has been put; read whenever something is shown.
+        clock: seconds that never go back.
+    """
+
+    def __init__(self, showing: Showing, totals: Totals, clock: Callable[[], float] = time.monotonic) -> None:
+        self._showing = showing
+        self._totals = totals
+        self._clock = clock
+        self._shown_at = self._began = clock()
+        self._shown_records = 0
+        self._place: Place | None = None
+
+    def say(self, name: str, **fields: Json) -> None:
+        """An event for scripts, with what has been put so far."""
+        if self._showing.events:
+            counts = {"records": self._totals.records, "units": self._totals.units}
+            sys.stdout.buffer.write(orjson.dumps({"event": name, "time": time.time(), **counts, **fields}) + b"\n")
+            sys.stdout.buffer.flush()
+
+    def moved(self, place: Place | None) -> None:
+        """Something was put, or a cycle is over; ``place`` is the stored one, where there is one."""
+        self._place = place
+        since = self._clock() - self._shown_at
+        if self._showing.line and since >= EVERY:
+            rate = (self._totals.records - self._shown_records) / since
+            self._shown_at, self._shown_records = self._clock(), self._totals.records
+            click.echo(f"{_CLEAR}{self._text(rate)}\r", err=True, nl=False)
+
+    def close(self) -> None:
+        """Show the last figures, and leave the line."""
+        if self._showing.line:
+            rate = self._totals.records / max(self._clock() - self._began, 1e-3)
+            click.echo(f"{_CLEAR}{self._text(rate)}", err=True)
+
+    def _text(self, rate: float) -> str:
+        records = click.style(f"{self._totals.records:,} records", bold=True)
+        parts = [records, f"{rate:,.0f}/s", f"{self._totals.units:,} units"]
+        if self._place is not None:
+            shown = orjson.dumps(self._place.start).decode()
+            parts.append(f"offset {shown if len(shown) <= _WIDTH else shown[:_WIDTH] + '…'}")
+        return " · ".join(parts)

@@ -1,0 +1,123 @@
+"""An extraction from its settings to its exit code: parts made and checked, run until it is over or a signal comes.
+
+=========================  ==========================================================================================
+first SIGTERM or SIGINT    no further cycle; the one under way has ``shutdownGraceMillis``, then it is given up: 0
+second, a second later     everything ends at once: 1
+=========================  ==========================================================================================
+
+A cycle that is given up leaves behind what a crash leaves (:mod:`kainite.extract.cycle`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import nullcontext
+
+from kainite import aws
+from kainite.child.program import find
+from kainite.errors import SettingsError
+from kainite.extract.cyclic import CyclicExtraction
+from kainite.extract.guarantees import needs_offset_file
+from kainite.extract.offset_file import OffsetFile
+from kainite.extract.patience import Patience
+from kainite.extract.plain import PlainExtraction
+from kainite.extract.progress import Progress, Showing
+from kainite.extract.sink import Sink
+from kainite.kinesis.client import StreamClient
+from kainite.kinesis.put import StreamWriter
+from kainite.logs import event
+from kainite.settings import ExtractMode, Settings
+from kainite.signals import Signals
+
+logger = logging.getLogger(__name__)
+
+
+def run(settings: Settings, showing: Showing, *, once: bool) -> int:
+    """Extract; returns the exit code.
+
+    Raises:
+        SettingsError: the program is not there, or a setting is missing.
+        SourceError: the place is not there, or the extractor failed too often.
+        StreamError: the stream is not there, or refuses records.
+    """
+    find(settings.extract.command, "extractorName")
+    offset_file = offset_file_of(settings)
+    with offset_file.locked() if offset_file else nullcontext():
+        return asyncio.run(_run(settings, offset_file, showing, once=once))
+
+
+def offset_file_of(settings: Settings) -> OffsetFile | None:
+    """The file that the place is kept in; None where the extractor keeps it.
+
+    Raises:
+        SettingsError: it is needed and not set.
+    """
+    extract = settings.extract
+    if not needs_offset_file(extract):
+        return None
+    if extract.offset_file is None:
+        raise SettingsError(f"extractorOffsetFile is missing: extractorOffsets={extract.offsets} keeps the place there")
+    return OffsetFile(extract.offset_file, settings.stream.name, extract.offsets)
+
+
+async def _run(settings: Settings, offset_file: OffsetFile | None, showing: Showing, *, once: bool) -> int:
+    stop = asyncio.Event()
+    extracting = asyncio.create_task(_extract(settings, offset_file, showing, stop, once=once))
+    signals = Signals(stop, extracting.cancel, asyncio.Event())
+    try:
+        return 0 if await _until_over(extracting, stop, settings.child.shutdown_grace) else 1
+    finally:
+        signals.remove()
+
+
+async def _until_over(extracting: asyncio.Task[None], stop: asyncio.Event, grace: float) -> bool:
+    """Wait for its end, after ``stop`` for the grace; whether nobody killed it."""
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait({extracting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    _, late = await asyncio.wait({extracting}, timeout=grace)
+    if late:
+        event(logger, logging.WARNING, "cycle given up: it is asked for again at the next start", grace=grace)
+        extracting.cancel()
+        await asyncio.wait({extracting})
+        return True
+    if extracting.cancelled():
+        return False
+    extracting.result()
+    return True
+
+
+async def _extract(
+    settings: Settings, offset_file: OffsetFile | None, showing: Showing, stop: asyncio.Event, *, once: bool
+) -> None:
+    sink = _sink(settings)
+    progress = Progress(showing, sink.totals)
+    extract, child, patience = settings.extract, settings.child, _patience(settings)
+    extraction = (
+        PlainExtraction(extract, child, sink, progress, patience, stop)
+        if extract.mode is ExtractMode.PLAIN
+        else CyclicExtraction(extract, child, offset_file, sink, progress, patience, stop)
+    )
+    shards = await sink.open()
+    event(logger, logging.INFO, "extraction started", stream=settings.stream.name, shards=shards)
+    progress.say("started", stream=settings.stream.name, shards=shards)
+    try:
+        await extraction.run(once=once)
+    finally:
+        progress.close()
+        progress.say("ended")
+    event(logger, logging.INFO, "extraction ended", records=sink.totals.records, units=sink.totals.units)
+
+
+def _sink(settings: Settings) -> Sink:
+    stream = settings.stream
+    kinesis = aws.client("kinesis", settings.aws)
+    writer = StreamWriter(kinesis, stream.name, stream.arn)
+    lister = StreamClient(kinesis, stream.name, stream.arn)
+    return Sink(lister, writer, settings.extract.spread, stream.shard_sync, _patience(settings))
+
+
+def _patience(settings: Settings) -> Patience:
+    child = settings.child
+    return Patience(child.restart_backoff, child.restart_backoff_max, settings.extract.tries)

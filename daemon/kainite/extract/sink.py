@@ -1,0 +1,101 @@
+"""The stream, as messages go onto it: records made of them, spread over the shards that there are now, put until they
+are there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kainite.errors import StreamUnavailableError
+from kainite.extract.patience import Patience
+from kainite.extract.spread import Spread, open_ranges
+from kainite.kinesis.client import StreamClient
+from kainite.kinesis.put import StreamWriter
+from kainite.logs import event
+from kainite.settings import ExtractSpread
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Totals:
+    """What was put since the start; a unit counts when its first record comes."""
+
+    records: int = 0
+    units: int = 0
+
+
+class Sink:
+    """Puts messages on one stream.
+
+    Args:
+        stream: for its shards.
+        writer: for its records.
+        by: how units are spread.
+        refresh: seconds after which the shards are listed again.
+        patience: for a stream that does not take records; this sink's own.
+    """
+
+    def __init__(
+        self, stream: StreamClient, writer: StreamWriter, by: ExtractSpread, refresh: float, patience: Patience
+    ) -> None:
+        self.totals = Totals()
+        self._stream = stream
+        self._writer = writer
+        self._by = by
+        self._refresh = refresh
+        self._patience = patience
+        self._spread: Spread | None = None
+        self._listed_at = 0.0
+
+    async def open(self) -> int:
+        """List the shards, before anything is extracted; returns how many take records.
+
+        Raises:
+            StreamError: the stream is not there, or does not answer.
+        """
+        return (await self._current_spread()).shards
+
+    async def put(self, messages: Sequence[bytes]) -> None:
+        """Put messages on the stream; returns when all are there.
+
+        Raises:
+            StreamError: a message is too large, or the stream refuses them for good.
+            SourceError: it did not take them, again and again.
+        """
+        spread = await self._current_spread()
+        records = [spread.record(message) for message in messages]
+        while True:
+            try:
+                await asyncio.to_thread(self._writer.put, records)
+                break
+            except StreamUnavailableError as error:
+                pause = self._patience.failed(error)
+                event(logger, logging.WARNING, "stream takes no records", error=error, pause=pause)
+                await asyncio.sleep(pause)
+            except asyncio.CancelledError:
+                self._writer.give_up()
+                raise
+        self._patience.succeeded()
+        self.totals.records += len(records)
+        self.totals.units = spread.units
+
+    async def _current_spread(self) -> Spread:
+        now = asyncio.get_running_loop().time()
+        if self._spread is None:
+            self._spread = Spread(self._by, open_ranges(await asyncio.to_thread(self._stream.list_shards)))
+            self._listed_at = now
+        elif now - self._listed_at >= self._refresh:
+            await self._relist(self._spread)
+            self._listed_at = now
+        return self._spread
+
+    async def _relist(self, spread: Spread) -> None:
+        """The old ranges do while the stream does not answer: records only fill its shards less evenly."""
+        try:
+            spread.over(open_ranges(await asyncio.to_thread(self._stream.list_shards)))
+        except StreamUnavailableError as error:
+            event(logger, logging.WARNING, "shards not listed again", error=error)
