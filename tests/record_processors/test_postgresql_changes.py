@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import select
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kainite.uow.delta import parse_delta, parse_end
+from support.processor_child import LIMIT, Child
 
-PROCESSOR = Path(__file__).parents[2] / "record_processors" / "postgresql_changes" / "processor.py"
-LIMIT = 20.0
 UNIT = {"uow": "pg-7-0/1", "number": 3, "count": 1}
 
 
@@ -32,68 +25,12 @@ def change(operation: str, key: dict[str, Any], new: dict[str, Any], types: dict
     }
 
 
-class Child:
-    """The child and its supervisor: one request at a time, everything it says until its status."""
-
-    def __init__(self) -> None:
-        command = [sys.executable, str(PROCESSOR)]
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
-        )
-        self.checkpoints: list[dict[str, Any]] = []
-        self.refusals: list[str] = []
-
-    def send(self, **request: Any) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(request).encode() + b"\n")
-
-    def ask(self, **request: Any) -> list[dict[str, Any]]:
-        """Send a request; everything that comes before its status, checkpoints answered."""
-        self.send(**request)
-        said = []
-        while (line := self.read_line()) != {"action": "status", "responseFor": request["action"]}:
-            if line["action"] == "checkpoint":
-                self.checkpoints.append(line)
-                self.send(**line, error=self.refusals.pop(0) if self.refusals else None)
-            else:
-                said.append(line)
-        return said
-
-    def records(self, *bodies: Any) -> list[dict[str, Any]]:
-        """Deliver records; the objects that came on ``emit`` lines."""
-        records = [
-            {
-                "action": "record",
-                "data": base64.b64encode(body if isinstance(body, bytes) else json.dumps(body).encode()).decode(),
-                "partitionKey": "k",
-                "sequenceNumber": str(place),
-                "subSequenceNumber": 0,
-                "approximateArrivalTimestamp": 1_795_255_365_867,
-            }
-            for place, body in enumerate(bodies)
-        ]
-        said = self.ask(action="processRecords", records=records, millisBehindLatest=0)
-        assert all(line["action"] == "emit" and len(line["deltas"]) <= 1000 for line in said)
-        return [delta for line in said for delta in line["deltas"]]
-
-    def read_line(self) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        while True:
-            assert select.select([self.process.stdout], [], [], LIMIT)[0], "the child says nothing"
-            line = self.process.stdout.readline()
-            if not line:
-                raise EOFError(self.process.communicate()[1].decode())
-            if line.strip():
-                return dict(json.loads(line))
-
-
 @pytest.fixture
 def child() -> Iterator[Child]:
-    child = Child()
-    child.ask(action="initialize", shardId="shardId-0", sequenceNumber="TRIM_HORIZON", subSequenceNumber=0)
+    child = Child("postgresql_changes")
+    child.initialize()
     yield child
-    with child.process:
-        child.process.kill()
+    child.close()
 
 
 def test_changes_become_deltas_and_ends_become_ends(child: Child) -> None:

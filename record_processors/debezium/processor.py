@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""Debezium's change events, as Debezium Server puts them on Kinesis, to deltas and ends of units.
+
+A record's data is the event's value in JSON, with or without its schema; its partition key is the
+event's key in JSON. A change names its transaction and its place in it (the ``transaction`` block);
+the transaction's END event says how many changes it has. So each record can be turned by itself,
+and nothing is remembered from one to the next.
+
+Sources: Debezium's documentation of its connectors ("Transaction metadata", "Data change events",
+"Data type mappings") and of Debezium Server; ``KinesisChangeConsumer`` for key and tombstone,
+``LogicalDecodingMessageMonitor`` and ``UnchangedToastedPlaceholder`` for what the pages do not say.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import click
+
+from kainite.errors import KainiteError, SettingsError
+from kainite.processors.frame import Emitted, Json, Record, end_of, refused, run
+from kainite.processors.tables import Tables, read_tables
+from kainite.uow import exact_json
+
+Row = dict[str, Json]
+Schemas = Mapping[str, Json]
+"""Kafka Connect's schema of each column; empty where events come without schemas."""
+
+OPERATIONS: Final = {"c": "insert", "u": "update", "d": "delete", "r": "upsert"}
+SNAPSHOT: Final = "r"
+MESSAGE: Final = "m"
+# The "table" that a transaction's END counts pg_logical_emit_message under.
+MESSAGES: Final = "LOGICAL_DECODING_MESSAGE"
+# PostgreSQL's ids have the event's own position behind the transaction's number: 571:53195829.
+WITH_POSITION: Final = re.compile(r"(\d+):\d+")
+MALFORMED: Final = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the command line says.
+
+    Attributes:
+        tables: names in the target, and keys where the partition key does not tell them.
+        prefix: stands before the names of all units.
+        lone_changes: a change without a transaction is a unit of its own, not an error.
+    """
+
+    tables: Tables = field(default_factory=Tables)
+    prefix: str = ""
+    lone_changes: bool = False
+
+
+def deltas_of(record: Record, rules: Rules) -> list[Emitted]:
+    """The deltas and ends that a record stands for; none for a tombstone, a heartbeat, a change of schema.
+
+    Raises:
+        SettingsError: Debezium does not say what transaction a change belongs to.
+    """
+    if not record.data.strip():
+        return []  # a tombstone: the delete came before it
+    try:
+        event, schemas = _without_schema(exact_json.loads(record.data))
+        if event is None:
+            return []
+        if "status" in event:
+            return _boundary(event, rules)
+        return _change(event, schemas, record, rules) if "op" in event else _other(event)
+    except MALFORMED as error:
+        return _alone(record, refused(record.place, f"no Debezium event: {error!r}", record), count=0)
+
+
+def _without_schema(value: Json) -> tuple[Json, Schemas]:
+    """The event itself, and the schemas of a row's columns where they come with it."""
+    if not (isinstance(value, dict) and value.keys() == {"schema", "payload"}):
+        return value, {}
+    fields = {f["field"]: f for f in (value["schema"] or {}).get("fields", ())}
+    row = fields.get("after") or fields.get("before") or {}
+    return value["payload"], {column["field"]: column for column in row.get("fields", ())}
+
+
+def _boundary(event: Row, rules: Rules) -> list[Emitted]:
+    """END says how many changes came; BEGIN says nothing, nor does a transaction that changed no captured table."""
+    if event["status"] != "END":
+        return []
+    collections: Iterable[Row] = event.get("data_collections") or ()
+    messages = sum(part["event_count"] for part in collections if part["data_collection"] == MESSAGES)
+    count = event["event_count"] - messages
+    return [end_of(_unit(event["id"], rules), count)] if count else []
+
+
+def _other(event: Row) -> list[Emitted]:
+    if event.keys() == {"ts_ms"} or "ddl" in event or "tableChanges" in event:
+        return []
+    raise ValueError("neither a change nor a transaction's boundary")
+
+
+def _change(event: Row, schemas: Schemas, record: Record, rules: Rules) -> list[Emitted]:
+    transaction = event.get("transaction")
+    if event["op"] == MESSAGE:
+        return []
+    if transaction is None:
+        delta = _delta(event, schemas, record, rules)
+        _check_lone(event, rules)
+        return _alone(record, delta | {"uow": record.place}, count=1)
+    uow = _unit(transaction["id"], rules)
+    try:
+        place = {"uow": uow, "ordinal": int(transaction["total_order"]) - 1}
+        return [_delta(event, schemas, record, rules) | place]
+    except MALFORMED as error:
+        return [refused(uow, f"a change that cannot be carried: {error!r}", record)]
+
+
+def _check_lone(event: Row, rules: Rules) -> None:
+    if event["op"] != SNAPSHOT and not rules.lone_changes:
+        raise SettingsError(
+            "a change names no transaction: set provide.transaction.metadata=true at Debezium, "
+            "or give --lone-changes to take each such change for a transaction"
+        )
+
+
+def _alone(record: Record, delta: Emitted, count: int) -> list[Emitted]:
+    """A unit that the record is alone in."""
+    return [delta, end_of(record.place, count)]
+
+
+def _unit(transaction: str, rules: Rules) -> str:
+    match = WITH_POSITION.fullmatch(transaction)
+    return rules.prefix + (match[1] if match else transaction)
+
+
+def _delta(event: Row, schemas: Schemas, record: Record, rules: Rules) -> Emitted:
+    """The delta without its unit.
+
+    Raises:
+        ValueError: an operation that a relational target has no delta for (a truncation), or a
+            value outside of what it can hold.
+    """
+    if event["op"] not in OPERATIONS:
+        raise ValueError(f"operation {event['op']!r} has no delta")
+    rule = rules.tables.find(_table(event["source"]))
+    before, after = (_row(event.get(image), schemas) for image in ("before", "after"))
+    key = _key(rule.key, record.partition_key, {**after, **before}, schemas)
+    operation = OPERATIONS[event["op"]] if key or event["op"] != SNAPSHOT else "insert"
+    if operation == "update":
+        after = {name: value for name, value in after.items() if name not in key or key[name] != value} or after
+    # Nulls say nothing: for columns outside the replica identity they are no old values.
+    old = {name: value for name, value in before.items() if value is not None}
+    parts = {"key": key, "row": {} if operation == "delete" else after, "before": old}
+    return {"table": rule.table, "op": operation} | {name: part for name, part in parts.items() if part}
+
+
+def _table(source: Row) -> str:
+    """With its schema, or its database where the source has no schemas (MySQL, MariaDB)."""
+    space = source.get("schema") or source.get("db")
+    return f"{space}.{source['table']}" if space else str(source["table"])
+
+
+def _key(columns: tuple[str, ...] | None, partition_key: str, row: Row, schemas: Schemas) -> Row:
+    """The primary key's values before the change: of the columns that are named, or else Debezium's own key."""
+    if columns is not None:
+        return {name: row[name] for name in columns}
+    try:
+        key, _ = _without_schema(exact_json.loads(partition_key.encode()))
+    except ValueError:
+        return {}  # debezium.sink.kinesis.null.key: the table has no key
+    return _row(key, schemas) if isinstance(key, dict) else {}
+
+
+def _row(image: Row | None, schemas: Schemas) -> Row:
+    """The columns that the event has values of, as the target takes them."""
+    known = ((name, value) for name, value in (image or {}).items() if value not in UNAVAILABLE)
+    return {name: _value(value, schemas.get(name)) for name, value in known}
+
+
+def _value(value: Json, schema: Json) -> Json:
+    if value is None or schema is None:
+        return value
+    if schema.get("type") == "array":
+        return [_value(item, schema["items"]) for item in value]
+    convert = _CONVERSIONS.get(schema.get("name") or schema.get("type"))
+    return value if convert is None else convert(value, schema)
+
+
+def _placeholders(text: str) -> list[Json]:
+    """How Debezium for PostgreSQL spells a large value that an update left alone, by the column's type."""
+    data = text.encode()
+    encoded = base64.b64encode(data).decode()
+    name = str(uuid.UUID(bytes=hashlib.md5(data, usedforsecurity=False).digest(), version=3))
+    return [text, encoded, [text], [encoded], list(data), {text: text}, [name]]
+
+
+UNAVAILABLE: Final = _placeholders("__debezium_unavailable_value")
+
+
+def _date(days: int, _: Json) -> str:
+    return (date(1970, 1, 1) + timedelta(days)).isoformat()
+
+
+def _moment(value: int, _: Json, digits: int) -> str:
+    seconds, fraction = divmod(value, 10**digits)
+    return f"{(datetime(1970, 1, 1) + timedelta(seconds=seconds)).isoformat(' ')}.{fraction:0{digits}}"
+
+
+def _time(value: int, _: Json, digits: int) -> str:
+    seconds, fraction = divmod(abs(value), 10**digits)
+    sign = "-" if value < 0 else ""
+    return f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction:0{digits}}"
+
+
+def _decimal(unscaled: str, scale: int) -> str:
+    number = int.from_bytes(base64.b64decode(unscaled, validate=True), "big", signed=True)
+    # Not scaleb, which rounds to the context's precision.
+    return f"{Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale)):f}"
+
+
+def _fixed_decimal(value: Json, schema: Json) -> Json:
+    return _decimal(value, int(schema["parameters"]["scale"])) if isinstance(value, str) else value
+
+
+def _variable_decimal(value: Json, _: Json) -> str:
+    return _decimal(value["value"], value["scale"])
+
+
+def _binary(value: str, _: Json) -> str:
+    return "\\x" + base64.b64decode(value, validate=True).hex()
+
+
+def _without_zone(value: str, _: Json) -> str:
+    return value.removesuffix("Z")
+
+
+_CONVERSIONS: Final[Mapping[str, Callable[[Json, Json], Json]]] = {
+    "bytes": _binary,
+    "org.apache.kafka.connect.data.Decimal": _fixed_decimal,
+    "io.debezium.data.VariableScaleDecimal": _variable_decimal,
+    "io.debezium.time.Date": _date,
+    "org.apache.kafka.connect.data.Date": _date,
+    "io.debezium.time.IsoDate": _without_zone,
+    "io.debezium.time.Timestamp": partial(_moment, digits=3),
+    "org.apache.kafka.connect.data.Timestamp": partial(_moment, digits=3),
+    "io.debezium.time.MicroTimestamp": partial(_moment, digits=6),
+    "io.debezium.time.NanoTimestamp": partial(_moment, digits=9),
+    "io.debezium.time.Time": partial(_time, digits=3),
+    "org.apache.kafka.connect.data.Time": partial(_time, digits=3),
+    "io.debezium.time.MicroTime": partial(_time, digits=6),
+    "io.debezium.time.NanoTime": partial(_time, digits=9),
+}
+
+
+@click.command()
+@click.option("--catalogue", type=click.Path(path_type=Path), help="The target's tables: kainite precedence --write.")
+@click.option("--tables", type=click.Path(path_type=Path), help="Tables' names in the target, and keys, as JSON.")
+@click.option("--prefix", default="", help="Stands before the names of all units.")
+@click.option("--lone-changes", is_flag=True, help="A change without a transaction is a unit of its own.")
+def main(catalogue: Path | None, tables: Path | None, prefix: str, lone_changes: bool) -> None:
+    """Turn Debezium's events into deltas, for one shard, under kainite run."""
+    try:
+        rules = Rules(read_tables(tables, catalogue), prefix, lone_changes)
+    except KainiteError as error:
+        raise click.ClickException(str(error)) from None
+    run(partial(deltas_of, rules=rules))
+
+
+if __name__ == "__main__":
+    main()
