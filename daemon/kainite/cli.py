@@ -13,6 +13,7 @@ _LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"]
 
 _OWN = {
     "run": LazyCommand("kainite.run_command:run", "Read the stream's shards and feed the record processors."),
+    "conform": LazyCommand("kainite.conform.cli:conform", "Tell whether a record processor keeps the protocol."),
     "extract": LazyCommand("kainite.extract.cli:extract", "Run an extractor, and put what it gives on the stream."),
     "precedence": LazyCommand("kainite.uow.cli:precedence", "Show the target's tables in foreign-key order."),
     "leases": LazyCommand("kainite.leases.cli:leases", "Show who reads which shard and how far, or set checkpoints."),

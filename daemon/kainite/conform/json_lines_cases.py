@@ -1,0 +1,125 @@
+"""The cases of KCL's protocol and of its first form (reference/kcl_multilang.md §1, §7). Pure data."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kainite.child.messages import Action
+from kainite.conform.samples import BINARY, ODD_KEYS, ODD_TEXTS, Samples, padded, records
+from kainite.conform.script import Call, Case, Checkpointing, EndOfInput, Refuse, Weight
+from kainite.kinesis.record import RawRecord, payload_bytes
+from kainite.leases.judgement import CheckpointErrorName
+from kainite.settings import ChildProtocol
+
+PIECES: Final = 10
+LARGE_PATIENCE: Final = 6.0
+FAILURES: Final = (
+    ("throttled", CheckpointErrorName.THROTTLING, 2),
+    ("dependency", CheckpointErrorName.DEPENDENCY, 2),
+    ("lease-stolen", CheckpointErrorName.SHUTDOWN, None),
+    ("invalid-state", CheckpointErrorName.INVALID_STATE, None),
+)
+"""Names, errors, and how often each is told: the last two do not pass."""
+
+_INITIALIZE = Call(Action.INITIALIZE)
+_LEASE_LOST = Call(Action.LEASE_LOST, checkpoint=Checkpointing.FORBIDDEN)
+_SHARD_ENDED = Call(Action.SHARD_ENDED, checkpoint=Checkpointing.REQUIRED)
+_SHUTDOWN = Call(Action.SHUTDOWN_REQUESTED, checkpoint=Checkpointing.WISE)
+_FIRST, _ONE = "initialize", "one-record"
+_NEEDS: Final = (_FIRST, _ONE)
+
+
+def json_lines_cases(dialect: ChildProtocol, samples: Samples, large: int) -> tuple[Case, ...]:
+    """All cases, in the order in which they are run.
+
+    Args:
+        dialect: which form; the first has no ``shutdownRequested`` and does not say where reading begins.
+        samples: payloads that the processor understands.
+        large: how many bytes of payload the large call has.
+    """
+    cases = (
+        *_calls(samples),
+        *_odd(samples, large),
+        *_checkpoints(samples),
+        *_ends(samples),
+    )
+    if dialect is ChildProtocol.JSON_LINES_V0:
+        return tuple(case for case in cases if not _of_later_form(case))
+    return cases
+
+
+def _of_later_form(case: Case) -> bool:
+    calls = [step for step in case.steps if isinstance(step, Call)]
+    return calls[0].start != _INITIALIZE.start or any(call.action is Action.SHUTDOWN_REQUESTED for call in calls)
+
+
+def _life(*calls: Call) -> tuple[Call, ...]:
+    return (_INITIALIZE, *calls)
+
+
+def _process(taken: tuple[RawRecord, ...], behind: int | None = 0) -> Call:
+    return Call(Action.PROCESS_RECORDS, taken, behind=behind)
+
+
+def _calls(samples: Samples) -> tuple[Case, ...]:
+    one = _process(samples.records(1))
+    at_number = Call(Action.INITIALIZE, start=samples.records(1)[0]["SequenceNumber"], sub=3)
+    without_number = Call(Action.INITIALIZE, start=None, sub=None)
+    several = [_process(samples.records(3, 3 * number), behind=9000 - 3000 * number) for number in range(4)]
+    return (
+        Case(_FIRST, "initialize at the stream's beginning", _life()),
+        Case(_ONE, "one record", _life(one), (_FIRST,)),
+        Case("initialize-at-number", "initialize at a sequence number", (at_number,), (_FIRST,)),
+        Case("initialize-anew", "initialize without a sequence number", (without_number,), (_FIRST,)),
+        Case("reads-first", "each request read before it is answered", _life(one, one, _SHARD_ENDED), (_FIRST,),
+             held=True),
+        Case("only-messages", "nothing but messages on standard output", _life(one, *several, _SHARD_ENDED), _NEEDS,
+             strict_output=True),
+        Case("many-records", "many records, some out of an aggregate",
+             _life(_process((*samples.records(90), *samples.aggregated(10, 90)))), _NEEDS),
+        Case("several-calls", "several calls one after another", _life(*several), _NEEDS),
+        Case("empty-batch", "a call without records (callProcessRecordsEvenForEmptyRecordList)",
+             _life(_process(()), one), _NEEDS, Weight.OPTIONAL),
+    )  # fmt: skip
+
+
+def _odd(samples: Samples, large: int) -> tuple[Case, ...]:
+    texts = records([text.encode() for text in ODD_TEXTS])
+    bulk = samples.large(large) if samples.own else padded(large, PIECES).records(PIECES)
+    unknown = Call(Action.PROCESS_RECORDS, samples.records(2), unknown_field=True)
+    return (
+        Case("odd-keys", "partition keys beyond ASCII, with quotes, U+2028", _life(_process(samples.keyed(ODD_KEYS))),
+             _NEEDS),
+        Case("empty-payload", "a record without a payload", _life(_process(records([b""]))), _NEEDS, Weight.REFUSABLE),
+        Case("binary-payload", "payloads that are no text", _life(_process(records(BINARY))), _NEEDS, Weight.REFUSABLE),
+        Case("odd-text", "payloads of text that is no delta", _life(_process(texts)), _NEEDS, Weight.REFUSABLE),
+        Case("unknown-field", "records with a field that nobody knows", _life(unknown), _NEEDS, Weight.OPTIONAL),
+        Case("large", f"{len(bulk)} records of {payload_bytes(bulk) / 1e6:.1f} MB in one call", _life(_process(bulk)),
+             _NEEDS, patience=LARGE_PATIENCE),
+    )  # fmt: skip
+
+
+def _checkpoints(samples: Samples) -> tuple[Case, ...]:
+    one = _process(samples.records(1))
+    granted = Case("checkpoint", "checkpoints that are granted", _life(one, _SHARD_ENDED), _NEEDS, held=True)
+    return (granted, *(_refused(samples, *failure) for failure in FAILURES))
+
+
+def _refused(samples: Samples, name: str, error: CheckpointErrorName, times: int | None) -> Case:
+    refuse = Refuse(error, times)
+    process = Call(Action.PROCESS_RECORDS, samples.records(1), refuse=refuse, may_end=True)
+    end = Call(Action.SHARD_ENDED, refuse=refuse, may_end=True)
+    return Case(f"checkpoint-{name}", f"checkpoints that fail: {error.value}", _life(process, end), _NEEDS)
+
+
+def _ends(samples: Samples) -> tuple[Case, ...]:
+    process = _process(samples.records(2))
+    return (
+        Case("shard-ended", "the shard's end: checkpointed", _life(process, _SHARD_ENDED), _NEEDS),
+        Case("empty-shard-ended", "the end of a shard without records: checkpointed", _life(_SHARD_ENDED), (_FIRST,)),
+        Case("lease-lost", "the lease lost: no checkpoint", _life(process, _LEASE_LOST), _NEEDS),
+        Case("lease-lost-at-once", "the lease lost before any record", _life(_LEASE_LOST), (_FIRST,)),
+        Case("shutdown-requested", "asked to shut down", _life(process, _SHUTDOWN), _NEEDS),
+        Case("shutdown", "asked to shut down, then the lease lost", _life(process, _SHUTDOWN, _LEASE_LOST), _NEEDS),
+        Case("end-of-input", "its input ends: it ends too", (*_life(process), EndOfInput()), _NEEDS),
+    )

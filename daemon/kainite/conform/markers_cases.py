@@ -1,0 +1,95 @@
+"""The cases of the markers dialect, for T and L stages. Pure data.
+
+Source: seed 000, and what it leaves open, reference/worker_protocols_and_qtopology.md §2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from kainite.child.markers.exchange import Batching
+from kainite.child.markers.framing import Markers
+from kainite.conform.samples import BINARY, ODD_TEXTS, Samples, padded
+from kainite.conform.script import Case, EndOfInput, Messages, Weight
+from kainite.errors import MessageRefusedError
+
+LARGE_PATIENCE: Final = 6.0
+PIECES: Final = 10
+_FIRST: Final = "one-message"
+_NEEDS: Final = (_FIRST,)
+
+
+def markers_cases(markers: Markers, batching: Batching, size: int, samples: Samples, large: int) -> tuple[Case, ...]:
+    """All cases, in the order in which they are run.
+
+    Args:
+        markers: a payload in which one of them stands is left out.
+        batching, size: how messages are grouped.
+        samples: payloads that the processor understands.
+        large: how many bytes of payload the large messages have together.
+    """
+    cases = (
+        *_messages(samples),
+        *(() if batching is Batching.SINGLE else _batches(samples, size)),
+        *_odd(markers, samples, large),
+        Case("end-of-input", "its input ends: it ends too", (_of(samples, 1), EndOfInput()), _NEEDS),
+    )
+    return tuple(case for case in cases if case.steps)
+
+
+def _of(samples: Samples, count: int) -> Messages:
+    return Messages(samples.taken(count))
+
+
+def _messages(samples: Samples) -> tuple[Case, ...]:
+    one = _of(samples, 1)
+    return (
+        Case(_FIRST, "one message: an answer and EOP", (one,)),
+        Case("reads-first", "each message read before it is answered", (one, one, one), held=True),
+        Case("several-messages", "messages one after another", (_of(samples, 10), _of(samples, 3)), _NEEDS),
+    )
+
+
+def _batches(samples: Samples, size: int) -> tuple[Case, ...]:
+    empty = Messages(())
+    with_eom = Messages((), eom_after_eob=True)
+    return (
+        Case("whole-batch", f"a batch of {size}", (_of(samples, size),), _NEEDS),
+        Case("two-batches", f"a batch of {size}, and one of 1", (_of(samples, size + 1), _of(samples, 1)), _NEEDS),
+        Case("empty-batch", "EOB alone: EOP", (empty, _of(samples, 1)), _NEEDS),
+        Case("eob-eom", "an EOM after EOB is no message", (with_eom, _of(samples, 1)), _NEEDS, Weight.OPTIONAL),
+    )
+
+
+def _odd(markers: Markers, samples: Samples, large: int) -> tuple[Case, ...]:
+    texts = _sendable(markers, [text.encode() for text in ODD_TEXTS])
+    binary = _sendable(markers, BINARY)
+    payloads = samples.payloads if samples.own else padded(large, PIECES).payloads
+    bulk = payloads[:PIECES]
+    megabytes = sum(map(len, bulk)) / 1e6
+    return (
+        Case("bad-message", "a message that is no record: reported", _bad([b"this is no record"]), _NEEDS,
+             Weight.REFUSABLE),
+        Case("empty-message", "a message without a payload", _bad([b""]), _NEEDS, Weight.REFUSABLE),
+        Case("odd-text", "messages of text that is no record", _bad(texts), _NEEDS, Weight.REFUSABLE),
+        Case("binary", "messages that are no text", _bad(binary), _NEEDS, Weight.REFUSABLE),
+        Case("large", f"{len(bulk)} messages of {megabytes:.1f} MB together", (Messages(bulk),), _NEEDS,
+             patience=LARGE_PATIENCE),
+    )  # fmt: skip
+
+
+def _bad(payloads: Iterable[bytes]) -> tuple[Messages, ...]:
+    return tuple(Messages((payload,), bad=True) for payload in payloads)
+
+
+def _sendable(markers: Markers, payloads: Iterable[bytes]) -> list[bytes]:
+    """Those in which no marker stands."""
+    found = []
+    for payload in payloads:
+        try:
+            markers.message(payload)
+        except MessageRefusedError:
+            continue
+        found.append(payload)
+    return found

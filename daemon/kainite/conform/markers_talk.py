@@ -1,0 +1,113 @@
+"""A case's steps, asked in the markers dialect: messages for a T or L stage.
+
+The exchange is the daemon's own state machine; this adds what a daemon has no use for: holding back the end of a
+request, an EOM after EOB, and looking whether the child speaks meanwhile.
+"""
+
+from __future__ import annotations
+
+from kainite.child.markers.exchange import Answer, Exchange, ExchangeEvent, Send, Violation
+from kainite.child.markers.framing import Markers
+from kainite.conform.heard import Heard, Outcome
+from kainite.conform.script import Messages
+from kainite.conform.stage import Gone, Limits, Stage
+
+
+class MarkersTalk:
+    """One child's conversation.
+
+    Args:
+        stage: the child.
+        exchange: what the stage's output goes to.
+        markers: the exchange's.
+        limits: for each answer; their ``hold`` is None where nothing is held back.
+    """
+
+    def __init__(self, stage: Stage, exchange: Exchange, markers: Markers, limits: Limits) -> None:
+        self._stage = stage
+        self._exchange = exchange
+        self._markers = markers
+        self._limits = limits
+        self._hold = limits.hold or 0.0
+        self._began = 0.0
+        self._slowest = 0.0
+        self._messages: list[bytes] = []
+        self._batch_ended = False  # the last request ended with EOB
+
+    async def ask(self, step: Messages) -> Heard:
+        """Send the messages, and listen until all are answered or there is no hope."""
+        self._messages, self._slowest, self._began = [], 0.0, self._stage.now()
+        if (early := await self.idle()) is not None:
+            return early
+        self._exchange.send([self._markers.message(payload) for payload in step.payloads])
+        try:
+            return await self._served(step)
+        except Gone as gone:
+            return self._heard(step, Outcome.GONE, gone.told(_asked(step)))
+
+    async def idle(self) -> Heard | None:
+        """Whether it says something that nobody asked for."""
+        try:
+            unasked = await self._stage.until(self._exchange.next_event, self._hold)
+        except Gone:
+            return None  # how a child ends is tried elsewhere
+        match unasked:
+            case Violation(reason):
+                return Heard("", Outcome.EARLY, reason)
+        return None
+
+    async def _served(self, step: Messages) -> Heard:
+        answered = 0
+        while answered < max(len(step.payloads), 1):
+            match await self._stage.until(self._exchange.next_event, self._limits.timeout):
+                case None:
+                    return await self._silent(step)
+                case Send(data):
+                    if await self._say(data, step) is not None:
+                        return self._heard(step, Outcome.EARLY, self._stage.transcript.last_heard())
+                case Answer(_, count, messages):
+                    answered += max(count, 1)
+                    self._messages += messages
+                    self._slowest = max(self._slowest, self._stage.now() - self._began)
+                case Violation(reason):
+                    return self._heard(step, Outcome.VIOLATED, reason)
+        return self._heard(step, Outcome.ANSWERED)
+
+    async def _say(self, data: bytes, step: Messages) -> ExchangeEvent | None:
+        self._batch_ended = data.endswith(self._markers.eob)
+        if step.eom_after_eob and self._batch_ended:
+            data += self._markers.eom
+        early: ExchangeEvent | None = None
+        if self._hold:
+            early = await self._stage.say_held(data, self._exchange.next_event, self._hold)
+        else:
+            self._stage.say(data)
+        self._began = self._stage.now()
+        return early
+
+    async def _silent(self, step: Messages) -> Heard:
+        """It does not answer: does it, after an EOM, or when its input ends?"""
+        waited = self._stage.now() - self._began
+        self._stage.transcript.happened(f"no answer in {waited:.1f} s")
+        outcome = Outcome.SILENT
+        try:
+            if self._batch_ended and await self._answers_eom():
+                outcome = Outcome.NEEDS_EOM
+            else:
+                self._stage.end_input()
+                if await self._stage.until(self._exchange.next_event, self._limits.timeout) is not None:
+                    outcome = Outcome.FLUSHED_LATE
+        except Gone:
+            outcome = Outcome.SILENT
+        return self._heard(step, outcome, f"{waited:.0f} s")
+
+    async def _answers_eom(self) -> bool:
+        self._stage.say(self._markers.eom)
+        return await self._stage.until(self._exchange.next_event, self._limits.timeout) is not None
+
+    def _heard(self, step: Messages, outcome: Outcome, detail: str = "") -> Heard:
+        return Heard(_asked(step), outcome, detail, self._slowest, messages=tuple(self._messages))
+
+
+def _asked(step: Messages) -> str:
+    return {0: "an empty batch", 1: "a message"}.get(len(step.payloads), f"{len(step.payloads)} messages")

@@ -1,0 +1,108 @@
+"""What ``kainite conform`` prints and writes: rows on the terminal, JSON, and JUnit's XML."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any, Final
+from xml.etree import ElementTree
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kainite.conform.findings import CaseResult, Report, Verdict
+
+_STYLES: Final = {
+    Verdict.SKIPPED: "dim",
+    Verdict.PASS: "green",
+    Verdict.NOTE: "cyan",
+    Verdict.SLOW: "yellow",
+    Verdict.FAIL: "bold red",
+}
+_NAME_WIDTH: Final = 24
+
+
+def row(result: CaseResult) -> Table:
+    """A case's line in the table, the exchange below it when it failed."""
+    table = Table.grid(padding=(0, 2), expand=False)
+    table.add_column(width=len(Verdict.SKIPPED.name))
+    table.add_column(width=_NAME_WIDTH, no_wrap=True)
+    table.add_column(width=8, justify="right")
+    table.add_column(overflow="fold")
+    verdict = Text(result.verdict.name, _STYLES[result.verdict])
+    seconds = "" if result.slowest is None else f"{result.slowest:.3f} s"
+    table.add_row(verdict, result.name, seconds, _said(result))
+    return table
+
+
+def print_exchange(console: Console, result: CaseResult) -> None:
+    """What was said in a case that failed; lines are cut at the terminal's width, if it is one."""
+    for line in result.exchange:
+        console.print(Text(f"          {line}", "dim"), no_wrap=True, overflow="ellipsis", crop=console.is_terminal)
+
+
+def summary(report: Report) -> str:
+    """One line for all."""
+    counts = [f"{number} {verdict.name}" for verdict in reversed(Verdict) if (number := report.count(verdict))]
+    return f"{shlex.join(report.command)}: {report.dialect}, {len(report.results)} cases: {', '.join(counts)}"
+
+
+def as_json(report: Report, *, strict: bool) -> dict[str, Any]:
+    """The whole report; times in seconds."""
+    return {
+        "command": list(report.command),
+        "dialect": report.dialect.value,
+        "ok": report.ok(strict=strict),
+        "cases": [_json_case(result) for result in report.results],
+    }
+
+
+def write_junit(report: Report, path: Path, *, strict: bool) -> None:
+    """Write JUnit's XML, which every CI server shows: a test case a case.
+
+    A case that fails has the exchange in its ``failure``; notes and slow answers are failures only when ``strict``.
+    """
+    suite = ElementTree.Element("testsuite", {"name": f"kainite conform: {shlex.join(report.command)}"})
+    for result in report.results:
+        _add_case(suite, report, result, strict=strict)
+    suite.set("tests", str(len(report.results)))
+    suite.set("failures", str(len(suite.findall("testcase/failure"))))
+    suite.set("errors", "0")
+    suite.set("skipped", str(report.count(Verdict.SKIPPED)))
+    suite.set("time", f"{sum(result.took for result in report.results):.3f}")
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    ElementTree.indent(root)
+    ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _add_case(suite: ElementTree.Element, report: Report, result: CaseResult, *, strict: bool) -> None:
+    case = ElementTree.SubElement(
+        suite,
+        "testcase",
+        {"classname": f"kainite.conform.{report.dialect.value}", "name": result.name, "time": f"{result.took:.3f}"},
+    )
+    if result.verdict is Verdict.SKIPPED:
+        ElementTree.SubElement(case, "skipped", {"message": result.text})
+    elif result.verdict > (Verdict.PASS if strict else Verdict.SLOW):
+        failure = ElementTree.SubElement(case, "failure", {"type": result.verdict.name, "message": result.text})
+        failure.text = "\n".join((result.title, result.text, *result.exchange))
+    elif result.text:
+        ElementTree.SubElement(case, "system-out").text = f"{result.verdict.name}: {result.text}"
+
+
+def _json_case(result: CaseResult) -> dict[str, Any]:
+    return {
+        "name": result.name,
+        "title": result.title,
+        "verdict": result.verdict.name,
+        "findings": [{"verdict": finding.verdict.name, "text": finding.text} for finding in result.findings],
+        "slowest": result.slowest,
+        "took": result.took,
+        "exchange": list(result.exchange),
+    }
+
+
+def _said(result: CaseResult) -> Text:
+    return Text(result.title) if not result.text else Text(f"{result.title}: ").append(result.text)

@@ -1,0 +1,91 @@
+"""What was said between Kainite and one child, and when; cut, so that it can be read. No I/O.
+
+``→`` is what Kainite wrote, ``←`` what the child wrote, ``!`` its last lines on standard error, ``·`` what else
+happened. Characters that cannot be printed are escaped, markers among them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+SHOWN: Final = 300
+"""Characters of a line; what is longer is cut in its middle."""
+
+KEPT_FIRST: Final = 8
+KEPT_LAST: Final = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that was said: ``at`` in seconds since the child was started."""
+
+    at: float
+    mark: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.at:8.3f} {self.mark} {self.text}"
+
+
+class Transcript:
+    """One child's; the first and the last lines are kept, however much it says."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._began = clock()
+        self._first: list[Entry] = []
+        self._last: deque[Entry] = deque(maxlen=KEPT_LAST)
+        self._left_out = 0
+
+    def said(self, data: bytes) -> None:
+        self._add_lines("→", data)
+
+    def heard(self, data: bytes) -> None:
+        self._add_lines("←", data)
+
+    def happened(self, text: str) -> None:
+        self._add("·", text)
+
+    def complained(self, line: str) -> None:
+        """The child wrote a line to its standard error."""
+        self._add("!", shown(line.encode()))
+
+    def lines(self) -> tuple[str, ...]:
+        """All that is kept, a line each."""
+        gap = [f"         · {self._left_out} lines left out"] if self._left_out else []
+        return tuple(chain(map(str, self._first), gap, map(str, self._last)))
+
+    def last_heard(self) -> str:
+        """The child's last line."""
+        entries = chain(reversed(self._last), reversed(self._first))
+        return next((entry.text for entry in entries if entry.mark == "←"), "")
+
+    def _add_lines(self, mark: str, data: bytes) -> None:
+        for line in data.splitlines() if data.count(b"\n") <= KEPT_LAST else [data]:
+            if line:
+                self._add(mark, shown(line))
+
+    def _add(self, mark: str, text: str) -> None:
+        entry = Entry(self._clock() - self._began, mark, text)
+        if len(self._first) < KEPT_FIRST:
+            self._first.append(entry)
+            return
+        self._left_out += len(self._last) == KEPT_LAST
+        self._last.append(entry)
+
+
+def shown(data: bytes, limit: int = SHOWN) -> str:
+    """Bytes as text that can be printed anywhere, at most about ``limit`` characters."""
+    if len(data) > 2 * limit:
+        half = limit // 2
+        return f"{_printable(data[:half])} … {len(data) - 2 * half} bytes … {_printable(data[-half:])}"
+    return _printable(data)
+
+
+def _printable(data: bytes) -> str:
+    text = data.decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
