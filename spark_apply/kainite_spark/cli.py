@@ -20,6 +20,7 @@ from kainite.log.dynamodb_store import DynamoDBStore
 from kainite.log.upkeep import outcomes_partition
 from kainite.options import properties_option
 from kainite.settings import Settings
+from kainite.uow.catalogue import Catalogue
 from kainite.uow.load import load_catalogue, load_levels
 from kainite_spark.executor import TaskSettings
 from kainite_spark.grouping import ApplyOptions
@@ -28,7 +29,7 @@ from kainite_spark.outcomes import begin_to_watch
 from kainite_spark.patience import patiently
 from kainite_spark.runner import SparkRunner
 from kainite_spark.session import spark_context
-from kainite_spark.targets import open_target
+from kainite_spark.targets import most_units, open_target
 from kainite_spark.targets.base import Target
 
 
@@ -59,8 +60,7 @@ def run(configured: Settings, *, once: bool = False) -> Summary:
         KainiteError: as :meth:`~kainite_spark.job.ApplyJob.run`.
     """
     stop = threading.Event()
-    with _signals(stop):
-        target = _target(configured, stop)
+    with _signals(stop), _target(configured, stop) as target:
         store = DynamoDBStore(aws.client("dynamodb", configured.aws), configured.log.table)
         patiently(store.create, stop)
         owner = f"apply:{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
@@ -77,21 +77,24 @@ def run(configured: Settings, *, once: bool = False) -> Summary:
             return job.summary
 
 
-def _target(configured: Settings, stop: threading.Event) -> Target:
-    url = configured.apply.target
+@contextlib.contextmanager
+def _target(configured: Settings, stop: threading.Event) -> Iterator[Target]:
+    """The target, prepared."""
+    apply, uow = configured.apply, configured.uow
+    url = apply.target
     if url is None:
         raise SettingsError(f"{configured.path}: target is missing: the URL of the database that units are applied to")
-    catalogue = patiently(lambda: load_catalogue(configured.uow.catalogue_file, url, configured.apply.schemas), stop)
-    assert catalogue is not None, "a target has a catalogue"
-    target = open_target(url, catalogue, load_levels(catalogue, configured.uow.precedence_file))
-    patiently(lambda: target.prepare(catalogue), stop)
-    return target
+    catalogue = patiently(lambda: load_catalogue(uow.catalogue_file, url, apply.schemas), stop)
+    levels = load_levels(catalogue, uow.precedence_file)
+    with contextlib.closing(open_target(url, catalogue, levels, apply, configured.child.markers)) as target:
+        patiently(lambda: target.prepare(catalogue or Catalogue({})), stop)
+        yield target
 
 
 def _task_settings(configured: Settings, run_name: str, target: Target) -> TaskSettings:
     # Skipping is decided when the failure is certain; until then what conflicts must wait in any case.
     on_failure = "stop" if configured.apply.on_failure is settings.OnFailure.STOP else "block"
-    options = ApplyOptions(on_failure=on_failure, group_units=configured.apply.group_units)
+    options = ApplyOptions(on_failure=on_failure, group_units=most_units(configured.apply))
     return TaskSettings(run_name, configured.aws, configured.log.table, configured.log.partition, target, options)
 
 

@@ -12,9 +12,11 @@ answer to a target that is away and to a fence that was lost. Only what nobody f
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from kainite import logs
 from kainite.aws import client
 from kainite.errors import KainiteError, LogCorruptError
 from kainite.log.dynamodb_store import DynamoDBStore
@@ -57,7 +59,9 @@ def store_of(settings: TaskSettings) -> LogStore:
 
 @functools.lru_cache(maxsize=1)
 def session_of(settings: TaskSettings) -> TargetSession:
-    """The connection to the target, once for each Python worker process."""
+    """The connection to the target, once for each Python worker process, which gets a log with it."""
+    if not logging.getLogger().hasHandlers():
+        logs.configure()
     return settings.target.connect()
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
+import pytest
 
 from kainite.log.entry import Outcome
 from kainite.uow.catalogue import Catalogue
@@ -35,11 +36,21 @@ SHOP = """
 """
 
 
-class Database:
-    """Direct access to the database under test, past Kainite."""
+DATABASES = pytest.mark.parametrize("database", ["postgresql", "sqlite"], indirect=True)
+"""For what Kainite does itself in a database, and a loader as its author likes."""
 
-    def __init__(self, url: str) -> None:
+
+class Database:
+    """Direct access to the database under test, past Kainite.
+
+    Args:
+        url: the database.
+        target: how Kainite reaches it, unless that is by ``url`` too.
+    """
+
+    def __init__(self, url: str, target: str | None = None) -> None:
         self.url = url
+        self.target = target or url
         self.kind = url.partition(":")[0]
 
     def run(self, script: str) -> None:
@@ -112,11 +123,13 @@ class Stores:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._sessions: list[TargetSession] = []
+        self._targets: list[Target] = []
 
     def open(self, ddl: str = SHOP, schemas: tuple[str, ...] = ()) -> Store:
         self.database.run(ddl)
         catalogue = reflect(self.database.url, schemas)
-        target = open_target(self.database.url, catalogue)
+        target = open_target(self.database.target, catalogue)
+        self._targets.append(target)
         target.prepare(catalogue)
         target.raise_generation("0", 1)
         target.begin_micro_batch(Fence("0", 1, 0))
@@ -129,3 +142,5 @@ class Stores:
     def close(self) -> None:
         for session in self._sessions:
             session.close()
+        for target in self._targets:
+            target.close()

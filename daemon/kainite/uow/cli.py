@@ -69,7 +69,7 @@ def _from_target(settings: Settings, write: Path) -> TableGraph:
     """The target's tables, written to a file too; a cycle that cannot be served leaves the file as it is."""
     catalogue = load_catalogue(None, settings.apply.target, settings.apply.schemas)
     if catalogue is None:
-        raise SettingsError(f"{settings.path}: 'target' is not set, and --write reads the tables from it")
+        raise SettingsError(f"{settings.path}: 'target' is no database, and --write reads the tables from one")
     graph = graph_of(catalogue)
     levels(graph)
     write_catalogue(catalogue, write)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from kainite.settings.loader import EXEC
 from kainite.uow import catalogue_file as files
 from kainite.uow.catalogue import Catalogue
 from kainite.uow.precedence import levels, precedence_map, read_graph
@@ -15,11 +16,11 @@ def load_catalogue(catalogue_file: Path | None, target: str | None, schemas: Seq
 
     Args:
         catalogue_file: a file written by ``kainite precedence --write``.
-        target: the target's URL.
+        target: the target's URL, or a loader's command, which cannot be read from.
         schemas: which schemas of the target; none for its default schema.
 
     Returns:
-        None when neither a file nor a target is set.
+        None when neither a file nor a database is set.
 
     Raises:
         CatalogueError: the file or the target's tables cannot be used.
@@ -28,7 +29,7 @@ def load_catalogue(catalogue_file: Path | None, target: str | None, schemas: Seq
     """
     if catalogue_file is not None:
         return files.read_catalogue(catalogue_file)
-    if target is None:
+    if target is None or target.startswith(EXEC):
         return None
     # Imported here, so that a host with a catalogue file needs no database driver.
     from kainite.uow.reflection import reflect

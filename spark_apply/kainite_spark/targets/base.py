@@ -1,7 +1,6 @@
-"""What a relational target must offer to the apply job.
+"""What a target must offer to the apply job.
 
-A target keeps two tables of Kainite's own, in the target itself, so that they change in the same
-transactions as the data:
+A database keeps two tables of Kainite's own, so that they change in the same transactions as the data:
 
 * ``kainite_applied (log_partition, transaction_id, uow, applied_at)``: the acknowledgement of a
   unit, written in the unit's own transaction. What stands there is applied, whatever else says.
@@ -12,7 +11,8 @@ transactions as the data:
   forgot and that wakes up later changes nothing. Advancing the fence therefore waits for the
   transactions of the micro-batch before, and acknowledgements may be trimmed safely.
 
-A crash at any point leaves either both a unit's rows and its acknowledgement, or neither.
+A crash at any point leaves either both a unit's rows and its acknowledgement, or neither. What a loader of the
+user's own owes for the same is said in docs/targets.md.
 
 Units come in log order. ``apply`` is all or nothing for the whole group; the caller splits a
 group that is refused (:mod:`kainite_spark.grouping`), down to the unit that is at fault.
@@ -76,17 +76,21 @@ class TargetSession(Protocol):
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
         """Apply one unit a delta at a time in its own order; raises as :meth:`apply`."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Give it back. May be called again."""
 
 
 class Target(Protocol):
-    """A relational database that units are applied to; picklable, so that tasks can carry it."""
+    """What units are applied to; picklable, so that tasks can carry it."""
 
     def connect(self) -> TargetSession:
         """Open a connection; raises TargetUnavailableError."""
 
     def prepare(self, catalogue: Catalogue) -> None:
         """Create Kainite's own tables where they are missing; refuse what cannot be served.
+
+        Args:
+            catalogue: the target's tables; empty for a loader that is told of none.
 
         Raises:
             CatalogueError: a cycle of tables without deferrable constraints, spelled out.
@@ -108,3 +112,6 @@ class Target(Protocol):
 
     def trim(self, fence: Fence, below: int) -> int:
         """Delete acknowledgements of units below ``below``; returns how many."""
+
+    def close(self) -> None:
+        """Give back what this side holds of the target, but for sessions. May be called again."""

@@ -198,6 +198,9 @@ class PostgresTarget:
                 raise ledger.fenced(fence)
             return connection.execute(ledger.TRIM, (fence.log_partition, below)).rowcount
 
+    def close(self) -> None:
+        """Nothing is held: each call has a connection of its own."""
+
     @contextmanager
     def _transaction(self) -> Iterator[psycopg.Connection]:
         """A short transaction on a connection of its own."""

@@ -134,6 +134,9 @@ class SqliteTarget:
                 raise ledger.fenced(fence)
             return connection.execute(ledger.qmark(ledger.TRIM), (fence.log_partition, below)).rowcount
 
+    def close(self) -> None:
+        """Nothing is held: each call has a connection of its own."""
+
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         connection = _connect(self.path)

@@ -64,7 +64,7 @@ def test_write_reads_the_target_whatever_else_is_set(folder: Path) -> None:
     ("settings", "options", "cause"),
     [
         ("", [], "set 'target', 'catalogueFile' or 'precedenceFile'"),
-        ("precedenceFile = pairs\n", ["--write", "c.json"], "'target' is not set"),
+        ("precedenceFile = pairs\n", ["--write", "c.json"], "'target' is no database"),
         ("target = sqlite:///gone.db\n", [], "does not exist"),
     ],
 )

@@ -8,17 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from support.loaders import documented_loader
 from support.stores import Database, Store, Stores
 
 
-@pytest.fixture(params=["postgresql", "sqlite"])
+@pytest.fixture(params=["postgresql", "sqlite", "exec"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
-    """An empty database of each kind."""
+    """An empty database of each kind; "exec" is SQLite too, behind the loader that docs/targets.md shows."""
     if request.param == "postgresql":
         return Database(request.getfixturevalue("postgres"))
     path = tmp_path / "target.db"
     sqlite3.connect(path).close()
-    return Database(f"sqlite:///{path}")
+    url = f"sqlite:///{path}"
+    return Database(url, documented_loader(tmp_path, path)) if request.param == "exec" else Database(url)
 
 
 @pytest.fixture

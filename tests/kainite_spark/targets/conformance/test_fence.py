@@ -12,7 +12,7 @@ from kainite.errors import SettingsError, TargetFencedError, TargetUnavailableEr
 from kainite.uow.delta import Delta
 from kainite_spark.targets import open_target
 from kainite_spark.targets.base import Fence, Unit
-from support.stores import Store, Stores
+from support.stores import DATABASES, Store, Stores
 
 
 def audit(store: Store, tid: int) -> Unit:
@@ -79,6 +79,7 @@ def test_trim_forgets_only_what_is_below(shop: Store) -> None:
     assert shop.session.applied("0", range(10)) == {4, 5}
 
 
+@DATABASES
 def test_a_unit_that_somebody_acknowledged_meanwhile_is_no_failure(shop: Store) -> None:
     shop.session.apply(shop.fence, [audit(shop, 1)])
     with pytest.raises(TargetUnavailableError, match="acknowledged"):
@@ -105,6 +106,7 @@ class Held(tuple[Delta, ...]):
         return super().__iter__()
 
 
+@DATABASES
 def test_a_new_micro_batch_waits_for_a_running_transaction(stores: Stores, shop: Store) -> None:
     """Only SQLite stops inside ``Held``; PostgreSQL stops at a row that somebody else has locked."""
     began = threading.Event()
