@@ -22,6 +22,8 @@ Rules
   records stand behind it.
 * Records at or before the log's position come in calls of their own (the reader cuts there): what a child emits
   for them is in the log already, and is discarded.
+* What was rejected (a bad message, records that are left out) is logged and, where units of work are collected, is a
+  failed unit of its own, appended with the call: as durable as what was emitted.
 * Where units of work are disabled, emit lines are skipped with one warning a child, as KCL skips them.
 
 What a crash leaves behind
@@ -42,6 +44,7 @@ import logging
 from dataclasses import dataclass
 from typing import Protocol
 
+from kainite.child.dialect import Rejected
 from kainite.child.messages import Action, CheckpointRequested
 from kainite.errors import ChildProtocolError, LeaseLostError, LeaseTableError, LogUnavailableError
 from kainite.kinesis.batch import RecordBatch
@@ -57,6 +60,9 @@ logger = logging.getLogger(__name__)
 
 APPEND_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Seconds before an append is tried again while the log is unavailable; the last one repeats."""
+
+REJECTIONS_LOGGED = 10
+"""Most rejections of one call that are logged one by one."""
 
 _WITHOUT_CHECKPOINTER = (Action.INITIALIZE, Action.LEASE_LOST)
 
@@ -85,6 +91,7 @@ class _Call:
     known: bool = False  # its records are in the log already
     pending: bool = False
     appended: bool = False
+    rejected: int = 0
 
 
 class ShardCalls:
@@ -144,6 +151,20 @@ class ShardCalls:
             self._units.admission.feed(line)
             call.pending = True
 
+    def rejected(self, records: Rejected) -> None:
+        """Take what the child did not process: it is reported here, and passed."""
+        call = self._call
+        if call.known:
+            return
+        call.rejected += 1
+        if call.rejected <= REJECTIONS_LOGGED:
+            event(logger, logging.ERROR, "message rejected", shard=self._lease.shard_id,
+                  first=records.span.first.sequence, last=records.span.last.sequence, cause=records.cause)  # fmt: skip
+        if self._units is not None:
+            text = records.payload.decode("utf-8", "replace")
+            self._units.admission.reject(f"{records.span}: {records.cause}", text)
+            call.pending = True
+
     async def answer(self, request: CheckpointRequested) -> str | None:
         """Decide a checkpoint request: None when it is granted, else the name of KCL's exception."""
         if self._call.action in _WITHOUT_CHECKPOINTER:
@@ -160,6 +181,9 @@ class ShardCalls:
 
     async def finish(self) -> None:
         """The call is done: make durable what it emitted, then write the checkpoint that is owed."""
+        if self._call.rejected > REJECTIONS_LOGGED:
+            event(logger, logging.ERROR, "more messages rejected", shard=self._lease.shard_id,
+                  count=self._call.rejected - REJECTIONS_LOGGED)  # fmt: skip
         await self._append()
         self._done = self._call.last or self._done
         if self._owed is not None:

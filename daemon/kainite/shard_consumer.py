@@ -5,8 +5,9 @@ Its states are :mod:`kainite.shard_states`'s.
 Invariants:
 
 * Whatever the child does wrong (exits, hangs, breaks the protocol) ends that child alone: it is started
-  again after a pause, at the lease's checkpoint, and gets the records from there again. No record is ever
-  skipped; a batch that kills every child is reported as poison and tried on at the longest pause.
+  again after a pause, at the lease's checkpoint, and gets the records from there again. A batch that kills
+  every child is reported as poison and tried on at the longest pause. No record is ever skipped, unless a
+  policy of the markers dialect says so (:mod:`kainite.child.markers.deaths`); then it is reported.
 * A shard's end without a checkpoint of SHARD_END is a failure like any other.
 * The child has ended before the lease is let go.
 
@@ -23,6 +24,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kainite.child.dialect import Rejected
+from kainite.child.markers.deaths import Deaths
+from kainite.child.markers.records import Span
 from kainite.child.messages import Action
 from kainite.child.process import ChildProcess
 from kainite.child.restarts import AT_SHARD_END, Restarts
@@ -31,7 +35,6 @@ from kainite.kinesis.batch import RecordBatch, ShardEnd
 from kainite.kinesis.retrieval import OpenSource, ShardSource
 from kainite.leases.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END
 from kainite.leases.keeper import HeldLease, LeaseKeeper
-from kainite.log.entry import Position
 from kainite.logs import event
 from kainite.metrics.meter import SILENT, Meter
 from kainite.settings import ChildSettings, StreamSettings
@@ -83,6 +86,7 @@ class ShardConsumer:
         self._calls = ShardCalls(lease, self._parts.keeper, units() if units else None)
         self._figures = ShardFigures(lease.shard_id, self._parts.meter)
         self._restarts = Restarts(settings.restart_backoff, settings.restart_backoff_max, settings.poison_tries)
+        self._deaths = Deaths()
         self._interrupt: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._child: ChildProcess | None = None
         self._source: ShardSource | None = None
@@ -165,6 +169,7 @@ class ShardConsumer:
         self._child = ChildProcess.start(self._shard, self._parts.child_settings)
         await self._calls.begin(Action.INITIALIZE)
         checkpoint = self._lease.checkpoint
+        self._deaths.passed(checkpoint.position)
         await self._perform(self._child.dialect.initialize(self._shard, checkpoint.sequence, checkpoint.sub))
         return Outcome.DONE
 
@@ -241,9 +246,9 @@ class ShardConsumer:
     async def _deliver(self, batch: RecordBatch) -> None:
         self._batch = batch
         await self._calls.begin(Action.PROCESS_RECORDS, batch)
-        await self._perform(self._current_child().dialect.process_records(batch.line))
+        await self._perform(self._current_child().dialect.process_records(self._deaths.mark(batch.line)))
         self._batch = None
-        self._restarts.passed(batch.first)
+        self._restarts.passed(batch.first, batch.last)
         self._lease.arrived(batch.payload_bytes)
         self._figures.processed(batch)
 
@@ -251,8 +256,14 @@ class ShardConsumer:
         child = self._current_child()
         assert child.dialect.action is not None
         with self._figures.timing(child.dialect.action, self._parts.child_settings.warn_after):
-            await child.perform(request, answer=self._calls.answer, emitted=self._calls.emitted)
+            await child.perform(
+                request, answer=self._calls.answer, emitted=self._calls.emitted, rejected=self._rejected
+            )
         await self._calls.finish()
+
+    def _rejected(self, records: Rejected) -> None:
+        self._calls.rejected(records)
+        self._figures.rejected()
 
     def _current_child(self) -> ChildProcess:
         assert self._child is not None
@@ -260,23 +271,29 @@ class ShardConsumer:
 
     async def _fail(self, error: KainiteError) -> None:
         self._calls.abandon()
-        child, batch = self._child, self._batch
-        verdict = self._restarts.failed(self._culprit(error))
+        child, settings = self._child, self._parts.child_settings
+        under_way, batch = self._under_way(error)
+        culprit = under_way or batch
+        place = AT_SHARD_END if self.state is State.SHARD_ENDED else culprit.first if culprit else None
+        verdict = self._restarts.failed(place)
         if isinstance(error, ChildError):
             self._figures.child_failed()
-        self._pause = verdict.pause
+        left_out = under_way is not None and self._deaths.died(under_way, verdict.tries, error, settings)
+        self._pause = settings.restart_backoff if left_out else verdict.pause
         event(logger, logging.ERROR, "shard failed", shard=self._shard, state=self.state.name, error=error,
-              tries=verdict.tries, pause=verdict.pause)  # fmt: skip
+              tries=verdict.tries, pause=self._pause)  # fmt: skip
         await self._close(0)
-        if verdict.poison and batch and batch.first and batch.last:
-            event(logger, logging.ERROR, "poison batch", shard=self._shard, first=batch.first.sequence,
-                  last=batch.last.sequence, tries=verdict.tries,
+        if culprit and (left_out or verdict.poison):
+            event(logger, logging.ERROR, "records left out" if left_out else "poison batch", shard=self._shard,
+                  first=culprit.first.sequence, last=culprit.last.sequence, tries=verdict.tries,
                   stderr="\n".join(child.stderr_tail) if child else None)  # fmt: skip
 
-    def _culprit(self, error: KainiteError) -> Position | None:
-        if self.state is State.SHARD_ENDED:
-            return AT_SHARD_END
-        return self._batch.first if self._batch and isinstance(error, ChildError) else None
+    def _under_way(self, error: KainiteError) -> tuple[Span | None, Span | None]:
+        """What the child failed on: the part of the batch where the dialect knows it, and the batch."""
+        child, batch = self._child, self._batch
+        if child is None or batch is None or not isinstance(error, ChildError):
+            return None, None
+        return child.dialect.under_way, Span(batch.first, batch.last) if batch.first and batch.last else None
 
     async def _close(self, grace: float) -> None:
         """End the child and the reading; may be called again."""

@@ -62,6 +62,10 @@ class ShardFigures:
     def child_failed(self) -> None:
         self._meter.observe(metric.CHILD_FAILURES, shard=self._shard)
 
+    def rejected(self) -> None:
+        """A message was bad, or its records were left out."""
+        self._meter.observe(metric.REJECTED_MESSAGES, shard=self._shard)
+
     @property
     def since_records(self) -> float | None:
         """Seconds since a batch with records was done; None before the first."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kainite.kinesis.batch import render_process_records, render_process_records_v0
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.retrieval import polling
+from kainite.kinesis.sources import RENDER
 from kainite.leases.keeper import Gained, LeaseKeeper
 from kainite.leases.table import LeaseTable
 from kainite.log.entry import Entry, EntryKind, UnitMeta
@@ -21,7 +21,6 @@ from kainite.log.memory_store import MemoryStore
 from kainite.log.owner import LogOwner
 from kainite.metrics.meter import SILENT, Meter
 from kainite.settings import (
-    ChildProtocol,
     ChildSettings,
     InitialPosition,
     LeaseSettings,
@@ -138,8 +137,7 @@ class World:
         stream = StreamClient(self.kinesis, self.name)
         units = (lambda: UnitsOfWork(log, Admission(None))) if log is not None else None
         child = replace(self.child_settings(command), **changes)
-        v0 = child.protocol is ChildProtocol.JSON_LINES_V0
-        open_source = polling(stream, render=render_process_records_v0 if v0 else render_process_records)
+        open_source = polling(stream, render=RENDER[child.protocol])
         async with self.keeper(stream) as keeper:
             gained = await asyncio.wait_for(keeper.next(), LIMIT)
             assert isinstance(gained, Gained)

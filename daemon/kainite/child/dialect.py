@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol, TypeAlias
 
+from kainite.child.markers.exchange import Send
+from kainite.child.markers.records import Span
 from kainite.child.messages import Action, CheckpointRequested, Emitted, SkippedLine
 
 
@@ -37,21 +39,47 @@ class ProtocolViolation:
     reason: str
 
 
-Event: TypeAlias = ActionDone | CheckpointRequested | Emitted | SkippedLine | ProtocolViolation
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Records that were not processed, and will not be.
+
+    Attributes:
+        span: which.
+        cause: why, one line.
+        payload: the beginning of what they hold.
+    """
+
+    span: Span
+    cause: str
+    payload: bytes
+
+
+Event: TypeAlias = ActionDone | CheckpointRequested | Emitted | Rejected | Send | SkippedLine | ProtocolViolation
 
 
 class Dialect(Protocol):
-    """One conversation with one child; :class:`~kainite.child.json_lines.JsonLines` says what the rules are.
+    """One conversation with one child.
+
+    :class:`~kainite.child.json_lines.JsonLines` and :class:`~kainite.child.markers.dialect.MarkersDialect` say what
+    the rules are.
 
     Attributes:
         turn: whose move it is.
         action: the outstanding one, or the last one.
-        held: bytes of the child's output that :meth:`next_event` has not handed out.
     """
 
     turn: Turn
     action: Action | None
-    held: int
+
+    @property
+    def held(self) -> int:
+        """Bytes of the child's output that :meth:`next_event` has not handed out."""
+        ...
+
+    @property
+    def under_way(self) -> Span | None:
+        """The records that the child works on, where that is not all of the call's."""
+        ...
 
     def initialize(self, shard_id: str, sequence: str | None, sub: int | None) -> bytes: ...
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from kainite.child.dialect import Dialect
 from kainite.child.json_lines import JsonLines
+from kainite.child.markers.dialect import MarkersDialect
 from kainite.child.messages import KCL, V0
-from kainite.settings import ChildProtocol
+from kainite.settings import ChildProtocol, ChildSettings
 
 
-def dialect_of(protocol: ChildProtocol) -> Dialect:
+def dialect_of(settings: ChildSettings) -> Dialect:
     """A new conversation."""
-    match protocol:
+    match settings.protocol:
         case ChildProtocol.JSON_LINES:
             return JsonLines(KCL)
         case ChildProtocol.JSON_LINES_V0:
             return JsonLines(V0)
+        case ChildProtocol.MARKERS:
+            return MarkersDialect(settings.markers)

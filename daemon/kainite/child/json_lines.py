@@ -49,6 +49,7 @@ from typing import Final
 
 from kainite.child.dialect import ActionDone, Event, ProtocolViolation, Turn
 from kainite.child.lines import Line, LineBuffer
+from kainite.child.markers.records import Span
 from kainite.child.messages import (
     KCL,
     Action,
@@ -114,6 +115,7 @@ class JsonLines:
         self.turn = Turn.OURS
         self.action: Action | None = None  # the outstanding one, or the last one
         self.held = 0  # bytes of lines that next_event has not handed out
+        self.under_way: Span | None = None  # a call is not taken apart
         self._spelling = spelling
         self._buffer = LineBuffer(max_line)
         self._lines: deque[Line] = deque()

@@ -11,12 +11,14 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 
-from kainite.child.dialect import ActionDone, Event, ProtocolViolation, Turn
+from kainite.child.dialect import ActionDone, Event, ProtocolViolation, Rejected, Turn
 from kainite.child.dialects import dialect_of
+from kainite.child.markers.exchange import Send
+from kainite.child.markers.run_instruction import run_instruction
 from kainite.child.messages import CheckpointRequested, Emitted, SkippedLine
 from kainite.child.program_process import LOG_LINE, Hooks, Program, ProgramProcess
 from kainite.errors import ChildError, ChildProtocolError, ChildTimeoutError
-from kainite.settings import ChildSettings
+from kainite.settings import ChildProtocol, ChildSettings
 
 SHARD_VARIABLE = "KCL_SHARD_ID"
 HELD_LIMIT = 2**20  # bytes of unread lines at which reading the child's output pauses
@@ -30,7 +32,7 @@ class ChildProcess:
     """
 
     def __init__(self, program: Program, settings: ChildSettings) -> None:
-        self.dialect = dialect_of(settings.protocol)
+        self.dialect = dialect_of(settings)
         self._loop = asyncio.get_running_loop()
         self._heard_at = self._loop.time()
         self._settings = settings
@@ -40,12 +42,17 @@ class ChildProcess:
 
     @classmethod
     def start(cls, shard_id: str, settings: ChildSettings) -> ChildProcess:
-        """Start the settings' command with ``KCL_SHARD_ID`` in its environment.
+        """Start the settings' command with ``KCL_SHARD_ID`` in its environment, and markers where they are spoken.
 
         Raises:
             ChildExitedError: there is no such program, or it cannot be run.
         """
-        return cls(Program(settings.command, shard_id, environment={SHARD_VARIABLE: shard_id}), settings)
+        markers = settings.protocol is ChildProtocol.MARKERS
+        arguments, environment = run_instruction(settings.markers) if markers else ((), {})
+        program = Program(
+            (*settings.command, *arguments), shard_id, environment={SHARD_VARIABLE: shard_id, **environment}
+        )
+        return cls(program, settings)
 
     @property
     def pid(self) -> int:
@@ -72,6 +79,7 @@ class ChildProcess:
         *,
         answer: Callable[[CheckpointRequested], Awaitable[str | None]],
         emitted: Callable[[bytes], None],
+        rejected: Callable[[Rejected], None],
     ) -> None:
         """Send one request of the dialect and serve the child until its status.
 
@@ -79,6 +87,7 @@ class ChildProcess:
             request: what a starting method of :attr:`dialect` returned.
             answer: decides a checkpoint request: None, or the error's name.
             emitted: takes each emit line.
+            rejected: takes what was not processed.
 
         Raises:
             ChildTimeoutError: no message for ``reply_timeout`` seconds.
@@ -94,8 +103,13 @@ class ChildProcess:
                 case CheckpointRequested() as wanted:
                     self._process.write(self.dialect.reply(wanted, await answer(wanted)))
                     self._heard_at = self._loop.time()
+                case Send(data):
+                    self._process.write(data)
+                    self._heard_at = self._loop.time()
                 case Emitted(line):
                     emitted(line)
+                case Rejected() as records:
+                    rejected(records)
                 case ProtocolViolation(reason):
                     raise ChildProtocolError(f"{self._process.title} {reason}")
 

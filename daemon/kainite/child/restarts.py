@@ -8,8 +8,8 @@ have got at all.
     no failures --failed--> n failures on one culprit --progress--> no failures
                             another culprit starts at 1 again
 
-The *culprit* is the position of the first record of the batch during which the child failed,
-:data:`AT_SHARD_END` for a failure there, None for a failure at another time. *Progress* is passing the
+The *culprit* is the position of the first record of the batch during which the child failed, or of its part that was
+under way, :data:`AT_SHARD_END` for a failure there, None for a failure at another time. *Progress* is passing the
 culprit, or, without one, a batch that no child has passed before. Passing earlier batches again counts for
 nothing, or a child that dies on each fifth batch, or at the shard's end, would be restarted for ever at
 full speed.
@@ -64,7 +64,7 @@ class Restarts:
         return self._tries
 
     def failed(self, culprit: Position | None) -> Verdict:
-        """The child failed on the batch that begins with ``culprit``."""
+        """The child failed on the records that begin with ``culprit``."""
         if culprit != self._culprit:
             self._culprit, self._tries = culprit, 0
         self._tries += 1
@@ -73,11 +73,11 @@ class Restarts:
         pause = self._backoff_max if poisoned else min(doubled, self._backoff_max)
         return Verdict(pause, self._tries, poisoned and self._tries == self._poison_tries)
 
-    def passed(self, first: Position | None) -> None:
-        """The child did the batch that begins with ``first``; None for an empty one."""
-        if first is None:
+    def passed(self, first: Position | None, last: Position | None) -> None:
+        """The child did the batch from ``first`` to ``last``; None for an empty one."""
+        if first is None or last is None:
             return
         news = self._furthest is None or first > self._furthest
         self._furthest = first if self._furthest is None else max(first, self._furthest)
-        if news if self._culprit is None else first >= self._culprit:
+        if news if self._culprit is None else last >= self._culprit:
             self._culprit, self._tries = None, 0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from kainite.child.markers.records import render_records
 from kainite.kinesis.batch import Render, render_process_records, render_process_records_v0
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.retrieval import OpenSource, polling
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
 Sources: TypeAlias = Callable[[ChildProtocol], OpenSource]
 """Sources whose batches are lines of a protocol."""
 
-_RENDER: dict[ChildProtocol, Render] = {
+RENDER: Final[Mapping[ChildProtocol, Render]] = {
     ChildProtocol.JSON_LINES: render_process_records,
     ChildProtocol.JSON_LINES_V0: render_process_records_v0,
+    ChildProtocol.MARKERS: render_records,
 }
+"""How a batch is kept for the children of a protocol."""
 
 
 def open_sources(kinesis: KinesisClient, stream: StreamClient, settings: Settings, meter: Meter) -> Sources:
@@ -37,7 +40,7 @@ def open_sources(kinesis: KinesisClient, stream: StreamClient, settings: Setting
     """
 
     def poll(protocol: ChildProtocol) -> OpenSource:
-        return polling(stream, render=_RENDER[protocol], meter=meter)
+        return polling(stream, render=RENDER[protocol], meter=meter)
 
     if settings.stream.retrieval is not Retrieval.FANOUT:
         return poll
@@ -46,4 +49,4 @@ def open_sources(kinesis: KinesisClient, stream: StreamClient, settings: Setting
     from kainite.kinesis.fanout_stream import Subscriber
 
     subscriber = Subscriber(kinesis, registered_consumer(kinesis, settings.stream, settings.leases.application))
-    return lambda protocol: fan_out(stream, subscriber, poll(protocol), render=_RENDER[protocol], meter=meter)
+    return lambda protocol: fan_out(stream, subscriber, poll(protocol), render=RENDER[protocol], meter=meter)

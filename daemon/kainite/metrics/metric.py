@@ -95,6 +95,11 @@ CHILD_FAILURES = Metric(
     "Child", "Failures", "kainite_child_failures_total", Kind.COUNTER, Unit.COUNT, "Children that failed.",
     per_shard=True,
 )  # fmt: skip
+REJECTED_MESSAGES = Metric(
+    "Child", "RejectedMessages", "kainite_child_rejected_messages_total", Kind.COUNTER, Unit.COUNT,
+    "Messages that could not be sent, that a worker called bad, or that it died on and that were left out.",
+    per_shard=True,
+)  # fmt: skip
 CURRENT_LEASES = Metric(
     "RenewAllLeases", "CurrentLeases", "kainite_leases_held", Kind.GAUGE, Unit.COUNT, "Leases held.", per_worker=True
 )
@@ -156,4 +161,5 @@ METRICS: tuple[Metric, ...] = (
     GET_RECORDS_SUCCESS, EXPIRED_ITERATOR, INITIALIZE_TIME, SHUTDOWN_TIME, CURRENT_LEASES, LOST_LEASES, TOTAL_LEASES,
     NUM_WORKERS, NEEDED_LEASES, LEASES_TO_TAKE, TAKEN_LEASES, UNTAKEN_LEASES, EXPIRED_LEASES, VERY_OLD_LEASES,
     LEASE_SPILLOVER, PARTIAL_STREAMS, STREAMS_TO_SYNC, IS_LEADER, CHILD_FAILURES,
+    REJECTED_MESSAGES,
 )  # fmt: skip

@@ -69,7 +69,7 @@ _WORKER = (
         "child",
         "protocol",
         choice(ChildProtocol),
-        "What children speak: KCL's protocol of today, or its first form.",
+        "What children speak: KCL's protocol of today, its first form, or in markers.",
     ),
     Key(
         "childKillMillis",

@@ -54,10 +54,11 @@ class Retrieval(StrEnum):
 
 
 class ChildProtocol(StrEnum):
-    """How children speak: KCL's protocol of today, or its first form (seed 001)."""
+    """How children speak: KCL's protocol of today, its first form (seed 001), or in markers (seed 000)."""
 
     JSON_LINES = "json-lines"
     JSON_LINES_V0 = "json-lines-v0"
+    MARKERS = "markers"
 
 
 class CheckpointAt(StrEnum):

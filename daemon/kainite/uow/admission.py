@@ -61,6 +61,10 @@ class Admission:
         for item in deltas:
             self._admit(item)
 
+    def reject(self, cause: str, text: str) -> None:
+        """Take what is no line, and belongs to no unit: a message that was never processed."""
+        self._anonymous.append(Reject(cause, text[: Reject.MAX_LINE]))
+
     def take(self, anonymous: str) -> tuple[Fragment, ...]:
         """What came since the last take, a fragment for each unit in order of first appearance.
 

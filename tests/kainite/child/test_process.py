@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
+from kainite.child.dialect import Rejected
 from kainite.child.messages import CheckpointRequested
 from kainite.child.process import ChildProcess
 from kainite.errors import ChildExitedError, ChildProtocolError, ChildTimeoutError
@@ -51,6 +52,7 @@ class Caller:
         self.error: str | None = None
         self.requests: list[CheckpointRequested] = []
         self.emitted: list[bytes] = []
+        self.rejected: list[Rejected] = []
 
     async def initialize(self) -> None:
         await self.perform(self.child.dialect.initialize("shardId-0", "TRIM_HORIZON", 0))
@@ -60,7 +62,8 @@ class Caller:
 
     async def perform(self, request: bytes | None) -> None:
         assert request is not None
-        await self.child.perform(request, answer=self._answer, emitted=self.emitted.append)
+        emitted, rejected = self.emitted.append, self.rejected.append
+        await self.child.perform(request, answer=self._answer, emitted=emitted, rejected=rejected)
 
     async def _answer(self, request: CheckpointRequested) -> str | None:
         self.requests.append(request)

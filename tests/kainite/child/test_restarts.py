@@ -27,25 +27,34 @@ def test_earlier_batches_on_the_way_to_the_culprit_count_for_nothing() -> None:
     policy = restarts()
     for tries in range(1, 4):
         assert policy.failed(Position(5)).tries == tries
-        policy.passed(Position(1))
-        policy.passed(None)
+        policy.passed(Position(1), Position(1))
+        policy.passed(None, None)
 
 
 def test_passing_the_culprit_starts_anew() -> None:
     policy = restarts()
     policy.failed(Position(5))
-    policy.passed(Position(5))
+    policy.passed(Position(5), Position(5))
     assert policy.tries == 0
     assert policy.failed(Position(5)).tries == 1
 
 
+def test_a_batch_that_the_culprit_stands_within_passes_it() -> None:
+    policy = restarts()
+    policy.failed(Position(5))
+    policy.passed(Position(1), Position(4))
+    assert policy.tries == 1
+    policy.passed(Position(3), Position(7))
+    assert policy.tries == 0
+
+
 def test_after_a_failure_while_idle_only_a_batch_that_nobody_passed_before_starts_anew() -> None:
     policy = restarts()
-    policy.passed(Position(1))
+    policy.passed(Position(1), Position(1))
     policy.failed(None)
-    policy.passed(Position(1))
+    policy.passed(Position(1), Position(1))
     assert policy.failed(None).tries == 2
-    policy.passed(Position(2))
+    policy.passed(Position(2), Position(2))
     assert policy.failed(None).tries == 1
 
 
@@ -53,7 +62,7 @@ def test_whatever_is_passed_again_on_the_way_to_the_shards_end_its_pauses_grow()
     policy = restarts()
     pauses = []
     for _ in range(4):
-        policy.passed(Position(7))
+        policy.passed(Position(7), Position(7))
         pauses.append(policy.failed(AT_SHARD_END).pause)
     assert pauses == [1, 2, 10, 10]
 

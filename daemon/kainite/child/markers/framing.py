@@ -71,14 +71,14 @@ class Markers:
             MessageRefusedError: a marker stands in it, or its end and EOM's beginning would read as one.
         """
         framed = payload + self.eom
-        first = self.pattern().search(framed)
-        if first is not None and first.start() == len(payload):
-            return framed
-        found = self.marks()[first.group()].name if first else Mark.EOM.name
-        raise MessageRefusedError(
-            f"a message of {len(payload)} bytes holds the marker {found} at byte {first.start() if first else 0}:"
-            " choose markers that never stand in the data"
-        )
+        for mark in Mark:
+            place = framed.find(self.of(mark))
+            if place >= 0 and (place != len(payload) or mark is not Mark.EOM):
+                raise MessageRefusedError(
+                    f"a message of {len(payload)} bytes holds the marker {mark.name} at byte {place}:"
+                    " choose markers that never stand in the data"
+                )
+        return framed
 
     def pattern(self) -> re.Pattern[bytes]:
         """Finds the marker that ends first: none contains another, so the one that begins first does."""

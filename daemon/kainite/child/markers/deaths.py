@@ -1,0 +1,49 @@
+"""What a worker of the ``markers`` dialect died on, and when it is not tried any more. Pure.
+
+The *request* under way counts: one message, or one batch. All of it is left out, for nobody knows which message of a
+batch did it. What is left out is remembered until a checkpoint has passed it; a daemon that starts again, or another
+one, remembers nothing and tries again from the checkpoint.
+"""
+
+from __future__ import annotations
+
+from kainite.child.markers.records import LeftOut, Span, leave_out
+from kainite.log.entry import Position
+from kainite.settings import ChildSettings, OnDeath
+
+
+def tries_of(settings: ChildSettings) -> int | None:
+    """After how many deaths in a row on one request it is left out; None for never."""
+    match settings.markers.on_death:
+        case OnDeath.RETRY:
+            return None
+        case OnDeath.TRIES:
+            return settings.poison_tries
+        case OnDeath.ONCE:
+            return 2
+        case OnDeath.SKIP:
+            return 1
+
+
+class Deaths:
+    """The requests that are left out."""
+
+    def __init__(self) -> None:
+        self._left_out: list[LeftOut] = []
+
+    def died(self, span: Span, tries: int, error: Exception, settings: ChildSettings) -> bool:
+        """A child broke while ``span`` was under way, ``tries`` times in a row. Whether it is left out from now on."""
+        limit = tries_of(settings)
+        if limit is None or tries < limit:
+            return False
+        self._left_out.append(LeftOut(span, f"left out after {tries} tries: {error}"))
+        return True
+
+    def passed(self, position: Position | None) -> None:
+        """Everything up to here is checkpointed."""
+        if position is not None:
+            self._left_out = [entry for entry in self._left_out if entry.span.last > position]
+
+    def mark(self, line: bytes) -> bytes:
+        """A batch's line with what is left out of it."""
+        return leave_out(line, self._left_out)

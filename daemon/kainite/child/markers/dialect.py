@@ -1,0 +1,207 @@
+"""The ``markers`` dialect as shard children speak it (T stage): records out as messages, deltas back. Without I/O.
+
+Theory of operation
+===================
+
+The child knows nothing of shards and checkpoints; what KCL asks of a child is answered here in its place.
+
+====================  =======================================================================================
+initialize, leaseLost  done at once
+processRecords         each record's payload is a message for :class:`~kainite.child.markers.exchange.Exchange`;
+                       each message of an answer becomes an emit line; done when all are answered
+shutdownRequested      a checkpoint of all that was answered
+shardEnded             a checkpoint of the shard's end
+====================  =======================================================================================
+
+::
+
+    OURS --start--> THEIRS --ActionDone--> OURS
+                    THEIRS --CheckpointRequested--> OWED --reply--> THEIRS
+    any --ProtocolViolation--> BROKEN, for good
+
+Events come in this order: what is rejected before it is sent; for each request :class:`Send` (several for a batch that
+the child drives), its emit lines and rejections, and its checkpoint, if it has one; then the call's, and ActionDone.
+
+Invariants
+==========
+
+* Nothing of an answer comes out before its EOP, and no checkpoint reaches beyond what was answered or rejected.
+* A record is sent, or rejected with a cause, or the conversation breaks: none is passed over in silence.
+* A message that is no delta rejects its own unit alone, for each has an emit line of its own.
+* A child that dies leaves a call that is dropped as a whole: its records are delivered again, the answered ones
+  too, and nothing of them was durable (:mod:`kainite.shard_call`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+from kainite.child.dialect import ActionDone, Event, ProtocolViolation, Rejected, Turn
+from kainite.child.markers.exchange import Answer, Exchange, Send, Violation, bad_message
+from kainite.child.markers.records import RecordMessage, Span, read_records
+from kainite.child.messages import Action, CheckpointRequested, Emitted
+from kainite.errors import MessageRefusedError
+from kainite.log.entry import Position
+from kainite.settings import CheckpointAt, MarkersSettings, OnBadMessage
+
+_SHOWN = 2_000
+
+
+class MarkersDialect:
+    """One conversation with one child. See the module's theory of operation.
+
+    Args:
+        settings: markers, batches and policies.
+        clock: seconds, for checkpoints at intervals.
+    """
+
+    def __init__(self, settings: MarkersSettings, clock: Callable[[], float] = time.monotonic) -> None:
+        self.turn = Turn.OURS
+        self.action: Action | None = None
+        self._settings = settings
+        self._markers = settings.markers
+        self._exchange = Exchange(self._markers, settings.batching, batch_size=settings.batch_size)
+        self._clock = clock
+        self._checkpointed_at = clock()
+        self._events: deque[Event] = deque()
+        self._records: list[RecordMessage] = []  # that were sent, or will be
+        self._last: Position | None = None  # of the call's records, rejected ones included
+
+    @property
+    def held(self) -> int:
+        """Bytes of the child's output that :meth:`next_event` has not looked at."""
+        return self._exchange.held
+
+    @property
+    def under_way(self) -> Span | None:
+        """The records that were sent and are not answered."""
+        indices = self._exchange.under_way
+        return Span(self._records[indices[0]].position, self._records[indices[-1]].position) if indices else None
+
+    def initialize(self, shard_id: str, sequence: str | None, sub: int | None) -> bytes:
+        """The child is told nothing: it was when it was started."""
+        return self._start(Action.INITIALIZE, ActionDone(Action.INITIALIZE))
+
+    def process_records(self, line: bytes) -> bytes:
+        """Start with a line of :func:`~kainite.child.markers.records.render_records`."""
+        self._start(Action.PROCESS_RECORDS)
+        records = read_records(line)
+        self._last = records[-1].position if records else None
+        self._records = []
+        messages = [message for record in records if (message := self._message(record)) is not None]
+        if messages:
+            self._exchange.send(messages)
+        else:
+            self._finish()
+        return b""
+
+    def lease_lost(self) -> bytes:
+        return self._start(Action.LEASE_LOST, ActionDone(Action.LEASE_LOST))
+
+    def shard_ended(self) -> bytes:
+        return self._start(Action.SHARD_ENDED, CheckpointRequested(None), ActionDone(Action.SHARD_ENDED))
+
+    def shutdown_requested(self) -> bytes:
+        done = ActionDone(Action.SHUTDOWN_REQUESTED)
+        return self._start(Action.SHUTDOWN_REQUESTED, CheckpointRequested(None), done)
+
+    def reply(self, request: CheckpointRequested, error: str | None = None) -> bytes:
+        """The child is told nothing. A checkpoint that was not stored is made up for by the next one."""
+        if self.turn is not Turn.OWED:
+            raise ValueError(f"nobody asked for a reply in {self}")
+        self.turn = Turn.THEIRS
+        return b""
+
+    def receive(self, data: bytes) -> None:
+        """Take what the child wrote, in any chunking."""
+        self._exchange.receive(data)
+
+    def receive_eof(self) -> None:
+        """The end itself says more than the output's end."""
+
+    def next_event(self) -> Event | None:
+        """What happened next, or None when it takes more input, or a reply, or the next action."""
+        while self.turn in (Turn.OURS, Turn.THEIRS):
+            if self._events:
+                return self._handed_out(self._events.popleft())
+            match self._exchange.next_event():
+                case None:
+                    return None
+                case Send() as send:
+                    return send
+                case Answer() as answer:
+                    self._answered(answer)
+                case Violation(reason):
+                    self._events.append(ProtocolViolation(reason))
+        return None
+
+    def _message(self, record: RecordMessage) -> bytes | None:
+        """What is sent for a record; None when it is rejected instead."""
+        span = Span(record.position, record.position)
+        if record.cause is not None:
+            self._events.append(Rejected(span, record.cause, record.payload[:_SHOWN]))
+            return None
+        try:
+            message = self._markers.message(record.payload)
+        except MessageRefusedError as error:
+            self._bad(span, str(error), record.payload)
+            return None
+        self._records.append(record)
+        return message
+
+    def _start(self, action: Action, *events: Event) -> bytes:
+        if self.turn is not Turn.OURS:
+            raise ValueError(f"{action} cannot be started in {self}")
+        self.turn, self.action = Turn.THEIRS, action
+        self._events.extend(events)
+        return b""
+
+    def _handed_out(self, happened: Event) -> Event:
+        match happened:
+            case ActionDone():
+                self.turn = Turn.OURS
+            case CheckpointRequested():
+                self.turn = Turn.OWED
+            case ProtocolViolation():
+                self.turn = Turn.BROKEN
+        return happened
+
+    def _answered(self, answer: Answer) -> None:
+        records = self._records[answer.first : answer.first + answer.count]
+        span = Span(records[0].position, records[-1].position)
+        for message in answer.messages:
+            if (cause := bad_message(message)) is None:
+                self._events.append(Emitted(b'{"action":"emit","deltas":[' + message + b"]}"))
+            else:
+                self._bad(span, cause, b"".join(record.payload[:_SHOWN] for record in records)[:_SHOWN])
+        if answer.first + answer.count == len(self._records):
+            self._finish()
+        elif self._is_due(CheckpointAt.ANSWER):
+            self._checkpoint(span.last)
+
+    def _finish(self) -> None:
+        """All is answered: the call's checkpoint, and its end."""
+        if self._last is not None and self._is_due(CheckpointAt.ANSWER, CheckpointAt.CALL):
+            self._checkpoint(self._last)
+        self._events.append(ActionDone(Action.PROCESS_RECORDS))
+
+    def _is_due(self, *policies: CheckpointAt) -> bool:
+        policy, interval = self._settings.checkpoint, self._settings.checkpoint_interval
+        return policy in policies or (
+            policy is CheckpointAt.INTERVAL and self._clock() - self._checkpointed_at >= interval
+        )
+
+    def _checkpoint(self, position: Position) -> None:
+        self._checkpointed_at = self._clock()
+        self._events.append(CheckpointRequested(str(position.sequence), position.sub))
+
+    def _bad(self, span: Span, cause: str, payload: bytes) -> None:
+        if self._settings.on_bad_message is OnBadMessage.FAIL:
+            self._events.append(ProtocolViolation(f"cannot go on: {span}: {cause} (markersOnBadMessage=fail)"))
+        else:
+            self._events.append(Rejected(span, cause, payload[:_SHOWN]))
+
+    def __repr__(self) -> str:
+        return f"<MarkersDialect {self.turn.name} {self.action} {self._exchange!r}>"

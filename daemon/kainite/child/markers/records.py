@@ -1,0 +1,85 @@
+"""A batch of Kinesis records as the ``markers`` dialect gets it: one line of bytes, made once, taken apart once.
+
+::
+
+    SEQUENCE SUB BASE64\n
+    SEQUENCE SUB BASE64 CAUSE\n      left out: reported with the cause, and not sent
+
+A batch is read ahead of its child and kept as bytes (:mod:`kainite.kinesis.batch`), so the payload stays base64 until
+it is sent. Pure.
+"""
+
+from __future__ import annotations
+
+from binascii import a2b_base64
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kainite.kinesis.record import RawRecord
+from kainite.log.entry import Position
+
+
+@dataclass(frozen=True, slots=True)
+class RecordMessage:
+    """A record's payload, and why it is left out, if it is."""
+
+    position: Position
+    payload: bytes
+    cause: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Records from ``first`` to ``last``, both included."""
+
+    first: Position
+    last: Position
+
+    def __str__(self) -> str:
+        if self.first == self.last:
+            return f"record {self.first.sequence}"
+        return f"records {self.first.sequence} to {self.last.sequence}"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Records that are not sent any more, and why."""
+
+    span: Span
+    cause: str
+
+
+def render_records(records: Sequence[RawRecord], millis_behind_latest: int | None) -> bytes:
+    """The line of a batch; empty for an empty one. How far it is behind is not told."""
+    return "".join(
+        f"{record['SequenceNumber']} {record.get('SubSequenceNumber', 0)} {record.get('Data') or ''}\n"
+        for record in records
+    ).encode("ascii")
+
+
+def read_records(line: bytes) -> list[RecordMessage]:
+    """The records of a line, payloads decoded."""
+    return [_record(record) for record in line.splitlines()]
+
+
+def leave_out(line: bytes, left_out: Sequence[LeftOut]) -> bytes:
+    """The line with the causes of what is left out."""
+    if not left_out:
+        return line
+    return b"".join(_with_cause(record, left_out) for record in line.splitlines(keepends=True))
+
+
+def _record(record: bytes) -> RecordMessage:
+    sequence, sub, data, *cause = record.split(b" ", 3)
+    position = Position(int(sequence), int(sub))
+    return RecordMessage(position, a2b_base64(data), cause[0].decode() if cause else None)
+
+
+def _with_cause(record: bytes, left_out: Iterable[LeftOut]) -> bytes:
+    sequence, sub, _ = record.split(b" ", 2)
+    position = Position(int(sequence), int(sub))
+    for entry in left_out:
+        if entry.span.first <= position <= entry.span.last:
+            cause = " ".join(entry.cause.split())
+            return b"%b %b\n" % (record.rstrip(b"\n"), cause.encode())
+    return record
