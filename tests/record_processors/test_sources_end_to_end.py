@@ -1,0 +1,210 @@
+"""Debezium's and AWS DMS's records through a stream of two shards, ``kainite run`` and an apply job into a target.
+
+Transactions are interleaved and spread over the shards, ends come before changes, the source sends some records
+twice, and processors and daemon are killed in the middle: each unit stands in the log once and whole.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from kainite.log.dynamodb_store import DynamoDBStore
+from support.names import unique
+from support.pipeline import SHARDS, Pipeline, eventually
+from support.processor_child import PROCESSORS
+from support.stores import Database
+
+TABLES = """
+    CREATE TABLE orders (id integer PRIMARY KEY, note text, total decimal(10, 2), placed date);
+    CREATE TABLE order_line (
+        order_id integer REFERENCES orders, line integer, qty integer, PRIMARY KEY (order_id, line));
+"""
+NAMES = {
+    "public.orders": {"table": "orders", "key": ["id"]},
+    "public.order_line": {"table": "order_line", "key": ["order_id", "line"]},
+}
+
+
+@dataclass(frozen=True)
+class Put:
+    """A record of the source: on which shard, with what partition key."""
+
+    shard: int
+    key: str
+    body: Any
+
+    @property
+    def data(self) -> bytes:
+        return json.dumps(self.body).encode() if self.body is not None else b""
+
+
+@pytest.fixture
+def pipeline(kinesis: Any, dynamodb: Any, moto_endpoint: str, tmp_path: Path) -> Pipeline:
+    name = unique("source")
+    (tmp_path / "target.db").touch()
+    (tmp_path / "tables.json").write_text(json.dumps(NAMES))
+    database = Database(f"sqlite:///{tmp_path / 'target.db'}")
+    database.run(TABLES)
+    return Pipeline(kinesis, DynamoDBStore(dynamodb, f"{name}-log"), name, moto_endpoint, database, tmp_path)
+
+
+def properties(pipeline: Pipeline, processor: str) -> Path:
+    command = [sys.executable, str(PROCESSORS / processor / "processor.py")]
+    command += ["--tables", str(pipeline.folder / "tables.json")]
+    return pipeline.properties(executableName=" ".join(command))
+
+
+def put(pipeline: Pipeline, records: Iterable[Put]) -> None:
+    for record in records:
+        hashed = str(2**128 // SHARDS * record.shard)
+        pipeline.kinesis.put_record(
+            StreamName=pipeline.name, Data=record.data or b"\n", PartitionKey=record.key, ExplicitHashKey=hashed
+        )
+
+
+def soon(condition: Callable[[], object]) -> None:
+    """Wait for a daemon, its children and all that they read: long, since other tests run beside this one."""
+    eventually(condition, limit=100.0)
+
+
+def shown(pipeline: Pipeline) -> dict[str, tuple[str, int | None, int]]:
+    """Status, Trans ID In and Trans ID Out of each unit."""
+    return {name: (str(row.status), row.trans_in, row.trans_out) for name, row in pipeline.rows().items()}
+
+
+def target(pipeline: Pipeline) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    orders = pipeline.database.rows("SELECT id, note, CAST(total AS text), placed FROM orders ORDER BY id")
+    return orders, pipeline.database.rows("SELECT order_id, line, qty FROM order_line ORDER BY order_id, line")
+
+
+# Debezium: column schemas of the two tables, as its JSON converter describes them.
+ORDERS = [
+    {"type": "int32", "optional": False, "field": "id"},
+    {"type": "string", "optional": True, "field": "note"},
+    {"type": "bytes", "optional": True, "name": "org.apache.kafka.connect.data.Decimal", "version": 1,
+     "parameters": {"scale": "2", "connect.decimal.precision": "10"}, "field": "total"},
+    {"type": "int32", "optional": True, "name": "io.debezium.time.Date", "version": 1, "field": "placed"},
+]  # fmt: skip
+ORDER_LINE = [{"type": "int32", "optional": False, "field": field} for field in ("order_id", "line", "qty")]
+
+
+def event(shard: int, op: str, table: str, before: Any, after: Any, transaction: int, order: int) -> Put:
+    columns, key = (ORDERS, ["id"]) if table == "orders" else (ORDER_LINE, ["order_id", "line"])
+    images = [{"type": "struct", "fields": columns, "optional": True, "field": name} for name in ("before", "after")]
+    block = {"id": f"{transaction}:{3962948040 + order}", "total_order": order, "data_collection_order": order}
+    source = {
+        "version": "3.0.0.Final", "connector": "postgresql", "name": "shop", "db": "shop", "schema": "public",
+        "table": table, "txId": transaction, "snapshot": "false" if transaction else "true",
+    }  # fmt: skip
+    payload = {
+        "before": before, "after": after, "op": op, "ts_ms": 1704355506000, "source": source,
+        "transaction": block if transaction else None,
+    }  # fmt: skip
+    row = after or before or {}
+    partition_key = json.dumps({name: row[name] for name in key if name in row}, separators=(",", ":"))
+    return Put(shard, partition_key, {"schema": {"type": "struct", "fields": images}, "payload": payload})
+
+
+def boundary(shard: int, status: str, transaction: int, count: int | None = None) -> Put:
+    body = {"status": status, "id": f"{transaction}:9", "event_count": count, "data_collections": None, "ts_ms": 1}
+    return Put(shard, f'{{"id":"{transaction}:9"}}', {"schema": None, "payload": body})
+
+
+def line(order: int, number: int, qty: int) -> dict[str, int]:
+    return {"order_id": order, "line": number, "qty": qty}
+
+
+FIRST = {"id": 1, "note": "old", "total": "BMk=", "placed": 19279}
+SECOND = {"id": 2, "note": None, "total": "ZA==", "placed": None}
+LARGE = {**SECOND, "note": "__debezium_unavailable_value", "total": "AMg="}
+
+
+@pytest.mark.timeout(300)
+def test_debezium_over_two_shards_with_the_daemon_killed(pipeline: Pipeline) -> None:
+    snapshot = event(0, "r", "orders", None, FIRST, 0, 0)
+    ten = [
+        boundary(1, "BEGIN", 10),
+        event(1, "c", "orders", None, SECOND, 10, 1),
+        event(0, "c", "order_line", None, line(2, 1, 5), 10, 2),
+        boundary(1, "END", 10, 3),
+    ]
+    eleven = [event(0, "u", "orders", None, LARGE | {"id": 1}, 11, 1), boundary(1, "END", 11, 1)]
+    early = [snapshot, *ten[:2], eleven[0], ten[3], eleven[1], ten[2]]
+    late = [
+        event(0, "c", "order_line", None, line(2, 2, 6), 10, 3),
+        eleven[0],  # the source sends again what it does not know to be there
+        ten[1],
+        eleven[1],
+        event(1, "t", "order_line", None, None, 12, 1),
+        boundary(0, "END", 12, 1),
+        event(0, "d", "order_line", line(2, 1, 0), None, 13, 1),
+        Put(0, '{"order_id":2,"line":1}', None),
+        boundary(1, "END", 13, 1),
+    ]
+    path = properties(pipeline, "debezium")
+    put(pipeline, early)
+    with pipeline.daemon(path):
+        soon(lambda: shown(pipeline).get("10") == ("collecting", 3, 2) and "11" in shown(pipeline))
+    put(pipeline, late)
+    with pipeline.daemon(path):
+        soon(lambda: {"12", "13"} <= shown(pipeline).keys() and shown(pipeline)["10"][0] != "collecting")
+    units = shown(pipeline)
+    (alone,) = units.keys() - {"10", "11", "12", "13"}
+    assert alone.startswith("shardId-000000000000:")
+    assert units["10"] == ("in progress", 3, 3)
+    assert units["12"][0] == "failed"
+    assert "operation 't' has no delta" in str(pipeline.rows()["12"].offending)
+    pipeline.apply()
+    assert target(pipeline) == ([(1, "old", "2", None), (2, None, "1", None)], [(2, 2, 6)])
+
+
+def record(shard: int, operation: str, table: str, data: Any, place: tuple[int, int], *before: int) -> Put:
+    """One of DMS's: its transaction and number, and those of the record before it."""
+    metadata = {
+        "timestamp": "2024-07-29T00:58:44.895275Z", "record-type": "data", "operation": operation,
+        "partition-key-type": "schema-table", "schema-name": "public", "table-name": table,
+        "transaction-id": place[0], "transaction-record-id": place[1],
+        "commit-timestamp": "2024-07-29T00:58:44.886717Z", "stream-position": "00000002/7C007328.2.00000002/7C007328",
+    }  # fmt: skip
+    if before:
+        metadata["prev-transaction-id"], metadata["prev-transaction-record-id"] = before
+    return Put(shard, f"public.{table}", {"data": data, "metadata": metadata})
+
+
+@pytest.mark.timeout(300)
+def test_dms_over_two_shards_with_the_processors_killed(pipeline: Pipeline) -> None:
+    order = {"id": 1, "note": "new", "total": 12.25, "placed": "2022-10-14"}
+    load = record(0, "load", "orders", {**order, "id": 9}, (0, 0))
+    control = Put(
+        1, "task", {"metadata": {"record-type": "control", "operation": "create-table", "table-name": "orders"}}
+    )
+    twenty = [
+        record(0, "insert", "orders", order, (20, 1)),
+        record(1, "insert", "order_line", line(1, 1, 5), (20, 2)),
+        record(1, "insert", "order_line", line(1, 2, 6), (20, 3)),
+    ]
+    next_one = record(0, "update", "orders", {**order, "note": None}, (21, 1), 20, 3)
+    last = record(1, "delete", "order_line", {"order_id": 1, "line": 1, "qty": None}, (22, 1), 21, 1)
+    path = properties(pipeline, "aws_dms")
+    put(pipeline, [control, load, twenty[0], next_one, twenty[1]])
+    with pipeline.daemon(path) as daemon:
+        soon(lambda: shown(pipeline).get("20") == ("collecting", 3, 2))
+        for child in psutil.Process(daemon.pid).children(recursive=True):
+            child.kill()
+        put(pipeline, [twenty[0], twenty[2], last, next_one])
+        soon(lambda: shown(pipeline).get("22") == ("collecting", None, 1))
+        soon(lambda: shown(pipeline)["21"][0] == "in progress" == shown(pipeline)["20"][0])
+    units = shown(pipeline)
+    assert (units["20"], units["21"]) == (("in progress", 3, 3), ("in progress", 1, 1))
+    assert len(units) == 4
+    pipeline.apply()
+    assert target(pipeline)[0] == [(1, None, "12.25", "2022-10-14"), (9, "new", "12.25", "2022-10-14")]
+    assert target(pipeline)[1] == [(1, 1, 5), (1, 2, 6)], "the last transaction ends when the next one begins"
