@@ -19,6 +19,8 @@ def main() -> None:
     count, first = 0, 0.0
     while head := os.read(0, READ):
         began = time.monotonic()
+        while head.count(b'"', 0, 100) < 4:  # Java writes in pieces
+            head += os.read(0, READ)
         records, last = head.count(RECORD), head
         carried = head[-len(RECORD) :]
         while not last.endswith(b"\n"):
@@ -26,14 +28,15 @@ def main() -> None:
             # A record's mark may lie across two reads.
             records += last.count(RECORD) + (carried + last[: len(RECORD) - 1]).count(RECORD, 1)
             carried = (carried + last)[-len(RECORD) :]
-        action = json.loads(head[: head.index(b",") if b"," in head[:40] else head.index(b"}")] + b"}")["action"]
+        action = head.split(b'"', 4)[3].decode()
         if action == "processRecords":
             first = first or began
             count += records
         if count >= expected and action == "processRecords":
             cpu = os.times()
             note = {"first": first, "last": time.monotonic(), "records": count, "cpu": cpu.user + cpu.system}
-            partial = folder / f"{os.environ['KCL_SHARD_ID']}.part"
+            # Java's daemon tells no shard in the environment.
+            partial = folder / f"{os.environ.get('KCL_SHARD_ID', f'shardId-{os.getpid()}')}.part"
             partial.write_text(json.dumps(note))
             partial.rename(partial.with_suffix(".json"))
         os.write(1, b'{"action":"status","responseFor":"%s"}\n' % action.encode())
