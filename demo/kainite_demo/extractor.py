@@ -1,148 +1,165 @@
-"""The extractor: a PostgreSQL slot's committed transactions, numbered, onto a Kinesis stream.
+"""The extractor: a PostgreSQL slot's committed transactions, numbered, for ``kainite extract``.
 
-One step is: collect transactions; put their records; write the state file; acknowledge the LSN.
+A cyclic extractor with ``extractorOffsets=child``. It reads a request from standard input, and answers on standard
+output with the records of the transactions that are there, the new offset, and EOP::
 
-* killed before or during the put: nothing is remembered; the transactions come again with the
-  same numbers, and units of work recognise their changes by their ordinals;
-* killed between put and state file: the same, all of their records are there twice, and said so twice;
-* killed between state file and acknowledgement: the server is asked to go on after the state
-  file's LSN, and skips them.
+    {"start":{"lsn":"0/1718490","number":16},"end":null}
+    {"uow":"pg-754-0/17184C0","number":17,…}
+    {"offset":{"lsn":"0/17184F0","number":17}}
 
-So every committed transaction is on the stream at least once, and always under one number. A
-transaction is held in memory as a whole; transactions without changes get no number.
+The start of a request is what Kainite has made durable: everything before it is on the stream. So that much is
+acknowledged to PostgreSQL, never more, and after a crash of either side the transactions behind it come again, with
+the same numbers. Nothing is kept here: the first request of a process says where to begin.
 
-Run it as ``python -m kainite_demo.extractor --help``. It prints a JSON line for each step. After
-SIGTERM or SIGINT it finishes its step and ends.
+A transaction is held in memory as a whole; transactions without changes get no number. When each one committed goes
+to a journal, before its answer ends: what is said twice after a kill is recognised, what is never said is missing.
+
+Run it as ``python -m kainite_demo.extractor --help``. It ends when its input does.
 """
 
 from __future__ import annotations
 
-import signal
+import os
 import sys
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, BinaryIO
 
 import click
 import orjson
 
-from kainite import aws
-from kainite.errors import KainiteError
-from kainite.settings import AwsSettings
-from kainite_demo import extractor_state
-from kainite_demo.extractor_state import Progress
-from kainite_demo.framing import Data, format_lsn
+from kainite.child.markers.framing import Markers, Scanner
+from kainite.child.markers.spelling import unescape
+from kainite.errors import KainiteError, SourceError
+from kainite_demo.framing import Data, format_lsn, parse_lsn
 from kainite_demo.pgoutput import decode
 from kainite_demo.records import records_of
 from kainite_demo.replication import ReplicationStream, SourceSlot
-from kainite_demo.stream_writer import MAX_RECORDS, put_all
 from kainite_demo.transactions import Assembler, Transaction
-
-if TYPE_CHECKING:
-    from types_boto3_kinesis import KinesisClient
 
 _IDLE = 0.2
 # Waiting a little for more makes fuller PutRecords calls; it is part of the end-to-end latency.
 _LINGER = 0.03
+_RECORDS = 500  # of a PutRecords call
+_READ_SIZE = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Extraction:
-    """What to read and where to put it; ``state`` is the state file, ``spread`` the shards."""
+class Offset:
+    """Everything that committed before ``lsn`` has been given; ``number`` was the last of it."""
 
-    source: SourceSlot
-    stream: str
-    state: Path
-    spread: int
+    lsn: int
+    number: int
+
+    @classmethod
+    def from_json(cls, value: Any) -> Offset:
+        """As Kainite keeps it.
+
+        Raises:
+            SourceError: it is none.
+        """
+        try:
+            return cls(parse_lsn(value["lsn"]), int(value["number"]))
+        except (KeyError, TypeError, ValueError):
+            raise SourceError(f"{value!r} is no offset of this extractor") from None
+
+    def as_json(self) -> dict[str, Any]:
+        return {"lsn": format_lsn(self.lsn), "number": self.number}
 
 
 class Extractor:
-    """One run of the extractor; ``stop`` ends it after the step it is in."""
+    """One process's work: answers requests, one after the other.
 
-    def __init__(self, extraction: Extraction, kinesis: KinesisClient, stop: threading.Event) -> None:
-        self._extraction = extraction
-        self._kinesis = kinesis
-        self._stop = stop
-        self._progress = extractor_state.load(extraction.state, extraction.source.slot)
+    Args:
+        source: what to read.
+        journal: where commits are noted.
+    """
+
+    def __init__(self, source: SourceSlot, journal: Path) -> None:
+        self._source = source
+        self._journal = journal
         self._assembler = Assembler()
+        self._stream: ReplicationStream | None = None
+        self._given = Offset(0, 0)
 
-    def run(self) -> None:
-        """Carry transactions until ``stop``.
+    def answer(self, request: bytes) -> Iterator[bytes]:
+        """The messages of one cycle.
 
         Raises:
-            SourceError: the source or the stream broke; what was not acknowledged comes again.
+            SourceError: the request cannot be answered, or the source broke.
         """
-        with ReplicationStream.open(self._extraction.source, self._progress.lsn) as stream:
-            _print("started", number=self._progress.number, lsn=format_lsn(self._progress.lsn))
-            stopping = False
-            while not stopping:
-                stopping = self._stop.is_set()
-                transactions = list(self._collect(stream))
-                if transactions:
-                    self._carry(stream, transactions)
-        _print("stopped", number=self._progress.number, lsn=format_lsn(self._progress.lsn))
+        start = _start_of(request)
+        if self._stream is None:
+            self._stream = ReplicationStream.open(self._source, start.lsn)
+            self._given = start
+        if start != self._given:
+            raise SourceError(f"asked from {start.as_json()}, after {self._given.as_json()} was given")
+        self._stream.acknowledge(start.lsn)
+        transactions = list(self._collect(self._stream))
+        for number, transaction in enumerate(transactions, start.number + 1):
+            yield from records_of(transaction, number)
+        if transactions:
+            self._note(transactions)
+            self._given = Offset(transactions[-1].end_lsn, start.number + len(transactions))
+            yield orjson.dumps({"offset": self._given.as_json()})
+
+    def close(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
 
     def _collect(self, stream: ReplicationStream) -> Iterator[Transaction]:
         """Transactions that are there, up to about one PutRecords call of them."""
         size, until = 0, time.monotonic() + _IDLE
-        while size < MAX_RECORDS and (frame := stream.receive(until - time.monotonic())) is not None:
+        while size < _RECORDS and (frame := stream.receive(until - time.monotonic())) is not None:
             transaction = self._assembler.feed(decode(frame.payload)) if isinstance(frame, Data) else None
-            if transaction is not None and transaction.changes and transaction.end_lsn > self._progress.lsn:
+            if transaction is not None and transaction.changes and transaction.end_lsn > self._given.lsn:
                 until = until if size else time.monotonic() + _LINGER
                 size += len(transaction.changes) + 1
                 yield transaction
 
-    def _carry(self, stream: ReplicationStream, transactions: list[Transaction]) -> None:
-        first = self._progress.number + 1
-        numbered = list(enumerate(transactions, first))
-        records = (r for number, t in numbered for r in records_of(t, number, self._extraction.spread))
-        put = put_all(self._kinesis, self._extraction.stream, records)
-        self._progress = Progress(self._progress.slot, transactions[-1].end_lsn, numbered[-1][0])
-        # Said before it is remembered: what is said twice after a kill is recognised, what is never said is missing.
-        _print(
-            "captured", first=first, records=put, commits=[(t.uow, t.commit_us, len(t.changes)) for t in transactions]
-        )
-        extractor_state.save(self._extraction.state, self._progress)
-        stream.acknowledge(self._progress.lsn)
+    def _note(self, transactions: Sequence[Transaction]) -> None:
+        line = orjson.dumps({"commits": [(t.uow, t.commit_us, len(t.changes)) for t in transactions]})
+        with self._journal.open("ab") as file:
+            # The newline before it ends what a killed process may have left unfinished in the same file.
+            file.write(b"\n" + line + b"\n")
 
 
-def _print(event: str, **fields: Any) -> None:
-    # The newline before it ends what an earlier run may have left unfinished in the same file.
-    line = orjson.dumps({"event": event, "time": time.time(), **fields})
-    sys.stdout.buffer.write(b"\n" + line + b"\n")
-    sys.stdout.buffer.flush()
+def markers_of(environment: Mapping[str, str]) -> Markers:
+    """The markers that Kainite says in a child's environment."""
+    names = ("KAINITE_EOM", "KAINITE_EOP", "KAINITE_EOB", "KAINITE_BNC")
+    return Markers(*(unescape(environment[name]) for name in names)) if names[0] in environment else Markers()
+
+
+def _start_of(request: bytes) -> Offset:
+    try:
+        return Offset.from_json(orjson.loads(request)["start"])
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        raise SourceError(f"{request!r} is no request: set extractorOffsets=child") from None
+
+
+def _serve(extractor: Extractor, markers: Markers, requests: int, answers: BinaryIO) -> None:
+    scanner = Scanner(markers)
+    while data := os.read(requests, _READ_SIZE):
+        for request in scanner.feed(data):
+            for message in extractor.answer(request.payload):
+                answers.write(markers.message(message))
+            answers.write(markers.eop)
+            answers.flush()
 
 
 @click.command()
 @click.option("--source", required=True, help="Connection URL of the source database.")
 @click.option("--slot", required=True, help="Replication slot, with plugin pgoutput.")
 @click.option("--publication", required=True)
-@click.option("--stream", required=True, help="Kinesis stream to put to.")
-@click.option("--state", required=True, type=click.Path(path_type=Path), help="State file; made with the slot.")
-@click.option("--shards", "spread", default=1, show_default=True, help="Spread a unit over this many shards.")
-@click.option("--kinesis-endpoint", default=None)
-@click.option("--region", default=None)
-def main(
-    source: str,
-    slot: str,
-    publication: str,
-    stream: str,
-    state: Path,
-    spread: int,
-    kinesis_endpoint: str | None,
-    region: str | None,
-) -> None:
-    """Carry committed transactions from PostgreSQL to a Kinesis stream."""
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    settings = AwsSettings(region=region, kinesis_endpoint=kinesis_endpoint, dynamodb_endpoint=None)
+@click.option("--journal", required=True, type=click.Path(path_type=Path), help="Where commits are noted; appended to.")
+def main(source: str, slot: str, publication: str, journal: Path) -> None:
+    """Give committed transactions of PostgreSQL to `kainite extract`, cycle by cycle."""
     try:
-        kinesis = aws.client("kinesis", settings)
-        Extractor(Extraction(SourceSlot(source, slot, publication), stream, state, spread), kinesis, stop).run()
+        extractor = Extractor(SourceSlot(source, slot, publication), journal)
+        _serve(extractor, markers_of(os.environ), sys.stdin.fileno(), sys.stdout.buffer)
+        extractor.close()
     except KainiteError as error:
         sys.exit(f"extractor: {error}")
 

@@ -1,4 +1,4 @@
-"""Gathering a run's figures: from the extractor's output, the log, and the target."""
+"""Gathering a run's figures: from the extractor's journal, the log, and the target."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Monitor:
     ``committed_us`` is when each captured unit committed in the source, by name and in that order.
     """
 
-    def __init__(self, extractor: JsonLines, log: LogWatch) -> None:
+    def __init__(self, journal: JsonLines, log: LogWatch) -> None:
         self.log = log
         self.invariant = Invariant()
         self.applied_times = AppliedTimes()
         self.committed_us: dict[str, int] = {}
         self._changes: dict[str, int] = {}
-        self._extractor = extractor
+        self._journal = journal
         self._watching: tuple[Watching, ...] = ()
         self._started = time.monotonic()
 
@@ -60,7 +60,7 @@ class Monitor:
         """
         for watching in self._watching:
             watching.check()
-        self._read_extractor()
+        self._read_journal()
         counts = self.log.poll()
         return Figures(
             seconds=time.monotonic() - self._started,
@@ -74,8 +74,8 @@ class Monitor:
             kills=kills,
         )
 
-    def _read_extractor(self) -> None:
-        for line in self._extractor.read():
+    def _read_journal(self) -> None:
+        for line in self._journal.read():
             for uow, commit_us, changes in line.get("commits", ()):
                 self.committed_us[uow] = commit_us
                 self._changes[uow] = changes

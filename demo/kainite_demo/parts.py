@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kainite.extract.offset_file import OffsetFile
+from kainite.settings import ExtractOffsets
 from kainite_demo import pgbench, services
 from kainite_demo.processes import Process
 from kainite_demo.replication import SourceSlot
@@ -14,7 +16,7 @@ from kainite_demo.replication import SourceSlot
 PRECEDENCE, DAEMON, APPLY_JOB, EXTRACTOR, PGBENCH = "precedence", "daemon", "apply job", "extractor", "pgbench"
 
 # The processes that run all the while, and the event by which each says that it is ready.
-READY: Mapping[str, str] = {DAEMON: "daemon ready", APPLY_JOB: "apply job started", EXTRACTOR: "started"}
+READY: Mapping[str, str] = {DAEMON: "daemon ready", APPLY_JOB: "apply job started", EXTRACTOR: "extraction started"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,14 @@ class Parts:
         return self.folder / "catalogue.json"
 
     @property
-    def extractor_state(self) -> Path:
-        return self.folder / "extractor.state"
+    def offset_file(self) -> OffsetFile:
+        """How far the source has been extracted."""
+        return OffsetFile(self.folder / "extractor.offset", self.stream, ExtractOffsets.CHILD)
+
+    @property
+    def journal(self) -> Path:
+        """When each unit committed in the source."""
+        return self.folder / "extractor.journal"
 
 
 def processes(parts: Parts, options: Options) -> dict[str, Process]:
@@ -63,22 +71,21 @@ def processes(parts: Parts, options: Options) -> dict[str, Process]:
         PRECEDENCE: [*kainite, "precedence", *settings, "--write", str(parts.catalogue)],
         DAEMON: [*kainite, "run", *settings],
         APPLY_JOB: [*kainite, "apply", *settings],
-        EXTRACTOR: [sys.executable, "-m", "kainite_demo.extractor", *_extractor_options(parts, options.shards)],
+        EXTRACTOR: [*kainite, "extract", *settings],
         PGBENCH: pgbench.run_command(source.url, options.clients, options.seconds, options.rate, options.seed),
     }
     env = services.environment(parts.folder)
     return {name: Process(name, command, parts.folder, env) for name, command in commands.items()}
 
 
-def _extractor_options(parts: Parts, shards: int) -> list[str]:
+def extractor_command(parts: Parts) -> list[str]:
+    """The extractor that ``kainite extract`` runs."""
+    source = parts.source
     options = {
-        "source": parts.source.url,
-        "slot": parts.source.slot,
-        "publication": parts.source.publication,
-        "stream": parts.stream,
-        "state": str(parts.extractor_state),
-        "shards": str(shards),
-        "kinesis-endpoint": parts.endpoint,
-        "region": services.REGION,
+        "source": source.url,
+        "slot": source.slot,
+        "publication": source.publication,
+        "journal": str(parts.journal),
     }
-    return [part for name, value in options.items() for part in (f"--{name}", value)]
+    arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
+    return [sys.executable, "-m", "kainite_demo.extractor", *arguments]

@@ -9,14 +9,12 @@ A record is a JSON object. Each change has one, and the end of the unit has one:
 ``types`` are PostgreSQL's type OIDs; values are PostgreSQL's text, or null. ``key`` holds the
 primary key before the change. A column that is missing in ``new`` was not changed.
 
-A unit's records are spread evenly over the hash key range, so they go through different shards.
-A transaction that is sent again gives the same records with the same hash keys.
+A transaction that is sent again gives the same records.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import orjson
@@ -26,30 +24,14 @@ from kainite_demo.pgoutput import UNCHANGED, Delete, Insert, Relation, Update, V
 from kainite_demo.transactions import Change, Transaction
 
 Texts: TypeAlias = dict[str, str | None]
-_HASH_KEYS = 1 << 128
 
 
-@dataclass(frozen=True, slots=True)
-class StreamRecord:
-    """What PutRecords wants of a record; ``hash_key`` is the explicit hash key."""
-
-    data: bytes
-    partition_key: str
-    hash_key: str
-
-    @property
-    def size(self) -> int:
-        """Bytes that count against the limits of Kinesis: data and partition key."""
-        return len(self.data) + len(self.partition_key)
-
-
-def records_of(transaction: Transaction, number: int, spread: int) -> Iterator[StreamRecord]:
+def records_of(transaction: Transaction, number: int) -> Iterator[bytes]:
     """A transaction's records: its changes, then its end.
 
     Args:
         transaction: a transaction with at least one change.
         number: its dense number, from 1.
-        spread: over how many equal parts of the hash key range records go round (shards).
 
     Raises:
         SourceError: a table's replica identity does not say what its primary key is.
@@ -57,17 +39,8 @@ def records_of(transaction: Transaction, number: int, spread: int) -> Iterator[S
     unit = {"uow": transaction.uow, "number": number}
     count = len(transaction.changes)
     bodies = [_body(change, ordinal, count) for ordinal, change in enumerate(transaction.changes)]
-    for place, body in enumerate([*bodies, {"end": True, "count": count}]):
-        yield StreamRecord(
-            data=orjson.dumps({**unit, **body}),
-            partition_key=transaction.uow,
-            hash_key=hash_key((number + place) % spread, spread),
-        )
-
-
-def hash_key(part: int, parts: int) -> str:
-    """The middle of one of ``parts`` equal parts of the hash key range."""
-    return str((2 * part + 1) * _HASH_KEYS // (2 * parts))
+    for body in [*bodies, {"end": True, "count": count}]:
+        yield orjson.dumps({**unit, **body})
 
 
 def _body(change: Change, ordinal: int, count: int) -> dict[str, Any]:

@@ -178,7 +178,7 @@ def _check_slot(connection: pq.abc.PGconn, slot: str, start_lsn: int) -> None:
         raise SourceError(f"replication slot {slot} does not exist on the source server")
     if parse_lsn(value.decode()) > start_lsn:
         raise SourceError(
-            f"replication slot {slot} is at {value.decode()}, after {format_lsn(start_lsn)} of the state file:"
+            f"replication slot {slot} is at {value.decode()}, after {format_lsn(start_lsn)} that was asked for:"
             " what committed between them is lost; copy the tables again"
         )
 

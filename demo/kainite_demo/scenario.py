@@ -13,10 +13,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from kainite.errors import DemoError, KainiteError
+from kainite.extract.place import Place
 from kainite.log.dynamodb_store import DynamoDBStore
-from kainite_demo import extractor_state, invariant, pgbench, services
+from kainite_demo import invariant, pgbench, services
 from kainite_demo.compare import compare
-from kainite_demo.extractor_state import Progress
+from kainite_demo.extractor import Offset
 from kainite_demo.json_lines import JsonLines
 from kainite_demo.latency import latencies, percentile
 from kainite_demo.load import Load
@@ -46,7 +47,7 @@ def run(options: Options, display: Display) -> Summary:
     with _work_folder(display, keep=options.keep) as folder, _servers(folder, display) as parts:
         with _ending(processes(parts, options), display) as running:
             _prepare(parts, options, running, display)
-            monitor = _monitor(parts, running[EXTRACTOR])
+            monitor = _monitor(parts)
             load = Load(options, running, monitor, display)
             display.say(f"running pgbench for {options.seconds} s")
             with monitor.watching(parts.target):
@@ -122,23 +123,23 @@ def _initial_copy(parts: Parts, scale: int) -> None:
     pgbench.publish(parts.source.url, parts.source.publication)
     with create_slot(parts.source) as slot:
         pgbench.copy_tables(parts.source.url, parts.target, slot.snapshot)
-    extractor_state.save(parts.extractor_state, Progress(parts.source.slot, slot.lsn, 0))
+    parts.offset_file.create(Place(Offset(slot.lsn, 0).as_json()))
     invariant.make_quick(parts.target)
 
 
 def _wait_for_event(process: Process, event: str) -> None:
-    files = [JsonLines(process.log), JsonLines(process.output)]
+    log = JsonLines(process.log)
     deadline = time.monotonic() + _READY_LIMIT
-    while not any(line.get("event") == event for file in files for line in file.read()):
+    while not any(line.get("event") == event for line in log.read()):
         process.check()
         if time.monotonic() > deadline:
             raise DemoError(f"the {process.name} is not ready after {_READY_LIMIT:.0f} s")
         time.sleep(0.05)
 
 
-def _monitor(parts: Parts, extractor: Process) -> Monitor:
+def _monitor(parts: Parts) -> Monitor:
     store = DynamoDBStore(services.dynamodb_client(parts.endpoint), LOG_TABLE)
-    return Monitor(JsonLines(extractor.output), LogWatch(store, LOG_PARTITION))
+    return Monitor(JsonLines(parts.journal), LogWatch(store, LOG_PARTITION))
 
 
 def _summary(monitor: Monitor, load: Load, rows: int, load_seconds: float, seconds: float) -> Summary:

@@ -9,7 +9,7 @@ from pathlib import Path
 import javaproperties
 
 from kainite.errors import DemoError
-from kainite_demo.parts import Parts
+from kainite_demo.parts import Parts, extractor_command
 from kainite_demo.services import REGION
 
 PROCESSOR = Path(__file__).parents[2] / "record_processors" / "postgresql_changes" / "processor.py"
@@ -34,6 +34,13 @@ def _settings(parts: Parts) -> dict[str, str]:
         "streamName": parts.stream,
         "executableName": shlex.join([sys.executable, str(PROCESSOR)]),
         "workerId": "demo-worker",
+        "extractorName": shlex.join(extractor_command(parts)),
+        "extractorMode": "cyclic",
+        "extractorOffsets": str(parts.offset_file.offsets),
+        "extractorOffsetFile": str(parts.offset_file.path),
+        # The extractor itself waits for transactions.
+        "extractorIntervalMillis": "10",
+        "extractSpread": "record",
         "regionName": REGION,
         "kinesisEndpoint": parts.endpoint,
         "dynamoDBEndpoint": parts.endpoint,

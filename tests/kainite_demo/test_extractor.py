@@ -1,78 +1,114 @@
-"""The extractor as a process that is killed at any moment: everything once or more, one number each."""
+"""The extractor under ``kainite extract``, either killed at any moment: everything once or more, one number each."""
 
 from __future__ import annotations
 
+import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import orjson
 import psycopg
 import pytest
 
 from kainite.errors import SourceError
-from kainite_demo import extractor_state, services
-from kainite_demo.extractor_state import Progress
+from kainite.extract.offset_file import OffsetFile
+from kainite.extract.place import Place
+from kainite.settings import ExtractOffsets
+from kainite_demo.extractor import Extractor, Offset, markers_of
 from kainite_demo.json_lines import JsonLines
 from kainite_demo.replication import SourceSlot, create_slot
+from support.names import unique
 
 SHARDS = 3
 LIMIT = 60.0
 
 
 class Bench:
-    """A source, a stream and the command line of the extractor between them."""
+    """A source, a stream and the settings of an extraction between them."""
 
     def __init__(self, source: SourceSlot, kinesis: Any, endpoint: str, folder: Path) -> None:
         self.source = source
         self.kinesis = kinesis
-        self.stream = f"extractor-{uuid4().hex}"
-        self.output = folder / "extractor.jsonl"
-        self.state = folder / "extractor.state"
-        services.create_stream(kinesis, self.stream, SHARDS)
+        self.stream = unique("extractor")
+        self.log = folder / "extract.log"
+        self.journal = folder / "journal"
+        self.offset_file = OffsetFile(folder / "offset", self.stream, ExtractOffsets.CHILD)
+        self.settings = folder / "app.properties"
+        kinesis.create_stream(StreamName=self.stream, ShardCount=SHARDS)
         with create_slot(source) as slot:
-            extractor_state.save(self.state, Progress(source.slot, slot.lsn, 0))
-        options = {
-            "source": source.url,
-            "slot": source.slot,
-            "publication": source.publication,
-            "stream": self.stream,
-            "state": str(self.state),
-            "shards": str(SHARDS),
-            "kinesis-endpoint": endpoint,
-            "region": "us-east-1",
+            self.offset_file.create(Place(Offset(slot.lsn, 0).as_json()))
+        lines = {
+            "applicationName": "extraction",
+            "streamName": self.stream,
+            "regionName": "us-east-1",
+            "kinesisEndpoint": endpoint,
+            "extractorName": shlex.join(self._extractor()),
+            "extractorMode": "cyclic",
+            "extractorOffsets": "child",
+            "extractorOffsetFile": "offset",
+            "extractorIntervalMillis": "10",
+            "extractorTries": "3",
+            "taskBackoffTimeMillis": "50",
+            "extractSpread": "record",
         }
-        arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
-        self.command = [sys.executable, "-m", "kainite_demo.extractor", *arguments]
+        self.settings.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
 
     @contextmanager
     def running(self) -> Iterator[subprocess.Popen[bytes]]:
-        with self.output.open("wb") as stdout:
-            process = subprocess.Popen(self.command, stdout=stdout, stderr=subprocess.PIPE)
+        command = [sys.executable, "-m", "kainite", "--log-format", "json", "extract", "-p", str(self.settings)]
+        with self.log.open("wb") as stderr:
+            process = subprocess.Popen(command, stderr=stderr)
         try:
             yield process
         finally:
             process.kill()
-            process.communicate()
+            process.wait()
+
+    def number(self) -> int:
+        """The last transaction that is on the stream for sure."""
+        return int(self.offset_file.load().start["number"])
+
+    def child(self) -> int | None:
+        """The process id of the extractor that was started last."""
+        return max(
+            (line["pid"] for line in JsonLines(self.log).read() if line["event"] == "child started"), default=None
+        )
+
+    def kill_child(self) -> None:
+        pid = self.child()
+        with suppress(ProcessLookupError):
+            if pid is not None:
+                os.kill(pid, signal.SIGKILL)
+
+    def _extractor(self) -> list[str]:
+        options = {
+            "source": self.source.url,
+            "slot": self.source.slot,
+            "publication": self.source.publication,
+            "journal": str(self.journal),
+        }
+        arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
+        return [sys.executable, "-m", "kainite_demo.extractor", *arguments]
 
     def units(self) -> dict[str, list[dict[str, Any]]]:
         """Everything on the stream, by unit."""
         units = defaultdict(list)
         for shard in self.kinesis.list_shards(StreamName=self.stream)["Shards"]:
-            for record in self._records(shard["ShardId"]):
+            for record in self.records(shard["ShardId"]):
                 units[record["uow"]].append(record)
         return dict(units)
 
-    def _records(self, shard: str) -> Iterator[dict[str, Any]]:
+    def records(self, shard: str) -> Iterator[dict[str, Any]]:
         iterator = self.kinesis.get_shard_iterator(
             StreamName=self.stream, ShardId=shard, ShardIteratorType="TRIM_HORIZON"
         )["ShardIterator"]
@@ -125,10 +161,9 @@ class Application:
 
 def wait_for_number(bench: Bench, process: subprocess.Popen[bytes], number: int) -> None:
     deadline = time.monotonic() + LIMIT
-    while extractor_state.load(bench.state, bench.source.slot).number < number:
+    while bench.number() < number:
         if process.poll() is not None or time.monotonic() > deadline:
-            process.kill()
-            pytest.fail(f"the extractor does not get on: {process.communicate()}")
+            pytest.fail(f"the extractor does not get on: {bench.log.read_text()}")
         time.sleep(0.01)
 
 
@@ -146,74 +181,97 @@ def check_units(units: dict[str, list[dict[str, Any]]], transactions: int) -> No
     assert sorted(by_number) == list(range(1, transactions + 1))
 
 
-def test_each_transaction_arrives_spread_over_the_shards(bench: Bench) -> None:
+def test_each_transaction_arrives_once_spread_over_the_shards(bench: Bench) -> None:
     with bench.running() as process:
         with Application(bench.source.url, seed=1) as application:
             wait_for_number(bench, process, 30)
         wait_for_number(bench, process, application.committed)
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=LIMIT)
+        assert process.wait(LIMIT) == 0, bench.log.read_text()
     units = bench.units()
     check_units(units, application.committed)
-    events = list(JsonLines(bench.output).read())
-    captured = [commit for event in events for commit in event.get("commits", [])]
-    assert (process.returncode, errors) == (0, b"")
-    assert [event["event"] for event in (events[0], events[-1])] == ["started", "stopped"]
-    assert sum(event.get("records", 0) for event in events) == sum(len(records) for records in units.values())
-    assert {uow: changes for uow, _, changes in captured} == {uow: unit[0]["count"] for uow, unit in units.items()}
-    assert all(abs(time.time() - commit / 1e6) < 300 for _, commit, _ in captured)
+    assert all(len(records) == records[0]["count"] + 1 for records in units.values()), "nothing comes twice"
+    shards = bench.kinesis.list_shards(StreamName=bench.stream)["Shards"]
+    assert all(list(bench.records(shard["ShardId"])) for shard in shards)
+    journal = [commit for line in JsonLines(bench.journal).read() for commit in line["commits"]]
+    assert {uow: changes for uow, _, changes in journal} == {uow: unit[0]["count"] for uow, unit in units.items()}
+    assert all(abs(time.time() - commit / 1e6) < 300 for _, commit, _ in journal)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_killed_at_any_moment_nothing_is_missing_and_numbers_stay(bench: Bench, seed: int) -> None:
-    choice = random.Random(seed)
-    with Application(bench.source.url, seed) as application:
-        for _ in range(6):
-            reached = extractor_state.load(bench.state, bench.source.slot).number
+def kill_extract(bench: Bench, process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+
+
+def kill_child(bench: Bench, process: subprocess.Popen[bytes]) -> None:
+    bench.kill_child()
+
+
+@pytest.mark.parametrize("kill", [kill_extract, kill_child])
+def test_killed_at_any_moment_nothing_is_missing_and_numbers_stay(
+    bench: Bench, kill: Callable[[Bench, subprocess.Popen[bytes]], None]
+) -> None:
+    choice = random.Random(kill.__name__)
+    with Application(bench.source.url, seed=1) as application:
+        for _ in range(3):
+            reached = bench.number()
             with bench.running() as process:
                 wait_for_number(bench, process, reached + choice.randint(1, 40))
                 time.sleep(choice.uniform(0.0, 0.1))  # any moment is as good as another: that is the test
-                process.kill()
+                kill(bench, process)
+                if process.poll() is None:
+                    wait_for_number(bench, process, bench.number() + 1)
     with bench.running() as process:
         wait_for_number(bench, process, application.committed)
-    units = bench.units()
-    check_units(units, application.committed)
-    assert any(len(records) > records[0]["count"] + 1 for records in units.values()), "no kill met a put"
+    check_units(bench.units(), application.committed)
 
 
-def test_without_its_state_file_it_does_not_start(bench: Bench) -> None:
-    bench.state.unlink()
-    with bench.running() as process:
-        _, errors = process.communicate(timeout=LIMIT)
-    assert process.returncode == 1
-    assert errors.decode().startswith(f"extractor: {bench.state}: no state of slot")
-    assert errors.count(b"\n") == 1
+def test_what_is_not_on_the_stream_is_not_acknowledged(bench: Bench, tmp_path: Path) -> None:
+    with psycopg.connect(bench.source.url) as connection:
+        connection.execute("INSERT INTO item VALUES (1, 'x', 1)")
+    request = orjson.dumps({"start": bench.offset_file.load().start, "end": None})
+    given = []
+    for _ in range(2):
+        extractor = Extractor(bench.source, tmp_path / "journal")
+        given.append(list(extractor.answer(request)))
+        extractor.close()
+    assert given[0] == given[1], "the same request brings the same answer"
+    assert [orjson.loads(message).keys() & {"end", "offset", "new"} for message in given[0]] == [
+        {"new"},
+        {"end"},
+        {"offset"},
+    ]
+
+
+def test_a_request_that_does_not_follow_its_last_answer_is_refused(bench: Bench, tmp_path: Path) -> None:
+    start = bench.offset_file.load().start
+    extractor = Extractor(bench.source, tmp_path / "journal")
+    list(extractor.answer(orjson.dumps({"start": start, "end": None})))
+    with pytest.raises(SourceError, match=r"asked from .*'number': 7"):
+        list(extractor.answer(orjson.dumps({"start": {**start, "number": 7}, "end": None})))
+    extractor.close()
+
+
+@pytest.mark.parametrize(
+    "request_", [b"", b"{}", b"[]", b'{"start":null,"end":null}', b'{"start":{"lsn":"x","number":1}}']
+)
+def test_what_is_no_request_of_its_kind_is_refused(bench: Bench, tmp_path: Path, request_: bytes) -> None:
+    with pytest.raises(SourceError, match=r"no request|no offset|no LSN"):
+        list(Extractor(bench.source, tmp_path / "journal").answer(request_))
+
+
+def test_markers_are_read_from_the_environment() -> None:
+    names = ("EOM", "EOP", "EOB", "BNC")
+    markers = markers_of({f"KAINITE_{name}": rf"{name}" for name in names})
+    assert (markers.eom, markers.bnc) == (b"EOM\x06", b"BNC\x06")
+    assert markers_of({}).eom == b"\n"
 
 
 def test_a_truncate_ends_it_with_one_clear_line(bench: Bench) -> None:
     with psycopg.connect(bench.source.url) as connection:
         connection.execute("TRUNCATE item")
     with bench.running() as process:
-        _, errors = process.communicate(timeout=LIMIT)
-    assert (process.returncode, errors.count(b"\n")) == (1, 1)
-    assert b"TRUNCATE of public.item" in errors
-
-
-def test_a_state_file_survives_what_was_half_written(tmp_path: Path) -> None:
-    path = tmp_path / "state"
-    extractor_state.save(path, Progress("s", 5, 2))
-    path.with_name("state.new").write_bytes(b'{"slot"')
-    assert extractor_state.load(path, "s") == Progress("s", 5, 2)
-
-
-@pytest.mark.parametrize("content", [b"", b"[]", b'{"slot":"s","lsn":1}', b'{"slot":"s","lsn":"x","number":1}'])
-def test_a_broken_state_file_is_refused(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "state").write_bytes(content)
-    with pytest.raises(SourceError, match="not a state file"):
-        extractor_state.load(tmp_path / "state", "s")
-
-
-def test_another_slots_state_file_is_refused(tmp_path: Path) -> None:
-    extractor_state.save(tmp_path / "state", Progress("other", 5, 2))
-    with pytest.raises(SourceError, match="state of slot 'other', not of 's'"):
-        extractor_state.load(tmp_path / "state", "s")
+        assert process.wait(LIMIT) == 1
+    last = bench.log.read_text().splitlines()[-1]
+    assert last.startswith("kainite: given up after 3 failures in a row (extractorTries): child ")
+    assert bench.log.read_text().count("extractor: TRUNCATE of public.item") >= 3

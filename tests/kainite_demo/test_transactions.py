@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kainite.errors import SourceError
 from kainite_demo.pgoutput import (
@@ -24,7 +21,7 @@ from kainite_demo.pgoutput import (
     TypeName,
     Update,
 )
-from kainite_demo.records import hash_key, records_of
+from kainite_demo.records import records_of
 from kainite_demo.transactions import Assembler, Change, Transaction
 
 ITEM = Relation(7, "shop", "item", "d", (RelationColumn("id", 23, True), RelationColumn("name", 25, False)))
@@ -40,8 +37,8 @@ def transaction(*changes: Change) -> Transaction:
     return Transaction(xid=754, commit_lsn=0x17184C0, end_lsn=0x17184F0, commit_us=1, changes=changes)
 
 
-def bodies(unit: Transaction, spread: int = 4) -> list[dict[str, Any]]:
-    return [orjson.loads(record.data) for record in records_of(unit, 17, spread)]
+def bodies(unit: Transaction) -> list[dict[str, Any]]:
+    return [orjson.loads(record) for record in records_of(unit, 17)]
 
 
 def test_a_commit_hands_the_transaction_out_and_relations_are_remembered() -> None:
@@ -119,20 +116,3 @@ def test_a_replica_identity_that_is_not_the_primary_key_is_refused(identity: str
 def test_values_that_do_not_fit_their_table_are_refused() -> None:
     with pytest.raises(SourceError, match="1 values for 2 columns of item"):
         bodies(transaction(Change(ITEM, Insert(7, ("1",)))))
-
-
-@given(st.integers(1, 30), st.integers(1, 8), st.integers(1, 10**6))
-def test_records_go_round_all_shards_and_the_same_way_when_sent_again(changes: int, shards: int, number: int) -> None:
-    unit = transaction(*[Change(ITEM, Insert(7, (str(i), "x"))) for i in range(changes)])
-    records = list(records_of(unit, number, shards))
-    width = 2**128 // shards
-    used = Counter(min(int(record.hash_key) // width, shards - 1) for record in records)
-    assert records == list(records_of(unit, number, shards))
-    assert len(records) == changes + 1
-    assert len(used) == min(shards, changes + 1)
-    assert max(used.values()) - min(used.values()) <= 1 or len(used) < shards
-
-
-def test_hash_keys_are_the_middles_of_equal_parts() -> None:
-    assert hash_key(0, 1) == str(2**127)
-    assert [int(hash_key(part, 4)) * 8 // 2**128 for part in range(4)] == [1, 3, 5, 7]

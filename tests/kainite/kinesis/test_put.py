@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kainite.errors import SourceError
-from kainite_demo.records import StreamRecord, hash_key
-from kainite_demo.services import create_stream
-from kainite_demo.stream_writer import MAX_BYTES, MAX_RECORDS, pack, put_all
+from kainite.errors import StreamError, StreamUnavailableError
+from kainite.kinesis.put import MAX_BYTES, MAX_RECORDS, StreamRecord, StreamWriter, pack
+from support.names import unique
 
 
 def record(name: int, size: int = 10) -> StreamRecord:
-    return StreamRecord(data=str(name).encode().ljust(size), partition_key="k", hash_key=hash_key(name % 2, 2))
+    return StreamRecord(
+        data=str(name).encode().ljust(size), partition_key="k", hash_key=str(2**126 + name % 2 * 2**127)
+    )
+
+
+def put_all(kinesis: Any, stream: str, records: Sequence[StreamRecord], limit: float = 30.0) -> int:
+    return StreamWriter(kinesis, stream, limit=limit).put(records)
 
 
 class FullStream:
@@ -56,18 +62,20 @@ def test_an_answer_that_broke_off_is_no_success() -> None:
             return answer if self.calls > 1 else {}
 
     stream = Dying(every=1)
-    assert put_all(stream, "s", [record(1)]) == 1  # type: ignore[arg-type]
+    assert put_all(stream, "s", [record(1)]) == 1
     assert stream.calls == 2
 
 
 def test_a_record_that_kinesis_never_takes_is_refused_at_once() -> None:
-    with pytest.raises(SourceError, match="Kinesis takes 1 MiB"):
-        list(pack([record(1, 1024 * 1024)]))
+    stream = FullStream(every=1)
+    with pytest.raises(StreamError, match="a record of k takes 1048577 bytes: Kinesis takes 1 MiB"):
+        put_all(stream, "s", [*(record(i) for i in range(MAX_RECORDS)), record(1, 1024 * 1024)])
+    assert stream.calls == 0, "nothing is put of what cannot be put as a whole"
 
 
 def test_only_refused_records_are_sent_again() -> None:
     stream = FullStream(every=2)
-    assert put_all(stream, "s", [record(i) for i in range(20)]) == 20  # type: ignore[arg-type]
+    assert put_all(stream, "s", [record(i) for i in range(20)]) == 20
     assert sorted(stream.data) == sorted(record(i).data for i in range(20))
 
 
@@ -76,13 +84,34 @@ def test_a_stream_that_goes_on_refusing_is_given_up_with_its_own_words() -> None
         def put_records(self, StreamName: str, Records: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
             return {"Records": [{"ErrorCode": "InternalFailure", "ErrorMessage": "broken"} for _ in Records]}
 
-    with pytest.raises(SourceError, match="refused 2 records until the limit: InternalFailure: broken"):
-        put_all(Refusing(1), "s", [record(1), record(2)], limit=0.1)  # type: ignore[arg-type]
+    with pytest.raises(StreamUnavailableError, match=r"refused 2 records until the limit .* InternalFailure: br"):
+        put_all(Refusing(1), "s", [record(1), record(2)], limit=0.1)
+
+
+def test_a_put_in_another_thread_can_be_given_up() -> None:
+    class Refusing(FullStream):
+        def put_records(self, StreamName: str, Records: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+            writer.give_up()
+            return {"Records": [{"ErrorCode": "InternalFailure"} for _ in Records]}
+
+    writer = StreamWriter(Refusing(1), "s", limit=600)  # type: ignore[arg-type]
+    ended = threading.Event()
+
+    def put() -> None:
+        with pytest.raises(StreamUnavailableError):
+            writer.put([record(1)])
+        ended.set()
+
+    thread = threading.Thread(target=put, daemon=True)
+    thread.start()
+    assert ended.wait(20)
+    thread.join()
 
 
 def test_records_arrive_on_the_shards_that_their_hash_keys_name(kinesis: Any) -> None:
-    name = f"writer-{uuid4().hex}"
-    create_stream(kinesis, name, 2)
+    name = unique("writer")
+    kinesis.create_stream(StreamName=name, ShardCount=2)
+    kinesis.get_waiter("stream_exists").wait(StreamName=name, WaiterConfig={"Delay": 1})
     assert put_all(kinesis, name, [record(i) for i in range(1001)]) == 1001
     got = []
     for shard in kinesis.list_shards(StreamName=name)["Shards"]:
@@ -93,5 +122,5 @@ def test_records_arrive_on_the_shards_that_their_hash_keys_name(kinesis: Any) ->
 
 
 def test_a_stream_that_does_not_exist_is_reported_at_once(kinesis: Any) -> None:
-    with pytest.raises(SourceError, match=r"stream nowhere: .*ResourceNotFound"):
+    with pytest.raises(StreamError, match="stream 'nowhere' is not there"):
         put_all(kinesis, "nowhere", [record(1)])
