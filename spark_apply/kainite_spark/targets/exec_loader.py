@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 from kainite.child.markers.exchange import Answer, Exchange, Send, Violation
@@ -165,5 +164,4 @@ class _Conversation:
 
 def _program(settings: LoaderSettings) -> Program:
     arguments, environment = run_instruction(settings.markers)
-    name = Path(settings.command[0]).name
-    return Program((*settings.command, *arguments), name, "loader", environment, "target")
+    return Program((*settings.command, *arguments), "target", "setting", environment, "target")
