@@ -55,9 +55,9 @@ class CaseResult:
 
     @property
     def text(self) -> str:
-        """The findings, the gravest first, without saying one twice."""
-        ordered = sorted(self.findings, key=lambda finding: -finding.verdict)
-        return "; ".join(dict.fromkeys(finding.text for finding in ordered))
+        """The findings that count, without saying one twice; of what is well, the first remark."""
+        texts = [finding.text for finding in self.findings if finding.verdict is self.verdict]
+        return "; ".join(dict.fromkeys(texts if self.verdict > Verdict.PASS else texts[:1]))
 
 
 @dataclass(frozen=True, slots=True)

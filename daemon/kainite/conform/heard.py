@@ -16,6 +16,7 @@ class Outcome(Enum):
     EARLY = auto()  # it wrote before it had read
     HASTY = auto()  # it went on before it had read the answer to its checkpoint
     SILENT = auto()
+    UNFINISHED = auto()  # silent after messages without EOP
     NEEDS_EOM = auto()  # silent until an EOM followed EOB
     FLUSHED_LATE = auto()  # silent until its input ended
     ENDLESS = auto()  # it asks for checkpoints without end

@@ -6,7 +6,7 @@ from typing import Final
 
 from kainite.child.messages import Action
 from kainite.conform.samples import BINARY, ODD_KEYS, ODD_TEXTS, Samples, padded, records
-from kainite.conform.script import Call, Case, Checkpointing, EndOfInput, Refuse, Weight
+from kainite.conform.script import Call, Case, Checkpointing, EndOfInput, Held, Refuse, Weight
 from kainite.kinesis.record import RawRecord, payload_bytes
 from kainite.leases.judgement import CheckpointErrorName
 from kainite.settings import ChildProtocol
@@ -72,7 +72,7 @@ def _calls(samples: Samples) -> tuple[Case, ...]:
         Case("initialize-at-number", "initialize at a sequence number", (at_number,), (_FIRST,)),
         Case("initialize-anew", "initialize without a sequence number", (without_number,), (_FIRST,)),
         Case("reads-first", "each request read before it is answered", _life(one, one, _SHARD_ENDED), (_FIRST,),
-             held=True),
+             held=Held.REQUESTS),
         Case("only-messages", "nothing but messages on standard output", _life(one, *several, _SHARD_ENDED), _NEEDS,
              strict_output=True),
         Case("many-records", "many records, some out of an aggregate",
@@ -101,7 +101,7 @@ def _odd(samples: Samples, large: int) -> tuple[Case, ...]:
 
 def _checkpoints(samples: Samples) -> tuple[Case, ...]:
     one = _process(samples.records(1))
-    granted = Case("checkpoint", "checkpoints that are granted", _life(one, _SHARD_ENDED), _NEEDS, held=True)
+    granted = Case("checkpoint", "checkpoints that are granted", _life(one, _SHARD_ENDED), _NEEDS, held=Held.REPLIES)
     return (granted, *(_refused(samples, *failure) for failure in FAILURES))
 
 

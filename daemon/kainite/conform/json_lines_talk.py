@@ -14,8 +14,8 @@ from kainite.child.json_lines import JsonLines
 from kainite.child.messages import Action, CheckpointRequested, Emitted, SkippedLine
 from kainite.conform.granting import Asked, Granting
 from kainite.conform.heard import Heard, Outcome
-from kainite.conform.script import Call
-from kainite.conform.stage import Gone, Limits, Stage
+from kainite.conform.script import Call, Held
+from kainite.conform.stage import LATE_S, Gone, Limits, Stage
 from kainite.conform.transcript import shown
 from kainite.kinesis.batch import Render
 
@@ -32,15 +32,20 @@ class JsonLinesTalk:
         stage: the child.
         dialect: what the stage's output goes to.
         render: makes a ``processRecords`` line.
-        limits: for each message of the child; their ``hold`` is 0 where nothing is held back.
+        limits: for each message of the child.
+        held: what is held back, for ``limits.hold``.
     """
 
-    def __init__(self, stage: Stage, dialect: JsonLines, render: Render, limits: Limits) -> None:
+    def __init__(
+        self, stage: Stage, dialect: JsonLines, render: Render, limits: Limits, held: Held | None = None
+    ) -> None:
         self._stage = stage
         self._dialect = dialect
         self._render = render
         self._limits = limits
-        self._hold = limits.hold or 0.0
+        hold = limits.hold or 0.0
+        self._hold_request = hold if held is Held.REQUESTS else 0.0
+        self._hold_reply = hold if held is Held.REPLIES else 0.0
         self._granting = Granting()
         self._began = 0.0
         self._asked: list[Asked] = []
@@ -61,7 +66,7 @@ class JsonLinesTalk:
     async def idle(self) -> Heard | None:
         """Whether it says something after the last answer."""
         try:
-            spoke = await self._stage.until(lambda: self._spoke_unasked() or None, self._hold)
+            spoke = await self._stage.until(lambda: self._spoke_unasked() or None, self._hold_request)
         except Gone:
             return None  # how a child ends is tried elsewhere
         return Heard("", Outcome.EARLY, self._stage.transcript.last_heard()) if spoke else None
@@ -70,8 +75,8 @@ class JsonLinesTalk:
         request = self._request(call)
         if request is None:
             return self._heard(call, Outcome.LEFT_OUT)
-        if self._hold:
-            early = await self._stage.say_held(request, self._next, self._hold)
+        if self._hold_request:
+            early = await self._stage.say_held(request, self._next, self._hold_request)
             if early is not None:
                 return self._heard(call, Outcome.EARLY, self._stage.transcript.last_heard())
         else:
@@ -98,7 +103,7 @@ class JsonLinesTalk:
 
     async def _reply(self, call: Call, request: CheckpointRequested) -> bool:
         """Answer a checkpoint request; whether the child went on before it was."""
-        held = await self._stage.until(lambda: self._dialect.held or None, self._hold) if self._hold else None
+        held = await self._stage.until(lambda: self._dialect.held or None, self._hold_reply)
         asked = self._granting.answer(call, request, len(self._asked))
         self._asked.append(asked)
         self._stage.say(self._dialect.reply(request, asked.error))
@@ -110,7 +115,7 @@ class JsonLinesTalk:
         self._stage.transcript.happened(f"no answer in {waited:.1f} s")
         self._stage.end_input()
         try:
-            late = await self._stage.until(self._next, self._limits.timeout)
+            late = await self._stage.until(self._next, LATE_S)
         except Gone:
             late = None
         return self._heard(call, Outcome.SILENT if late is None else Outcome.FLUSHED_LATE, f"{waited:.0f} s")

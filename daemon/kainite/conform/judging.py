@@ -17,13 +17,15 @@ _FAILURES: Final = {
     Outcome.EARLY: "wrote its answer before it had read its input, or one answer too many: {detail}",
     Outcome.HASTY: "answered {asked} before it had read the answer to its checkpoint: read one line after each request",
     Outcome.SILENT: "did not answer {asked} in {detail}; did it flush its standard output?",
+    Outcome.UNFINISHED: "wrote something for {asked}, but no EOP in {detail}: each answer ends with EOP",
     Outcome.NEEDS_EOM: "noticed EOB only when an EOM followed: act on EOB at once, nothing comes after it",
     Outcome.FLUSHED_LATE: "answered {asked} only when its input had ended, not in {detail}: flush the standard output"
-    " after each answer, or read line by line without reading ahead",
+    " after each answer, end it as the protocol says, and do not read ahead",
     Outcome.ENDLESS: "asks for checkpoints without end in {asked}: give up after some tries",
     Outcome.GONE: "{detail}",
     Outcome.VIOLATED: "{detail}",
 }
+_TAKES_EOM: Final = "takes an EOM after EOB for a message; Kainite writes none there, other supervisors do"
 _SHOWN: Final = 100
 
 
@@ -47,6 +49,8 @@ def judge_call(case: Case, call: Call, heard: Heard, slow: float, *, own_samples
 
 def judge_messages(case: Case, step: Messages, heard: Heard, slow: float) -> list[Finding]:
     """What is to be said about messages that were sent to a ``markers`` child; see :func:`judge_call`."""
+    if step.eom_after_eob and _took_eom_for_message(heard):
+        return [Finding(Verdict.NOTE, _TAKES_EOM, once=True)]
     findings = list(_outcome(case, heard, may_end=False))
     if heard.outcome is Outcome.ANSWERED:
         findings += [*_answers(step, heard), *_slow(case, heard, slow)]
@@ -55,7 +59,7 @@ def judge_messages(case: Case, step: Messages, heard: Heard, slow: float) -> lis
 
 def judge_idle(case: Case, heard: Heard | None) -> list[Finding]:
     """What it said when nothing was asked of it any more."""
-    return [] if heard is None else list(_outcome(case, heard, may_end=False))
+    return [] if heard is None or case.weight is Weight.OPTIONAL else list(_outcome(case, heard, may_end=False))
 
 
 def judge_end(took: float | None, status: int | None, limit: float) -> list[Finding]:
@@ -157,6 +161,10 @@ def _bad(heard: Heard, reports: list[str]) -> Iterator[Finding]:
     elif not heard.messages:
         yield Finding(Verdict.NOTE, 'answered nothing, as if all were well: say {"bad":"why"} of a message that it'
                       " cannot read")  # fmt: skip
+
+
+def _took_eom_for_message(heard: Heard) -> bool:
+    return heard.outcome is not Outcome.ANSWERED or any(bad_message(message) is not None for message in heard.messages)
 
 
 def _is_object(message: bytes) -> bool:

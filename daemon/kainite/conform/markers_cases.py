@@ -11,7 +11,7 @@ from typing import Final
 from kainite.child.markers.exchange import Batching
 from kainite.child.markers.framing import Markers
 from kainite.conform.samples import BINARY, ODD_TEXTS, Samples, padded
-from kainite.conform.script import Case, EndOfInput, Messages, Weight
+from kainite.conform.script import Case, EndOfInput, Held, Messages, Weight
 from kainite.errors import MessageRefusedError
 
 LARGE_PATIENCE: Final = 6.0
@@ -46,19 +46,19 @@ def _messages(samples: Samples) -> tuple[Case, ...]:
     one = _of(samples, 1)
     return (
         Case(_FIRST, "one message: an answer and EOP", (one,)),
-        Case("reads-first", "each message read before it is answered", (one, one, one), held=True),
+        Case("reads-first", "each message read before it is answered", (one, one, one), held=Held.REQUESTS),
         Case("several-messages", "messages one after another", (_of(samples, 10), _of(samples, 3)), _NEEDS),
     )
 
 
 def _batches(samples: Samples, size: int) -> tuple[Case, ...]:
     empty = Messages(())
-    with_eom = Messages((), eom_after_eob=True)
+    with_eom = (Messages((), eom_after_eob=True), Messages(samples.taken(1), eom_after_eob=True))
     return (
-        Case("whole-batch", f"a batch of {size}", (_of(samples, size),), _NEEDS),
+        Case("whole-batch", f"batches of {size}", (_of(samples, size), _of(samples, size)), _NEEDS),
         Case("two-batches", f"a batch of {size}, and one of 1", (_of(samples, size + 1), _of(samples, 1)), _NEEDS),
         Case("empty-batch", "EOB alone: EOP", (empty, _of(samples, 1)), _NEEDS),
-        Case("eob-eom", "an EOM after EOB is no message", (with_eom, _of(samples, 1)), _NEEDS, Weight.OPTIONAL),
+        Case("eob-eom", "an EOM after EOB is no message", with_eom, _NEEDS, Weight.OPTIONAL),
     )
 
 
@@ -69,7 +69,7 @@ def _odd(markers: Markers, samples: Samples, large: int) -> tuple[Case, ...]:
     bulk = payloads[:PIECES]
     megabytes = sum(map(len, bulk)) / 1e6
     return (
-        Case("bad-message", "a message that is no record: reported", _bad([b"this is no record"]), _NEEDS,
+        Case("bad-message", "a message that is no record", _bad([b"this is no record"]), _NEEDS,
              Weight.REFUSABLE),
         Case("empty-message", "a message without a payload", _bad([b""]), _NEEDS, Weight.REFUSABLE),
         Case("odd-text", "messages of text that is no record", _bad(texts), _NEEDS, Weight.REFUSABLE),

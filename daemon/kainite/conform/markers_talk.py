@@ -9,8 +9,8 @@ from __future__ import annotations
 from kainite.child.markers.exchange import Answer, Exchange, ExchangeEvent, Send, Violation
 from kainite.child.markers.framing import Markers
 from kainite.conform.heard import Heard, Outcome
-from kainite.conform.script import Messages
-from kainite.conform.stage import Gone, Limits, Stage
+from kainite.conform.script import Held, Messages
+from kainite.conform.stage import LATE_S, Gone, Limits, Stage
 
 
 class MarkersTalk:
@@ -20,16 +20,20 @@ class MarkersTalk:
         stage: the child.
         exchange: what the stage's output goes to.
         markers: the exchange's.
-        limits: for each answer; their ``hold`` is None where nothing is held back.
+        limits: for each answer.
+        held: whether the ends of requests are held back, for ``limits.hold``.
     """
 
-    def __init__(self, stage: Stage, exchange: Exchange, markers: Markers, limits: Limits) -> None:
+    def __init__(
+        self, stage: Stage, exchange: Exchange, markers: Markers, limits: Limits, held: Held | None = None
+    ) -> None:
         self._stage = stage
         self._exchange = exchange
         self._markers = markers
         self._limits = limits
-        self._hold = limits.hold or 0.0
+        self._hold = (limits.hold or 0.0) if held is Held.REQUESTS else 0.0
         self._began = 0.0
+        self._heard_before = 0  # bytes, when the last request was written
         self._slowest = 0.0
         self._messages: list[bytes] = []
         self._batch_ended = False  # the last request ended with EOB
@@ -37,7 +41,7 @@ class MarkersTalk:
     async def ask(self, step: Messages) -> Heard:
         """Send the messages, and listen until all are answered or there is no hope."""
         self._messages, self._slowest, self._began = [], 0.0, self._stage.now()
-        if (early := await self.idle()) is not None:
+        if (early := await self._unasked(0.0)) is not None:
             return early
         self._exchange.send([self._markers.message(payload) for payload in step.payloads])
         try:
@@ -46,9 +50,12 @@ class MarkersTalk:
             return self._heard(step, Outcome.GONE, gone.told(_asked(step)))
 
     async def idle(self) -> Heard | None:
-        """Whether it says something that nobody asked for."""
+        """Whether it says something after the last answer."""
+        return await self._unasked(self._hold)
+
+    async def _unasked(self, limit: float) -> Heard | None:
         try:
-            unasked = await self._stage.until(self._exchange.next_event, self._hold)
+            unasked = await self._stage.until(self._exchange.next_event, limit)
         except Gone:
             return None  # how a child ends is tried elsewhere
         match unasked:
@@ -82,28 +89,28 @@ class MarkersTalk:
             early = await self._stage.say_held(data, self._exchange.next_event, self._hold)
         else:
             self._stage.say(data)
-        self._began = self._stage.now()
+        self._began, self._heard_before = self._stage.now(), self._stage.heard
         return early
 
     async def _silent(self, step: Messages) -> Heard:
         """It does not answer: does it, after an EOM, or when its input ends?"""
         waited = self._stage.now() - self._began
         self._stage.transcript.happened(f"no answer in {waited:.1f} s")
-        outcome = Outcome.SILENT
+        outcome = Outcome.SILENT if self._stage.heard == self._heard_before else Outcome.UNFINISHED
         try:
             if self._batch_ended and await self._answers_eom():
                 outcome = Outcome.NEEDS_EOM
             else:
                 self._stage.end_input()
-                if await self._stage.until(self._exchange.next_event, self._limits.timeout) is not None:
+                if await self._stage.until(self._exchange.next_event, LATE_S) is not None:
                     outcome = Outcome.FLUSHED_LATE
         except Gone:
-            outcome = Outcome.SILENT
+            self._stage.transcript.happened("it is gone, without an answer")
         return self._heard(step, outcome, f"{waited:.0f} s")
 
     async def _answers_eom(self) -> bool:
         self._stage.say(self._markers.eom)
-        return await self._stage.until(self._exchange.next_event, self._limits.timeout) is not None
+        return await self._stage.until(self._exchange.next_event, LATE_S) is not None
 
     def _heard(self, step: Messages, outcome: Outcome, detail: str = "") -> Heard:
         return Heard(_asked(step), outcome, detail, self._slowest, messages=tuple(self._messages))

@@ -105,4 +105,4 @@ def _json_case(result: CaseResult) -> dict[str, Any]:
 
 
 def _said(result: CaseResult) -> Text:
-    return Text(result.title) if not result.text else Text(f"{result.title}: ").append(result.text)
+    return Text(result.title) if not result.text else Text(f"{result.title} — ").append(result.text)

@@ -25,7 +25,7 @@ from kainite.conform.judging import judge_call, judge_end, judge_idle, judge_mes
 from kainite.conform.markers_cases import markers_cases
 from kainite.conform.markers_talk import MarkersTalk
 from kainite.conform.samples import Samples, generic
-from kainite.conform.script import Call, Case, EndOfInput, Messages, Step
+from kainite.conform.script import Call, Case, EndOfInput, Held, Messages, Step
 from kainite.conform.stage import Limits, Stage
 from kainite.errors import SettingsError
 from kainite.kinesis.batch import Render, render_process_records, render_process_records_v0
@@ -42,6 +42,9 @@ _FORMS: Final[dict[ChildProtocol, tuple[Spelling, Render]]] = {
     ChildProtocol.JSON_LINES: (KCL, render_process_records),
     ChildProtocol.JSON_LINES_V0: (V0, render_process_records_v0),
 }
+
+_AS_A_SERVICE: Final = {"PYTHONUNBUFFERED": ""}
+"""What is often set where programs are developed, and hides a forgotten flush until they run as a service."""
 
 Talk: TypeAlias = JsonLinesTalk | MarkersTalk
 
@@ -143,12 +146,8 @@ def _without_repeats(result: CaseResult, results: dict[str, CaseResult]) -> Case
 
 async def _tried(case: Case, options: Options, limits: Limits) -> CaseResult:
     """Start a child, take it through the case, and end it."""
-    own = replace(
-        limits,
-        timeout=limits.timeout * case.patience,
-        hold=(limits.hold or SHORTEST_HOLD_S) if case.held else None,
-    )
-    stage, talk = _started(options.child, own)
+    own = replace(limits, timeout=limits.timeout * case.patience, hold=limits.hold or SHORTEST_HOLD_S)
+    stage, talk = _started(options.child, own, case.held)
     life = _Life(case, options, own, stage, talk)
     began = stage.now()
     try:
@@ -160,19 +159,19 @@ async def _tried(case: Case, options: Options, limits: Limits) -> CaseResult:
     return CaseResult(case.name, case.title, tuple(life.findings), life.slowest, took, exchange)
 
 
-def _started(child: ChildSettings, limits: Limits) -> tuple[Stage, Talk]:
-    environment = {SHARD_VARIABLE: SHARD}
+def _started(child: ChildSettings, limits: Limits, held: Held | None) -> tuple[Stage, Talk]:
+    environment = {SHARD_VARIABLE: SHARD, **_AS_A_SERVICE}
     if child.protocol in _FORMS:
         spelling, render = _FORMS[child.protocol]
         dialect = JsonLines(spelling)
-        stage = Stage(Program(child.command, SHARD, environment=environment), dialect)
-        return stage, JsonLinesTalk(stage, dialect, render, limits)
+        stage = Stage(Program(child.command, SHARD, environment=environment), dialect.receive, dialect.receive_eof)
+        return stage, JsonLinesTalk(stage, dialect, render, limits, held)
     spoken = child.markers
     exchange = Exchange(spoken.markers, spoken.batching, batch_size=spoken.batch_size)
     arguments, variables = run_instruction(spoken)
     program = Program((*child.command, *arguments), SHARD, environment={**environment, **variables})
-    stage = Stage(program, exchange)
-    return stage, MarkersTalk(stage, exchange, spoken.markers, limits)
+    stage = Stage(program, exchange.receive, lambda: None)  # a worker that is gone says more than its output's end
+    return stage, MarkersTalk(stage, exchange, spoken.markers, limits, held)
 
 
 class _Life:

@@ -32,6 +32,13 @@ class Weight(Enum):
     OPTIONAL = auto()  # the daemon does not do this unless told to: any failure is a note
 
 
+class Held(Enum):
+    """What is held back for a moment, to see whether the child speaks without having read it."""
+
+    REQUESTS = auto()  # their ends
+    REPLIES = auto()  # to checkpoint requests
+
+
 @dataclass(frozen=True, slots=True)
 class Refuse:
     """Checkpoint requests are answered with ``error``: the first ``times`` of them, or all."""
@@ -99,8 +106,7 @@ class Case:
         steps: what is asked.
         needs: cases that must not have failed: otherwise this one would only fail for the same reason.
         weight: what a failure means.
-        held: the end of each request, and each answer to a checkpoint, is held back for a moment, to see whether the
-            child speaks without having read it.
+        held: what is held back.
         strict_output: a line on its standard output that is no message is a failure; a note otherwise.
         patience: how many times the usual limits an answer may take.
     """
@@ -110,6 +116,6 @@ class Case:
     steps: tuple[Step, ...]
     needs: tuple[str, ...] = ()
     weight: Weight = Weight.REQUIRED
-    held: bool = False
+    held: Held | None = None
     strict_output: bool = False
     patience: float = 1.0

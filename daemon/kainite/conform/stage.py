@@ -11,26 +11,21 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from kainite.child.program_process import Hooks, Program, ProgramProcess, how_it_ended
 from kainite.conform.transcript import Transcript
 
 T = TypeVar("T")
 
+LATE_S: Final = 2.0
+"""How long a child that did not answer has to answer after all, once its input has ended."""
+
 HELD_BACK: Final = 16
 """Bytes of a request that are held back, where it is tried whether the child reads before it answers."""
 
 KILL_AFTER_S: Final = 1.0
 LAST_WORDS_SHOWN: Final = 300
-
-
-class Listener(Protocol):
-    """Who makes sense of what the child writes: a dialect, or an exchange of messages."""
-
-    def receive(self, data: bytes) -> None: ...
-
-    def receive_eof(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +62,21 @@ class Stage:
 
     Args:
         program: what to run.
-        listener: gets its output.
+        output: gets what it writes.
+        ended: is told that its output has ended; maybe twice.
+
+    Attributes:
+        transcript: what was said.
+        heard: how many bytes it has written.
     """
 
-    def __init__(self, program: Program, listener: Listener) -> None:
+    def __init__(self, program: Program, output: Callable[[bytes], None], ended: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self.transcript = Transcript(self._loop.time)
-        self._listener = listener
+        self.heard = 0
+        self._output = output
         self._news = asyncio.Event()
-        hooks = Hooks(self._on_output, listener.receive_eof, self._news.set)
+        hooks = Hooks(self._on_output, ended, self._news.set)
         self._process = ProgramProcess.start(program, hooks)
 
     def now(self) -> float:
@@ -107,12 +108,14 @@ class Stage:
     async def say_held(self, data: bytes, found: Callable[[], T | None], hold: float) -> T | None:
         """Write all but the end, wait, write the end; what ``found`` gives before the end is written is returned.
 
+        A marker alone is written at once: it has no end that could be held back.
+
         Raises:
             Gone: the child went before it had everything.
         """
         cut = len(data) - min(HELD_BACK, len(data) // 2)
         self.say(data[:cut])
-        if (early := await self.until(found, hold)) is not None:
+        if cut < len(data) and (early := await self.until(found, hold)) is not None:
             return early
         self.say(data[cut:])
         return None
@@ -141,7 +144,8 @@ class Stage:
 
     def _on_output(self, data: bytes) -> None:
         self.transcript.heard(data)
-        self._listener.receive(data)
+        self.heard += len(data)
+        self._output(data)
         self._news.set()
 
     def _gone(self) -> Gone:

@@ -1,0 +1,96 @@
+"""A child that keeps KCL's protocol but for one fault: ``json_lines.py FAULT``. Without a library: it starts fast."""
+
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+FAULT = sys.argv[1]
+OUTPUT = open(1, "w", closefd=False)  # noqa: SIM115  # buffered, whatever the environment says
+first = ""
+
+
+def write(text: str) -> None:
+    OUTPUT.write(text)
+    if FAULT != "no flush":
+        OUTPUT.flush()
+
+
+def say(**message: Any) -> None:
+    write(json.dumps(message) + ("" if FAULT == "no line end" else "\n"))
+
+
+def status(action: str) -> None:
+    say(action="status", responseFor=action)
+
+
+def checkpoint(sequence: str | None = None) -> str | None:
+    say(action="checkpoint", sequenceNumber=sequence, subSequenceNumber=None)
+    if FAULT == "does not read the reply":
+        return None
+    error: str | None = json.loads(sys.stdin.readline())["error"]
+    return error
+
+
+def process(records: list[dict[str, Any]]) -> None:
+    global first
+    first = records[0]["sequenceNumber"]
+    match FAULT:
+        case "dies":
+            print("no such table: orders", file=sys.stderr)
+            sys.exit(3)
+        case "is killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "hangs":
+            hang()
+        case "prints junk":
+            write(f"got {len(records)} records\n")
+        case "cannot take odd keys":
+            for record in records:
+                record["partitionKey"].encode("ascii")
+        case "cannot take much" if sum(len(record["data"]) for record in records) > 200_000:
+            sys.exit("too much")
+        case "closes its output":
+            os.close(1)
+            hang()
+    while checkpoint() and FAULT == "asks for ever":
+        pass
+
+
+def hang() -> None:
+    while True:
+        signal.pause()
+
+
+def answer(message: dict[str, Any]) -> None:
+    action = message["action"]
+    match action:
+        case "initialize" if FAULT == "emits too early":
+            say(action="emit", deltas=[])
+        case "processRecords":
+            process(message["records"])
+        case "shardEnded" if FAULT == "checkpoints a record at the end":
+            checkpoint(first)
+        case "shardEnded" if FAULT != "no checkpoint at the end":
+            checkpoint()
+        case "leaseLost" if FAULT == "checkpoints a lost lease":
+            checkpoint()
+        case "shutdownRequested" if FAULT != "no checkpoint before a shutdown":
+            checkpoint()
+    if FAULT == "answers twice":
+        write(2 * (json.dumps({"action": "status", "responseFor": action}) + "\n"))
+    else:
+        status("process" if FAULT == "wrong action" and action == "processRecords" else action)
+
+
+if FAULT == "answers before it reads":
+    for expected in ("initialize", "processRecords", "processRecords", "shardEnded"):
+        status(expected)
+for line in sys.stdin:
+    if FAULT != "answers before it reads":
+        answer(json.loads(line))
+if FAULT == "ignores the end of its input":
+    hang()
+if FAULT == "ends badly":
+    sys.exit(5)

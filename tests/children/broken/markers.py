@@ -1,0 +1,85 @@
+"""A child that keeps the markers dialect but for one fault: ``markers.py FAULT``. It takes all kinds of batches.
+
+Each message that is a JSON object is answered with itself, any other with a report.
+"""
+
+import json
+import os
+import signal
+import sys
+
+FAULT = sys.argv[1]
+OUTPUT = open(1, "wb", closefd=False)  # noqa: SIM115  # buffered, whatever the environment says
+EOM, EOP, EOB, BNC = b"\n", b"\0", b"\x17", b"\x06"
+BATCHING, SIZE = os.environ["KAINITE_BATCHING"], int(os.environ["KAINITE_BATCH_SIZE"])
+
+
+def write(data: bytes) -> None:
+    OUTPUT.write(data)
+    if FAULT != "no flush":
+        OUTPUT.flush()
+
+
+def hang() -> None:
+    while True:
+        signal.pause()
+
+
+def answer_to(message: bytes) -> bytes:
+    try:
+        found = json.loads(message)
+        if not isinstance(found, dict):
+            raise ValueError("no object")
+    except ValueError as error:
+        return b"" if FAULT == "drops bad messages" else json.dumps({"bad": str(error)}).encode() + EOM
+    indent = 1 if FAULT == "EOM in a payload" else None
+    return json.dumps(found, indent=indent).encode() + EOM
+
+
+def done(batch: list[bytes]) -> None:
+    match FAULT:
+        case "dies":
+            print("no such table: orders", file=sys.stderr)
+            sys.exit(3)
+        case "hangs":
+            hang()
+        case "no EOP":
+            write(b"".join(map(answer_to, batch)))
+        case "EOP first":
+            write(EOP + b"".join(map(answer_to, batch)))
+        case "EOP for each message":
+            write(b"".join(answer_to(message) + EOP for message in batch))
+        case _:
+            write(b"".join(map(answer_to, batch)) + EOP)
+    batch.clear()
+
+
+def byte() -> bytes:
+    return sys.stdin.buffer.read(1)
+
+
+def main() -> None:
+    batch: list[bytes] = []
+    message = bytearray()
+    while next_byte := byte():
+        if next_byte == EOM and not (FAULT == "EOB needs EOM" and message == EOB):
+            batch.append(bytes(message))
+            message.clear()
+            if BATCHING == "single" or (BATCHING == "worker" and len(batch) == SIZE and FAULT != "extra BNC"):
+                done(batch)
+            elif BATCHING == "worker":
+                write(BNC)
+        elif next_byte == EOB and FAULT != "EOB needs EOM":
+            done(batch)
+        elif next_byte == EOM:
+            message.clear()
+            done(batch)
+        else:
+            message += next_byte
+
+
+if FAULT == "answers before it reads":
+    write(b'{"uow":"T"}' + EOM + EOP)
+main()
+if FAULT == "ignores the end of its input":
+    hang()
