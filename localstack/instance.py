@@ -16,6 +16,7 @@ import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from localstack.install import Installed, Say, SetUpError, locked
 SERVICES = ("kinesis", "dynamodb", "s3", "cloudwatch", "cloudformation", "iam", "sts")
 HEALTHY_LIMIT_S = 180.0
 STOP_LIMIT_S = 10.0
+_KILLS = 5
 _MAIN = "localstack.runtime.main"
 
 # LocalStack gives DynamoDB Local a Java agent that raises a limit on indexes, and downloads it. Kainite has no indexes.
@@ -120,16 +122,16 @@ class Instance:
         say(f"LocalStack is healthy ({time.monotonic() - began:.0f} s)")
 
     def _end(self) -> bool:
-        processes = list(self._processes())
-        for process in processes:
-            if _MAIN in process.cmdline():
-                process.terminate()
-        psutil.wait_procs(processes, timeout=STOP_LIMIT_S if processes else 0)
-        left = list(self._processes())
-        for process in left:
-            process.kill()
-        psutil.wait_procs(left, timeout=STOP_LIMIT_S)
-        return bool(processes)
+        """Kill them: nothing of it is kept, and asked to end it takes its time. The main one starts others again."""
+        for attempt in range(_KILLS):
+            processes = sorted(self._processes(), key=lambda process: process.pid)
+            if not processes:
+                return attempt > 0
+            for process in processes:
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+            psutil.wait_procs(processes, timeout=STOP_LIMIT_S)
+        raise SetUpError(f"LocalStack in {self.folder} does not end: ps shows its processes, killed and still there")
 
     def _processes(self) -> Iterator[psutil.Process]:
         for process in psutil.process_iter():

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import urllib.request
+from collections.abc import Callable, Iterator
+from typing import Any
 
+import boto3
 import orjson
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from support.names import unique
+
+AT_ONCE = Config(retries={"total_max_attempts": 1}, read_timeout=60)
 
 
 def test_it_is_the_pinned_version(endpoint: str) -> None:
@@ -14,3 +24,50 @@ def test_it_is_the_pinned_version(endpoint: str) -> None:
     assert health["version"] == "4.14.0"
     states = {health["services"][name] for name in ("kinesis", "dynamodb", "s3", "cloudwatch")}
     assert states <= {"available", "running"}
+
+
+def test_the_throttling_one_throttles_dynamodb_and_puts_to_streams(throttling_endpoint: str) -> None:
+    dynamodb = boto3.client("dynamodb", endpoint_url=throttling_endpoint, config=AT_ONCE)
+    kinesis = boto3.client("kinesis", endpoint_url=throttling_endpoint, config=AT_ONCE)
+
+    reads = errors_of(lambda: dynamodb.get_item(TableName="no-such-table", Key={"k": {"S": "k"}}))
+    puts = errors_of(lambda: kinesis.put_record(StreamName="no-such-stream", Data=b"x", PartitionKey="k"))
+
+    assert reads == puts == {"ResourceNotFoundException", "ProvisionedThroughputExceededException"}
+
+
+def errors_of(call: Callable[[], object]) -> set[str]:
+    """The errors of 200 calls, none of which works."""
+    codes = set()
+    for _ in range(200):
+        with pytest.raises(ClientError) as failed:
+            call()
+        codes.add(failed.value.response["Error"]["Code"])
+    return codes
+
+
+def test_fan_out_has_no_place_to_go_on_from_before_the_first_record_and_names_no_children(
+    kinesis: Any, endpoint: str
+) -> None:
+    """AWS names a sequence number in every event, and the child shards in the last one of a shard that has ended."""
+    name = unique("fan-out")
+    kinesis.create_stream(StreamName=name, ShardCount=1)
+    kinesis.get_waiter("stream_exists").wait(StreamName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 30})
+    arn = kinesis.describe_stream_summary(StreamName=name)["StreamDescriptionSummary"]["StreamARN"]
+    consumer = kinesis.register_stream_consumer(StreamARN=arn, ConsumerName="c")["Consumer"]["ConsumerARN"]
+    start = {"Type": "TRIM_HORIZON"}
+
+    answer = kinesis.subscribe_to_shard(ConsumerARN=consumer, ShardId="shardId-000000000000", StartingPosition=start)
+    empty = next(events(answer))
+    put = kinesis.put_record(StreamName=name, Data=b"x", PartitionKey="k")
+    full = next(event for event in events(answer) if event["Records"])
+    answer["EventStream"].close()
+
+    assert empty["ContinuationSequenceNumber"] == "0"
+    assert full["ContinuationSequenceNumber"] == put["SequenceNumber"]
+    assert not empty.get("ChildShards")
+    assert not full.get("ChildShards")
+
+
+def events(answer: Any) -> Iterator[Any]:
+    yield from (event["SubscribeToShardEvent"] for event in answer["EventStream"])
