@@ -1,0 +1,56 @@
+"""Places: what begins where, and which messages are offsets."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kainite.errors import SourceError
+from kainite.extract.place import Given, Place, first_place, moment_of, moment_text, offset_in
+from kainite.settings import ExtractOffsets
+
+
+@given(st.datetimes(timezones=st.timezones()), st.datetimes(timezones=st.timezones()))
+def test_times_read_back_and_compare_as_their_texts_do(one: datetime, other: datetime) -> None:
+    first, second = (moment.astimezone(UTC) for moment in (one, other))
+    assert moment_of(moment_text(first)) == first
+    assert (moment_text(first) < moment_text(second)) == (first < second)
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"), [("2026-11-01T12:00:00Z", 12), ("2026-11-01T12:00:00+02:00", 10), ("2026-11-01", 0)]
+)
+def test_a_beginning_is_a_time_in_utc(text: str, hours: int) -> None:
+    place = first_place(ExtractOffsets.TIME, text)
+    assert moment_of(place.start) == datetime(2026, 11, 1, tzinfo=UTC) + timedelta(hours=hours)
+
+
+@pytest.mark.parametrize("begin", ["yesterday", "", 5, None])
+def test_what_is_no_time_is_no_beginning(begin: Any) -> None:
+    with pytest.raises(SourceError, match=r"begins at a time|is no time"):
+        first_place(ExtractOffsets.TIME, begin)
+
+
+def test_any_json_is_a_beginning_for_a_childs_offsets() -> None:
+    assert first_place(ExtractOffsets.CHILD, {"page": [1, None]}) == Place({"page": [1, None]})
+
+
+@pytest.mark.parametrize(
+    ("message", "given"),
+    [
+        (b'{"offset":5}', Given(5)),
+        (b'{"offset":null}', Given(None)),
+        (b' {"offset": {"a":[1]}} ', Given({"a": [1]})),
+        (b'{"offset":5,"uow":"T"}', None),
+        (b'{"offset":5', None),
+        (b'"offset"', None),
+        (b'["offset"]', None),
+        (b"\xff\"offset\"", None),
+    ],
+)  # fmt: skip
+def test_an_offset_is_an_object_with_that_key_alone(message: bytes, given: Given | None) -> None:
+    assert offset_in(message) == given
