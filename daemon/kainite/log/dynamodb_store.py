@@ -76,9 +76,17 @@ class DynamoDBStore:
         self._table = table
 
     def create(self) -> None:
-        self._answered(self._create_table)
-        waiter = self._client.get_waiter("table_exists")
-        self._answered(lambda: waiter.wait(TableName=self._table, WaiterConfig={"Delay": 1}))
+        # Looked for first: a role that may not create tables will do where the table is there.
+        if self._answered(self._status) is None:
+            self._answered(self._create_table)
+        if self._answered(self._status) != "ACTIVE":
+            waiter = self._client.get_waiter("table_exists")
+            self._answered(lambda: waiter.wait(TableName=self._table, WaiterConfig={"Delay": 1}))
+
+    def _status(self) -> str | None:
+        with contextlib.suppress(self._client.exceptions.ResourceNotFoundException):
+            return self._client.describe_table(TableName=self._table)["Table"].get("TableStatus")
+        return None
 
     def _create_table(self) -> None:
         with contextlib.suppress(self._client.exceptions.ResourceInUseException):

@@ -1,0 +1,346 @@
+"""The IAM policies of docs/aws allow what the code calls, and nothing that it does not call.
+
+Each policy's part of the code is run on doubles while its calls are recorded; together the parts make every call that
+the sources name, so a call that is new in the code fails here until a part makes it and a policy allows it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import shlex
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import boto3
+import pytest
+from click.testing import CliRunner
+
+from kainite.cli import main
+from kainite.fleet.coordinator import Coordinator
+from kainite.fleet.items import Layout
+from kainite.kinesis.client import StreamClient
+from kainite.kinesis.consumer_registration import registered_consumer
+from kainite.kinesis.fanout_stream import Subscriber
+from kainite.kinesis.put import StreamRecord, StreamWriter
+from kainite.kinesis.shards import Shard
+from kainite.kinesis.start import StartAt
+from kainite.leases.checkpoint import TRIM_HORIZON, Checkpoint
+from kainite.leases.lease import Lease
+from kainite.leases.reset import Change
+from kainite.leases.reset import apply as reset
+from kainite.leases.table import LeaseTable
+from kainite.log.dynamodb_store import DynamoDBStore
+from kainite.log.requests import OK
+from kainite.log.store import Head
+from kainite.metrics.cloudwatch import CloudWatch
+from kainite.metrics.metric import RECORDS_PROCESSED
+from kainite.settings import LeaseSettings, MetricsLevel, MetricsSettings, StreamSettings, load
+from kainite.supervisor import supervise
+from kainite.uow.signature import Signatures
+from support.apply_world import World as ApplyWorld
+from support.apply_world import insert
+from support.aws_calls import ACCOUNT, REGION, Recorder, denied, operations_in_the_code, permissions, recorded, unused
+from support.daemon_world import eventually, scripted
+from support.fanout_double import FanOutDouble, initial_response
+from support.kinesis_double import KinesisDouble
+from support.log_builders import batch
+from support.main_log import MainLog
+from support.names import unique
+from support.tables import SHOP
+
+TOOL = Path(__file__).parents[2] / "tools" / "aws_policies.py"
+SHARD = "shardId-000000000000"
+
+
+@pytest.fixture(scope="module")
+def tool() -> Any:
+    spec = importlib.util.spec_from_file_location("aws_policies", TOOL)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@dataclass
+class Aws:
+    """Doubles with an application's stream and tables, and the recorder of what is called."""
+
+    endpoint: str
+    application: str
+    stream: str
+    folder: Path
+    recorder: Recorder
+
+    def client(self, service: Any) -> Any:
+        return boto3.client(service, endpoint_url=self.endpoint, region_name=REGION)
+
+    def unrecorded(self, service: Any) -> Any:
+        return self.recorder.aside(self.client(service))
+
+    @property
+    def log(self) -> str:
+        return f"{self.application}-log"
+
+    def settings(self, more: Mapping[str, str] = MappingProxyType({})) -> Path:
+        values = {
+            "executableName": "true",
+            "streamName": self.stream,
+            "applicationName": self.application,
+            "regionName": REGION,
+            "kinesisEndpoint": self.endpoint,
+            "dynamoDBEndpoint": self.endpoint,
+            "initialPositionInStream": "TRIM_HORIZON",
+            "unitsOfWork": "true",
+            "failoverTimeMillis": "100",
+            **more,
+        }
+        path = self.folder / "app.properties"
+        path.write_text("".join(f"{key} = {value}\n" for key, value in values.items()))
+        return path
+
+    def kainite(self, *arguments: str) -> None:
+        command = [*arguments[:2], "-p", str(self.settings()), *arguments[2:]]
+        result = CliRunner().invoke(main, command)
+        assert result.exit_code == 0, result.output
+
+
+@pytest.fixture
+def aws(moto_endpoint: str, tmp_path: Path) -> Iterator[Aws]:
+    name = unique("app")
+    with recorded(name) as recorder:
+        aws = Aws(moto_endpoint, name, name, tmp_path, recorder)
+        aws.unrecorded("kinesis").create_stream(StreamName=aws.stream, ShardCount=1)
+        yield aws
+
+
+def tables(aws: Aws) -> None:
+    """The application's tables, as the template makes them."""
+    dynamodb = aws.unrecorded("dynamodb")
+    LeaseTable(dynamodb, aws.application).create()
+    DynamoDBStore(dynamodb, aws.log).create()
+    for table, key in (("CoordinatorState", "key"), ("WorkerMetricStats", "wid")):
+        dynamodb.create_table(
+            TableName=f"{aws.application}-{table}",
+            AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": key, "KeyType": "HASH"}],
+            BillingMode="PAY_PER_REQUEST",
+        )
+
+
+def read_a_shard(aws: Aws) -> None:
+    stream = StreamClient(aws.client("kinesis"), aws.stream)
+    [shard] = stream.list_shards()
+    stream.get_records(stream.iterator(shard.id, StartAt("TRIM_HORIZON"))[0], 10)
+
+
+def keep_leases(aws: Aws) -> None:
+    table = LeaseTable(aws.client("dynamodb"), aws.application)
+    table.create()
+    table.put_new(Lease.for_shard(Shard(SHARD), TRIM_HORIZON))
+    [lease] = table.scan()
+    taken = table.take(lease, "w")
+    assert taken is not None
+    assert table.checkpoint(taken, Checkpoint("7")) is not None
+    assert table.get(SHARD) is not None
+    table.delete(SHARD)
+
+
+def coordinator(aws: Aws, client: Any) -> Coordinator:
+    return Coordinator(client, LeaseSettings(aws.application, aws.application, "w"))
+
+
+def publish(aws: Aws) -> None:
+    level, settings = MetricsLevel.SUMMARY, MetricsSettings()
+    cloudwatch = CloudWatch(lambda: aws.client("cloudwatch"), aws.application, "w", level, settings)
+    cloudwatch.observe(RECORDS_PROCESSED, 1, SHARD)
+    cloudwatch.flush()
+
+
+def be_a_worker(aws: Aws) -> None:
+    tables(aws)
+    read_a_shard(aws)
+    keep_leases(aws)
+    looking = coordinator(aws, aws.client("dynamodb"))
+    assert looking.read() is None
+    assert not looking.has_owner_index()
+    publish(aws)
+
+
+def be_one_in_a_kcl_3_fleet(aws: Aws) -> None:
+    tables(aws)
+    items = [
+        {"key": {"S": "Migration3.0"}, "cv": {"S": "CLIENT_VERSION_3X"}},
+        {"key": {"S": "Leader"}, "ownerName": {"S": "w"}, "recordVersionNumber": {"S": "v"}},
+    ]
+    for item in items:
+        aws.unrecorded("dynamodb").put_item(TableName=f"{aws.application}-CoordinatorState", Item=item)
+    member = coordinator(aws, aws.client("dynamodb"))
+    member.report(Layout.SPLIT, 1.0)
+    assert member.read() is not None
+    member.withdraw(Layout.SPLIT)
+
+
+def subscribe(aws: Aws) -> None:
+    kinesis = aws.client("kinesis")
+    consumer = registered_consumer(kinesis, StreamSettings(aws.stream), aws.application, lambda _: None)
+    with closing(KinesisDouble()) as rest, closing(FanOutDouble(rest)) as double:
+        double.answer(initial_response())
+        client = boto3.client("kinesis", endpoint_url=double.endpoint, region_name=REGION)
+        with_its_time = f"{consumer}:1795000000"  # AWS appends when it was registered, moto does not
+        Subscriber(client, with_its_time).subscribe(SHARD, StartAt("LATEST")).close()
+
+
+def own_the_log(aws: Aws) -> None:
+    tables(aws)
+    store = DynamoDBStore(aws.client("dynamodb"), aws.log)
+    store.create()
+    assert store.swap_head("0", Head(1, "w", "v", 1000), store.read_head("0"))
+    for first_id in range(2):
+        assert store.put_batch("0", batch(first_id), f"n{first_id}") is None
+    assert store.read_tail("0") is not None
+    assert store.truncate("0", 1) == 1
+    request = DynamoDBStore(aws.unrecorded("dynamodb"), aws.log).put_request("0", {"action": "retry"})
+    store.answer_request("0", request, {"result": "ok"})
+
+
+def apply_units(aws: Aws) -> None:
+    tables(aws)
+    world = ApplyWorld(DynamoDBStore(aws.unrecorded("dynamodb"), aws.log), f"sqlite:///{aws.folder / 'target.db'}")
+    world.store = DynamoDBStore(aws.client("dynamodb"), aws.log)
+    world.store.create()
+    for key in range(3):
+        world.log.unit(f"T-{key}", insert(key))
+        world.apply()
+    assert len(world.items()) == 3
+
+
+def extract(aws: Aws) -> None:
+    kinesis = aws.client("kinesis")
+    assert len(StreamClient(kinesis, aws.stream).list_shards()) == 1
+    assert StreamWriter(kinesis, aws.stream).put([StreamRecord(b"{}", "k", "0")]) == 1
+
+
+def look_after_it(aws: Aws) -> None:
+    tables(aws)
+    worker = LeaseTable(aws.unrecorded("dynamodb"), aws.application)
+    worker.put_new(Lease(SHARD, checkpoint=Checkpoint("7")))
+    aws.kainite("leases", "show", "--lag", "--wait", "0")
+    aws.kainite("leases", "reset", "--to", "TRIM_HORIZON", "--yes")
+    worker.put_new(Lease("shardId-gone"))
+    worker.delete(SHARD)
+    aws.unrecorded("kinesis").put_record(StreamName=aws.stream, Data=b"{}", PartitionKey="k")
+    aws.kainite("leases", "reset", "--at", "0", "--yes")
+    reset_a_lease_that_moves(aws, worker)
+    MainLog(DynamoDBStore(aws.unrecorded("dynamodb"), aws.log), Signatures(SHOP)).unit("T-1")
+    aws.kainite("log", "show")
+    with answering(aws):
+        aws.kainite("uow", "retry", "T-1")
+
+
+def reset_a_lease_that_moves(aws: Aws, worker: LeaseTable) -> None:
+    """``kainite leases reset --force``, with a worker that renews between its look at the lease and its taking it."""
+    lease = worker.get(SHARD)
+    assert lease is not None
+    worker.renew(lease)
+    table = LeaseTable(aws.client("dynamodb"), aws.application)
+    assert [done for _, done in reset(table, [Change(Shard(SHARD), lease, Checkpoint("8"))], force=True)] == [True]
+
+
+@contextmanager
+def answering(aws: Aws) -> Iterator[None]:
+    """A daemon that carries every request out."""
+    store, ended = DynamoDBStore(aws.unrecorded("dynamodb"), aws.log), threading.Event()
+
+    def answer() -> None:
+        while not ended.wait(0.02):
+            for request_id, _ in store.read_requests("0"):
+                store.answer_request("0", request_id, {"result": OK, "message": "done"})
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def make_tables(aws: Aws) -> None:
+    dynamodb = aws.client("dynamodb")
+    LeaseTable(dynamodb, aws.application).create(point_in_time_recovery=True)
+    DynamoDBStore(dynamodb, aws.log).create()
+
+
+PARTS: dict[str, Callable[[Aws], None]] = {
+    "Worker": be_a_worker,
+    "Fleet": be_one_in_a_kcl_3_fleet,
+    "FanOut": subscribe,
+    "Log": own_the_log,
+    "Apply": apply_units,
+    "Extract": extract,
+    "Operator": look_after_it,
+    "CreateTables": make_tables,
+}
+BESIDE = {"Fleet": "Worker", "CreateTables": "Worker Log"}
+"""Policies that come on top of others, whose permissions their parts use too."""
+
+
+def allowed(tool: Any, aws: Aws, policy: str) -> set[tuple[str, str]]:
+    values = {
+        "AWS::Partition": "aws",
+        "AWS::Region": REGION,
+        "AWS::AccountId": ACCOUNT,
+        "ApplicationName": aws.application,
+        "StreamName": aws.stream,
+    }
+    return permissions(tool.policies(values)[policy])
+
+
+@pytest.mark.parametrize("policy", PARTS)
+def test_a_policy_allows_what_its_part_calls_and_no_more(tool: Any, aws: Aws, policy: str) -> None:
+    PARTS[policy](aws)
+    own = allowed(tool, aws, policy)
+    beside = {each for other in BESIDE.get(policy, "").split() for each in allowed(tool, aws, other)}
+    assert denied(aws.recorder.calls, own | beside) == set()
+    assert unused(aws.recorder.calls, own) == set()
+
+
+async def test_a_daemon_that_runs_calls_nothing_that_its_role_does_not_allow(tool: Any, aws: Aws) -> None:
+    tables(aws)
+    child = scripted({"processRecords": ["checkpoint last", "status"]})
+    path = aws.settings(
+        {"unitsOfWork": "false", "executableName": f"sh {aws.folder}/child.sh", "cloudWatchEndpoint": aws.endpoint}
+    )
+    (aws.folder / "child.sh").write_text(shlex.join(child))
+    aws.unrecorded("kinesis").put_record(StreamName=aws.stream, Data=b"{}", PartitionKey="k")
+    stop = asyncio.Event()
+    running = asyncio.create_task(supervise(load(path), stop))
+    await eventually(lambda: any(action == "dynamodb:UpdateItem" for action, _ in aws.recorder.calls))
+    stop.set()
+    await running
+    assert denied(aws.recorder.calls, allowed(tool, aws, "Worker")) == set()
+
+
+def test_every_call_in_the_code_is_in_a_policy_and_each_policy_has_its_part(tool: Any) -> None:
+    documents = tool.policies()
+    assert documents.keys() == PARTS.keys()
+    assert {
+        action for document in documents.values() for action, _ in permissions(document)
+    } == operations_in_the_code()
+
+
+def test_the_json_files_are_the_templates_policies(tool: Any) -> None:
+    files = {path: path.read_text(encoding="utf-8") for path in tool.FOLDER.glob("*.json")}
+    assert files == tool.rendered(), "run `make docs`"
+
+
+def test_metrics_are_limited_to_the_applications_namespace(tool: Any) -> None:
+    [statement] = [each for each in tool.policies()["Worker"]["Statement"] if each["Sid"] == "Metrics"]
+    assert statement["Condition"] == {"StringEquals": {"cloudwatch:namespace": "APPLICATION"}}
