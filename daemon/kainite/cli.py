@@ -15,6 +15,9 @@ _OWN = {
     "run": LazyCommand("kainite.run_command:run", "Read the stream's shards and feed the record processors."),
     "conform": LazyCommand("kainite.conform.cli:conform", "Tell whether a record processor keeps the protocol."),
     "extract": LazyCommand("kainite.extract.cli:extract", "Run an extractor, and put what it gives on the stream."),
+    "new-processor": LazyCommand(
+        "kainite.new_processor.command:new_processor", "Write a starting point for a record processor."
+    ),
     "precedence": LazyCommand("kainite.uow.cli:precedence", "Show the target's tables in foreign-key order."),
     "leases": LazyCommand("kainite.leases.cli:leases", "Show who reads which shard and how far, or set checkpoints."),
     "log": LazyCommand("kainite.log.cli:log", "Look into the serialization log."),

@@ -40,7 +40,7 @@ public class JsonLines {
         try {
             say("emit", "deltas", JSON.createArrayNode().add(delta(record.get("data").binaryValue())));
         } catch (IOException problem) {
-            System.err.println("bad record " + record.get("sequenceNumber") + ": " + problem.getMessage().split("\n")[0]);
+            System.err.println("bad record " + record.get("sequenceNumber").asText() + ": " + problem.getMessage().split("\n")[0]);
         }
     }
 

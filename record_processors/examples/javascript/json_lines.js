@@ -22,11 +22,12 @@ function delta(data) {
   return record.end === true ? record : { uow, table, op: 'upsert', key: { id: row.id }, row };
 }
 
-function emit(record) {
+function emitLine(record) {
   try {
-    process.stdout.write(JSON.stringify({ action: 'emit', deltas: [delta(record.data)] }) + '\n');
+    return JSON.stringify({ action: 'emit', deltas: [delta(record.data)] }) + '\n';
   } catch (problem) {
     console.error(`bad record ${record.sequenceNumber}: ${problem.message}`);
+    return '';
   }
 }
 
@@ -43,8 +44,8 @@ function checkpoint(checkpointer, done) {
 kcl({
   initialize: (input, done) => done(),
   processRecords: (input, done) => {
-    input.records.forEach(emit);
-    checkpoint(input.checkpointer, done);
+    // Wait until all is written: aws-kcl ends the process when its own line would have to wait.
+    process.stdout.write(input.records.map(emitLine).join(''), () => checkpoint(input.checkpointer, done));
   },
   leaseLost: (input, done) => done(), // another worker has the shard: too late for a checkpoint
   shardEnded: (input, done) => checkpoint(input.checkpointer, done),

@@ -107,11 +107,11 @@ async def test_a_bad_record_is_reported_and_the_others_go_on(example: Example, c
     good = payload(GOOD[0])
     async with talking(command_of(example), example.dialect) as talk:
         for bad in BAD:
-            before = len(talk.child.stderr_tail), len(talk.rejected)
+            talk.rejected.clear()
             await talk.process([good, bad, good])
             assert talk.deltas == [delta_of(GOOD[0])] * 2, bad
             talk.deltas.clear()
-            assert (len(talk.rejected) - before[1]) == (example.dialect is MARKERS), bad
+            assert len(talk.rejected) == (example.dialect is MARKERS), bad
         assert len(talk.checkpoints) == len(BAD)
     if example.dialect is JSON_LINES:
         assert all("bad record 101" in line for line in talk.child.stderr_tail if line.strip())
@@ -138,7 +138,8 @@ async def test_a_refused_checkpoint_is_told_and_no_end(example: Example, command
 
 @each
 async def test_a_large_record(example: Example, command_of: CommandOf) -> None:
-    values = record(note="é" * 200_000 + "x" * 600_000) if example.language != "bash" else record(note="x" * 1_000_000)
+    letter = "x" if example.language == "bash" else "é"  # jq 1.6 and long lines beyond ASCII: see the example
+    values = record(note=letter * 150_000)
     async with talking(command_of(example), example.dialect) as talk:
         await talk.process([payload(values)])
         assert talk.deltas == [delta_of(values)]

@@ -1,0 +1,95 @@
+"""The examples in ``record_processors/examples``: one transform, in many languages and both dialects.
+
+A wheel carries them as ``kainite/examples`` (pyproject.toml); in a checkout they stand where they stand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Final
+
+from kainite.settings import ChildProtocol
+
+SAMPLES: Final = "samples.jsonl"
+"""Records that every example understands, one a line."""
+
+JSON_LINES, MARKERS = ChildProtocol.JSON_LINES, ChildProtocol.MARKERS
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One example: a language and a dialect.
+
+    Attributes:
+        language: as it is named on the command line, and its folder.
+        dialect: what it speaks.
+        source: its file in that folder.
+        run: its command line, in the folder where its file is; ``executableName``.
+        prepare: commands to be given there before, once.
+        beside: files that go with it.
+        note: what it is written with.
+    """
+
+    language: str
+    dialect: ChildProtocol
+    source: str
+    run: str
+    note: str
+    prepare: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+
+
+_JQ: Final = ("apt-get install jq",)
+_JAVA: Final = (
+    "apt-get install openjdk-17-jdk-headless libjackson2-databind-java",
+    "mkdir lib && ln -s /usr/share/java/jackson-*.jar lib",
+)
+
+EXAMPLES: Final = (
+    Example(
+        "python", JSON_LINES, "json_lines.py", "python3 json_lines.py", "Amazon's amazon_kclpy",
+        ("pip install -r requirements.txt",), ("requirements.txt",),
+    ),
+    Example("python", MARKERS, "markers.py", "python3 markers.py", "no library; batches of any kind"),
+    Example(
+        "javascript", JSON_LINES, "json_lines.js", "node json_lines.js", "Amazon's aws-kcl",
+        ("npm install",), ("package.json",),
+    ),
+    Example("javascript", MARKERS, "markers.js", "node markers.js", "no library"),
+    Example("perl", JSON_LINES, "json_lines.pl", "perl json_lines.pl", "what comes with Perl"),
+    Example("perl", MARKERS, "markers.pl", "perl markers.pl", "what comes with Perl"),
+    Example("bash", JSON_LINES, "json_lines.sh", "bash json_lines.sh", "jq", _JQ),
+    Example("bash", MARKERS, "markers.sh", "bash markers.sh", "jq", _JQ),
+    Example(
+        "java", JSON_LINES, "JsonLines.java", "java -cp .:lib/* JsonLines", "Jackson",
+        (*_JAVA, 'javac -cp "lib/*" JsonLines.java'),
+    ),
+    Example(
+        "java", MARKERS, "Markers.java", "java -cp .:lib/* Markers", "Jackson",
+        (*_JAVA, 'javac -cp "lib/*" Markers.java'),
+    ),
+    Example("c", MARKERS, "markers.c", "./markers", "no library", ("cc -O2 -o markers markers.c",)),
+)  # fmt: skip
+"""All of them; a language's first one is what it gets when no dialect is asked for."""
+
+
+def languages() -> tuple[str, ...]:
+    """Their names, each once."""
+    return tuple(dict.fromkeys(example.language for example in EXAMPLES))
+
+
+def find(language: str, dialect: ChildProtocol | None) -> Example | None:
+    """A language's example in a dialect; in its first dialect, where none is given."""
+    return next(
+        (one for one in EXAMPLES if one.language == language and dialect in (None, one.dialect)),
+        None,
+    )
+
+
+def folder() -> Traversable:
+    """Where the examples' files are: a folder for each language, and the samples."""
+    shipped = files("kainite") / "examples"
+    return shipped if shipped.is_dir() else Path(__file__).parents[3] / "record_processors" / "examples"
