@@ -24,6 +24,9 @@ def invoke(tmp_path: Path, *lines: str) -> Result:
         ((), "target is missing"),
         (("target=sqlite:////nonexistent/folder/target.db",), "does not exist"),
         (("onUowFailure=perhaps",), "onUowFailure"),
+        (("target=exec:/nonexistent/loader x",), "target: there is no program '/nonexistent/loader'"),
+        (("target=exec:",), "target: '' names no program"),
+        (("target=exec:cat", "precedenceFile=none.txt"), "none.txt"),
     ],
 )
 def test_what_cannot_work_is_told_in_one_line(tmp_path: Path, lines: tuple[str, ...], message: str) -> None:

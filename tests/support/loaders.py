@@ -1,4 +1,4 @@
-"""Loaders for ``target=exec:…``: the one that docs/targets.md shows, and how to call a program of the tests."""
+"""Loaders for ``target=exec:…``: those that docs/targets.md shows, and how to call a program of the tests."""
 
 from __future__ import annotations
 
@@ -12,12 +12,20 @@ CHILDREN = Path(__file__).parents[1] / "children"
 
 
 def documented_loader(folder: Path, database: Path) -> str:
-    """A target that loads into a SQLite database by the program on the page, word for word."""
-    found = re.search(r"^```python\n(.+?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
-    assert found is not None, "docs/targets.md shows no loader"
-    program = folder / "loader.py"
-    program.write_text(found[1])
-    return loader(str(program), str(database))
+    """A target that loads into a SQLite database by the whole program on the page, word for word."""
+    return _documented(-1, folder, database)
+
+
+def least_loader(folder: Path, book: Path) -> str:
+    """A target that writes into a file by the page's first program."""
+    return _documented(0, folder, book)
+
+
+def _documented(which: int, folder: Path, argument: Path) -> str:
+    programs = re.findall(r"^```python\n(.+?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    path = folder / "loader.py"
+    path.write_text(programs[which])
+    return loader(str(path), str(argument))
 
 
 def loader(*words: str) -> str:

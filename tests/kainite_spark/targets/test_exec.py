@@ -22,7 +22,7 @@ from kainite.uow.delta import Delta, Operation
 from kainite_spark.grouping import ApplyOptions, Retry, apply_units
 from kainite_spark.targets import most_units, open_target
 from kainite_spark.targets.base import Fence, Target, TargetSession, Unit
-from support.loaders import documented_loader, loader
+from support.loaders import documented_loader, least_loader, loader
 
 FENCE = Fence("log/0", 1, 0)
 TROUBLE = str(Path(__file__).parents[2] / "children" / "trouble_loader.py")
@@ -168,6 +168,18 @@ def test_a_unit_that_holds_a_marker_is_refused_alone(world: World) -> None:
     outcomes = apply_units(session, FENCE, [unit(0), unit(1, "the GEOMETRY of it"), unit(2)], OPTIONS)
     assert [outcome.status.value for outcome in outcomes] == ["committed", "failed", "committed"]
     assert "holds the marker EOM" in (outcomes[1].cause or "")
+
+
+def test_the_least_loader_loads(tmp_path: Path) -> None:
+    book = tmp_path / "book.txt"
+    with closing(open_target(least_loader(tmp_path, book), None)) as target:
+        target.prepare(Catalogue({}))
+        target.raise_generation("log/0", 1)
+        target.begin_micro_batch(FENCE)
+        with closing(target.connect()) as session:
+            assert statuses(session, UNITS[:3]) == ["committed"] * 3
+        assert target.trim(FENCE, 3) == 0
+    assert [json.loads(line)["uow"] for line in book.read_text().splitlines()] == ["T-0", "T-1", "T-2"]
 
 
 def test_values_arrive_with_all_their_digits(world: World) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kainite.uow.delta import Delta, Operation
-from kainite_spark.targets.base import Fence, Unit
+from kainite_spark.targets.base import Unit
+from support.loaders import documented_loader
 from support.stores import Database, Store, Stores
 
 TABLES = ("node", "leaf", "tag")
@@ -122,6 +123,8 @@ class Replay:
     def apply(self, units: Sequence[Unit], group_units: int, on_failure: str) -> tuple[list[str], list[Any]]:
         script = "; ".join(f"DELETE FROM {table}" for table in ("tag", "leaf", "kainite_applied"))
         self.store.database.run(f"{script}; UPDATE node SET up = NULL; DELETE FROM node;")
+        self.store.fence = replace(self.store.fence, micro_batch=self.store.fence.micro_batch + 1)
+        self.store.target.begin_micro_batch(self.store.fence)
         statuses = self.store.statuses(*units, on_failure=on_failure, group_units=group_units)
         return statuses, [self.store.rows(table) for table in TABLES]
 
@@ -131,6 +134,15 @@ def sqlite_replay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
     path: Path = tmp_path_factory.mktemp("histories") / "target.db"
     sqlite3.connect(path).close()
     stores = Stores(Database(f"sqlite:///{path}"))
+    yield Replay(stores.open(f"PRAGMA journal_mode = WAL; {DDL}"))
+    stores.close()
+
+
+@pytest.fixture
+def loader_replay(tmp_path: Path) -> Iterator[Replay]:
+    path = tmp_path / "target.db"
+    sqlite3.connect(path).close()
+    stores = Stores(Database(f"sqlite:///{path}", documented_loader(tmp_path, path)))
     yield Replay(stores.open(f"PRAGMA journal_mode = WAL; {DDL}"))
     stores.close()
 
@@ -177,6 +189,14 @@ def test_any_history_in_groups_of_any_size_on_postgresql(
     check(postgres_replay, history)
 
 
+@settings(_SLOW_START, max_examples=15)
+@given(history=histories)
+def test_any_history_in_groups_of_any_size_through_a_loader(
+    loader_replay: Replay, history: list[list[Change] | Poison]
+) -> None:
+    check(loader_replay, history)
+
+
 def test_the_source_order_alone_gives_the_same_tables(sqlite_replay: Replay) -> None:
     change: list[Change] = [
         ("insert", "node", (1, 1), (1, 1, None, 0), False),
@@ -185,5 +205,5 @@ def test_the_source_order_alone_gives_the_same_tables(sqlite_replay: Replay) -> 
     source = Source()
     (unit,) = units_of(sqlite_replay.store, source, [change])
     sqlite_replay.apply([], 1, "skip")
-    sqlite_replay.store.session.apply_in_source_order(Fence("0", 1, 0), unit)
+    sqlite_replay.store.session.apply_in_source_order(sqlite_replay.store.fence, unit)
     assert [sqlite_replay.store.rows(table) for table in TABLES] == [source.rows(table) for table in TABLES]
