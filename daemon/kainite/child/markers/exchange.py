@@ -27,7 +27,9 @@ What seed 000 leaves open is decided so (reference/worker_protocols_and_qtopolog
   the worker's ``print`` added, and no message.
 * An empty batch is EOB, answered by EOP. Without batches nothing is asked.
 * EOB is written once for a batch, never twice in a row.
-* No BNC follows the message that completes a batch of N: it would ask for a message that is not to be read.
+* A worker may leave bad messages out of its count, so BNC may come after N messages: it gets EOB then. BNC after the
+  message that completes its batch asks for what it will not read. EOB makes such a worker write an EOP too many: where
+  that shows, it is a violation, lest it passes for the next request's answer.
 * Whatever else comes, or comes unasked, is a violation. So is EOB from a worker.
 
 Memory is bounded: a message of ``max_message`` bytes, and ``max_answer`` bytes of an answer that has no EOP yet.
@@ -131,6 +133,8 @@ class Exchange:
         self._first = 0  # of the request under way
         self._sent = 0  # messages, of all
         self._closed = False  # its EOB is written
+        self._pleas = 0  # BNCs in it
+        self._suspect = False  # in the request before, BNC came after a whole batch
         self._answer: list[bytes] = []
         self._answer_bytes = 0
         self._after_mark = False  # EOP or BNC came last
@@ -187,6 +191,8 @@ class Exchange:
         """The next message or batch of them; EOB where the batch takes no more."""
         self._state = _State.ASKED
         size = self._batch_size if self._batching is Batching.SUPERVISOR else 1
+        if self._batching is Batching.WORKER and self._is_full():
+            size = 0
         batch = self._messages[self._sent : self._sent + size]
         self._sent += len(batch)
         self._closed = self._batching is Batching.SUPERVISOR or not batch
@@ -214,9 +220,14 @@ class Exchange:
             case Mark.EOB:
                 return self._break("wrote EOB, which is the supervisor's")
 
-    def _answered(self) -> Answer:
+    def _answered(self) -> Answer | Violation:
+        if self._suspect and not self._pleas:
+            return self._break(
+                f"wrote EOP twice: no BNC follows the message that completes a batch of {self._batch_size}"
+            )
         answer = Answer(self._first, self._sent - self._first, tuple(self._answer))
-        self._first = self._sent
+        self._suspect = self._closed and self._is_full() and self._batching is Batching.WORKER
+        self._first, self._pleas, self._closed = self._sent, 0, False
         self._answer, self._answer_bytes = [], 0
         self._state = _State.READY if self._sent < len(self._messages) else _State.IDLE
         return answer
@@ -228,10 +239,14 @@ class Exchange:
             return self._break("wrote BNC after EOB")
         if self._answer:
             return self._break("wrote BNC after messages: an answer ends with EOP")
-        if self._sent - self._first >= self._batch_size:
-            return self._break(f"wrote BNC after {self._batch_size} messages, which is a whole batch: EOP ends it")
+        if self._batch_size == 1:
+            return self._break("wrote BNC, but a batch has one message")
+        self._pleas += 1
         self._state = _State.READY
         return None
+
+    def _is_full(self) -> bool:
+        return self._sent - self._first >= self._batch_size
 
     def _break(self, reason: str) -> Violation:
         self._state = _State.BROKEN

@@ -1,7 +1,7 @@
 r"""Markers as text: in settings, and in what a worker is told, since neither arguments nor variables may hold NUL.
 
 Printable ASCII stands for itself; beside it ``\n``, ``\r``, ``\t``, ``\0``, ``\xHH`` and ``\\``. Text beyond ASCII
-is UTF-8. What :func:`escape` writes is read alike by ``printf %b``, Perl, Python, C and JavaScript.
+is UTF-8. What :func:`escape` writes is read alike by bash's ``printf %b``, Perl, Python, C and JavaScript.
 """
 
 from __future__ import annotations
