@@ -1,0 +1,78 @@
+"""A batch as the ``markers`` dialect keeps it, and what is left out of it after deaths."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kainite.child.markers.deaths import Deaths
+from kainite.child.markers.records import RecordMessage, Span, read_records, render_records
+from kainite.errors import ChildExitedError
+from kainite.log.entry import Position
+from kainite.settings import ChildSettings, MarkersSettings, OnDeath
+
+ERROR = ChildExitedError("child 7 of shard-0\nended with signal SIGKILL")
+
+
+def record(sequence: int, sub: int, data: bytes) -> dict[str, Any]:
+    encoded = base64.b64encode(data).decode()
+    return {"SequenceNumber": str(sequence), "SubSequenceNumber": sub, "Data": encoded, "PartitionKey": "k"}
+
+
+def settings(on_death: OnDeath) -> ChildSettings:
+    return ChildSettings(("cat",), poison_tries=4, markers=MarkersSettings(on_death=on_death))
+
+
+LINE = render_records([record(number, 0, b"%d" % number) for number in range(1, 6)], None)
+
+
+@given(st.lists(st.tuples(st.integers(1, 10**56), st.integers(0, 9), st.binary(max_size=20))))
+def test_records_read_back_as_they_were(records: list[tuple[int, int, bytes]]) -> None:
+    line = render_records([record(*fields) for fields in records], 0)
+    expected = [RecordMessage(Position(sequence, sub), data) for sequence, sub, data in records]
+    assert read_records(line) == expected
+
+
+def test_a_line_is_short_and_a_record_without_data_is_empty() -> None:
+    assert LINE.startswith(b"1 0 MQ==\n2 0 Mg==\n")
+    bare = {"SequenceNumber": "9", "PartitionKey": "k"}
+    assert read_records(render_records([bare], None)) == [RecordMessage(Position(9), b"")]
+
+
+@pytest.mark.parametrize(
+    ("on_death", "limit"), [(OnDeath.RETRY, None), (OnDeath.TRIES, 4), (OnDeath.ONCE, 2), (OnDeath.SKIP, 1)]
+)
+def test_a_request_is_left_out_after_so_many_tries(on_death: OnDeath, limit: int | None) -> None:
+    deaths = Deaths()
+    left_out = [deaths.died(Span(Position(2), Position(2)), tries, ERROR, settings(on_death)) for tries in range(1, 9)]
+    assert left_out.count(True) == (0 if limit is None else 9 - limit)
+    assert (left_out.index(True) + 1 if True in left_out else None) == limit
+
+
+def test_what_is_left_out_keeps_its_payload_and_gets_a_cause_of_one_line() -> None:
+    deaths = Deaths()
+    assert deaths.mark(LINE) is LINE
+    deaths.died(Span(Position(2), Position(3)), 1, ERROR, settings(OnDeath.SKIP))
+    deaths.died(Span(Position(5), Position(5)), 1, ERROR, settings(OnDeath.SKIP))
+    cause = "left out after 1 tries: child 7 of shard-0 ended with signal SIGKILL"
+    assert read_records(deaths.mark(LINE)) == [
+        RecordMessage(Position(1), b"1"),
+        RecordMessage(Position(2), b"2", cause),
+        RecordMessage(Position(3), b"3", cause),
+        RecordMessage(Position(4), b"4"),
+        RecordMessage(Position(5), b"5", cause),
+    ]
+
+
+def test_what_a_checkpoint_has_passed_is_forgotten() -> None:
+    deaths = Deaths()
+    deaths.died(Span(Position(2), Position(3)), 1, ERROR, settings(OnDeath.SKIP))
+    deaths.passed(None)
+    deaths.passed(Position(2))
+    assert deaths.mark(LINE) != LINE
+    deaths.passed(Position(3))
+    assert deaths.mark(LINE) == LINE
