@@ -49,7 +49,7 @@ class Rules:
 
 
 def deltas_of(record: Record, rules: Rules) -> list[Emitted]:
-    """The deltas and ends that a record stands for; none for a control record.
+    """The deltas and ends that a record stands for; a control record has no delta.
 
     Raises:
         SettingsError: DMS does not give a record's place in its transaction, or nobody says what
@@ -58,11 +58,11 @@ def deltas_of(record: Record, rules: Rules) -> list[Emitted]:
     try:
         message = exact_json.loads(record.data)
         metadata = message["metadata"]
+        ends = _ends(metadata, rules)
         if metadata["record-type"] == "control":
-            return []
+            return ends
         if metadata["operation"] == LOAD:
             return [_delta(message, rules) | {"uow": record.place}, end_of(record.place, 1)]
-        ends = _ends(metadata, rules)
         uow = _unit(metadata["transaction-id"], rules)
     except MALFORMED as error:
         return [refused(record.place, f"no record of AWS DMS: {error!r}", record), end_of(record.place, 0)]
@@ -75,7 +75,7 @@ def deltas_of(record: Record, rules: Rules) -> list[Emitted]:
 def _ends(metadata: Row, rules: Rules) -> list[Emitted]:
     """The end of the transaction before this one; the first one of a task has none before it."""
     before = metadata.get("prev-transaction-id")
-    if before is None or before == metadata["transaction-id"]:
+    if before is None or before == metadata.get("transaction-id"):
         return []
     return [end_of(_unit(before, rules), metadata["prev-transaction-record-id"])]
 

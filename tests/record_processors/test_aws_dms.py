@@ -109,6 +109,11 @@ def test_records_of_one_transaction_are_numbered_and_each_may_name_the_one_befor
     assert [item for item in emitted if "end" in item] == [{"uow": "7", "end": True, "count": 3}] * 2
 
 
+def test_a_record_put_by_hand_ends_a_transaction_that_dms_left_without_a_successor(child: Child) -> None:
+    by_hand = {"record-type": "control", "prev-transaction-id": 1144, "prev-transaction-record-id": 2}
+    assert child.records({"metadata": by_hand}) == [{"uow": "1144", "end": True, "count": 2}]
+
+
 def test_a_full_load_is_a_unit_for_each_row_and_the_same_again_when_delivered_again(child: Child) -> None:
     keyless = {"data": {"what": "x"}, "metadata": {**LOAD["metadata"], "table-name": "log"}}
     delta, end, insert, _ = emitted = child.records(LOAD, keyless)

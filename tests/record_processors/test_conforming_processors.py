@@ -1,0 +1,35 @@
+"""The processors that ship keep the protocol: ``kainite conform`` finds no failure, with records that they understand.
+
+They share their frame, so one of them goes through all cases, the others through those that reach their own code.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from support.processor_child import PROCESSORS
+
+
+OWN = [f"--case={name}" for name in ("one-record", "odd-keys", "empty-payload", "binary-payload", "odd-text", "large")]
+
+
+@pytest.mark.parametrize(
+    ("name", "cases", "arguments"),
+    [
+        ("debezium", [], []),
+        ("aws_dms", OWN, ["--tables", str(PROCESSORS / "aws_dms" / "tables.json")]),
+        ("postgresql_changes", OWN, []),
+    ],
+)
+def test_a_processor_conforms(name: str, cases: list[str], arguments: list[str]) -> None:
+    folder = PROCESSORS / name
+    checked = [sys.executable, str(folder / "processor.py"), *arguments]
+    command = [sys.executable, "-m", "kainite", "conform", "--json", "--timeout", "60", *cases]
+    command += ["--records", str(folder / "samples.jsonl"), "--", *checked]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert json.loads(ran.stdout)
