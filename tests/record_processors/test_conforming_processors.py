@@ -13,7 +13,6 @@ import pytest
 
 from support.processor_child import PROCESSORS
 
-
 OWN = [f"--case={name}" for name in ("one-record", "odd-keys", "empty-payload", "binary-payload", "odd-text", "large")]
 
 
