@@ -13,13 +13,12 @@ import java.util.List;
 
 public class JsonLines {
     static final ObjectMapper JSON = new ObjectMapper()
-        .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
-        .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS);
+        .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS, DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS);
 
     /** The delta that a record stands for; the end of a unit of work stays as it is. */
     static JsonNode delta(byte[] data) throws IOException {
         JsonNode record = JSON.readTree(data);
-        boolean end = record.path("end").asBoolean();
+        boolean end = record.path("end").booleanValue();
         if (!record.has("uow") || (end ? !record.has("count") : !record.has("table") || !record.has("id")))
             throw new IOException("a record has uow, table and id, or uow, end and count");
         if (end) return record;
@@ -39,8 +38,9 @@ public class JsonLines {
     static void emit(JsonNode record) throws IOException {
         try {
             say("emit", "deltas", JSON.createArrayNode().add(delta(record.get("data").binaryValue())));
-        } catch (IOException problem) {
-            System.err.println("bad record " + record.get("sequenceNumber").asText() + ": " + problem.getMessage().split("\n")[0]);
+        } catch (IOException e) {
+            String number = record.get("sequenceNumber").asText();
+            System.err.println("bad record " + number + ": " + e.getMessage().split("\n")[0]);
         }
     }
 

@@ -15,13 +15,12 @@ import java.util.List;
 
 public class Markers {
     static final ObjectMapper JSON = new ObjectMapper()
-        .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
-        .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS);
+        .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS, DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS);
 
     /** The delta that a record stands for; the end of a unit of work stays as it is. */
     static JsonNode delta(byte[] message) throws IOException {
         JsonNode record = JSON.readTree(message);
-        boolean end = record.path("end").asBoolean();
+        boolean end = record.path("end").booleanValue();
         if (!record.has("uow") || (end ? !record.has("count") : !record.has("table") || !record.has("id")))
             throw new IOException("a record has uow, table and id, or uow, end and count");
         if (end) return record;
@@ -36,8 +35,8 @@ public class Markers {
     static JsonNode answer(byte[] message) {
         try {
             return delta(message);
-        } catch (IOException problem) {
-            return JSON.createObjectNode().put("bad", problem.getMessage().split("\n")[0]);
+        } catch (IOException e) {
+            return JSON.createObjectNode().put("bad", e.getMessage().split("\n")[0]);
         }
     }
 

@@ -27,7 +27,7 @@ my $json = JSON::PP->new->utf8->ascii->allow_bignum;    # bytes in, ASCII out, a
 sub delta {
     my ($message) = @_;
     my $record = $json->decode($message);
-    my $is_end = ref $record->{end} && $record->{end};
+    my $is_end = JSON::PP::is_bool($record->{end}) && $record->{end};
     for my $name ($is_end ? qw(uow count) : qw(uow table id)) {
         die "there is no $name\n" unless exists $record->{$name};
     }

@@ -34,6 +34,7 @@ def test_the_example_comes_with_settings_and_says_what_to_do_next(example: Examp
     assert {path.name for path in into.iterdir()} == set(starter(example, "x"))
     settings = load(into / PROPERTIES)
     assert settings.child.protocol is example.dialect
+    assert settings.child.command == tuple(example.run.split())
     assert settings.leases.application == "kainite-my-orders"
     found = examine(into / PROPERTIES)
     assert (found.problems, found.unknown, found.ignored) == ((), (), ())

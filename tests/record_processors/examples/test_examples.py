@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from kainite.new_processor.catalogue import EXAMPLES, JSON_LINES, MARKERS, SAMPL
 from kainite.settings import MarkersSettings
 from kainite.uow.delta import parse_delta, parse_end
 from support.example_processors import talking
+
+ROOT = Path(__file__).parents[3]
 
 CommandOf = Callable[[Example], tuple[str, ...]]
 
@@ -67,6 +70,8 @@ GOOD = (
     record(note="schlüssel ключ 鍵 \u2028\u2029 👩\u200d💻", ключ="k"),
     record(tags=["new", {"by": "ana", "at": [1, [2, {}], []]}, {}], text='}{][,:"'),
     record(end=False, count=3),
+    record(end="true", count=3),
+    record(end={"at": 1}, count=3),
     record(row=1, key=2, op=3),
     {"uow": "T-17", "end": True, "count": 8, "number": 17},
 )
@@ -201,3 +206,12 @@ def test_an_example_is_a_page_and_says_how_to_run_it(example: Example) -> None:
     assert f"executableName = {example.run}\n" in text
     assert all(command in text for command in example.prepare)
     assert ("childProtocol = markers" in text) is (example.dialect is MARKERS)
+
+
+@pytest.mark.parametrize("page", ["docs/record-processors.md", "record_processors/examples/README.md"])
+def test_the_documents_name_every_example(page: str) -> None:
+    text = (ROOT / page).read_text()
+
+    assert [
+        one for one in EXAMPLES if f"`{one.language}`" not in text and f"{one.language}/{one.source}" not in text
+    ] == []
