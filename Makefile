@@ -69,6 +69,7 @@ bench: setup ## Run the benchmarks: make bench BENCHMARKS=benchmarks/apply.py
 docs: setup ## Write the generated pages of docs/ anew
 	$(BIN)/python tools/settings_docs.py
 	$(BIN)/python tools/metrics_docs.py
+	$(BIN)/python tools/aws_policies.py
 
 pins: setup ## Pin the newest versions of all packages in constraints.txt
 	@{ sed '/^[^#]/,$$d' constraints.txt; $(BIN)/uv pip compile pyproject.toml --extra dev --universal \
