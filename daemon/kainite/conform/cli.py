@@ -11,11 +11,13 @@ import click
 import orjson
 
 from kainite.child.markers.exchange import Batching
+from kainite.child.program import find_program
 from kainite.conform import report as reporting
 from kainite.conform.findings import Report
-from kainite.conform.runner import LARGE, Options, Progress, cases_of, run
+from kainite.conform.runner import LARGE, Options, Progress, run
 from kainite.conform.samples import generic, read_samples
 from kainite.conform.stage import Limits
+from kainite.errors import ChildExitedError, SettingsError
 from kainite.settings import ChildProtocol, ChildSettings, load
 from kainite.terminal import stdout
 
@@ -66,7 +68,7 @@ def conform(
     SLOW  an answer took long
     FAIL  it breaks the protocol; the exchange that shows it is printed
 
-    Exit code: 0 when nothing failed, 1 when something did (--strict: or was noted, or slow), 2 for wrong usage.
+    Exit code: 0 when nothing failed, 1 when something did (--strict: or was slow, or noted), 2 when it cannot be tried.
 
     \b
     Examples:
@@ -76,16 +78,19 @@ def conform(
       kainite conform -p app.properties --junit conform.xml
       kainite conform --case shard-ended --case large -- python processor.py
     """
-    logging.getLogger("kainite.child").setLevel(logging.WARNING)  # what a child says is in the report
-    options = Options(
-        child=_child(properties, command, dialect, batching),
-        samples=read_samples(samples) if samples else generic(),
-        limits=Limits(timeout, slow),
-        large=large,
-        only=only,
-    )
-    _check(options)
-    report = run(options, lambda _: None) if as_json else _shown(options)
+    logging.getLogger("kainite.child").setLevel(logging.ERROR)  # what a child says and does is in the report
+    try:
+        options = Options(
+            child=_child(properties, command, dialect, batching),
+            samples=read_samples(samples) if samples else generic(),
+            limits=Limits(timeout, slow),
+            large=large,
+            only=only,
+        )
+        find_program(options.child)
+        report = run(options) if as_json else _shown(options)
+    except (SettingsError, ChildExitedError) as error:  # not 1: nothing is known about the processor
+        raise click.UsageError(str(error).removeprefix("executableName: ")) from error
     if junit:
         reporting.write_junit(report, junit, strict=strict)
     if as_json:
@@ -107,18 +112,6 @@ def _child(
         protocol=ChildProtocol(dialect) if dialect else child.protocol,
         markers=markers,
     )
-
-
-def _check(options: Options) -> None:
-    """Raise a usage error for what cannot be tried at all."""
-    from kainite.child.program import find_program
-    from kainite.errors import SettingsError
-
-    try:
-        cases_of(options)
-        find_program(options.child)
-    except SettingsError as error:
-        raise click.UsageError(str(error).removeprefix("executableName: ")) from error
 
 
 def _shown(options: Options) -> Report:

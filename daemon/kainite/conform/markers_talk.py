@@ -19,17 +19,25 @@ class MarkersTalk:
     Args:
         stage: the child.
         exchange: what the stage's output goes to.
-        markers: the exchange's.
+        markers, batch_size: the exchange's.
         limits: for each answer.
         held: whether the ends of requests are held back, for ``limits.hold``.
     """
 
     def __init__(
-        self, stage: Stage, exchange: Exchange, markers: Markers, limits: Limits, held: Held | None = None
+        self,
+        stage: Stage,
+        exchange: Exchange,
+        markers: Markers,
+        batch_size: int,
+        limits: Limits,
+        held: Held | None = None,
     ) -> None:
         self._stage = stage
         self._exchange = exchange
         self._markers = markers
+        self._batch_size = batch_size
+        self._requests = 0  # since the last answer
         self._limits = limits
         self._hold = (limits.hold or 0.0) if held is Held.REQUESTS else 0.0
         self._began = 0.0
@@ -69,11 +77,14 @@ class MarkersTalk:
             match await self._stage.until(self._exchange.next_event, self._limits.timeout):
                 case None:
                     return await self._silent(step)
+                case Send(self._markers.eob) if self._requests >= self._batch_size:
+                    return self._heard(step, Outcome.VIOLATED, self._one_too_many())
                 case Send(data):
                     if await self._say(data, step) is not None:
                         return self._heard(step, Outcome.EARLY, self._stage.transcript.last_heard())
                 case Answer(_, count, messages):
                     answered += max(count, 1)
+                    self._requests = 0
                     self._messages += messages
                     self._slowest = max(self._slowest, self._stage.now() - self._began)
                 case Violation(reason):
@@ -82,6 +93,7 @@ class MarkersTalk:
 
     async def _say(self, data: bytes, step: Messages) -> ExchangeEvent | None:
         self._batch_ended = data.endswith(self._markers.eob)
+        self._requests += 1
         if step.eom_after_eob and self._batch_ended:
             data += self._markers.eom
         early: ExchangeEvent | None = None
@@ -91,6 +103,10 @@ class MarkersTalk:
             self._stage.say(data)
         self._began, self._heard_before = self._stage.now(), self._stage.heard
         return early
+
+    def _one_too_many(self) -> str:
+        """The daemon lets that pass, for a worker may leave bad messages out of its count; there are none here."""
+        return f"wrote BNC after {self._batch_size} good messages, which are a whole batch: answer them, and write EOP"
 
     async def _silent(self, step: Messages) -> Heard:
         """It does not answer: does it, after an EOM, or when its input ends?"""

@@ -171,7 +171,7 @@ def _started(child: ChildSettings, limits: Limits, held: Held | None) -> tuple[S
     arguments, variables = run_instruction(spoken)
     program = Program((*child.command, *arguments), SHARD, environment={**environment, **variables})
     stage = Stage(program, exchange.receive, lambda: None)  # a worker that is gone says more than its output's end
-    return stage, MarkersTalk(stage, exchange, spoken.markers, limits, held)
+    return stage, MarkersTalk(stage, exchange, spoken.markers, spoken.batch_size, limits, held)
 
 
 class _Life:

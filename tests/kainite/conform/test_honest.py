@@ -1,0 +1,110 @@
+"""Processors that keep the protocol, Amazon's libraries and programs without any: nothing is found to be wrong.
+
+What they do is in ``tests/children/README.md``; the examples in ``record_processors/examples`` have tests of their own.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from kainite.conform import CaseResult, Options, Report, Verdict, run
+from kainite.conform.samples import Samples, generic, read_samples
+from kainite.conform.stage import Limits
+from kainite.settings import ChildProtocol, ChildSettings
+
+ROOT = Path(__file__).parents[3]
+CHILDREN = ROOT / "tests" / "children"
+NODE_LIBRARY = ROOT / ".venv/peers/node/node_modules/aws-kcl"
+POSTGRESQL = ROOT / "record_processors" / "postgresql_changes"
+LIMITS = Limits(timeout=60.0, slow=60.0)
+ILLEGAL = "'SHARD_END', told IllegalArgumentException"  # all the children ask for that, to see it refused
+FEW = ("initialize", "one-record", "odd-keys", "shutdown")
+SOME = ("initialize", "one-record", "odd-keys", "checkpoint", "shard-ended", "shutdown", "end-of-input")
+
+
+def tried(
+    *command: str,
+    protocol: ChildProtocol = ChildProtocol.JSON_LINES,
+    samples: Samples | None = None,
+    large: int = 10_000_000,
+    only: tuple[str, ...] = (),
+) -> Report:
+    child = ChildSettings(command, protocol=protocol)
+    return run(Options(child, samples or generic(), LIMITS, large=large, only=only))
+
+
+def noted(report: Report) -> dict[str, str]:
+    """What is not as it should be, by case."""
+    return {result.name: result.text for result in report.results if result.verdict > Verdict.PASS}
+
+
+def result_of(report: Report, name: str) -> CaseResult:
+    return next(result for result in report.results if result.name == name)
+
+
+def test_a_child_on_amazons_python_library_passes_and_refuses_odd_payloads() -> None:
+    samples = read_samples(POSTGRESQL / "samples.jsonl")
+
+    report = tried(sys.executable, str(POSTGRESQL / "processor.py"), samples=samples)
+
+    assert report.ok()
+    assert set(noted(report)) <= {"empty-payload", "binary-payload", "odd-text"}
+    assert "refused the payload" in result_of(report, "binary-payload").text
+    assert "asked 3 times, told ThrottlingException" in result_of(report, "checkpoint-throttled").text
+    assert "ended with status 1" in result_of(report, "checkpoint-invalid-state").text
+
+
+def test_a_child_on_amazons_node_library_passes(tmp_path: Path) -> None:
+    command = ("node", str(CHILDREN / "aws_kcl.js"), str(tmp_path / "notes"), str(NODE_LIBRARY))
+
+    report = tried(*command, only=(*SOME, "reads-first", "empty-batch", "large"))
+
+    assert report.ok()
+    assert set(noted(report)) == {"one-record", "empty-batch"}
+    assert ILLEGAL in result_of(report, "one-record").text
+    assert "TypeError" in result_of(report, "empty-batch").text
+
+
+def test_a_child_in_perl_passes(tmp_path: Path) -> None:
+    report = tried("perl", str(CHILDREN / "raw.pl"), str(tmp_path / "notes"), large=100_000)
+
+    assert report.ok()
+    assert set(noted(report)) == {"one-record"}
+    assert len(report.results) == 27
+
+
+def test_a_child_in_bash_passes(tmp_path: Path) -> None:
+    report = tried("bash", str(CHILDREN / "raw.sh"), str(tmp_path / "notes"), only=FEW)
+
+    assert report.ok()
+    assert set(noted(report)) == {"one-record"}
+
+
+def test_a_child_of_the_first_form_passes(tmp_path: Path) -> None:
+    report = tried(
+        sys.executable,
+        str(CHILDREN / "raw_v0.py"),
+        str(tmp_path / "notes"),
+        protocol=ChildProtocol.JSON_LINES_V0,
+        large=100_000,
+    )
+
+    assert report.ok()
+    assert set(noted(report)) == {"one-record", "empty-batch"}
+    assert not [result.name for result in report.results if "shutdown" in result.name]
+
+
+def test_payloads_that_the_child_is_not_meant_for_are_told_from_a_breach() -> None:
+    report = tried(sys.executable, str(POSTGRESQL / "processor.py"), only=("one-record",))
+
+    assert "if it takes certain payloads only, give it some: --records FILE" in report.results[0].text
+
+
+@pytest.mark.parametrize(("count", "size"), [(1, 10), (7, 1000), (3, 10_000_000)])
+def test_a_large_call_is_no_larger_than_kinesis_gives(count: int, size: int) -> None:
+    samples = Samples(tuple(b"x" * 100 for _ in range(count)), own=True)
+
+    assert len(samples.large(size)) == max(1, min(size // 100, 10_000))
