@@ -34,15 +34,18 @@ class World:
         store: the log's.
         url: an empty database, or with ``create=False`` one that another world made.
         ledger: the log's name in the target.
+        target: how Kainite reaches the database, unless that is by ``url`` too.
     """
 
-    def __init__(self, store: LogStore, url: str, *, ledger: str = "log/0", create: bool = True) -> None:
+    def __init__(
+        self, store: LogStore, url: str, *, ledger: str = "log/0", create: bool = True, target: str | None = None
+    ) -> None:
         self.store = store
-        self.database = Database(url)
+        self.database = Database(url, target)
         if create:
             self.database.run(TABLES)
         self.catalogue = reflect(url)
-        self.target: Target = open_target(url, self.catalogue)
+        self.target: Target = open_target(self.database.target, self.catalogue)
         self.target.prepare(self.catalogue)
         self.log = MainLog(store, Signatures(self.catalogue))
         self.stop = threading.Event()
