@@ -113,7 +113,10 @@ def test_a_wheel_carries_the_examples(tmp_path: Path) -> None:
     """Built as users' wheels are, then asked from a folder where only the wheel's content is."""
     built, unpacked = tmp_path / "built", tmp_path / "unpacked"
     subprocess.run(
-        ["uv", "build", "--wheel", "--offline", "--no-build-isolation", "--python", sys.executable, "--quiet", "-o", str(built), str(ROOT)],
+        [
+            *("uv", "build", "--wheel", "--offline", "--no-build-isolation", "--quiet"),
+            *("--python", sys.executable, "-o", str(built), str(ROOT)),
+        ],
         env={**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
         check=True, timeout=120,
     )  # fmt: skip
