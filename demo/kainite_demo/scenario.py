@@ -28,7 +28,7 @@ from kainite_demo.postgres_server import postgres
 from kainite_demo.processes import Process
 from kainite_demo.progress import Display
 from kainite_demo.replication import SourceSlot, create_slot
-from kainite_demo.settings_file import LOG_PARTITION, LOG_TABLE, write_settings
+from kainite_demo.settings_file import LOG_PARTITION, log_table, write_settings
 from kainite_demo.summary import Summary
 
 _READY_LIMIT = 120.0
@@ -44,7 +44,7 @@ def run(options: Options, display: Display) -> Summary:
         DemoError: source and target differ, a transaction was torn, or a part broke.
     """
     started = time.monotonic()
-    with _work_folder(display, keep=options.keep) as folder, _servers(folder, display) as parts:
+    with _work_folder(display, keep=options.keep) as folder, _servers(folder, options.endpoint, display) as parts:
         with _ending(processes(parts, options), display) as running:
             _prepare(parts, options, running, display)
             monitor = _monitor(parts)
@@ -70,14 +70,17 @@ def _work_folder(display: Display, *, keep: bool) -> Iterator[Path]:
 
 
 @contextmanager
-def _servers(folder: Path, display: Display) -> Iterator[Parts]:
-    display.say("starting Kinesis and DynamoDB (moto) and two PostgreSQL servers")
+def _servers(folder: Path, endpoint: str | None, display: Display) -> Iterator[Parts]:
+    if endpoint is None:
+        display.say("starting Kinesis and DynamoDB (moto) and two PostgreSQL servers")
+    else:
+        display.say(f"starting two PostgreSQL servers; Kinesis and DynamoDB are at {endpoint}")
     with (
-        services.moto(folder / "moto.log") as moto,
+        services.running(endpoint, folder.name) if endpoint else services.moto(folder / "moto.log") as address,
         postgres(folder / "source", wal_level="logical") as source,
         postgres(folder / "target") as target,
     ):
-        yield Parts(folder, SourceSlot(source, "kainite_demo", "kainite_demo"), target, moto.address())
+        yield Parts(folder, SourceSlot(source, "kainite_demo", "kainite_demo"), target, address())
 
 
 @contextmanager
@@ -102,9 +105,9 @@ def _ending(running: dict[str, Process], display: Display) -> Iterator[dict[str,
 
 def _prepare(parts: Parts, options: Options, running: dict[str, Process], display: Display) -> None:
     """Everything up to the moment when the load may begin. Slow starters get ready during the copy."""
-    services.create_stream(services.kinesis_client(parts.endpoint), parts.stream, options.shards)
+    services.create_stream(services.kinesis_client(parts.endpoint), parts.name, options.shards)
     pgbench.create_tables(parts.target)
-    write_settings(parts)
+    write_settings(parts, options.settings)
     running[PRECEDENCE].start()
     running[PRECEDENCE].wait(_READY_LIMIT)
     display.say("starting the daemon and the apply job")
@@ -138,7 +141,7 @@ def _wait_for_event(process: Process, event: str) -> None:
 
 
 def _monitor(parts: Parts) -> Monitor:
-    store = DynamoDBStore(services.dynamodb_client(parts.endpoint), LOG_TABLE)
+    store = DynamoDBStore(services.dynamodb_client(parts.endpoint), log_table(parts))
     return Monitor(JsonLines(parts.journal), LogWatch(store, LOG_PARTITION))
 
 

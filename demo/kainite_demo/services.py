@@ -7,8 +7,8 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,32 +26,14 @@ _STREAM_LIMIT = 30.0
 _MOTO_LIMIT = 30.0
 
 
-class Moto:
-    """A moto server that has been started and may not be ready yet."""
-
-    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
-        self._process = process
-        self._log = log
-
-    def address(self) -> str:
-        """Its address, once it is ready; to be asked for once.
-
-        Raises:
-            DemoError: it does not start.
-        """
-        assert self._process.stdout is not None
-        ready, _, _ = select.select([self._process.stdout], [], [], _MOTO_LIMIT)
-        line = self._process.stdout.readline().decode().strip() if ready else ""
-        if not line:
-            raise DemoError(f"moto's server does not start: {_last_line(self._log) or 'no answer'}")
-        return line
-
-
 @contextmanager
-def moto(log: Path) -> Iterator[Moto]:
+def moto(log: Path) -> Iterator[Callable[[], str]]:
     """Moto's server as a process of its own, getting ready while other things are done.
 
     It ends when its standard input closes, so it does not outlive this process whatever happens.
+
+    Yields:
+        What waits until it is ready and returns its address, or raises DemoError; to be called once.
     """
     command = [sys.executable, "-W", "ignore", "-m", "kainite_demo.moto_process"]
     with log.open("wb") as stderr:
@@ -59,10 +41,34 @@ def moto(log: Path) -> Iterator[Moto]:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, start_new_session=True
         )
     try:
-        yield Moto(process, log)
+        yield lambda: _address(process, log)
     finally:
         process.kill()
         process.communicate()
+
+
+def _address(process: subprocess.Popen[bytes], log: Path) -> str:
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], _MOTO_LIMIT)
+    line = process.stdout.readline().decode().strip() if ready else ""
+    if not line:
+        raise DemoError(f"moto's server does not start: {_last_line(log) or 'no answer'}")
+    return line
+
+
+@contextmanager
+def running(endpoint: str, name: str) -> Iterator[Callable[[], str]]:
+    """A Kinesis and DynamoDB that run already; at the end the stream ``name`` and the tables named after it go."""
+    try:
+        yield lambda: endpoint
+    finally:
+        kinesis, dynamodb = kinesis_client(endpoint), dynamodb_client(endpoint)
+        with suppress(kinesis.exceptions.ResourceNotFoundException):
+            kinesis.delete_stream(StreamName=name, EnforceConsumerDeletion=True)
+        for page in dynamodb.get_paginator("list_tables").paginate():
+            for table in page["TableNames"]:
+                if table.startswith(name):
+                    dynamodb.delete_table(TableName=table)
 
 
 def environment(folder: Path) -> dict[str, str]:

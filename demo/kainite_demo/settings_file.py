@@ -13,25 +13,43 @@ from kainite_demo.parts import Parts, extractor_command
 from kainite_demo.services import REGION
 
 PROCESSOR = Path(__file__).parents[2] / "record_processors" / "postgresql_changes" / "processor.py"
-LOG_TABLE = "kainite-demo-log"
 LOG_PARTITION = "0"
 
 
-def write_settings(parts: Parts) -> None:
+def log_table(parts: Parts) -> str:
+    return f"{parts.name}-log"
+
+
+def write_settings(parts: Parts, begin_with: Path | None = None) -> None:
     """Write the file.
+
+    Args:
+        parts: of the run; what they decide replaces what ``begin_with`` says.
+        begin_with: a settings file whose leases, intervals and limits are to be used.
 
     Raises:
         DemoError: the record processor is not beside the sources.
     """
     if not PROCESSOR.exists():
         raise DemoError(f"{PROCESSOR} is missing: kainite demo runs from a checkout of the repository")
-    parts.settings.write_text(javaproperties.dumps(_settings(parts), timestamp=False))
+    pace = _PACE if begin_with is None else javaproperties.loads(begin_with.read_text(encoding="utf-8"))
+    parts.settings.write_text(javaproperties.dumps({**pace, **_settings(parts)}, timestamp=False))
+
+
+# Short leases, so that what a kill leaves behind runs out within seconds.
+_PACE = {
+    "idleTimeBetweenReadsInMillis": "200",
+    "failoverTimeMillis": "3000",
+    "logLeaseMillis": "3000",
+    "logHeartbeatMillis": "1000",
+    "applyLeaseMillis": "3000",
+}
 
 
 def _settings(parts: Parts) -> dict[str, str]:
     return {
-        "applicationName": "kainite-demo",
-        "streamName": parts.stream,
+        "applicationName": parts.name,
+        "streamName": parts.name,
         "executableName": shlex.join([sys.executable, str(PROCESSOR)]),
         "workerId": "demo-worker",
         "extractorName": shlex.join(extractor_command(parts)),
@@ -45,15 +63,9 @@ def _settings(parts: Parts) -> dict[str, str]:
         "kinesisEndpoint": parts.endpoint,
         "dynamoDBEndpoint": parts.endpoint,
         "initialPositionInStream": "TRIM_HORIZON",
-        "idleTimeBetweenReadsInMillis": "200",
-        # Short leases, so that what a kill leaves behind runs out within seconds.
-        "failoverTimeMillis": "3000",
-        "logLeaseMillis": "3000",
-        "logHeartbeatMillis": "1000",
-        "applyLeaseMillis": "3000",
         "unitsOfWork": "true",
         "uowOrder": "dense",
-        "logTableName": LOG_TABLE,
+        "logTableName": log_table(parts),
         "logPartition": LOG_PARTITION,
         "catalogueFile": str(parts.catalogue),
         "auditTrail": str(parts.folder / "audit"),
