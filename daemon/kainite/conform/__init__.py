@@ -12,6 +12,7 @@ words what the child did that it must not, with the exchange that shows it.
 :mod:`~kainite.conform.json_lines_talk`        a case's steps, asked in a json-lines dialect
 :mod:`~kainite.conform.markers_talk`           the same in markers
 :mod:`~kainite.conform.granting`               what a checkpoint request is answered
+:mod:`~kainite.conform.deltas`                 whether what it gives is deltas
 :mod:`~kainite.conform.transcript`             what was said, when
 :mod:`~kainite.conform.heard`                  what happened in a step
 :mod:`~kainite.conform.judging`                from what happened to findings

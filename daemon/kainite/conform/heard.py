@@ -35,6 +35,7 @@ class Heard:
         seconds: until it was answered.
         checkpoints: what it asked for meanwhile.
         emitted: how many emit lines it wrote.
+        rejects: what is no delta among what it emitted, or answered: why, and the text.
         junk: lines on its standard output that are no messages.
         messages: what it answered, where answers are messages.
     """
@@ -45,5 +46,6 @@ class Heard:
     seconds: float = 0.0
     checkpoints: tuple[Asked, ...] = ()
     emitted: int = 0
+    rejects: tuple[str, ...] = ()
     junk: tuple[str, ...] = ()
     messages: tuple[bytes, ...] = ()

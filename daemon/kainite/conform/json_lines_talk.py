@@ -12,6 +12,7 @@ from typing import Final
 from kainite.child.dialect import ActionDone, Event, ProtocolViolation, Turn
 from kainite.child.json_lines import JsonLines
 from kainite.child.messages import Action, CheckpointRequested, Emitted, SkippedLine
+from kainite.conform.deltas import Deltas
 from kainite.conform.granting import Asked, Granting
 from kainite.conform.heard import Heard, Outcome
 from kainite.conform.script import Call, Held
@@ -51,6 +52,7 @@ class JsonLinesTalk:
         self._asked: list[Asked] = []
         self._junk: list[str] = []
         self._emitted = 0
+        self._deltas = Deltas()
 
     async def ask(self, call: Call) -> Heard:
         """Make one call, and listen until it is answered or there is no hope."""
@@ -94,8 +96,9 @@ class JsonLinesTalk:
                     return self._heard(call, Outcome.HASTY if hasty else Outcome.ANSWERED)
                 case ProtocolViolation(reason):
                     return self._heard(call, Outcome.VIOLATED, reason)
-                case Emitted():
+                case Emitted(line):
                     self._emitted += 1
+                    self._deltas.emitted(line)
                     hasty = False
                 case CheckpointRequested() as request:
                     hasty = await self._reply(call, request)
@@ -148,7 +151,7 @@ class JsonLinesTalk:
 
     def _heard(self, call: Call, outcome: Outcome, detail: str = "") -> Heard:
         return Heard(call.action.value, outcome, detail, self._seconds(), tuple(self._asked), self._emitted,
-                     tuple(self._junk))  # fmt: skip
+                     self._deltas.taken(), tuple(self._junk))  # fmt: skip
 
 
 def _with_unknown_field(line: bytes) -> bytes:

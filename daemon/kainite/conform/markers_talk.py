@@ -6,8 +6,11 @@ request, an EOM after EOB, and looking whether the child speaks meanwhile.
 
 from __future__ import annotations
 
-from kainite.child.markers.exchange import Answer, Exchange, ExchangeEvent, Send, Violation
+from collections.abc import Sequence
+
+from kainite.child.markers.exchange import Answer, Exchange, ExchangeEvent, Send, Violation, bad_message
 from kainite.child.markers.framing import Markers
+from kainite.conform.deltas import Deltas
 from kainite.conform.heard import Heard, Outcome
 from kainite.conform.script import Held, Messages
 from kainite.conform.stage import LATE_S, Gone, Limits, Stage
@@ -44,6 +47,7 @@ class MarkersTalk:
         self._heard_before = 0  # bytes, when the last request was written
         self._slowest = 0.0
         self._messages: list[bytes] = []
+        self._deltas = Deltas()
         self._batch_ended = False  # the last request ended with EOB
 
     async def ask(self, step: Messages) -> Heard:
@@ -85,7 +89,7 @@ class MarkersTalk:
                 case Answer(_, count, messages):
                     answered += max(count, 1)
                     self._requests = 0
-                    self._messages += messages
+                    self._take(messages)
                     self._slowest = max(self._slowest, self._stage.now() - self._began)
                 case Violation(reason):
                     return self._heard(step, Outcome.VIOLATED, reason)
@@ -103,6 +107,12 @@ class MarkersTalk:
             self._stage.say(data)
         self._began, self._heard_before = self._stage.now(), self._stage.heard
         return early
+
+    def _take(self, messages: Sequence[bytes]) -> None:
+        self._messages += messages
+        for message in messages:
+            if bad_message(message) is None:
+                self._deltas.answered(message)
 
     def _one_too_many(self) -> str:
         """The daemon lets that pass, for a worker may leave bad messages out of its count; there are none here."""
@@ -129,7 +139,8 @@ class MarkersTalk:
         return await self._stage.until(self._exchange.next_event, LATE_S) is not None
 
     def _heard(self, step: Messages, outcome: Outcome, detail: str = "") -> Heard:
-        return Heard(_asked(step), outcome, detail, self._slowest, messages=tuple(self._messages))
+        rejects = self._deltas.taken()
+        return Heard(_asked(step), outcome, detail, self._slowest, rejects=rejects, messages=tuple(self._messages))
 
 
 def _asked(step: Messages) -> str:

@@ -199,14 +199,14 @@ class _Life:
         self.findings += judge_idle(self._case, await self._talk.idle())
 
     async def _taken(self, step: Step) -> Heard | None:
+        own = self._options.samples.own
         match step, self._talk:
             case Call(), JsonLinesTalk() as talk:
                 heard = await talk.ask(step)
-                self.findings += judge_call(self._case, step, heard, self._limits.slow,
-                                            own_samples=self._options.samples.own)  # fmt: skip
+                self.findings += judge_call(self._case, step, heard, self._limits.slow, own_samples=own)
             case Messages(), MarkersTalk() as talk:
                 heard = await talk.ask(step)
-                self.findings += judge_messages(self._case, step, heard, self._limits.slow)
+                self.findings += judge_messages(self._case, step, heard, self._limits.slow, own_samples=own)
             case EndOfInput(), _:
                 took = await self._stage.ends(self._limits.timeout)
                 self.findings += judge_end(took, self._stage.status, self._limits.timeout)

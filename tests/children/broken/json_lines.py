@@ -44,6 +44,8 @@ def process(records: list[dict[str, Any]]) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         case "hangs":
             hang()
+        case "emits nonsense":
+            say(action="emit", deltas=[{"uow": "T-1", "table": "orders", "op": "replace", "key": {"id": 1}}])
         case "prints junk":
             write(f"got {len(records)} records\n")
         case "cannot take odd keys":

@@ -1,6 +1,6 @@
 """A child that keeps the markers dialect but for one fault: ``markers.py FAULT``. It takes all kinds of batches.
 
-Each message that is a JSON object is answered with itself, any other with a report.
+Each message that is a JSON object is answered with a delta, any other with a report.
 """
 
 import json
@@ -33,7 +33,8 @@ def answer_to(message: bytes) -> bytes:
     except ValueError as error:
         return b"" if FAULT == "drops bad messages" else json.dumps({"bad": str(error)}).encode() + EOM
     indent = 1 if FAULT == "EOM in a payload" else None
-    return json.dumps(found, indent=indent).encode() + EOM
+    delta = {"uow": "T-1", "table": "orders", "op": "insert", "row": found}
+    return json.dumps(delta, indent=indent).encode() + EOM
 
 
 def done(batch: list[bytes]) -> None:
