@@ -65,6 +65,8 @@ def test_write_reads_the_target_whatever_else_is_set(folder: Path) -> None:
     [
         ("", [], "set 'target', 'catalogueFile' or 'precedenceFile'"),
         ("precedenceFile = pairs\n", ["--write", "c.json"], "'target' is no database"),
+        ("target = exec:cat\n", [], "set 'target', 'catalogueFile' or 'precedenceFile'"),
+        ("target = exec:cat\n", ["--write", "c.json"], "'target' is no database"),
         ("target = sqlite:///gone.db\n", [], "does not exist"),
     ],
 )

@@ -7,6 +7,8 @@ import os
 import pickle
 import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -155,6 +157,26 @@ def test_a_loader_that_dies_while_nothing_is_asked_of_it_is_replaced_unnoticed(w
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     session.apply(FENCE, [unit(1)])
     assert world.loaded() == [0, 1]
+
+
+ASKER = """
+import sys
+from kainite_spark.targets import open_target
+session = open_target(sys.argv[1], None).connect()
+session.applied("log/0", [])
+print("asked", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_loader_ends_with_the_process_that_asks_it_however_that_ends(world: World) -> None:
+    command = [sys.executable, "-c", ASKER, loader(TROUBLE, str(world.database), "none", "-1")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"asked\n"
+        child = psutil.Process(world.runs()[0])
+        process.kill()
+    child.wait(timeout=60)
 
 
 def test_large_units_and_a_loader_that_writes_much_do_not_lock_up(world: World) -> None:
