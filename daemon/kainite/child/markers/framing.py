@@ -71,13 +71,13 @@ class Markers:
             MessageRefusedError: a marker stands in it, or its end and EOM's beginning would read as one.
         """
         framed = payload + self.eom
-        for mark in Mark:
-            place = framed.find(self.of(mark))
-            if place >= 0 and (place != len(payload) or mark is not Mark.EOM):
-                raise MessageRefusedError(
-                    f"a message of {len(payload)} bytes holds the marker {mark.name} at byte {place}:"
-                    " choose markers that never stand in the data"
-                )
+        if self.eop in framed or self.eob in framed or self.bnc in framed or framed.find(self.eom) != len(payload):
+            found = self.pattern().search(framed)
+            assert found is not None
+            raise MessageRefusedError(
+                f"a message of {len(payload)} bytes holds the marker {self.marks()[found.group()].name}"
+                f" at byte {found.start()}: choose markers that never stand in the data"
+            )
         return framed
 
     def pattern(self) -> re.Pattern[bytes]:
