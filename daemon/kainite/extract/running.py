@@ -63,7 +63,7 @@ def offset_file_of(settings: Settings) -> OffsetFile | None:
 
 async def _run(settings: Settings, offset_file: OffsetFile | None, showing: Showing, *, once: bool) -> int:
     stop = asyncio.Event()
-    extracting = asyncio.create_task(_extract(settings, offset_file, showing, stop, once=once))
+    extracting = asyncio.create_task(extract(settings, offset_file, showing, stop, once=once))
     signals = Signals(stop, extracting.cancel, asyncio.Event())
     try:
         return 0 if await _until_over(extracting, stop, settings.child.shutdown_grace) else 1
@@ -88,7 +88,7 @@ async def _until_over(extracting: asyncio.Task[None], stop: asyncio.Event, grace
     return True
 
 
-async def _extract(
+async def extract(
     settings: Settings, offset_file: OffsetFile | None, showing: Showing, stop: asyncio.Event, *, once: bool
 ) -> None:
     sink = _sink(settings)

@@ -148,7 +148,7 @@ def expected(units: int) -> set[bytes]:
     return {message for number in range(units) for message in unit(number)}
 
 
-REAL_FAULTS = [fault for fault in Fault if fault is not Fault.NONE]
+REAL_FAULTS: list[Fault] = [fault for fault in Fault if fault is not Fault.NONE]
 
 
 def _in_a_row(gaps: list[tuple[int, Fault]]) -> list[Fault]:
@@ -156,7 +156,7 @@ def _in_a_row(gaps: list[tuple[int, Fault]]) -> list[Fault]:
 
 
 # Each fault after some steps that go well: were faults as frequent as luck, no cycle would get to its end.
-faults = st.lists(st.tuples(st.integers(0, 12), st.sampled_from(REAL_FAULTS)), max_size=20).map(_in_a_row)
+faults = st.lists(st.tuples(st.integers(0, 12), st.sampled_from(tuple(REAL_FAULTS))), max_size=20).map(_in_a_row)
 sizes = st.lists(st.integers(0, 4), min_size=1, max_size=30)
 units = st.integers(0, 12)
 holds = st.sampled_from([0, 60, 10**9])

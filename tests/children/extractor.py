@@ -1,0 +1,60 @@
+"""A cyclic extractor with offsets of the child, as tests want it.
+
+``extractor.py UNITS FOLDER [FAULT]``: gives the units T0, T1 … (two deltas and the end each), three a cycle. With a
+fault, the first time that it gives T4, after the first record of that unit:
+
+``die``      it kills itself
+``hang``     it says nothing any more, and does not end when its input does
+``junk``     it asks for a message of a batch, which an extraction knows nothing of
+``offset``   it gives no offset
+
+``FOLDER/fault`` says that the fault has been; ``FOLDER/pids`` has a line for each process.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+UNITS, FOLDER = int(sys.argv[1]), Path(sys.argv[2])
+FAULT = sys.argv[3] if len(sys.argv) > 3 else ""
+
+
+def say(value: object) -> None:
+    sys.stdout.write(json.dumps(value) + "\n")
+
+
+def fault() -> None:
+    (FOLDER / "fault").touch()
+    sys.stdout.flush()
+    if FAULT == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    while FAULT == "hang":
+        time.sleep(60)
+    if FAULT == "junk":
+        sys.stdout.write("\x06")
+
+
+def answer(start: int) -> None:
+    end = min(start + 3, UNITS)
+    faulty = bool(FAULT) and start <= 4 < end and not (FOLDER / "fault").exists()
+    for number in range(start, end):
+        say({"uow": f"T{number}", "ordinal": 0})
+        if faulty and number == 4:
+            fault()
+        say({"uow": f"T{number}", "ordinal": 1})
+        say({"uow": f"T{number}", "end": True, "count": 2})
+    if end > start and not (faulty and FAULT == "offset"):
+        say({"offset": end})
+    sys.stdout.write("\0")
+    sys.stdout.flush()
+
+
+with (FOLDER / "pids").open("a") as pids:
+    pids.write(f"{os.getpid()}\n")
+for line in sys.stdin:
+    request = json.loads(line)
+    print(f"asked from {request['start']}", file=sys.stderr)
+    answer(request["start"] or 0)

@@ -1,0 +1,74 @@
+"""Plain extractors: real programs in shell, onto moto's Kinesis."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import time
+from typing import Any
+
+import pytest
+
+from kainite.errors import SourceError, StreamError
+
+LIMIT = 60.0
+
+
+def test_every_message_goes_on_the_stream_and_the_rest_is_reported(
+    bench: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    script = r"""printf 'one\n\n'; echo "I am $0" >&2; printf '{"uow":"T1"}\n{"uow":"T1","end":true}\nhalf'"""
+    assert bench.once(bench.settings("sh", "-c", script, "the-extractor")) == 0
+    assert sorted(bench.records()) == [b"one", b'{"uow":"T1","end":true}', b'{"uow":"T1"}']
+    assert [b'{"uow":"T1"}', b'{"uow":"T1","end":true}'] in [
+        [record for record in shard if b"uow" in record] for shard in bench.by_shard()
+    ], "a unit goes to one shard, in order"
+    said = {record.getMessage(): record.kainite_fields for record in caplog.records if "kainite" in record.name}  # type: ignore[attr-defined]
+    assert said["child stderr"]["line"] == "I am the-extractor"
+    assert said["child stderr"]["child"] == "extractor"
+    assert said["last message without its EOM not put"] == {"size": 4, "begins": "half"}
+
+
+def test_many_messages_pass_in_order(bench: Any) -> None:
+    assert bench.once(bench.settings("seq", "2000", extractSpread="record")) == 0
+    assert sorted(map(int, bench.records())) == list(range(1, 2001))
+    assert all(list(map(int, shard)) == sorted(map(int, shard)) for shard in bench.by_shard())
+
+
+def test_a_failure_is_tried_again_and_given_up_with_its_last_words(bench: Any) -> None:
+    with pytest.raises(SourceError, match=r"given up after 3 failures in a row .* ended with status 7: no luck$"):
+        bench.once(bench.settings("sh", "-c", "echo written; echo no luck >&2; exit 7"))
+    assert bench.records() == [b"written"] * 3, "what a failed run wrote stays"
+
+
+def test_a_success_makes_up_for_failures(bench: Any) -> None:
+    script = f"cd {bench.folder}; echo x >> tries; test $(wc -l < tries) -ge 3"
+    assert bench.once(bench.settings("sh", "-c", script)) == 0
+
+
+def test_a_record_larger_than_kinesis_takes_ends_it_at_once(bench: Any) -> None:
+    with pytest.raises(StreamError, match="takes 1048578 bytes: Kinesis takes 1 MiB"):
+        bench.once(bench.settings("sh", "-c", "head -c 1048577 /dev/zero | tr '\\0' x; echo"))
+    assert bench.records() == []
+
+
+def test_a_stream_that_is_not_there_is_said_before_anything_is_extracted(bench: Any) -> None:
+    with pytest.raises(StreamError, match="'nowhere' is not there"):
+        bench.once(bench.settings("touch", str(bench.folder / "started"), streamName="nowhere"))
+    assert not (bench.folder / "started").exists()
+
+
+def test_runs_follow_each_other_until_sigterm_and_what_was_written_by_then_is_put(bench: Any) -> None:
+    script = f"""cd {bench.folder}; echo run; test -e second || {{ touch second; exit 0; }}
+    trap 'echo last words; exit 1' TERM; touch waiting; while :; do sleep 0.05; done"""
+    with bench.running(bench.settings("sh", "-c", script)) as process:
+        deadline = time.monotonic() + LIMIT
+        while not (bench.folder / "waiting").exists():
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=LIMIT)
+    assert process.returncode == 0, errors
+    assert sorted(bench.records()) == [b"last words", b"run", b"run"]
