@@ -6,6 +6,8 @@ Units become rows of the table ``loaded``, which is its account of them too; a f
 Trouble comes once, but for ``refuse``. The table ``runs`` has the process id of each that was started.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import re
@@ -13,9 +15,12 @@ import signal
 import sqlite3
 import sys
 import time
+from collections.abc import Iterator
+from typing import Any, TypeAlias
 
-DATABASE = sys.argv[1]
-TROUBLE, VICTIM = sys.argv[2], int(sys.argv[3])
+Batch: TypeAlias = list[dict[str, Any]]
+
+DATABASE, TROUBLE, VICTIM = sys.argv[1], sys.argv[2], int(sys.argv[3])
 FORGETFUL = "forgetful" in sys.argv
 EOM, EOP, EOB, BNC = (
     os.environ[f"KAINITE_{name}"].encode().decode("unicode_escape").encode() for name in ("EOM", "EOP", "EOB", "BNC")
@@ -30,12 +35,12 @@ db.execute("CREATE TABLE IF NOT EXISTS runs (pid)")
 db.execute("INSERT INTO runs VALUES (?)", [os.getpid()])
 
 
-def write(data):
+def write(data: bytes) -> None:
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
 
 
-def items():
+def items() -> Iterator[bytes]:
     """Each message, and EOB where a batch ends."""
     held = b""
     while data := os.read(0, 2**20):
@@ -43,31 +48,33 @@ def items():
         yield from (part if end == EOM else EOB for part, end in zip(parts[::2], parts[1::2], strict=True))
 
 
-def first_time(what):
-    if db.execute("SELECT 1 FROM troubles").fetchone():
-        return False
-    return db.execute("INSERT INTO troubles VALUES (?)", [what]) is not None
+def hit(batch: Batch) -> bool:
+    return any(asked["transactionId"] == VICTIM for asked in batch)
 
 
-def comes(what, batch):
+def comes(what: str, batch: Batch) -> bool:
     """Whether this is the trouble, and the unit, and it did not come before."""
-    return what == TROUBLE and any(asked["transactionId"] == VICTIM for asked in batch) and first_time(what)
+    if what != TROUBLE or not hit(batch) or db.execute("SELECT 1 FROM troubles").fetchone():
+        return False
+    db.execute("INSERT INTO troubles VALUES (?)", [what])
+    return True
 
 
-def known(tid):
-    return not FORGETFUL and db.execute("SELECT 1 FROM loaded WHERE transaction_id = ?", [tid]).fetchone()
+def known(tid: int) -> bool:
+    return not FORGETFUL and db.execute("SELECT 1 FROM loaded WHERE transaction_id = ?", [tid]).fetchone() is not None
 
 
-def load(batch):
-    """The answer to a batch of units, in one transaction."""
+def load(batch: Batch) -> object:
+    """The answer to a batch of units, which are loaded in one transaction."""
     if comes("retry", batch):
         return {"retry": "come again"}
     if comes("junk", batch):
         return "what?"
-    if TROUBLE == "refuse" and any(asked["transactionId"] == VICTIM for asked in batch):
+    if TROUBLE == "refuse" and hit(batch):
         return {"bad": "not this one"}
-    sudden, late = comes("die before commit", batch), comes("die after commit", batch)
-    hang, noise = comes("hang", batch), comes("noise", batch)
+    if comes("noise", batch):
+        sys.stderr.write(("noise " * 1000 + "\n") * 500)
+    sudden, late, hang = (comes(what, batch) for what in ("die before commit", "die after commit", "hang"))
     db.execute("BEGIN IMMEDIATE")
     for asked in batch:
         if not known(asked["transactionId"]):
@@ -75,8 +82,6 @@ def load(batch):
             db.execute("INSERT INTO loaded VALUES (?, ?, ?)", row)
     while hang:
         time.sleep(60)
-    if noise:
-        sys.stderr.write(("noise " * 1000 + "\n") * 500)
     if sudden:
         os.kill(os.getpid(), signal.SIGKILL)
     db.execute("COMMIT")
@@ -85,29 +90,30 @@ def load(batch):
     return None
 
 
-def answer(batch):
-    requests = [json.loads(message) for message in batch]
-    said, end = None, EOP
-    if requests and requests[0]["action"] == "load":
-        said = load(requests)
-        end = EOP + EOP if comes("chatter", requests) else EOP
-    elif requests and requests[0]["action"] == "applied":
-        said = {"applied": [tid for tid in requests[0]["transactionIds"] if known(tid)]}
+def answer(messages: list[bytes]) -> None:
+    batch: Batch = [json.loads(message) for message in messages]
+    said: object = None
+    end = EOP
+    if batch and batch[0]["action"] == "load":
+        said = load(batch)
+        end = EOP + EOP if comes("chatter", batch) else EOP
+    elif batch and batch[0]["action"] == "applied":
+        said = {"applied": [tid for tid in batch[0]["transactionIds"] if known(tid)]}
     write((json.dumps(said).encode() + EOM if said else b"") + end)
 
 
-def main():
-    batch = []
+def main() -> None:
+    messages: list[bytes] = []
     for item in items():
         if item != EOB:
-            batch.append(item)
-            whole = BATCHING == "single" or (BATCHING == "worker" and len(batch) == BATCH_SIZE)
-            if not whole:
-                if BATCHING == "worker":
-                    write(BNC)
+            messages.append(item)
+            if BATCHING == "supervisor":
                 continue
-        answer(batch)
-        batch = []
+            if BATCHING == "worker" and len(messages) < BATCH_SIZE:
+                write(BNC)
+                continue
+        answer(messages)
+        messages = []
 
 
 main()
