@@ -63,6 +63,9 @@ def _settings(parts: Parts) -> dict[str, str]:
         "kinesisEndpoint": parts.endpoint,
         "dynamoDBEndpoint": parts.endpoint,
         "initialPositionInStream": "TRIM_HORIZON",
+        # Several runs may go on at once, and nobody looks at their figures.
+        "metricsPort": "0",
+        "metricsLevel": "NONE",
         "unitsOfWork": "true",
         "uowOrder": "dense",
         "logTableName": log_table(parts),
