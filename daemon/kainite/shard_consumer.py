@@ -169,7 +169,7 @@ class ShardConsumer:
         self._child = ChildProcess.start(self._shard, self._parts.child_settings)
         await self._calls.begin(Action.INITIALIZE)
         checkpoint = self._lease.checkpoint
-        self._deaths.passed(checkpoint.position)
+        self._deaths.begin(self._parts.child_settings, checkpoint.position)
         await self._perform(self._child.dialect.initialize(self._shard, checkpoint.sequence, checkpoint.sub))
         return Outcome.DONE
 

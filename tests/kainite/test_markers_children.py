@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ import pytest
 from kainite.child.markers.exchange import Batching
 from kainite.log.entry import EntryKind, UnitMeta, UnitStatus
 from kainite.log.memory_store import MemoryStore
+from kainite.metrics.meter import Meter
+from kainite.metrics.metric import REJECTED_MESSAGES, Metric
 from kainite.settings import ChildProtocol, MarkersSettings, OnBadMessage, OnDeath, load
 from kainite.shard_states import State
 from kainite.supervisor import supervise
@@ -49,6 +52,16 @@ class Worker:
 
     def starts(self) -> int:
         return sum("shard" in note for note in self.notes())
+
+
+class Counted:
+    """What a meter was told, added up."""
+
+    def __init__(self) -> None:
+        self.values: Counter[Metric] = Counter()
+
+    def observe(self, metric: Metric, value: float, shard: str | None) -> None:
+        self.values[metric] += int(value)
 
 
 def failed_units(store: MemoryStore) -> dict[str, str]:
@@ -174,10 +187,12 @@ async def test_bad_messages_are_logged_and_counted_without_units_of_work(
 ) -> None:
     numbers = [double.put(b"bad:cause %d" % number) for number in range(13)]
     worker = Worker(ending.tmp / "notes", MarkersSettings(batching=Batching.WORKER, batch_size=1))
-    async with ending.consumer(worker.command, **worker.changes):
+    counted = Counted()
+    async with ending.consumer(worker.command, meter=Meter(counted), **worker.changes):
         await eventually(lambda: [fields["count"] for fields in events(caplog, "more messages rejected")] == [3])
         assert ending.stored_checkpoint() == str(numbers[-1])
     assert [fields["cause"] for fields in events(caplog, "message rejected")] == [f"cause {n}" for n in range(10)]
+    assert counted.values[REJECTED_MESSAGES] == 13
 
 
 @pytest.mark.parametrize("payload", [b"bad:no JSON", b"two\nlines"])

@@ -13,7 +13,7 @@ from typing import Any
 from kainite.settings.credentials import Provider, Source
 from kainite.settings.kcl_stream import FANOUT_KEYS, POLLING_KEYS
 from kainite.settings.overrides import Given
-from kainite.settings.sections import Retrieval
+from kainite.settings.sections import ChildProtocol, Retrieval
 from kainite.settings.without_effect import INERT_KEYS
 
 Texts = Mapping[str, Given]
@@ -120,6 +120,11 @@ def _skipped_sync(texts: Texts, values: Values) -> Iterator[str]:
         yield "skipShardSyncAtWorkerInitializationIfLeasesExist: true also lets foreign aggregated records pass"
 
 
+def _no_timeout(texts: Texts, values: Values) -> Iterator[str]:
+    if values.get(("child", "protocol")) is ChildProtocol.MARKERS and ("child", "reply_timeout") not in values:
+        yield "timeoutInSeconds: not set, so a worker that forgets to flush its output hangs its shard for ever"
+
+
 def problem_of(parse: Callable[[str, Path], object], text: str) -> str | None:
     """What is wrong with a text, if anything."""
     try:
@@ -131,4 +136,4 @@ def problem_of(parse: Callable[[str, Path], object], text: str) -> str | None:
 
 _Rule = Callable[[Texts, Values], Iterator[str]]
 _WARNINGS: tuple[_Rule, ...] = (_no_grace, _retrieval, _arn, _command, _credentials, _cleanup, _inert)
-_NOTES: tuple[_Rule, ...] = (_idle, _default_mode, _no_credentials, _skipped_sync)
+_NOTES: tuple[_Rule, ...] = (_idle, _default_mode, _no_credentials, _skipped_sync, _no_timeout)

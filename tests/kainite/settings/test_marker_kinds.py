@@ -77,6 +77,15 @@ def test_mistakes_are_one_clear_error(tmp_path: Path, lines: str, problem: str) 
     assert ";" not in str(raised.value).replace("; none may stand", "")
 
 
+def test_a_worker_without_time_limit_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "app.properties"
+    path.write_text(NEEDED + "childProtocol=markers\n")
+    noted = [note for note in examine(path, environment={}).notes if "forgets to flush" in note]
+    assert len(noted) == 1
+    limited = examine(path, options=("--timeout-in-seconds", "60"), environment={})
+    assert not [note for note in limited.notes if "forgets to flush" in note]
+
+
 def test_templates_are_words(tmp_path: Path) -> None:
     read = settings(tmp_path, "markersArguments=-e {eom} 'two words'\nmarkersEnvironment=A={eop} B='x {bnc}'\n")
     assert read.child.markers.arguments == ("-e", "{eom}", "two words")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kainite.child.markers.records import LeftOut, Span, leave_out
 from kainite.log.entry import Position
-from kainite.settings import ChildSettings, OnDeath
+from kainite.settings import ChildProtocol, ChildSettings, OnDeath
 
 
 def tries_of(settings: ChildSettings) -> int | None:
@@ -39,9 +39,11 @@ class Deaths:
         self._left_out.append(LeftOut(span, f"left out after {tries} tries: {error}"))
         return True
 
-    def passed(self, position: Position | None) -> None:
-        """Everything up to here is checkpointed."""
-        if position is not None:
+    def begin(self, settings: ChildSettings, position: Position | None) -> None:
+        """Another child starts after ``position``: what lies before it, or is not for its protocol, is forgotten."""
+        if settings.protocol is not ChildProtocol.MARKERS:
+            self._left_out = []
+        elif position is not None:
             self._left_out = [entry for entry in self._left_out if entry.span.last > position]
 
     def mark(self, line: bytes) -> bytes:

@@ -13,7 +13,7 @@ from kainite.child.markers.deaths import Deaths
 from kainite.child.markers.records import RecordMessage, Span, read_records, render_records
 from kainite.errors import ChildExitedError
 from kainite.log.entry import Position
-from kainite.settings import ChildSettings, MarkersSettings, OnDeath
+from kainite.settings import ChildProtocol, ChildSettings, MarkersSettings, OnDeath
 
 ERROR = ChildExitedError("child 7 of shard-0\nended with signal SIGKILL")
 
@@ -24,7 +24,8 @@ def record(sequence: int, sub: int, data: bytes) -> dict[str, Any]:
 
 
 def settings(on_death: OnDeath) -> ChildSettings:
-    return ChildSettings(("cat",), poison_tries=4, markers=MarkersSettings(on_death=on_death))
+    markers = MarkersSettings(on_death=on_death)
+    return ChildSettings(("cat",), poison_tries=4, protocol=ChildProtocol.MARKERS, markers=markers)
 
 
 LINE = render_records([record(number, 0, b"%d" % number) for number in range(1, 6)], None)
@@ -71,8 +72,15 @@ def test_what_is_left_out_keeps_its_payload_and_gets_a_cause_of_one_line() -> No
 def test_what_a_checkpoint_has_passed_is_forgotten() -> None:
     deaths = Deaths()
     deaths.died(Span(Position(2), Position(3)), 1, ERROR, settings(OnDeath.SKIP))
-    deaths.passed(None)
-    deaths.passed(Position(2))
+    deaths.begin(settings(OnDeath.SKIP), None)
+    deaths.begin(settings(OnDeath.SKIP), Position(2))
     assert deaths.mark(LINE) != LINE
-    deaths.passed(Position(3))
+    deaths.begin(settings(OnDeath.SKIP), Position(3))
     assert deaths.mark(LINE) == LINE
+
+
+def test_a_child_of_another_protocol_gets_its_line_as_it_is() -> None:
+    deaths = Deaths()
+    deaths.died(Span(Position(2), Position(3)), 1, ERROR, settings(OnDeath.SKIP))
+    deaths.begin(ChildSettings(("cat",)), Position(1))
+    assert deaths.mark(b'{"action": "processRecords"}\n') == b'{"action": "processRecords"}\n'
