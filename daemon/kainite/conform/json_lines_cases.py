@@ -6,7 +6,7 @@ from typing import Final
 
 from kainite.child.messages import Action
 from kainite.conform.samples import BINARY, ODD_KEYS, ODD_TEXTS, Samples, padded, records
-from kainite.conform.script import Call, Case, Checkpointing, EndOfInput, Held, Refuse, Weight
+from kainite.conform.script import ONE_RECORD, Call, Case, Checkpointing, EndOfInput, Held, Refuse, Weight
 from kainite.kinesis.record import RawRecord, payload_bytes
 from kainite.leases.judgement import CheckpointErrorName
 from kainite.settings import ChildProtocol
@@ -25,8 +25,8 @@ _INITIALIZE = Call(Action.INITIALIZE)
 _LEASE_LOST = Call(Action.LEASE_LOST, checkpoint=Checkpointing.FORBIDDEN)
 _SHARD_ENDED = Call(Action.SHARD_ENDED, checkpoint=Checkpointing.REQUIRED)
 _SHUTDOWN = Call(Action.SHUTDOWN_REQUESTED, checkpoint=Checkpointing.WISE)
-_FIRST, _ONE = "initialize", "one-record"
-_NEEDS: Final = (_FIRST, _ONE)
+_FIRST: Final = "initialize"
+_NEEDS: Final = (_FIRST, ONE_RECORD)
 
 
 def json_lines_cases(dialect: ChildProtocol, samples: Samples, large: int) -> tuple[Case, ...]:
@@ -68,7 +68,7 @@ def _calls(samples: Samples) -> tuple[Case, ...]:
     several = [_process(samples.records(3, 3 * number), behind=9000 - 3000 * number) for number in range(4)]
     return (
         Case(_FIRST, "initialize at the stream's beginning", _life()),
-        Case(_ONE, "one record", _life(one), (_FIRST,)),
+        Case(ONE_RECORD, "one record", _life(one), (_FIRST,)),
         Case("initialize-at-number", "initialize at a sequence number", (at_number,), (_FIRST,)),
         Case("initialize-anew", "initialize without a sequence number", (without_number,), (_FIRST,)),
         Case("reads-first", "each request read before it is answered", _life(one, one, _SHARD_ENDED), (_FIRST,),

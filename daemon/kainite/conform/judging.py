@@ -9,7 +9,7 @@ from kainite.child.markers.exchange import bad_message
 from kainite.child.messages import Action
 from kainite.conform.findings import Finding, Verdict
 from kainite.conform.heard import Heard, Outcome
-from kainite.conform.script import Call, Case, Checkpointing, Messages, Weight
+from kainite.conform.script import Call, Case, Checkpointing, Messages, Step, Weight
 
 _FAILURES: Final = {
     Outcome.EARLY: "wrote its answer before it had read its input, or one answer too many: {detail}",
@@ -23,7 +23,6 @@ _FAILURES: Final = {
     Outcome.GONE: "{detail}",
     Outcome.VIOLATED: "{detail}",
 }
-_CERTAIN_PAYLOADS: Final = "if it takes certain payloads only, give it some: --records FILE"
 _TAKES_EOM: Final = "takes an EOM after EOB for a message; Kainite writes none there, other supervisors do"
 _SHOWN: Final = 100
 
@@ -39,10 +38,10 @@ def judge_call(case: Case, call: Call, heard: Heard, slow: float, *, own_samples
         own_samples: the payloads are the author's.
     """
     findings = [*_outcome(case, heard, may_end=call.may_end), *_junk(case, heard)]
-    if heard.outcome is Outcome.GONE and call.records and not own_samples and case.weight is Weight.REQUIRED:
-        findings.append(Finding(Verdict.FAIL, _CERTAIN_PAYLOADS))
+    if heard.outcome is Outcome.GONE and call.records:
+        findings += _hint(case, own_samples=own_samples)
     if heard.outcome is Outcome.ANSWERED:
-        findings += [*_checkpoints(call, heard), *_emitted(call, heard), *_slow(case, heard, slow)]
+        findings += [*_checkpoints(call, heard), *_emitted(call, heard), *_slow(case, call, heard, slow)]
         findings += _rejects(case, heard, own_samples=own_samples)
     return findings
 
@@ -53,7 +52,7 @@ def judge_messages(case: Case, step: Messages, heard: Heard, slow: float, *, own
         return [Finding(Verdict.NOTE, _TAKES_EOM, once=True)]
     findings = list(_outcome(case, heard, may_end=False))
     if heard.outcome is Outcome.ANSWERED:
-        findings += [*_answers(step, heard, own_samples=own_samples), *_slow(case, heard, slow)]
+        findings += [*_answers(case, step, heard, own_samples=own_samples), *_slow(case, step, heard, slow)]
         findings += _rejects(case, heard, own_samples=own_samples)
     return findings
 
@@ -140,23 +139,28 @@ def _rejects(case: Case, heard: Heard, *, own_samples: bool) -> Iterator[Finding
     if heard.rejects:
         verdict = Verdict.FAIL if case.weight is Weight.REQUIRED else Verdict.NOTE
         yield Finding(verdict, f"gave what is no delta, so its unit would fail: {heard.rejects[0]}")
-        if not own_samples:
-            yield Finding(verdict, _CERTAIN_PAYLOADS)
+        yield from _hint(case, own_samples=own_samples)
 
 
-def _slow(case: Case, heard: Heard, slow: float) -> Iterator[Finding]:
+def _slow(case: Case, step: Step, heard: Heard, slow: float) -> Iterator[Finding]:
+    starting = step is case.steps[0] and case.needs  # how long it takes to start is said in the first case
     failed = any(one.error for one in heard.checkpoints)  # then it waited before it asked again, and should
-    if heard.seconds > slow * case.patience and not case.held and not failed:
+    if heard.seconds > slow * case.patience and not (starting or case.held or failed):
         yield Finding(Verdict.SLOW, f"took {heard.seconds:.1f} s for {heard.asked}")
 
 
-def _answers(step: Messages, heard: Heard, *, own_samples: bool) -> Iterator[Finding]:
+def _hint(case: Case, *, own_samples: bool, verdict: Verdict = Verdict.FAIL) -> Iterator[Finding]:
+    if not own_samples and not case.on_known_payloads:
+        yield Finding(verdict, "if it takes certain payloads only, give it some: --records FILE")
+
+
+def _answers(case: Case, step: Messages, heard: Heard, *, own_samples: bool) -> Iterator[Finding]:
     reports = [cause for message in heard.messages if (cause := bad_message(message)) is not None]
     if step.bad:
         yield from _bad(heard, reports)
     elif reports:
-        hint = "" if own_samples else f"; {_CERTAIN_PAYLOADS}"
-        yield Finding(Verdict.NOTE, f"reported a bad message: {reports[0][:_SHOWN]}{hint}")
+        yield Finding(Verdict.NOTE, f"reported a bad message: {reports[0][:_SHOWN]}")
+        yield from _hint(case, own_samples=own_samples, verdict=Verdict.NOTE)
 
 
 def _bad(heard: Heard, reports: list[str]) -> Iterator[Finding]:

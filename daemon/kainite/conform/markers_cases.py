@@ -11,13 +11,12 @@ from typing import Final
 from kainite.child.markers.exchange import Batching
 from kainite.child.markers.framing import Markers
 from kainite.conform.samples import BINARY, ODD_TEXTS, Samples, padded
-from kainite.conform.script import Case, EndOfInput, Held, Messages, Weight
+from kainite.conform.script import ONE_MESSAGE, Case, EndOfInput, Held, Messages, Weight
 from kainite.errors import MessageRefusedError
 
 LARGE_PATIENCE: Final = 6.0
 PIECES: Final = 10
-_FIRST: Final = "one-message"
-_NEEDS: Final = (_FIRST,)
+_NEEDS: Final = (ONE_MESSAGE,)
 
 
 def markers_cases(markers: Markers, batching: Batching, size: int, samples: Samples, large: int) -> tuple[Case, ...]:
@@ -45,7 +44,7 @@ def _of(samples: Samples, count: int) -> Messages:
 def _messages(samples: Samples) -> tuple[Case, ...]:
     one = _of(samples, 1)
     return (
-        Case(_FIRST, "one message: an answer and EOP", (one,)),
+        Case(ONE_MESSAGE, "one message: an answer and EOP", (one,)),
         Case("reads-first", "each message read before it is answered", (one, one, one), held=Held.REQUESTS),
         Case("several-messages", "messages one after another", (_of(samples, 10), _of(samples, 3)), _NEEDS),
     )
@@ -74,7 +73,7 @@ def _odd(markers: Markers, samples: Samples, large: int) -> tuple[Case, ...]:
         Case("empty-message", "a message without a payload", _bad([b""]), _NEEDS, Weight.REFUSABLE),
         Case("odd-text", "messages of text that is no record", _bad(texts), _NEEDS, Weight.REFUSABLE),
         Case("binary", "messages that are no text", _bad(binary), _NEEDS, Weight.REFUSABLE),
-        Case("large", f"{len(bulk)} messages of {megabytes:.1f} MB together", (Messages(bulk),), _NEEDS,
+        Case("large", f"{len(bulk)} messages of {megabytes:.1f} MB together", (_of(samples, 1), Messages(bulk)), _NEEDS,
              patience=LARGE_PATIENCE),
     )  # fmt: skip
 

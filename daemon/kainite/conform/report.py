@@ -37,9 +37,9 @@ def row(result: CaseResult) -> Table:
 
 
 def print_exchange(console: Console, result: CaseResult) -> None:
-    """What was said in a case that failed; lines are cut at the terminal's width, if it is one."""
+    """What was said in a case that failed."""
     for line in result.exchange:
-        console.print(Text(f"          {line}", "dim"), no_wrap=True, overflow="ellipsis", crop=console.is_terminal)
+        console.print(Text(f"          {line}", "dim"), soft_wrap=True)
 
 
 def summary(report: Report) -> str:

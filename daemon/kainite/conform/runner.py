@@ -36,6 +36,9 @@ GRACE_S: Final = 1.0
 
 SHORTEST_HOLD_S: Final = 0.2
 LONGEST_HOLD_S: Final = 2.0
+UNKNOWN_HOLD_S: Final = 0.5
+"""Where no case before has shown how long the child takes to start."""
+
 LARGE: Final = 10_000_000
 
 _FORMS: Final[dict[ChildProtocol, tuple[Spelling, Render]]] = {
@@ -146,7 +149,7 @@ def _without_repeats(result: CaseResult, results: dict[str, CaseResult]) -> Case
 
 async def _tried(case: Case, options: Options, limits: Limits) -> CaseResult:
     """Start a child, take it through the case, and end it."""
-    own = replace(limits, timeout=limits.timeout * case.patience, hold=limits.hold or SHORTEST_HOLD_S)
+    own = replace(limits, timeout=limits.timeout * case.patience, hold=limits.hold or UNKNOWN_HOLD_S)
     stage, talk = _started(options.child, own, case.held)
     life = _Life(case, options, own, stage, talk)
     began = stage.now()

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from kainite.child.messages import Action
 from kainite.kinesis.record import RawRecord
 from kainite.leases.judgement import CheckpointErrorName
+
+ONE_RECORD: Final = "one-record"
+ONE_MESSAGE: Final = "one-message"
 
 
 class Checkpointing(Enum):
@@ -119,3 +122,8 @@ class Case:
     held: Held | None = None
     strict_output: bool = False
     patience: float = 1.0
+
+    @property
+    def on_known_payloads(self) -> bool:
+        """It is only tried when the child takes the payloads that it is given."""
+        return ONE_RECORD in self.needs or ONE_MESSAGE in self.needs

@@ -18,7 +18,7 @@ from kainite.conform.stage import Limits
 from kainite.settings import ChildProtocol, ChildSettings, MarkersSettings
 
 BROKEN = Path(__file__).parents[2] / "children" / "broken"
-SILENT = Limits(timeout=2.0, slow=60.0)
+SILENT = Limits(timeout=4.0, slow=60.0)
 PATIENT = Limits(timeout=60.0, slow=60.0, hold=20.0)
 
 JSON_LINES = {
@@ -28,7 +28,7 @@ JSON_LINES = {
     "does not read the reply": ("checkpoint", "before it had read the answer to its checkpoint"),
     "no flush": ("initialize", "only when its input had ended"),
     "no line end": ("initialize", "only when its input had ended"),
-    "hangs": ("one-record", "did not answer processRecords in 2 s; did it flush its standard output?"),
+    "hangs": ("one-record", "did not answer processRecords in 4 s; did it flush its standard output?"),
     "dies": ("one-record", "ended with status 3 in processRecords; its last words on stderr: no such table: orders"),
     "is killed": ("one-record", "ended with signal SIGKILL in processRecords; without a word on stderr"),
     "closes its output": ("one-record", "closed its standard output in processRecords"),
@@ -41,10 +41,10 @@ JSON_LINES = {
     "no checkpoint at the end": ("shard-ended", "asked for no checkpoint in shardEnded: the shard is never done"),
     "checkpoints a record at the end": ("shard-ended", "in shardEnded, which is not the shard's end"),
     "checkpoints a lost lease": ("lease-lost", "asked for a checkpoint in leaseLost"),
-    "ignores the end of its input": ("end-of-input", "had not ended 2 s after the end of its input"),
+    "ignores the end of its input": ("end-of-input", "had not ended 4 s after the end of its input"),
 }
 MARKERS = {
-    ("no EOP", "single"): ("one-message", "wrote something for a message, but no EOP in 2 s"),
+    ("no EOP", "single"): ("one-message", "wrote something for a message, but no EOP in 4 s"),
     ("EOP first", "single"): ("several-messages", "wrote EOM after"),
     ("EOP for each message", "supervisor"): ("whole-batch", "while nothing was asked of it"),
     ("no flush", "single"): ("one-message", "only when its input had ended"),
@@ -56,7 +56,7 @@ MARKERS = {
     ("extra BNC", "worker"): ("whole-batch", "wrote BNC after 100 good messages, which are a whole batch"),
     ("answers before it reads", "single"): ("reads-first", "wrote its answer before it had read its input"),
     ("dies", "single"): ("one-message", "ended with status 3 in a message; its last words on stderr: no such table"),
-    ("hangs", "single"): ("one-message", "did not answer a message in 2 s"),
+    ("hangs", "single"): ("one-message", "did not answer a message in 4 s"),
 }
 SILENTLY = {"no flush", "no line end", "hangs", "ignores the end of its input", "no EOP", "EOB needs EOM"}
 
