@@ -99,7 +99,7 @@ class Membership:
         try:
             while True:
                 await self._look_and_report()
-                await asyncio.sleep(min(poll, max(self._report_due - self._clock(), SHORTEST_POLL_S)))
+                await asyncio.sleep(pause(poll, self._report_due - self._clock() if self._reports() else None))
         finally:
             await self._withdraw()
 
@@ -142,13 +142,15 @@ class Membership:
             event(logger, logging.INFO, "fleet", version=version, stance=stance.name, leader=leader)
         self._fleet, self._stance = fleet, stance
 
-    async def _report(self) -> None:
-        if self._fleet is None or not self._fleet.version.reports:
-            return
-        if not self._settings.report_worker_metrics:
+    def _reports(self) -> bool:
+        """Whether the fleet wants to know that this worker is there, and the settings allow it."""
+        wanted = self._fleet is not None and self._fleet.version.reports
+        if wanted and not self._settings.report_worker_metrics:
             self._tell_once("worker metrics are off (disableWorkerMetrics): the fleet's leader assigns nothing here")
-            return
-        if self._clock() < self._report_due:
+        return wanted and self._settings.report_worker_metrics
+
+    async def _report(self) -> None:
+        if self._fleet is None or not self._reports() or self._clock() < self._report_due:
             return
         self._reported = self._fleet.layout
         await asyncio.to_thread(self._coordinator.report, self._fleet.layout, epoch_ms() / 1000)
@@ -168,3 +170,13 @@ class Membership:
         if name not in self._told:
             self._told.add(name)
             event(logger, logging.WARNING, name, **fields)
+
+
+def pause(poll: float, report_in: float | None) -> float:
+    """Seconds until the next look.
+
+    Args:
+        poll: seconds between two looks where nothing else is due.
+        report_in: seconds until this worker's next report; None when it makes none.
+    """
+    return poll if report_in is None else min(poll, max(report_in, SHORTEST_POLL_S))

@@ -16,7 +16,7 @@ from botocore.compat import HTTPHeaders
 
 from kainite.errors import LeaseTableError
 from kainite.fleet.items import ClientVersion
-from kainite.fleet.membership import Membership
+from kainite.fleet.membership import Membership, pause
 from kainite.fleet.stance import Stance
 from kainite.leases.table import LeaseTable
 from kainite.settings import LeaseSettings
@@ -117,6 +117,13 @@ def denied(moto_endpoint: str) -> Any:
 
 def takes(membership: Membership, stance: Stance) -> Callable[[], bool]:
     return lambda: membership.stance() is stance
+
+
+@pytest.mark.parametrize(("report_in", "expected"), [(None, 10.0), (30.0, 10.0), (4.0, 4.0), (0.2, 1.0), (-500.0, 1.0)])
+def test_looks_are_as_rare_as_the_failover_time_unless_a_report_is_due(
+    report_in: float | None, expected: float
+) -> None:
+    assert pause(10.0, report_in) == expected
 
 
 async def test_a_worker_follows_its_fleet_up_and_down_again(tables: Tables) -> None:
