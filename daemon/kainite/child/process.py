@@ -125,6 +125,8 @@ class ChildProcess:
         self._process.kill()
 
     async def _next_event(self) -> Event:
+        if (ready := self._take_event()) is not None:
+            return ready  # many come at once, and a time limit for each costs more than the event
         try:
             async with asyncio.timeout(self._settings.reply_timeout):
                 while (happened := self._take_event()) is None:

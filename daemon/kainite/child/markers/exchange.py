@@ -152,7 +152,7 @@ class Exchange:
         """
         if self._state is not _State.IDLE:
             raise ValueError(f"messages cannot be sent in {self}")
-        self._messages, self._first, self._sent, self._closed = messages, 0, 0, False
+        self._messages, self._first, self._sent = messages, 0, 0
         if messages or self._batching is not Batching.SINGLE:
             self._state = _State.READY
 
@@ -227,7 +227,7 @@ class Exchange:
             )
         answer = Answer(self._first, self._sent - self._first, tuple(self._answer))
         self._suspect = self._closed and self._is_full() and self._batching is Batching.WORKER
-        self._first, self._pleas, self._closed = self._sent, 0, False
+        self._first, self._pleas = self._sent, 0
         self._answer, self._answer_bytes = [], 0
         self._state = _State.READY if self._sent < len(self._messages) else _State.IDLE
         return answer

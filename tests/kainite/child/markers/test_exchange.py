@@ -137,7 +137,7 @@ def test_golden_conversations(
     assert talk(batching, messages, *said) == expected
 
 
-def test_several_bytes_a_marker() -> None:
+def test_several_bytes_a_marker() -> None:  # 16, 31
     markers = Markers(b"EOM", b"EOP", b"EOB", b"BNC")
     exchange = Exchange(markers, Batching.SINGLE)
     exchange.send([markers.message(b'{"C":"D",\n"E":"F"}')])
