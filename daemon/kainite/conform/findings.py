@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from kainite.conform.transcript import printable
 from kainite.settings import ChildProtocol
 
 
@@ -57,7 +58,7 @@ class CaseResult:
     def text(self) -> str:
         """The findings that count, without saying one twice; of what is well, the first remark."""
         texts = [finding.text for finding in self.findings if finding.verdict is self.verdict]
-        return "; ".join(dict.fromkeys(texts if self.verdict > Verdict.PASS else texts[:1]))
+        return printable("; ".join(dict.fromkeys(texts if self.verdict > Verdict.PASS else texts[:1])))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kainite.conform.findings import CaseResult, Report, Verdict
+from kainite.conform.transcript import printable
 
 _STYLES: Final = {
     Verdict.SKIPPED: "dim",
@@ -63,7 +64,7 @@ def write_junit(report: Report, path: Path, *, strict: bool) -> None:
 
     A case that fails has the exchange in its ``failure``; notes and slow answers are failures only when ``strict``.
     """
-    suite = ElementTree.Element("testsuite", {"name": f"kainite conform: {shlex.join(report.command)}"})
+    suite = ElementTree.Element("testsuite", {"name": f"kainite conform: {printable(shlex.join(report.command))}"})
     for result in report.results:
         _add_case(suite, report, result, strict=strict)
     suite.set("tests", str(len(report.results)))

@@ -82,10 +82,14 @@ def shown(data: bytes, limit: int = SHOWN) -> str:
     """Bytes as text that can be printed anywhere, at most about ``limit`` characters."""
     if len(data) > 2 * limit:
         half = limit // 2
-        return f"{_printable(data[:half])} … {len(data) - 2 * half} bytes … {_printable(data[-half:])}"
-    return _printable(data)
+        return f"{_text(data[:half])} … {len(data) - 2 * half} bytes … {_text(data[-half:])}"
+    return _text(data)
 
 
-def _printable(data: bytes) -> str:
-    text = data.decode("utf-8", "backslashreplace")
+def _text(data: bytes) -> str:
+    return printable(data.decode("utf-8", "backslashreplace"))
+
+
+def printable(text: str) -> str:
+    """Text with what cannot be printed escaped; XML could not hold it either."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
