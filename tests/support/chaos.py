@@ -135,3 +135,6 @@ class MortalTarget:
 
     def trim(self, fence: Fence, below: int) -> int:
         return self.fate.effect("trim", lambda: self.inner.trim(fence, below))
+
+    def close(self) -> None:
+        self.inner.close()
