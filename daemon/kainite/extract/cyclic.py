@@ -21,7 +21,7 @@ from kainite.extract.place import Place
 from kainite.extract.progress import Progress
 from kainite.extract.sink import Sink
 from kainite.logs import event
-from kainite.settings import ChildSettings, ExtractSettings
+from kainite.settings import ChildSettings, ExtractOffsets, ExtractSettings
 
 DEFAULT_INTERVAL = 1.0
 
@@ -73,7 +73,7 @@ class CyclicExtraction:
                 brought = await self._try_cycle()
                 if brought is not None and once:
                     break
-                if not brought:
+                if not brought or self._extract.offsets is ExtractOffsets.TIME:  # a range takes in all that there is
                     await self._pause(interval)
         except BaseException:
             self._drop_extractor()

@@ -91,7 +91,7 @@ class Extractor:
         return self._process.status
 
     def failure(self, status: int) -> ChildExitedError:
-        """The error for an exit status that is not 0, with the last line of its standard error."""
+        """The error for an end that should not have been, with the last line of its standard error."""
         last = f": {self._process.stderr_tail[-1]}" if self._process.stderr_tail else ""
         return ChildExitedError(f"{self._process.title} ended with {how_it_ended(status)}{last}")
 
@@ -101,7 +101,8 @@ class Extractor:
 
     def _said_all(self) -> bool:
         if self._cyclic and self.broken:
-            raise self._process.broken.result()
+            status = self._process.status
+            raise self._process.broken.result() if status is None else self.failure(status)
         return self._ended and not self._cyclic
 
     def _on_output(self, data: bytes) -> None:

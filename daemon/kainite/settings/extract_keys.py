@@ -35,7 +35,7 @@ EXTRACT_KEYS = (
         "extract",
         "interval",
         millis(0, 604_800_000),
-        "Pause after a cycle that brought nothing; in plain mode, between two runs.",
+        "Pause after a cycle that brought nothing, and after each range of time; in plain mode, between two runs.",
         default="1000; in plain mode there is one run only",
     ),
     Key(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import boto3
 import javaproperties
 import orjson
 import pytest
@@ -33,6 +34,11 @@ class Bench:
     folder: Path
     stream: str
     shards: int = 3
+
+    @property
+    def lister(self) -> Any:
+        """A client to be taken over by a ``StreamClient``."""
+        return boto3.client("kinesis", endpoint_url=self.endpoint, region_name="us-east-1")
 
     @property
     def offset(self) -> Path:

@@ -167,8 +167,8 @@ sys.stdout.write(f"line 1\nline 2{eom}{sys.argv[1].lower()}{eom}{eop}")"""
 
 
 def test_a_program_that_does_not_answer_is_given_up(bench: Any) -> None:
-    path = bench.cyclic("true", offsets="worker")
-    with pytest.raises(SourceError, match=r"given up after 3 failures in a row .* ended with status 0"):
+    path = bench.cyclic("sh", "-c", "read -r _; echo no source >&2; exit 4", offsets="worker")
+    with pytest.raises(SourceError, match=r"given up after 3 failures in a row .* ended with status 4: no source$"):
         bench.once(path)
 
 

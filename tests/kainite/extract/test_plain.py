@@ -36,6 +36,14 @@ def test_many_messages_pass_in_order(bench: Any) -> None:
     assert all(list(map(int, shard)) == sorted(map(int, shard)) for shard in bench.by_shard())
 
 
+def test_more_than_is_held_waits_in_the_pipe_and_is_not_lost_when_the_program_ends(bench: Any) -> None:
+    script = "for n in 1 2 3 4 5 6; do head -c 900000 /dev/zero | tr '\\0' $n; echo; done"
+    assert bench.once(bench.settings("sh", "-c", script)) == 0
+    assert sorted(record[:2] + str(len(record)).encode() for record in bench.records()) == [
+        f"{n}{n}900000".encode() for n in range(1, 7)
+    ]
+
+
 def test_a_failure_is_tried_again_and_given_up_with_its_last_words(bench: Any) -> None:
     with pytest.raises(SourceError, match=r"given up after 3 failures in a row .* ended with status 7: no luck$"):
         bench.once(bench.settings("sh", "-c", "echo written; echo no luck >&2; exit 7"))
