@@ -278,7 +278,10 @@ class ShardConsumer:
         verdict = self._restarts.failed(place)
         if isinstance(error, ChildError):
             self._figures.child_failed()
-        left_out = under_way is not None and self._deaths.died(under_way, verdict.tries, error, settings)
+        left_out = False
+        if child is not None and under_way is not None:
+            answered = child.dialect.has_answered
+            left_out = self._deaths.died(under_way, verdict.tries, error, settings, answered=answered)
         self._pause = settings.restart_backoff if left_out else verdict.pause
         event(logger, logging.ERROR, "shard failed", shard=self._shard, state=self.state.name, error=error,
               tries=verdict.tries, pause=self._pause)  # fmt: skip

@@ -66,10 +66,12 @@ class Dialect(Protocol):
     Attributes:
         turn: whose move it is.
         action: the outstanding one, or the last one.
+        has_answered: whether the child has answered anything yet: one that never did may be no worker at all.
     """
 
     turn: Turn
     action: Action | None
+    has_answered: bool
 
     @property
     def held(self) -> int:

@@ -116,6 +116,7 @@ class JsonLines:
         self.action: Action | None = None  # the outstanding one, or the last one
         self.held = 0  # bytes of lines that next_event has not handed out
         self.under_way: Span | None = None  # a call is not taken apart
+        self.has_answered = False
         self._spelling = spelling
         self._buffer = LineBuffer(max_line)
         self._lines: deque[Line] = deque()
@@ -187,6 +188,7 @@ class JsonLines:
                 if response_for != asked:
                     return self._break(f"answered {response_for!r}, but was asked {asked!r}")
                 self._move(Move.STATUS)
+                self.has_answered = True
                 return ActionDone(self.action)
             case CheckpointRequested():
                 self._move(Move.CHECKPOINT)

@@ -3,6 +3,10 @@
 The *request* under way counts: one message, or one batch. All of it is left out, for nobody knows which message of a
 batch did it. What is left out is remembered until a checkpoint has passed it; a daemon that starts again, or another
 one, remembers nothing and tries again from the checkpoint.
+
+A program that answers nothing at all (it is missing a library, or is not the one that was meant) must not use up the
+stream: when ``poisonBatchTries`` children in a row have died before their first answer, nothing more is left out until
+one answers.
 """
 
 from __future__ import annotations
@@ -30,11 +34,21 @@ class Deaths:
 
     def __init__(self) -> None:
         self._left_out: list[LeftOut] = []
+        self._mute = 0  # children in a row that died before they answered anything
 
-    def died(self, span: Span, tries: int, error: Exception, settings: ChildSettings) -> bool:
-        """A child broke while ``span`` was under way, ``tries`` times in a row. Whether it is left out from now on."""
+    def died(self, span: Span, tries: int, error: Exception, settings: ChildSettings, *, answered: bool) -> bool:
+        """A child broke. Whether what it broke on is left out from now on.
+
+        Args:
+            span: the request under way.
+            tries: how many children in a row broke on it.
+            error: how this one did.
+            settings: the policy.
+            answered: whether this child had answered anything before.
+        """
+        self._mute = 0 if answered else self._mute + 1
         limit = tries_of(settings)
-        if limit is None or tries < limit:
+        if limit is None or tries < limit or self._mute > settings.poison_tries:
             return False
         self._left_out.append(LeftOut(span, f"left out after {tries} tries: {error}"))
         return True

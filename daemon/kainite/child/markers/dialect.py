@@ -60,6 +60,7 @@ class MarkersDialect:
     def __init__(self, settings: MarkersSettings, clock: Callable[[], float] = time.monotonic) -> None:
         self.turn = Turn.OURS
         self.action: Action | None = None
+        self.has_answered = False
         self._settings = settings
         self._markers = settings.markers
         self._exchange = Exchange(self._markers, settings.batching, batch_size=settings.batch_size)
@@ -169,6 +170,7 @@ class MarkersDialect:
         return happened
 
     def _answered(self, answer: Answer) -> None:
+        self.has_answered = True
         records = self._records[answer.first : answer.first + answer.count]
         span = Span(records[0].position, records[-1].position)
         for message in answer.messages:

@@ -49,16 +49,28 @@ def test_a_line_is_short_and_a_record_without_data_is_empty() -> None:
 )
 def test_a_request_is_left_out_after_so_many_tries(on_death: OnDeath, limit: int | None) -> None:
     deaths = Deaths()
-    left_out = [deaths.died(Span(Position(2), Position(2)), tries, ERROR, settings(on_death)) for tries in range(1, 9)]
+    left_out = [
+        deaths.died(Span(Position(2), Position(2)), tries, ERROR, settings(on_death), answered=True)
+        for tries in range(1, 9)
+    ]
     assert left_out.count(True) == (0 if limit is None else 9 - limit)
     assert (left_out.index(True) + 1 if True in left_out else None) == limit
+
+
+def test_a_program_that_never_answers_does_not_use_up_the_stream() -> None:
+    deaths, skip = Deaths(), settings(OnDeath.SKIP)
+    for number in range(skip.poison_tries):
+        assert deaths.died(Span(Position(number), Position(number)), 1, ERROR, skip, answered=False)
+    assert not deaths.died(Span(Position(90), Position(90)), 1, ERROR, skip, answered=False)
+    assert deaths.died(Span(Position(91), Position(91)), 1, ERROR, skip, answered=True)
+    assert deaths.died(Span(Position(92), Position(92)), 1, ERROR, skip, answered=False)
 
 
 def test_what_is_left_out_keeps_its_payload_and_gets_a_cause_of_one_line() -> None:
     deaths = Deaths()
     assert deaths.mark(LINE) is LINE
-    deaths.died(Span(Position(2), Position(3)), 1, ERROR, settings(OnDeath.SKIP))
-    deaths.died(Span(Position(5), Position(5)), 1, ERROR, settings(OnDeath.SKIP))
+    deaths.died(Span(Position(2), Position(3)), 1, ERROR, settings(OnDeath.SKIP), answered=True)
+    deaths.died(Span(Position(5), Position(5)), 1, ERROR, settings(OnDeath.SKIP), answered=True)
     cause = "left out after 1 tries: child 7 of shard-0 ended with signal SIGKILL"
     assert read_records(deaths.mark(LINE)) == [
         RecordMessage(Position(1), b"1"),
@@ -71,7 +83,7 @@ def test_what_is_left_out_keeps_its_payload_and_gets_a_cause_of_one_line() -> No
 
 def test_what_a_checkpoint_has_passed_is_forgotten() -> None:
     deaths = Deaths()
-    deaths.died(Span(Position(2), Position(3)), 1, ERROR, settings(OnDeath.SKIP))
+    deaths.died(Span(Position(2), Position(3)), 1, ERROR, settings(OnDeath.SKIP), answered=True)
     deaths.begin(settings(OnDeath.SKIP), None)
     deaths.begin(settings(OnDeath.SKIP), Position(2))
     assert deaths.mark(LINE) != LINE
@@ -81,6 +93,6 @@ def test_what_a_checkpoint_has_passed_is_forgotten() -> None:
 
 def test_a_child_of_another_protocol_gets_its_line_as_it_is() -> None:
     deaths = Deaths()
-    deaths.died(Span(Position(2), Position(3)), 1, ERROR, settings(OnDeath.SKIP))
+    deaths.died(Span(Position(2), Position(3)), 1, ERROR, settings(OnDeath.SKIP), answered=True)
     deaths.begin(ChildSettings(("cat",)), Position(1))
     assert deaths.mark(b'{"action": "processRecords"}\n') == b'{"action": "processRecords"}\n'
