@@ -14,13 +14,14 @@ import boto3
 import pytest
 
 from support.dynamodb_local import dynamodb_local
-from support.harsh_dynamodb import make_harsh
+from support.harsh_dynamodb import lose_first_answers, make_harsh
 from support.localstack import localstack
 
 
 class Double(StrEnum):
     MOTO = "moto"
     HARSH = "moto-harsh"
+    LOSSY = "moto-lossy"
     DYNAMODB_LOCAL = "dynamodb-local"
     LOCALSTACK = "localstack"
 
@@ -35,8 +36,8 @@ DOUBLES = (
 on_each_double = pytest.mark.parametrize("dynamodb", DOUBLES, indirect=True)
 """For a test, or a module of tests, that takes the fixture ``dynamodb`` or one made of it."""
 
-on_each_store = pytest.mark.parametrize("store", ["memory", *DOUBLES], indirect=True)
-"""The same for the log's ``store``, which may also be in memory."""
+on_each_store = pytest.mark.parametrize("store", ["memory", *DOUBLES, Double.LOSSY], indirect=True)
+"""The same for the log's ``store``, which may also be in memory, and does not mind when answers to writes are lost."""
 
 
 class Doubles:
@@ -60,11 +61,17 @@ class Doubles:
     def _make(self, double: Double) -> Any:
         client = boto3.client("dynamodb", endpoint_url=self._address(double), region_name="us-east-1")
         self._stack.callback(client.close)
-        return make_harsh(client) if double is Double.HARSH else client
+        match double:
+            case Double.HARSH:
+                return make_harsh(client)
+            case Double.LOSSY:
+                return lose_first_answers(client)
+            case _:
+                return client
 
     def _address(self, double: Double) -> str:
         match double:
-            case Double.MOTO | Double.HARSH:
+            case Double.MOTO | Double.HARSH | Double.LOSSY:
                 return self._moto
             case Double.DYNAMODB_LOCAL:
                 return self._stack.enter_context(dynamodb_local())

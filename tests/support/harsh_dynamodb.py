@@ -6,6 +6,9 @@
 * **Unprocessed items.** "If any requested operations fail because the table's provisioned throughput is exceeded or an
   internal processing failure occurs, the failed operations are returned in the UnprocessedItems": here all but one.
 
+And another client, which the network treats badly: **lost answers**. Whatever it writes is sent, done, and its answer
+lost; then boto3 sends it again, as it does by itself.
+
 Where a failed condition does not bring the item with it (ReturnValuesOnConditionCheckFailure), DynamoDB Local is as
 harsh by itself. All quotations: Amazon DynamoDB, *API Reference* and *Developer Guide*.
 """
@@ -13,6 +16,8 @@ harsh by itself. All quotations: Amazon DynamoDB, *API Reference* and *Developer
 from __future__ import annotations
 
 from typing import Any
+
+from botocore.httpsession import URLLib3Session
 
 Parameters = dict[str, Any]
 
@@ -32,6 +37,18 @@ def make_harsh(client: Any) -> Any:
         events.register(f"after-call.dynamodb.{operation}", stale.hide)
     events.register("provide-client-params.dynamodb.BatchWriteItem", _hold_back)
     events.register("after-call.dynamodb.BatchWriteItem", _give_back)
+    return client
+
+
+def lose_first_answers(client: Any) -> Any:
+    """The same boto3 client; from now on each of its writes reaches the service twice, and the second answer counts."""
+    network = URLLib3Session()
+
+    def send_and_forget(request: Any, **_: Any) -> None:
+        network.send(request)
+
+    for operation in ("PutItem", "UpdateItem", "BatchWriteItem"):
+        client.meta.events.register(f"before-send.dynamodb.{operation}", send_and_forget)
     return client
 
 

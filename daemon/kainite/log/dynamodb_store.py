@@ -110,9 +110,9 @@ class DynamoDBStore:
     def swap_head(self, partition: str, new: Head, expected: Head | None) -> bool:
         item = {**key(f"{partition}#H", "head"), **head_fields(new)}
         if expected is None:
-            return self._put(item, "attribute_not_exists(p)") is None
-        condition = "v = :seen"
-        in_way = self._put(item, condition, {":seen": {"S": expected.version}})
+            in_way = self._put(item, "attribute_not_exists(p)")
+        else:
+            in_way = self._put(item, "v = :seen", {":seen": {"S": expected.version}})
         # A lost reply: the version is new with every write, so finding it means the write was done.
         return in_way is None or in_way.get("v", {}).get("S") == new.version
 
