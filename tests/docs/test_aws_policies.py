@@ -193,8 +193,7 @@ def subscribe(aws: Aws) -> None:
     with closing(KinesisDouble()) as rest, closing(FanOutDouble(rest)) as double:
         double.answer(initial_response())
         client = boto3.client("kinesis", endpoint_url=double.endpoint, region_name=REGION)
-        with_its_time = f"{consumer}:1795000000"  # AWS appends when it was registered, moto does not
-        Subscriber(client, with_its_time).subscribe(SHARD, StartAt("LATEST")).close()
+        Subscriber(client, consumer).subscribe(SHARD, StartAt("LATEST")).close()
 
 
 def own_the_log(aws: Aws) -> None:
