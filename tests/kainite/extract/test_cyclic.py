@@ -178,3 +178,13 @@ def test_two_extractions_do_not_share_an_offset_file(bench: Any) -> None:
         wait_until((bench.folder / "fault").exists, process)
         with pytest.raises(SourceError, match="another kainite extract runs with it"):
             bench.once(path)
+
+
+@pytest.mark.timeout(60)
+def test_an_extractor_that_writes_before_it_is_asked_is_refused(bench: Any) -> None:
+    path = bench.cyclic("bash", "-c", "read -r _; printf 'a\\n\\0b\\n'; read -r _; printf '\\0'", offsets="worker")
+    with bench.running(path) as process:
+        assert process.stderr is not None
+        lines = iter(process.stderr.readline, b"")
+        assert any(b"wrote while no cycle was requested" in line for line in lines)
+    assert b"b" not in bench.records()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import boto3
 import pytest
+from botocore.config import Config
 
-from kainite.errors import StreamError
+from kainite.errors import SourceError, StreamError
 from kainite.extract.patience import Patience
 from kainite.extract.sink import Sink
 from kainite.kinesis.client import StreamClient
@@ -51,3 +55,43 @@ async def test_a_stream_that_vanishes_ends_it(bench: Any, sink: Callable[[str], 
     bench.kinesis.delete_stream(StreamName=bench.stream)
     with pytest.raises(StreamError, match="is not there"):
         await extracted.put([b"late"])
+
+
+def writer_to(server: socket.socket, limit: float) -> StreamWriter:
+    """Its Kinesis is a socket."""
+    endpoint = f"http://127.0.0.1:{server.getsockname()[1]}"
+    config = Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=5)
+    client = boto3.client("kinesis", endpoint_url=endpoint, region_name="us-east-1", config=config)
+    return StreamWriter(client, "s", limit=limit)
+
+
+@pytest.fixture
+def server() -> Iterator[socket.socket]:
+    """Bound to a port, and not listening: connections are refused."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound
+
+
+async def test_a_stream_that_takes_nothing_is_given_up_in_the_end(bench: Any, server: socket.socket) -> None:
+    lister = StreamClient(bench.lister, bench.stream)
+    patience = Patience(0.01, 0.01, 2)
+    extracted = Sink(lister, writer_to(server, 0.1), ExtractSpread.UNIT, refresh=60, patience=patience)
+    with pytest.raises(SourceError, match=r"given up after 2 failures in a row .* until the limit of 0\.1 s"):
+        await extracted.put([b"message"])
+
+
+async def test_a_put_that_is_cancelled_does_not_go_on_in_its_thread(bench: Any, server: socket.socket) -> None:
+    server.listen()
+    server.setblocking(False)
+    lister = StreamClient(bench.lister, bench.stream)
+    extracted = Sink(lister, writer_to(server, 600), ExtractSpread.UNIT, refresh=60, patience=Patience(0, 0, 9))
+    putting = asyncio.create_task(extracted.put([b"message"]))
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(30):
+        connection, _ = await loop.sock_accept(server)
+        connection.close()
+        putting.cancel()
+        await asyncio.wait({putting})
+        server.close()
+        await loop.shutdown_default_executor()
