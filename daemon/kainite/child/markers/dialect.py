@@ -28,6 +28,7 @@ Invariants
 * Nothing of an answer comes out before its EOP, and no checkpoint reaches beyond what was answered or rejected.
 * A record is sent, or rejected with a cause, or the conversation breaks: none is passed over in silence.
 * A message that is no delta rejects its own unit alone, for each has an emit line of its own.
+* Memory is bounded: all answers of a call together have at most ``max_emitted`` bytes.
 * A child that dies leaves a call that is dropped as a whole: its records are delivered again, the answered ones
   too, and nothing of them was durable (:mod:`kainite.shard_call`).
 """
@@ -39,7 +40,7 @@ from collections import deque
 from collections.abc import Callable
 
 from kainite.child.dialect import ActionDone, Event, ProtocolViolation, Rejected, Turn
-from kainite.child.markers.exchange import Answer, Exchange, Send, Violation, bad_message
+from kainite.child.markers.exchange import MAX_ANSWER, Answer, Exchange, Send, Violation, bad_message
 from kainite.child.markers.records import RecordMessage, Span, read_records
 from kainite.child.messages import Action, CheckpointRequested, Emitted
 from kainite.errors import MessageRefusedError
@@ -55,9 +56,16 @@ class MarkersDialect:
     Args:
         settings: markers, batches and policies.
         clock: seconds, for checkpoints at intervals.
+        max_emitted: how many bytes one call may bring.
     """
 
-    def __init__(self, settings: MarkersSettings, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        settings: MarkersSettings,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        max_emitted: int = MAX_ANSWER,
+    ) -> None:
         self.turn = Turn.OURS
         self.action: Action | None = None
         self.has_answered = False
@@ -69,6 +77,8 @@ class MarkersDialect:
         self._events: deque[Event] = deque()
         self._records: list[RecordMessage] = []  # that were sent, or will be
         self._last: Position | None = None  # of the call's records, rejected ones included
+        self._emitted = 0
+        self._max_emitted = max_emitted
 
     @property
     def held(self) -> int:
@@ -90,7 +100,7 @@ class MarkersDialect:
         self._start(Action.PROCESS_RECORDS)
         records = read_records(line)
         self._last = records[-1].position if records else None
-        self._records = []
+        self._records, self._emitted = [], 0
         messages = [message for record in records if (message := self._message(record)) is not None]
         if messages:
             self._exchange.send(messages)
@@ -171,6 +181,10 @@ class MarkersDialect:
 
     def _answered(self, answer: Answer) -> None:
         self.has_answered = True
+        self._emitted += sum(map(len, answer.messages))
+        if self._emitted > self._max_emitted:
+            self._events.append(ProtocolViolation(f"emitted more than {self._max_emitted} bytes for one call"))
+            return
         records = self._records[answer.first : answer.first + answer.count]
         span = Span(records[0].position, records[-1].position)
         for message in answer.messages:

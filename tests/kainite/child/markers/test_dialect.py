@@ -113,6 +113,17 @@ def test_a_checkpoint_that_fails_stops_nothing() -> None:
     assert drained(dialect, b"\0", error="ThrottlingException")[-1] == DONE
 
 
+def test_a_call_brings_only_so_much() -> None:
+    dialect = MarkersDialect(MarkersSettings(), max_emitted=5)
+    dialect.initialize("shard-0", "TRIM_HORIZON", 0)
+    dialect.next_event()
+    for first in (1, 3):
+        dialect.process_records(line(b"a", b"b", first=first))
+        assert drained(dialect, b"123\0", b"45\0")[-1] == DONE
+    dialect.process_records(line(b"a", b"b", first=5))
+    assert drained(dialect, b"123\0", b"456\0")[-1] == ProtocolViolation("emitted more than 5 bytes for one call")
+
+
 def test_an_empty_call_asks_nothing() -> None:
     for batching in Batching:
         dialect = started(MarkersSettings(batching=batching))
