@@ -7,12 +7,15 @@
 :mod:`~kainite.extract.spread`             which shard a message goes to
 :mod:`~kainite.extract.guarantees`         what each kind of extraction promises
 :mod:`~kainite.extract.patience`           failures in a row, and the pause after each
+:mod:`~kainite.extract.pause`              a pause that a wish to stop ends
 :mod:`~kainite.extract.extractor`          the extractor's process, and what it says
 :mod:`~kainite.extract.sink`               the stream, as messages go onto it
 :mod:`~kainite.extract.cyclic`             extraction in cycles
 :mod:`~kainite.extract.plain`              extraction by one run after another
 :mod:`~kainite.extract.progress`           the progress line, and the events for scripts
 :mod:`~kainite.extract.running`            all of it together, until a signal
+:mod:`~kainite.extract.beginning`          ``--begin``
+:mod:`~kainite.extract.check`              ``--check``
 =========================================  =========================================================
 
 Cycle, place, spread, guarantees and patience do no I/O.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
 from datetime import UTC, datetime
 
 from kainite.child.markers.extraction import CycleDone, Extracted
@@ -17,6 +16,7 @@ from kainite.extract.cycle import Ask, Cycle, Listen, Over, Put, Store
 from kainite.extract.extractor import Extractor
 from kainite.extract.offset_file import OffsetFile
 from kainite.extract.patience import Patience
+from kainite.extract.pause import pause
 from kainite.extract.place import Place
 from kainite.extract.progress import Progress
 from kainite.extract.sink import Sink
@@ -74,7 +74,7 @@ class CyclicExtraction:
                 if brought is not None and once:
                     break
                 if not brought or self._extract.offsets is ExtractOffsets.TIME:  # a range takes in all that there is
-                    await self._pause(interval)
+                    await pause(interval, self._stop)
         except BaseException:
             self._drop_extractor()
             raise
@@ -86,11 +86,11 @@ class CyclicExtraction:
         try:
             brought = await self._cycle()
         except ChildError as error:
-            pause = self._patience.failed(error)
-            event(logger, logging.WARNING, "cycle failed: the same is asked again", error=error, pause=pause)
-            self._progress.say("failed", error=str(error), pause=pause)
+            seconds = self._patience.failed(error)
+            event(logger, logging.WARNING, "cycle failed: the same is asked again", error=error, pause=seconds)
+            self._progress.say("failed", error=str(error), pause=seconds)
             self._drop_extractor()
-            await self._pause(pause)
+            await pause(seconds, self._stop)
             return None
         self._patience.succeeded()
         return brought
@@ -150,8 +150,3 @@ class CyclicExtraction:
             place = self._stored()
             offset = None if place is None else place.start
             self._progress.say("cycle", messages=cycle.messages, offset=offset, putEarly=cycle.put_early)
-
-    async def _pause(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._stop.wait()

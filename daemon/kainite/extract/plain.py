@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
 
 from kainite.child.markers.extraction import Extracted, Unfinished
 from kainite.errors import ChildError
 from kainite.extract.extractor import Extractor
 from kainite.extract.patience import Patience
+from kainite.extract.pause import pause
 from kainite.extract.progress import Progress
 from kainite.extract.sink import Sink
 from kainite.logs import event
@@ -66,20 +66,20 @@ class PlainExtraction:
         """
         interval = None if once else self._extract.interval
         while not self._stop.is_set():
-            pause = await self._try_run()
-            if pause is None and interval is None:
+            failed = await self._try_run()
+            if failed is None and interval is None:
                 return
-            await self._pause(interval or 0.0 if pause is None else pause)
+            await pause(interval or 0.0 if failed is None else failed, self._stop)
 
     async def _try_run(self) -> float | None:
         """None when it succeeded; after a failure, the seconds to wait."""
         try:
             await self._one_run()
         except ChildError as error:
-            pause = self._patience.failed(error)
-            event(logger, logging.WARNING, "extractor failed: it is started again", error=error, pause=pause)
-            self._progress.say("failed", error=str(error), pause=pause)
-            return pause
+            seconds = self._patience.failed(error)
+            event(logger, logging.WARNING, "extractor failed: it is started again", error=error, pause=seconds)
+            self._progress.say("failed", error=str(error), pause=seconds)
+            return seconds
         self._patience.succeeded()
         return None
 
@@ -102,11 +102,6 @@ class PlainExtraction:
     async def _stop_with(self, extractor: Extractor) -> None:
         await self._stop.wait()
         extractor.terminate()
-
-    async def _pause(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._stop.wait()
 
 
 async def _some(extractor: Extractor) -> list[bytes]:
