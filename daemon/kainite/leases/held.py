@@ -148,6 +148,10 @@ class Holdings:
         """Seconds since the last successful write began."""
         return self._clock() - held.renewed_at
 
+    def left(self, held: HeldLease) -> float:
+        """Seconds until it has run out, unless a write succeeds."""
+        return self._using.leases.failover - self.age(held)
+
     def add(self, taken: Lease, began: float) -> None:
         self._held[taken.key] = HeldLease(taken, began)
         self._lost_at.pop(taken.key, None)
@@ -175,7 +179,7 @@ class Holdings:
         Raises:
             LeaseLostError: it is not, or has run out just now.
         """
-        if held not in self or self.age(held) >= self._using.leases.failover:
+        if held not in self or self.left(held) <= 0:
             self.lose(held)
             raise self.lost_error(held)
 

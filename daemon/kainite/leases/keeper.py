@@ -27,7 +27,7 @@ from kainite.kinesis.shards import Shard
 from kainite.leases.checkpoint import Checkpoint
 from kainite.leases.held import Gained, HandingOver, HeldLease, Holdings, LeaseEvent, Lost, Using
 from kainite.leases.lease import Lease
-from kainite.leases.renewing import Renewer, write
+from kainite.leases.renewing import Renewer, write, writing
 from kainite.leases.rounds import Rounds
 from kainite.leases.sync import begin_children
 from kainite.leases.table import LeaseTable
@@ -127,7 +127,8 @@ class LeaseKeeper:
         def store(doubtful: bool) -> Lease | None:
             return self._table.checkpoint(held.lease, checkpoint, doubtful=doubtful)
 
-        async with held.lock:
+        self._holdings.demand(held)
+        async with writing(self._holdings, held):
             self._holdings.demand(held)
             stored = await write(self._holdings, held, store, self._clock)
         if stored is None:

@@ -3,15 +3,19 @@
 KCL's ``DynamoDBLeaseRenewer``, with its interval. A lease that this host has not managed to renew for the failover time
 (the table was out of reach, the process was stopped) is lost without asking: another worker may have
 it by now, and a renewal that came through would only hide that.
+
+Leases are renewed beside each other: a call that is not answered (boto3 may wait for minutes) costs its own lease
+alone.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
-from kainite.errors import KainiteError, LeaseTableUnavailableError
+from kainite.errors import LeaseTableUnavailableError
 from kainite.leases.held import HeldLease, Holdings, Using
 from kainite.leases.lease import Lease
 from kainite.leases.table import LeaseTable
@@ -24,10 +28,28 @@ logger = logging.getLogger(__name__)
 MARGIN = 0.025
 """KCL's epsilon: seconds by which renewals come early and takers come late."""
 
+SHORTEST_PAUSE = 0.05
+
 
 def renewal_interval(failover: float) -> float:
     """Seconds between renewals: KCL's 3308 ms for a failover time of ten seconds."""
     return max(failover / 3 - MARGIN, failover / 6)
+
+
+@asynccontextmanager
+async def writing(holdings: Holdings, held: HeldLease) -> AsyncIterator[None]:
+    """A held lease's lock, for no longer than the lease is this worker's by this host's clock.
+
+    Raises:
+        LeaseTableUnavailableError: the time is over. What was sent may still get there.
+    """
+    try:
+        async with asyncio.timeout(holdings.left(held)), held.lock:
+            yield
+    except TimeoutError:
+        raise LeaseTableUnavailableError(
+            f"the lease table has not answered about shard {held.shard_id} within the failover time"
+        ) from None
 
 
 async def write(
@@ -68,10 +90,25 @@ class Renewer:
         Raises:
             LeaseTableError: something that waiting does not mend.
         """
-        while True:
-            await asyncio.sleep(renewal_interval(self._using.leases.failover))
-            await asyncio.gather(*(self._look_after(held) for held in self._holdings.all))
-            self._meter.observe(CURRENT_LEASES, len(self._holdings.all))
+        under_way: dict[HeldLease, asyncio.Task[None]] = {}
+        try:
+            while True:
+                await asyncio.sleep(self._pause())
+                for held in [held for held, task in under_way.items() if task.done()]:
+                    under_way.pop(held).result()
+                for held in self._holdings.all:
+                    if held not in under_way:
+                        under_way[held] = asyncio.create_task(self._look_after(held))
+                self._meter.observe(CURRENT_LEASES, len(self._holdings.all))
+        finally:
+            for task in under_way.values():
+                task.cancel()
+            await asyncio.gather(*under_way.values(), return_exceptions=True)
+
+    def _pause(self) -> float:
+        """Until the next renewals, or until a lease that could not be renewed runs out."""
+        left = (self._holdings.left(held) for held in self._holdings.all)
+        return max(SHORTEST_PAUSE, min([renewal_interval(self._using.leases.failover), *left]))
 
     async def hand_over(self, held: HeldLease) -> bool:
         """End a hand-over: the next worker may take the lease at once. False when it was lost before.
@@ -79,7 +116,7 @@ class Renewer:
         Raises:
             LeaseTableError: it could not be told; the leader or the failover time ends it.
         """
-        async with held.lock:
+        async with writing(self._holdings, held):
             following = held.lease.owner
             if following is None or held.lease.checkpoint_owner is None or not self._holdings.drop(held):
                 return False
@@ -109,22 +146,16 @@ class Renewer:
             event(logger, logging.WARNING, "lease not handed over", shard=held.shard_id, error=error)
 
     async def _renew(self, held: HeldLease) -> None:
-        failover = self._using.leases.failover
-        async with held.lock:
-            age = self._holdings.age(held)
-            # A checkpoint has renewed it, or it has gone while this waited for the lock.
-            if age < renewal_interval(failover) / 2 or held not in self._holdings:
-                return
-            if age >= failover:
-                self._holdings.lose(held)
-                return
+        def renew(doubtful: bool) -> Lease | None:
+            return self._table.renew(held.lease, doubtful=doubtful, throughput=held.throughput)
 
-            def renew(doubtful: bool) -> Lease | None:
-                return self._table.renew(held.lease, doubtful=doubtful, throughput=held.throughput)
-
-            try:
-                async with asyncio.timeout(failover - age):
+        try:
+            async with writing(self._holdings, held):
+                age, failover = self._holdings.age(held), self._using.leases.failover
+                # A checkpoint has renewed it, or it has gone or run out while this waited for the lock.
+                if held in self._holdings and renewal_interval(failover) / 2 <= age < failover:
                     await write(self._holdings, held, renew, self._clock)
-            except (LeaseTableUnavailableError, TimeoutError) as error:
-                cause = error if isinstance(error, KainiteError) else "no answer within the failover time"
-                event(logger, logging.WARNING, "lease not renewed", shard=held.shard_id, error=cause)
+        except LeaseTableUnavailableError as error:
+            event(logger, logging.WARNING, "lease not renewed", shard=held.shard_id, error=error)
+        if self._holdings.left(held) <= 0:
+            self._holdings.lose(held)

@@ -17,7 +17,7 @@ import logging
 from collections.abc import Callable, Sequence
 from random import Random
 
-from kainite.errors import KainiteError
+from kainite.errors import KainiteError, LeaseTableUnavailableError
 from kainite.fleet.stance import Stance
 from kainite.kinesis.failures import backoff
 from kainite.kinesis.shards import may_start
@@ -115,11 +115,15 @@ class Rounds:
         if await asyncio.to_thread(self._upkeep.look, leases, leader(live)):
             leases = await self._scan()
         choice = self._choose(leases)
-        taken = await asyncio.gather(*(self._take(lease) for lease in choice.take))
+        # All of them are waited for: one that came in after the next scan would undo what was taken again by then.
+        taken = await asyncio.gather(*(self._take(lease) for lease in choice.take), return_exceptions=True)
         if choice.stealing:
             self._steal_due = self._clock() + self._interval
-        self._report(choice, sum(taken))
+        self._report(choice, taken.count(True))
         self._start_ready(leases)
+        for failure in taken:
+            if isinstance(failure, BaseException):
+                raise failure
         return self._rest(choice.wait)
 
     def _create(self) -> None:
@@ -153,7 +157,11 @@ class Rounds:
 
     async def _take(self, lease: Lease) -> bool:
         began = self._clock()
-        taken = await asyncio.to_thread(self._table.take, lease, self._using.leases.worker_id)
+        try:
+            async with asyncio.timeout(self._using.leases.failover):
+                taken = await asyncio.to_thread(self._table.take, lease, self._using.leases.worker_id)
+        except TimeoutError:
+            raise LeaseTableUnavailableError(f"the take of {lease.key} was not answered in the failover time") from None
         if taken is not None:
             self._holdings.add(taken, began)
             event(logger, logging.INFO, "lease taken", shard=lease.key, checkpoint=taken.checkpoint, before=lease.owner)
