@@ -50,8 +50,9 @@ class Consumers:
                     self._group.create_task(self._end(task))
 
     async def stop(self) -> None:
-        """End all consumers within the grace; leases gained from now on are left alone."""
+        """End all consumers within the grace; no lease is taken from now on."""
         self._stopping = True
+        self._keeper.leave()
         running = tuple(self._running.values())
         for consumer, _ in running:
             consumer.stop()

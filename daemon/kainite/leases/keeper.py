@@ -99,6 +99,10 @@ class LeaseKeeper:
         self._using.leases, self._using.stream = kept, stream
         self._holdings.wake.set()
 
+    def leave(self) -> None:
+        """Take nothing from now on, and only keep what is held: nobody would read it, and others would wait for it."""
+        self._rounds.leave()
+
     async def run(self) -> None:
         """Take and renew until cancelled; whatever is held then stays held for :meth:`close`.
 

@@ -77,11 +77,16 @@ class Rounds:
         self._seen: dict[str, Seen] = {}
         self._steal_due = clock()
         self._reached_at: float | None = None
+        self._leaving = False
 
     @property
     def reached(self) -> float | None:
         """Seconds since the table last answered a whole round; None before the first."""
         return None if self._reached_at is None else self._clock() - self._reached_at
+
+    def leave(self) -> None:
+        """Take nothing from now on."""
+        self._leaving = True
 
     async def run(self) -> None:
         """Make rounds until cancelled.
@@ -139,7 +144,10 @@ class Rounds:
 
     def _choose(self, leases: Sequence[Lease]) -> Choice:
         settings, now = self._using.leases, self._clock()
-        contested = self._holdings.namesakes(leases)
+        if self._leaving:
+            return Choice()
+        # One that stands still is nobody's: a leader (KCL 3) has assigned it here again, or the namesake has gone.
+        contested = {key for key in self._holdings.namesakes(leases) if now - self._seen[key].since < settings.failover}
         if self._stance() is Stance.ASSIGNED:
             return assigned(leases, self._holdings.keys, settings.worker_id, contested)
         steal = settings.steal_at_once if now >= self._steal_due else 0

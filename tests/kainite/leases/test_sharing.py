@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from dataclasses import replace
 
 import pytest
@@ -139,6 +140,35 @@ async def test_two_daemons_under_one_worker_id_come_to_rest_and_say_so(
         "another daemon runs under this worker id: give each its own workerId"
     }
     assert len(caplog.records) == 2
+
+
+async def test_a_lease_that_was_lost_and_is_assigned_here_again_is_taken_when_no_namesake_renews_it(
+    keep: Keep, table: LeaseTable
+) -> None:
+    clock = Clock()
+    for key in (FIRST, SECOND):
+        table.put_new(Lease(key, "me"))
+    async with running(keep(failover=10.0, clock=clock, stance=Stance.ASSIGNED)) as keeper:
+        held = (await gain_all(keeper, 2))[FIRST]
+        stolen = table.take(held.lease, "thief")
+        assert stolen is not None
+        with pytest.raises(LeaseLostError):
+            await keeper.checkpoint(held, Checkpoint("17"))
+        assert await event_of(keeper) == Lost(held)
+        table.assign(stolen, "me")
+        await until(lambda: clock.advance(1.0) and held.shard_id in {each.shard_id for each in keeper.held})
+
+
+async def test_a_worker_that_leaves_takes_nothing_more(keep: Keep, table: LeaseTable) -> None:
+    async with running(keep("one", steal=1)) as one:
+        held = await gain_all(one, 2)
+        one.leave()
+        for lease in held.values():
+            await one.release(lease, pause=math.inf)
+        table.put_new(Lease("given back by another"))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(one.next(), 1.0)
+        assert set(owners(table).values()) == {None}
 
 
 async def test_a_lease_that_ran_out_here_and_nobody_took_is_taken_again(keep: Keep) -> None:
