@@ -5,7 +5,13 @@ from __future__ import annotations
 import random
 from enum import Enum, auto
 
-from botocore.exceptions import ClientError, HTTPClientError
+from botocore.exceptions import (
+    ClientError,
+    CredentialRetrievalError,
+    HTTPClientError,
+    MetadataRetrievalError,
+    TokenRetrievalError,
+)
 from botocore.exceptions import ConnectionError as BotoConnectionError
 
 from kainite.errors import KainiteError, StreamError, StreamUnavailableError
@@ -24,6 +30,10 @@ THROTTLED_CODES = frozenset(
 )
 EXPIRED_CODES = frozenset({"ExpiredIteratorException", "InvalidArgumentException"})
 PASSING_CODES = frozenset({"ResourceInUseException", "ExpiredTokenException", "ExpiredToken", "RequestTimeout"})
+CLOCK_IS_OFF = ("Signature expired", "Signature not yet current")
+"""How the message of an InvalidSignatureException begins when this host's clock is minutes off."""
+OF_THE_CREDENTIALS = (CredentialRetrievalError, MetadataRetrievalError, TokenRetrievalError)
+"""Whoever gives out the credentials (STS, the instance's metadata, a program) has not done so now."""
 
 BACKOFF_BASE_S = 0.2
 BACKOFF_CAP_S = 20.0
@@ -43,7 +53,7 @@ def classify(error: Exception) -> Failure:
     """Sort an error of a boto3 call, or of reading its reply."""
     if isinstance(error, ClientError):
         return _classify_answer(error)
-    if isinstance(error, HTTPClientError | BotoConnectionError | OSError) or (
+    if isinstance(error, (HTTPClientError, BotoConnectionError, OSError, *OF_THE_CREDENTIALS)) or (
         isinstance(error, KainiteError) and error.retryable
     ):
         return Failure.PASSING
@@ -58,6 +68,8 @@ def _classify_answer(error: ClientError) -> Failure:
         return Failure.THROTTLED
     if code == "ResourceNotFoundException":
         return Failure.GONE
+    if code == "InvalidSignatureException" and error.response["Error"].get("Message", "").startswith(CLOCK_IS_OFF):
+        return Failure.PASSING
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     return Failure.PASSING if code in PASSING_CODES or status >= 500 else Failure.FINAL
 

@@ -1,7 +1,16 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError, ReadTimeoutError
+from botocore.exceptions import (
+    ClientError,
+    CredentialRetrievalError,
+    EndpointConnectionError,
+    MetadataRetrievalError,
+    NoCredentialsError,
+    ReadTimeoutError,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,8 +18,9 @@ from kainite.errors import StreamError, StreamUnavailableError
 from kainite.kinesis.failures import BACKOFF_CAP_S, Failure, backoff, classify, stream_error
 
 
-def refusal(code: str, status: int = 400) -> ClientError:
-    return ClientError({"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}, "GetRecords")  # type: ignore[typeddict-item]
+def refusal(code: str, status: int = 400, message: str = "") -> ClientError:
+    answer: Any = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return ClientError(answer, "GetRecords")
 
 
 @pytest.mark.parametrize(
@@ -29,6 +39,11 @@ def refusal(code: str, status: int = 400) -> ClientError:
         (StreamUnavailableError("x"), Failure.PASSING),
         (StreamError("x"), Failure.FINAL),
         (NoCredentialsError(), Failure.FINAL),
+        (CredentialRetrievalError(provider="iam-role", error_msg="no answer"), Failure.PASSING),
+        (MetadataRetrievalError(error_msg="no answer"), Failure.PASSING),
+        (refusal("InvalidSignatureException", message="Signature expired: 1 is now earlier than 2"), Failure.PASSING),
+        (refusal("InvalidSignatureException", message="Signature not yet current: 2 is later"), Failure.PASSING),
+        (refusal("InvalidSignatureException", message="The signature we calculated does not match"), Failure.FINAL),
         (KeyError("x"), Failure.FINAL),
     ],
 )
