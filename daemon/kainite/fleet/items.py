@@ -107,9 +107,16 @@ def leader_lock(item: Item | None) -> LeaderLock | None:
 
 
 def last_report(item: Item | None) -> int | None:
-    """When a worker reported last, seconds since the epoch; None when it never did."""
-    number = (item or {}).get("lut", {}).get("N")
-    return None if number is None else int(number)
+    """When a worker reported last, seconds since the epoch; None when it never did.
+
+    Raises:
+        LeaseTableError: it is no time.
+    """
+    try:
+        number = (item or {}).get("lut", {}).get("N")
+        return None if number is None else int(number)
+    except (AttributeError, ValueError) as error:
+        raise LeaseTableError(f"a worker's entry is not one of KCL's: {error!r}") from error
 
 
 def worker_entry(layout: Layout, now: float) -> dict[str, Any]:

@@ -39,6 +39,12 @@ def test_javas_items_are_read() -> None:
     assert last_report(WORKER) == 1795271378
 
 
+@pytest.mark.parametrize("lut", [{"N": "17.5"}, "17"])
+def test_an_entry_whose_time_is_none_is_an_error_of_the_table(lut: object) -> None:
+    with pytest.raises(LeaseTableError, match="not one of KCL's"):
+        last_report({"lut": lut})
+
+
 def test_this_workers_entry_is_the_one_that_java_writes_without_measurements() -> None:
     assert worker_key(Layout.SPLIT, "j2") | worker_entry(Layout.SPLIT, 1795271378.9) == WORKER
 
