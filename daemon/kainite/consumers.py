@@ -35,7 +35,11 @@ class Consumers:
         return tuple(consumer.status() for consumer, _ in self._running.values())
 
     async def follow_leases(self) -> None:
-        """Start a consumer for each lease gained, and end it when the lease is lost or handed over; until cancelled."""
+        """Start a consumer for each lease gained, and end it when the lease is lost or handed over; until cancelled.
+
+        After a loss the child has only so much of the grace that it is gone, killed if need be, before another worker
+        has had the shard for the failover time.
+        """
         while True:
             match await self._keeper.next():
                 case Gained(lease) if not self._stopping:
@@ -43,11 +47,13 @@ class Consumers:
                 case HandingOver(lease) if lease in self._running:
                     consumer, task = self._running[lease]
                     consumer.hand_over()
-                    self._group.create_task(self._end(task))
+                    self._group.create_task(self._end(task, self._grace))
                 case Lost(lease) if lease in self._running:
                     consumer, task = self._running[lease]
                     consumer.lose()
-                    self._group.create_task(self._end(task))
+                    child = self._parts().child_settings
+                    grace = min(child.shutdown_grace, max(0.0, self._keeper.overlap - child.kill_after))
+                    self._group.create_task(self._end(task, grace))
 
     async def stop(self) -> None:
         """End all consumers within the grace; no lease is taken from now on."""
@@ -56,7 +62,7 @@ class Consumers:
         running = tuple(self._running.values())
         for consumer, _ in running:
             consumer.stop()
-        await asyncio.gather(*(self._end(task) for _, task in running))
+        await asyncio.gather(*(self._end(task, self._grace) for _, task in running))
 
     def kill(self) -> None:
         """Kill all children; their consumers are to be cancelled."""
@@ -70,8 +76,11 @@ class Consumers:
         self._running[lease] = consumer, task
         task.add_done_callback(lambda _: self._running.pop(lease, None))
 
-    async def _end(self, task: asyncio.Task[None]) -> None:
-        grace = self._parts().child_settings.shutdown_grace
+    @property
+    def _grace(self) -> float:
+        return self._parts().child_settings.shutdown_grace
+
+    async def _end(self, task: asyncio.Task[None], grace: float) -> None:
         _, late = await asyncio.wait({task}, timeout=grace)
         if late:
             event(logger, logging.WARNING, "child did not end in time", task=task.get_name(), grace=grace)

@@ -312,6 +312,24 @@ async def test_a_lease_that_another_worker_takes_is_given_up(world: World, moto_
     await asyncio.wait_for(running, LIMIT)
 
 
+async def test_a_child_is_gone_soon_after_another_worker_has_its_lease_whatever_the_grace(
+    world: World, moto_endpoint: str
+) -> None:
+    command = shell(world, {"processRecords": [["ignore", signal.SIGTERM], "hang"]})
+    path = properties(world, moto_endpoint, command, shutdownGraceMillis="600000", failoverTimeMillis="2000")
+    world.put("one", shards=2)
+    with daemon(path) as process:
+        await eventually(lambda: "processRecords" in actions(world, FIRST))
+        hanging = {child.pid for child in children_of(process)}
+        world.dynamodb.update_item(
+            TableName=world.name,
+            Key={"leaseKey": {"S": FIRST}},
+            UpdateExpression="SET leaseOwner = :other ADD leaseCounter :one",
+            ExpressionAttributeValues={":other": {"S": "other"}, ":one": {"N": "1"}},
+        )
+        await eventually(lambda: not hanging <= {child.pid for child in children_of(process)})
+
+
 def settings_for(world: World, endpoint: str, **more: str) -> Settings:
     return load(properties(world, endpoint, "true", **more))
 

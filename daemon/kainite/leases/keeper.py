@@ -27,7 +27,7 @@ from kainite.kinesis.shards import Shard
 from kainite.leases.checkpoint import Checkpoint
 from kainite.leases.held import Gained, HandingOver, HeldLease, Holdings, LeaseEvent, Lost, Using
 from kainite.leases.lease import Lease
-from kainite.leases.renewing import Renewer, write, writing
+from kainite.leases.renewing import Renewer, renewal_interval, write, writing
 from kainite.leases.rounds import Rounds
 from kainite.leases.sync import begin_children
 from kainite.leases.table import LeaseTable
@@ -87,6 +87,12 @@ class LeaseKeeper:
     def reached(self) -> float | None:
         """Seconds since the table last answered a whole round; None before the first."""
         return self._rounds.reached
+
+    @property
+    def overlap(self) -> float:
+        """Seconds from when a loss is told until another worker may have had the lease for the failover time."""
+        failover = self._using.leases.failover
+        return failover - renewal_interval(failover)
 
     async def next(self) -> LeaseEvent:
         """What happened next."""
