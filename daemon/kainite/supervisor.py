@@ -39,7 +39,7 @@ from kainite.logs import event
 from kainite.metrics.meter import Meter
 from kainite.metrics.publishing import publishing
 from kainite.settings import Settings
-from kainite.settings.reload import When, changes, reread
+from kainite.settings.reload import When, changes, in_force, reread
 from kainite.shard_call import UnitsOfWork
 from kainite.shard_consumer import Parts
 from kainite.shard_status import ShardStatus
@@ -163,8 +163,8 @@ class _Daemon:
             for change in changes(self._settings, fresh):
                 level = logging.WARNING if change.when is When.RESTART else logging.INFO
                 event(logger, level, "setting changed", key=change.key, takes_effect=change.when.value)
-            self._settings = fresh
-            keeper.reload(fresh.leases, fresh.stream)
+            self._settings = now = in_force(self._settings, fresh)
+            keeper.reload(now.leases, now.stream)
             event(logger, logging.INFO, "settings read again", file=fresh.path)
 
 

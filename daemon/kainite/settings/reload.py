@@ -9,12 +9,14 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from kainite.settings.file import examine
 from kainite.settings.key import Key
-from kainite.settings.sections import MarkersSettings, Settings
+from kainite.settings.sections import ChildSettings, LeaseSettings, MarkersSettings, Settings, StreamSettings
 from kainite.settings.table import KEYS
+
+S = TypeVar("S", StreamSettings, LeaseSettings, ChildSettings)
 
 
 class When(StrEnum):
@@ -101,6 +103,22 @@ def changes(old: Settings, new: Settings) -> tuple[Change, ...]:
     return tuple(
         Change(key.name, key.section, key.field, when_of(key)) for key in KEYS if _value(old, key) != _value(new, key)
     )
+
+
+def in_force(running: Settings, fresh: Settings) -> Settings:
+    """What holds after ``fresh`` was read: of what waits for a restart, the values of ``running``."""
+    child = replace(_taken("child", running.child, fresh.child), markers=fresh.child.markers)
+    return replace(
+        running,
+        stream=_taken("stream", running.stream, fresh.stream),
+        leases=_taken("leases", running.leases, fresh.leases),
+        child=child,
+    )
+
+
+def _taken(section: str, running: S, fresh: S) -> S:
+    fields = {field for sections in _FIELDS.values() for field in sections.get(section, ())}
+    return replace(running, **{field: getattr(fresh, field) for field in fields})
 
 
 def when_of(key: Key) -> When:

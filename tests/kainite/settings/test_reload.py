@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kainite.errors import SettingsError
-from kainite.settings import examine
-from kainite.settings.reload import When, changes, reread, when_of
+from kainite.settings import InitialPosition, examine
+from kainite.settings.reload import When, changes, in_force, reread, when_of
 from kainite.settings.table import KEYS
 
 FILE = "applicationName=app\nstreamName=orders\nexecutableName=python child.py\n"
@@ -28,6 +28,20 @@ def test_each_change_is_named_with_when_it_takes_effect(tmp_path: Path) -> None:
         "tableName": When.RESTART,
         "kinesisClient.fipsEnabled": When.RESTART,
     }
+
+
+def test_what_waits_for_a_restart_is_not_in_force_before_it_and_is_named_again(tmp_path: Path) -> None:
+    path = tmp_path / "app.properties"
+    path.write_text(FILE + "initialPositionInStreamExtended=1700000000\n")
+    running = examine(path, environment={}).settings_or_raise()
+    path.write_text(FILE + "maxRecords=7\nshutdownGraceMillis=1\nfailoverTimeMillis=5000\nmarkerEom=;\n")
+    fresh = reread(running, {})
+    now = in_force(running, fresh)
+
+    assert (now.stream.initial_position, now.stream.initial_timestamp) == (InitialPosition.AT_TIMESTAMP, 1700000000)
+    assert (now.stream.max_records, now.child.shutdown_grace, now.leases.failover) == (7, 0.001, 5.0)
+    assert now.child.markers == fresh.child.markers != running.child.markers
+    assert {change.key for change in changes(now, reread(now, {}))} == {"initialPositionInStreamExtended"}
 
 
 def test_a_name_that_was_made_up_stays_and_is_no_change(tmp_path: Path) -> None:
