@@ -41,7 +41,8 @@ def test_what_waits_for_a_restart_is_not_in_force_before_it_and_is_named_again(t
     assert (now.stream.initial_position, now.stream.initial_timestamp) == (InitialPosition.AT_TIMESTAMP, 1700000000)
     assert (now.stream.max_records, now.child.shutdown_grace, now.leases.failover) == (7, 0.001, 5.0)
     assert now.child.markers == fresh.child.markers != running.child.markers
-    assert {change.key for change in changes(now, reread(now, {}))} == {"initialPositionInStreamExtended"}
+    pending = {change.key for change in changes(now, reread(now, {}))}
+    assert pending == {"initialPositionInStream", "initialPositionInStreamExtended"}
 
 
 def test_a_name_that_was_made_up_stays_and_is_no_change(tmp_path: Path) -> None:
