@@ -6,6 +6,7 @@ none (Java ignores it, and so old files go on working), but ``kainite run --chec
 
 from __future__ import annotations
 
+import codecs
 import difflib
 import os
 import secrets
@@ -140,14 +141,15 @@ def load(path: str | Path | None, options: Sequence[str] = ()) -> Settings:
 def read_properties(path: Path) -> dict[str, Given]:
     """Keys and values of a file, by the rules of ``java.util.Properties``: Latin-1, the last of two wins.
 
-    Surrounding space goes, and a key without a value is as good as absent.
+    Surrounding space goes, and a key without a value is as good as absent. So does a byte order mark, which editors put
+    before the first key, and Java takes for a part of it.
 
     Raises:
         SettingsError: the file cannot be opened, or holds a broken ``\\u`` escape.
     """
     try:
         with path.open("rb") as file:
-            properties = javaproperties.load(file)
+            properties = javaproperties.loads(file.read().removeprefix(codecs.BOM_UTF8))
     except OSError as error:
         raise SettingsError(f"settings file {path}: {error.strerror}") from error
     except javaproperties.InvalidUEscapeError as error:

@@ -31,6 +31,14 @@ def problems_with(folder: Path, **properties: str) -> tuple[str, ...]:
     return examine(write(folder, **MINIMAL | properties)).problems
 
 
+def test_a_byte_order_mark_and_other_line_ends_are_no_part_of_any_key(tmp_path: Path) -> None:
+    path = write(tmp_path, **MINIMAL)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+
+    assert load(path).leases.application == "app"
+    assert load(path).unknown == ()
+
+
 def test_three_keys_are_enough_and_the_rest_follows_from_them(tmp_path: Path) -> None:
     settings = load_with(tmp_path)
 
