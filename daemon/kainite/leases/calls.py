@@ -83,7 +83,10 @@ class TableCalls:
         if isinstance(error, WaiterError) or classify(error) in (Failure.THROTTLED, Failure.PASSING):
             return LeaseTableUnavailableError(f"lease table {self.name!r}: {doing} failed for now: {error}")
         if classify(error) is Failure.GONE:
-            return LeaseTableError(f"lease table {self.name!r} does not exist: was it deleted? start the daemon again")
+            return LeaseTableError(
+                f"lease table {self.name!r} does not exist: check applicationName, tableName and the region; "
+                f"a daemon makes it when it starts"
+            )
         return LeaseTableError(f"lease table {self.name!r}: {doing} is refused: {error}")
 
 

@@ -80,7 +80,7 @@ def interactive() -> bool:
 def _wanted(to: str | None, at: str | None, shard_ids: tuple[str, ...]) -> Checkpoint | float:
     """The position or the time that is meant; one of them must be."""
     if (to is None) == (at is None):
-        raise click.UsageError("say where: --to POSITION or --at TIME")
+        raise click.UsageError("say where, in one way: --to POSITION or --at TIME")
     try:
         wanted = at_sequence(to) if to is not None else _epoch_seconds(at or "")
     except ValueError as error:
@@ -94,11 +94,18 @@ def _epoch_seconds(text: str) -> float:
     try:
         moment = float(text)
     except ValueError:
-        parsed = datetime.fromisoformat(text)
-        moment = (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
+        moment = _utc(text).timestamp()
     if not 0 <= moment <= time.time():
         raise ValueError(f"{text!r} does not lie between 1970 and now: for the newest records say --to LATEST")
     return moment
+
+
+def _utc(text: str) -> datetime:
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no time; one looks like 2026-11-21T09:30:00Z") from None
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
 def _place(stream: StreamClient, shard_id: str, wanted: Checkpoint | float) -> Moment:

@@ -217,4 +217,4 @@ def _bounds(low: int, high: int | None) -> str:
     return f"from {low}" if high is None else f"from {low} to {high}"
 
 
-TABLE_NAME = text("a DynamoDB table name", r"[A-Za-z0-9_.-]{3,255}")
+TABLE_NAME = text("a DynamoDB table name (3 to 255 letters, digits, _ . -)", r"[A-Za-z0-9_.-]{3,255}")

@@ -194,7 +194,7 @@ def test_with_units_of_work_it_says_what_the_log_remembers(world: World) -> None
         (["--to", "LATEST", "--at", "1", "--yes"], 2, "say where"),
         (["--to", "12", "--yes"], 2, "belongs to one shard"),
         (["--to", "newest", "--yes"], 2, "neither TRIM_HORIZON, LATEST nor a sequence number"),
-        (["--at", "yesterday", "--yes"], 2, "Invalid isoformat"),
+        (["--at", "yesterday", "--yes"], 2, "'yesterday' is no time; one looks like"),
         (["--at", "2999-01-01", "--yes"], 2, "does not lie between"),
         (["--to", "LATEST"], 2, "add --yes"),
         (["--to", "LATEST", "--shard", "shardId-9", "--yes"], 1, "no lease of shard shardId-9"),
