@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+GIVEN = "KAINITE_LOCALSTACK"
 ROOT = Path(__file__).parents[2]
 HOST = (sys.executable, "-m", "localstack.host")
 START_LIMIT_S = 600.0
@@ -28,7 +29,7 @@ THROTTLED = ("KINESIS_ERROR_PROBABILITY=0.2", "DYNAMODB_ERROR_PROBABILITY=0.1")
 @contextmanager
 def localstack() -> Iterator[str]:
     """Address of a LocalStack that works as well as it can."""
-    given = os.environ.get("KAINITE_LOCALSTACK")
+    given = os.environ.get(GIVEN)
     if given:
         yield given
         return
