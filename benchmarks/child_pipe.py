@@ -178,7 +178,7 @@ def run(shard_counts: Sequence[int], records: int) -> list[Result]:
         root = Path(name)
         replies = root / "replies"
         replies.mkdir()
-        dynamodb = stack.enter_context(moto(root / "moto.log")).address()
+        dynamodb = stack.enter_context(moto(root / "moto.log"))()
         for shards in shard_counts:
             folder = root / str(shards)
             folder.mkdir()

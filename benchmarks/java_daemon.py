@@ -91,7 +91,7 @@ def run(records: int) -> list[Result]:
         kinesis_local() as endpoint,
         moto(Path(root) / "moto.log") as services,
     ):
-        address = services.address()
+        address = services()
         dynamodb = boto3.client("dynamodb", endpoint_url=address)
         for name in ("java", "kainite"):
             print(f"{name} …", file=sys.stderr)

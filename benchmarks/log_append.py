@@ -105,7 +105,7 @@ def _order(number: int, chance: random.Random) -> Fragment:
 def moto_server() -> Iterator[str]:
     """Address of moto's server, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder, moto(Path(folder) / "moto.log") as server:
-        yield server.address()
+        yield server()
 
 
 def client(endpoint: str) -> Any:
