@@ -48,6 +48,8 @@ _CREDENTIALS = {key.name.lower(): key.name for key in KEYS if key.field == "cred
 Values = dict[tuple[str, str], Any]
 Texts = dict[str, Given]
 
+_NOTHING: tuple[Texts, tuple[str, ...]] = ({}, ())
+
 
 @dataclass(frozen=True, slots=True)
 class Examination:
@@ -100,7 +102,8 @@ def examine(
     Raises:
         SettingsError: the file cannot be read, or an option is unknown.
     """
-    in_file = {} if path is None else _known_credentials(read_properties(path))
+    found_in_file, twice = read_properties(path) if path else _NOTHING
+    in_file = _known_credentials(found_in_file)
     in_environment, strangers = from_environment(os.environ if environment is None else environment)
     on_line, _ = from_options(options)
     texts, overridden = _by_key((on_line, in_environment, in_file))
@@ -121,7 +124,7 @@ def examine(
         origins={key: given.origin for key, given in texts.items()},
         wrong=tuple(misread),
         problems=problems,
-        warnings=(*surprises.warnings(texts, values), *consistency.overridden(overridden)),
+        warnings=(*surprises.warnings(texts, values), *twice, *consistency.overridden(overridden)),
         notes=surprises.notes(texts, values),
         ignored=ignored,
         unknown=tuple(entry for entry in unknown if not is_client_key(entry.key)),
@@ -138,24 +141,34 @@ def load(path: str | Path | None, options: Sequence[str] = ()) -> Settings:
     return examine(None if path is None else Path(path), options=options).settings_or_raise()
 
 
-def read_properties(path: Path) -> dict[str, Given]:
+def read_properties(path: Path) -> tuple[Texts, tuple[str, ...]]:
     """Keys and values of a file, by the rules of ``java.util.Properties``: Latin-1, the last of two wins.
 
     Surrounding space goes, and a key without a value is as good as absent. So does a byte order mark, which editors put
     before the first key, and Java takes for a part of it.
 
+    Returns:
+        The keys, and a warning for each that stands there again with another value.
+
     Raises:
-        SettingsError: the file cannot be opened, or holds a broken ``\\u`` escape.
+        SettingsError: the file cannot be opened, is no text, or holds a broken ``\\u`` escape.
     """
     try:
-        with path.open("rb") as file:
-            properties = javaproperties.loads(file.read().removeprefix(codecs.BOM_UTF8))
+        contents = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+        pairs = javaproperties.loads(contents, object_pairs_hook=list)
     except OSError as error:
         raise SettingsError(f"settings file {path}: {error.strerror}") from error
     except javaproperties.InvalidUEscapeError as error:
         raise SettingsError(f"settings file {path}: {error}") from error
+    if b"\0" in contents:
+        raise SettingsError(f"settings file {path}: is no text, or UTF-16: it holds NUL bytes; save it as UTF-8")
+    properties: dict[str, str] = dict(pairs)
+    twice = dict.fromkeys(key for key, value in pairs if value != properties[key])
     given = {key: Given(_trimmed(key, value), key, "file") for key, value in properties.items()}
-    return {key: value for key, value in given.items() if value.text}
+    return (
+        {key: value for key, value in given.items() if value.text},
+        tuple(f"{key}: stands in the file more than once; the last one counts, as in Java" for key in twice),
+    )
 
 
 def nearest(key: str) -> str | None:

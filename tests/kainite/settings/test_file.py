@@ -106,6 +106,25 @@ def test_a_broken_escape_is_an_error_in_the_settings(tmp_path: Path, contents: b
         load(path)
 
 
+@pytest.mark.parametrize("contents", [b"applicationName = a\0b", "streamName = s".encode("utf-16")])
+def test_a_file_that_is_no_text_is_an_error(tmp_path: Path, contents: bytes) -> None:
+    path = tmp_path / "app.properties"
+    path.write_bytes(contents)
+
+    with pytest.raises(SettingsError, match=r"app\.properties: is no text, or UTF-16"):
+        load(path)
+
+
+def test_a_key_that_stands_there_twice_is_a_surprise_where_the_values_differ(tmp_path: Path) -> None:
+    path = tmp_path / "app.properties"
+    path.write_text("streamName=old\napplicationName=app\nexecutableName=cat\napplicationName=app\nstreamName=new\n")
+
+    settings = load(path)
+
+    assert settings.stream.name == "new"
+    assert settings.warnings == ("streamName: stands in the file more than once; the last one counts, as in Java",)
+
+
 def test_a_file_that_cannot_be_read_says_which_and_why(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"nowhere\.properties: No such file"):
         load(tmp_path / "nowhere.properties")
