@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 import shlex
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -79,6 +82,8 @@ def conform(
       kainite conform --case shard-ended --case large -- python processor.py
     """
     logging.getLogger("kainite.child").setLevel(logging.ERROR)  # what a child says and does is in the report
+    if junit and not junit.parent.is_dir():
+        raise click.UsageError(f"--junit: there is no folder {junit.parent}")
     try:
         options = Options(
             child=_child(properties, command, dialect, batching),
@@ -88,7 +93,8 @@ def conform(
             only=only,
         )
         find_program(options.child)
-        report = run(options) if as_json else _shown(options)
+        with _terminated_as_interrupted():
+            report = run(options) if as_json else _shown(options)
     except (SettingsError, ChildExitedError) as error:  # not 1: nothing is known about the processor
         raise click.UsageError(str(error).removeprefix("executableName: ")) from error
     if junit:
@@ -96,6 +102,19 @@ def conform(
     if as_json:
         click.echo(orjson.dumps(reporting.as_json(report, strict=strict), option=orjson.OPT_INDENT_2).decode())
     return 0 if report.ok(strict=strict) else 1
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """What a CI server sends when it gives up, and a terminal when it closes, takes the child away as Ctrl-C does."""
+    numbers = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _child(

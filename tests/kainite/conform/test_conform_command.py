@@ -54,6 +54,7 @@ def test_a_failure_is_1_with_the_exchange() -> None:
         (("--case", "nonsense", *child("none")), "there is no case 'nonsense'"),
         (("--", "no-such-program-anywhere"), "there is no program 'no-such-program-anywhere'"),
         (("--records", "/nonexistent/samples", *child("none")), "cannot read /nonexistent/samples"),
+        (("--junit", "/nonexistent/report.xml", *child("none")), "there is no folder /nonexistent"),
         (("--dialect", "morse", *child("none")), "'morse' is not one of"),
     ],
 )
@@ -103,20 +104,22 @@ def test_the_command_and_the_dialect_may_come_from_a_settings_file(tmp_path: Pat
     assert "none: markers, 1 cases: 1 PASS" in ended.output
 
 
-def _heed_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def _heed_signals() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
-def test_ctrl_c_ends_the_child_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ctrl_c_and_its_kin_end_the_child_too(tmp_path: Path, number: signal.Signals) -> None:
     told = tmp_path / "told"
     os.mkfifo(told)
     command = [sys.executable, "-m", "kainite", "conform", "--timeout", "600"]
     hanging = ["--", "bash", "-c", f"echo $$ > {told}; exec sleep 600"]
     # A test run in the background ignores SIGINT, and so would its children.
-    with subprocess.Popen([*command, *hanging], stdout=subprocess.DEVNULL, preexec_fn=_heed_interrupts) as process:
+    with subprocess.Popen([*command, *hanging], stdout=subprocess.DEVNULL, preexec_fn=_heed_signals) as process:
         try:
             child_pid = int(told.read_text())
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             assert process.wait(LIMIT) == 130
             assert not psutil.pid_exists(child_pid)
         finally:
