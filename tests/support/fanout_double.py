@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 import queue
+import select
+import socket
 import struct
 import threading
 import zlib
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
+from support.http_double import DoubleServer, JsonHandler
 from support.kinesis_double import KinesisDouble
 
 
@@ -29,26 +31,27 @@ class Script:
     refused: str | None = None
 
 
+STALLED_AFTER_S = 0.5
+
+
 class FanOutDouble:
+    """``stalled`` is set when the client's socket has taken nothing for :data:`STALLED_AFTER_S`, ``left`` when it went.
+
+    ``sent`` counts the parts that its socket has taken.
+    """
+
     def __init__(self, rest: KinesisDouble) -> None:
         self.rest = rest
         self.asked: list[dict[str, Any]] = []
         self.sent = 0
         self.left = threading.Event()
+        self.stalled = threading.Event()
         self._scripts: queue.SimpleQueue[Script] = queue.SimpleQueue()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        self._thread.start()
-
-    @property
-    def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._server = DoubleServer(_handler(self))
+        self.endpoint = self._server.endpoint
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._server.close()
 
     def answer(self, *parts: bytes, then: Literal["end", "break", "hold"] = "end") -> None:
         """Answer one more subscription like this; without any answers left they are held, and silent."""
@@ -107,30 +110,19 @@ def message(headers: dict[str, str], body: dict[str, Any]) -> bytes:
     return checked + struct.pack(">I", zlib.crc32(checked))
 
 
-def _handler(double: FanOutDouble) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            operation = self.headers["X-Amz-Target"].rpartition(".")[2]
+def _handler(double: FanOutDouble) -> type[JsonHandler]:
+    class Handler(JsonHandler):
+        def serve(self, operation: str, request: dict[str, Any]) -> None:
             if operation != "SubscribeToShard":
                 answer = double.rest.handle(operation, request)
-                self._whole(answer.status, answer.body)
+                self.answer(answer.status, answer.body)
                 return
             script = double.next_script()
             double.asked.append(request)
             if script.refused:
-                self._whole(400, json.dumps({"__type": script.refused, "message": "refused"}).encode())
+                self.answer(400, json.dumps({"__type": script.refused, "message": "refused"}).encode())
             else:
                 self._stream(script)
-
-        def _whole(self, status: int, body: bytes) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", "application/x-amz-json-1.1")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
 
         def _stream(self, script: Script) -> None:
             self.send_response(200)
@@ -140,7 +132,7 @@ def _handler(double: FanOutDouble) -> type[BaseHTTPRequestHandler]:
             self.close_connection = True
             try:
                 for part in script.parts:
-                    self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+                    self._push(b"%x\r\n%s\r\n" % (len(part), part))
                     double.sent += 1
                 if script.then == "end":
                     self.wfile.write(b"0\r\n\r\n")
@@ -150,7 +142,11 @@ def _handler(double: FanOutDouble) -> type[BaseHTTPRequestHandler]:
             except ConnectionError:
                 double.left.set()
 
-        def log_message(self, *_: object) -> None:
-            pass
+        def _push(self, data: bytes) -> None:
+            while data:
+                if not select.select([], [self.connection], [], STALLED_AFTER_S)[1]:
+                    double.stalled.set()
+                    continue
+                data = data[self.connection.send(data, socket.MSG_DONTWAIT) :]
 
     return Handler

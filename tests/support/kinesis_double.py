@@ -15,13 +15,13 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import boto3
 from botocore.config import Config
 
 from kainite.kinesis.client import StreamClient
+from support.http_double import DoubleServer, JsonHandler
 
 MAX_HASH_KEY = 2**128 - 1
 FIRST_SEQUENCE = 49_640_000_000_000_000_000_000_000_000_000_000_000_000_000_000_000_000_000
@@ -58,19 +58,11 @@ class KinesisDouble:
         self._iterators: dict[str, tuple[str, int]] = {}
         self._sequence = FIRST_SEQUENCE
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        self._thread.start()
-
-    @property
-    def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._server = DoubleServer(_handler(self))
+        self.endpoint = self._server.endpoint
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._server.close()
 
     # What a test does to the stream.
 
@@ -233,25 +225,14 @@ def _takes(shard: ShardDouble, hashed: int) -> bool:
     return shard.open and shard.start <= hashed <= shard.end
 
 
-def _handler(double: KinesisDouble) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            operation = self.headers["X-Amz-Target"].rpartition(".")[2]
-            answer = double.handle(operation, json.loads(body))
+def _handler(double: KinesisDouble) -> type[JsonHandler]:
+    class Handler(JsonHandler):
+        def serve(self, operation: str, request: dict[str, Any]) -> None:
+            answer = double.handle(operation, request)
             if answer.status == 0:
                 self.close_connection = True
-                return
-            self.send_response(answer.status)
-            self.send_header("Content-Type", "application/x-amz-json-1.1")
-            self.send_header("Content-Length", str(len(answer.body)))
-            self.end_headers()
-            self.wfile.write(answer.body)
-
-        def log_message(self, *_: object) -> None:
-            pass
+            else:
+                self.answer(answer.status, answer.body)
 
     return Handler
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import threading
@@ -22,10 +21,10 @@ from kainite.log.entry import Position
 from kainite.settings import StreamSettings
 from support.fanout_double import FanOutDouble, exception, initial_response, shard_event
 from support.kinesis_double import KinesisDouble
+from support.sources import LIMIT, next_of, read, sequences, until
 
 SHARD = "shardId-000000000000"
 SETTINGS = StreamSettings(name="orders", idle_between_reads=0.005)
-LIMIT = 30.0
 
 Open = Callable[..., ShardSource]
 
@@ -59,30 +58,6 @@ async def reader_at(pushing: FanOutDouble) -> AsyncIterator[Open]:
     for reader in readers:
         await reader.close()
     client.close()
-
-
-def sequences(*batches: RecordBatch) -> list[int]:
-    return [int(record["sequenceNumber"]) for batch in batches for record in json.loads(batch.line)["records"]]
-
-
-async def next_of(reader: ShardSource) -> RecordBatch | ShardEnd:
-    async with asyncio.timeout(LIMIT):
-        return await reader.next()
-
-
-async def read(reader: ShardSource, count: int) -> list[int]:
-    found: list[int] = []
-    while len(found) < count:
-        batch = await next_of(reader)
-        assert isinstance(batch, RecordBatch)
-        found += sequences(batch)
-    return found
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(LIMIT):
-        while not condition():  # noqa: ASYNC110 - it becomes true in another thread
-            await asyncio.sleep(0.002)
 
 
 async def test_events_become_batches_and_payloads_stay_as_they_came(pushing: FanOutDouble, reader_at: Open) -> None:
@@ -264,8 +239,7 @@ async def test_the_socket_is_not_read_while_the_queue_is_full(pushing: FanOutDou
     pushing.answer(*(shard_event(n, data=megabyte) for n in range(1, 51)), then="hold")
     reader = reader_at(TRIM_HORIZON)
     reader.start()
-    await until(lambda: pushing.sent)
-    await asyncio.sleep(0.3)
+    await until(pushing.stalled.is_set)
     assert pushing.sent < 30
     assert await read(reader, 50) == list(range(1, 51))
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
 
-from kainite.kinesis.batch import RecordBatch, ShardEnd
+from kainite.kinesis.batch import ShardEnd
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.consumer_registration import registered_consumer
 from kainite.kinesis.fanout import fan_out
@@ -19,9 +18,9 @@ from kainite.leases.checkpoint import TRIM_HORIZON, Checkpoint
 from kainite.settings import StreamSettings
 from support.kinesis_local import client_of, kinesis_local
 from support.names import unique
+from support.sources import next_of, read
 
 SHARD = "shardId-000000000000"
-LIMIT = 60.0
 
 Open = Callable[[Checkpoint], ShardSource]
 
@@ -68,20 +67,6 @@ async def reader_at(local: Any, settings: StreamSettings) -> AsyncIterator[Open]
 def put(kinesis: Any, settings: StreamSettings, *payloads: bytes) -> list[int]:
     answers = [kinesis.put_record(StreamName=settings.name, PartitionKey="k", Data=data) for data in payloads]
     return [int(answer["SequenceNumber"]) for answer in answers]
-
-
-async def next_of(reader: ShardSource) -> RecordBatch | ShardEnd:
-    async with asyncio.timeout(LIMIT):
-        return await reader.next()
-
-
-async def read(reader: ShardSource, count: int) -> list[int]:
-    found: list[int] = []
-    while len(found) < count:
-        batch = await next_of(reader)
-        assert isinstance(batch, RecordBatch)
-        found += [int(record["sequenceNumber"]) for record in json.loads(batch.line)["records"]]
-    return found
 
 
 async def test_records_come_while_subscribed_and_the_next_reader_takes_over_where_this_one_ends(

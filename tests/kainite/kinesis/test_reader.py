@@ -14,7 +14,7 @@ from kainite.kinesis.batch import RecordBatch, ShardEnd, render_process_records_
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.prefetch import Bounds
 from kainite.kinesis.reader import ShardReader
-from kainite.kinesis.retrieval import ShardSource, polling
+from kainite.kinesis.retrieval import polling
 from kainite.kinesis.shards import HashRange
 from kainite.leases.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.log.entry import Position
@@ -30,6 +30,7 @@ from kainite.settings import StreamSettings
 from support import kpl
 from support.kinesis_double import KinesisDouble
 from support.names import unique
+from support.sources import next_of, read, sequences, until
 
 SHARD = "shardId-000000000000"
 FAST = StreamSettings(name="orders", idle_between_reads=0.005)
@@ -48,30 +49,6 @@ async def reader_at(stream: StreamClient) -> AsyncIterator[Open]:
     yield make
     for reader in readers:
         await reader.close()
-
-
-def sequences(*batches: RecordBatch) -> list[int]:
-    return [int(record["sequenceNumber"]) for batch in batches for record in json.loads(batch.line)["records"]]
-
-
-async def next_of(reader: ShardSource) -> RecordBatch | ShardEnd:
-    return await asyncio.wait_for(reader.next(), 10)
-
-
-async def read(reader: ShardReader, count: int) -> list[int]:
-    """The sequence numbers of the next ``count`` records, which must end with a batch."""
-    found: list[int] = []
-    while len(found) < count:
-        batch = await next_of(reader)
-        assert isinstance(batch, RecordBatch)
-        found += sequences(batch)
-    return found
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - it becomes true in another thread
-            await asyncio.sleep(0.002)
 
 
 async def test_records_in_order_from_trim_horizon_and_as_they_come(double: KinesisDouble, reader_at: Open) -> None:

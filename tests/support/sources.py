@@ -1,0 +1,37 @@
+"""Reading a shard's source to the end of what a test put."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+
+from kainite.kinesis.batch import RecordBatch, ShardEnd
+from kainite.kinesis.retrieval import ShardSource
+
+LIMIT = 60.0
+
+
+def sequences(*batches: RecordBatch) -> list[int]:
+    return [int(record["sequenceNumber"]) for batch in batches for record in json.loads(batch.line)["records"]]
+
+
+async def next_of(source: ShardSource) -> RecordBatch | ShardEnd:
+    async with asyncio.timeout(LIMIT):
+        return await source.next()
+
+
+async def read(source: ShardSource, count: int) -> list[int]:
+    """The sequence numbers of the next ``count`` records, which must end with a batch."""
+    found: list[int] = []
+    while len(found) < count:
+        batch = await next_of(source)
+        assert isinstance(batch, RecordBatch)
+        found += sequences(batch)
+    return found
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(LIMIT):
+        while not condition():  # noqa: ASYNC110 - it becomes true in another thread
+            await asyncio.sleep(0.002)
