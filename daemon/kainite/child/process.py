@@ -22,6 +22,7 @@ from kainite.settings import ChildProtocol, ChildSettings
 
 SHARD_VARIABLE = "KCL_SHARD_ID"
 HELD_LIMIT = 2**20  # bytes of unread lines at which reading the child's output pauses
+BREATHER = 100  # events that are there already, after which others get the loop: leases must be renewed meanwhile
 
 
 class ChildProcess:
@@ -37,6 +38,7 @@ class ChildProcess:
         self._heard_at = self._loop.time()
         self._settings = settings
         self._news = asyncio.Event()
+        self._taken = 0
         hooks = Hooks(self._on_output, self.dialect.receive_eof, self._news.set)
         self._process = ProgramProcess.start(program, hooks)
 
@@ -126,6 +128,9 @@ class ChildProcess:
 
     async def _next_event(self) -> Event:
         if (ready := self._take_event()) is not None:
+            self._taken += 1
+            if self._taken % BREATHER == 0:
+                await asyncio.sleep(0)
             return ready  # many come at once, and a time limit for each costs more than the event
         try:
             async with asyncio.timeout(self._settings.reply_timeout):

@@ -21,7 +21,7 @@ from kainite.child.dialect import Rejected
 from kainite.child.messages import CheckpointRequested
 from kainite.child.process import ChildProcess
 from kainite.errors import ChildExitedError, ChildProtocolError, ChildTimeoutError
-from kainite.settings import ChildSettings
+from kainite.settings import ChildProtocol, ChildSettings
 
 CHILDREN = Path(__file__).parents[2] / "children"
 RECORD = {
@@ -299,3 +299,25 @@ async def test_the_child_runs_in_a_group_of_its_own_and_knows_its_shard() -> Non
 async def test_a_program_that_is_not_there() -> None:
     with pytest.raises(ChildExitedError, match=r"cannot start 'no-such-program' for s: No such file.*executableName"):
         ChildProcess.start("s", ChildSettings(("no-such-program",)))
+
+
+async def test_an_answer_of_many_messages_leaves_the_loop_to_others() -> None:
+    talkative = (sys.executable, "-c", "print('{}\\n' * 10_000, end=chr(0), flush=True); input()")
+    settings = ChildSettings(talkative, protocol=ChildProtocol.MARKERS, reply_timeout=60)
+    caller = Caller(ChildProcess.start("shardId-0", settings))
+    turns: list[int] = []
+
+    async def take_turns() -> None:
+        while True:
+            turns.append(len(caller.emitted))
+            await asyncio.sleep(0)
+
+    other = asyncio.create_task(take_turns())
+    try:
+        await caller.initialize()
+        await caller.perform(caller.child.dialect.process_records(b"1 0 \n"))
+    finally:
+        other.cancel()
+        await caller.child.close(0)
+    assert len(caller.emitted) == 10_000
+    assert len(set(turns)) > 50, "messages of one answer, between which others had their turn"
