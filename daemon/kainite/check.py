@@ -101,16 +101,16 @@ def _print(found: Report) -> None:
     console = stdout()
     console.print(_settings_table(found))
     for key, reason in found.ignored:
-        console.print(Text(f"without effect: {key}: {reason}", style="dim"))
+        console.print(Text(f"without effect: {key}: {reason}", style="dim"), soft_wrap=True)
     for key, nearest in found.unknown:
         hint = f", did you mean {nearest}?" if nearest else ""
-        console.print(Text(f"unknown: {key}{hint}", style="yellow"))
+        console.print(Text(f"unknown: {key}{hint}", style="yellow"), soft_wrap=True)
     for note in found.notes:
-        console.print(Text(f"note: {note}", style="dim"))
+        console.print(Text(f"note: {note}", style="dim"), soft_wrap=True)
     for warning in found.warnings:
-        console.print(Text(f"warning: {warning}", style="yellow"))
+        console.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
     for problem in found.problems:
-        console.print(Text(f"wrong: {problem}", style="bold red"))
+        console.print(Text(f"wrong: {problem}", style="bold red"), soft_wrap=True)
     verdict = "nothing is wrong" if found.ok else f"{len(found.problems)} to mend"
     console.print(Text(f"{found.file}: {verdict}", style="green" if found.ok else "bold red"))
 

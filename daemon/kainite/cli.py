@@ -51,5 +51,10 @@ def main(debug: bool, log_level: str, log_format: str) -> None:
       kainite run -p app.properties --check    what is set, unknown or wrong
       kainite apply -p app.properties          apply units of work to the target
       kainite log show -p app.properties       what stands in the log
+      kainite new-processor python orders      begin a record processor
+      kainite conform -- python processor.py   does it keep the protocol?
+
+    Exit code: 0 when all went well, 1 when something is wrong (one line on standard error says what), 2 for wrong
+    usage, 130 after Ctrl-C, unless a command says otherwise.
     """
     logs.configure(log_level.upper(), json_lines=log_format == "json")

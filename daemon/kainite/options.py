@@ -32,12 +32,16 @@ def file_and_options(option: Path | None, rest: Sequence[str]) -> tuple[Path | N
     """The file that was named, if any, and the settings on the command line.
 
     Raises:
-        click.UsageError: two files were named, or none and nothing else says the settings.
-        SettingsError: an option is unknown, or lacks its value.
+        click.UsageError: two files were named, or none and nothing else says the settings; an option is unknown, or
+            lacks its value.
     """
+    from kainite.errors import SettingsError
     from kainite.settings.overrides import from_environment, from_options
 
-    settings, positional = from_options(rest)
+    try:
+        settings, positional = from_options(rest)
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from error
     named = [path for path in (option, *map(Path, positional)) if path is not None]
     if len(named) > 1:
         raise click.UsageError("two settings files are named")

@@ -102,5 +102,5 @@ def test_a_file_is_not_needed_when_nothing_is_missing() -> None:
 def test_an_unknown_option_names_the_nearest_one(tmp_path: Path) -> None:
     result = check(tmp_path, GOOD, "--max-recrods", "5")
 
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "did you mean --max-records?" in result.stderr

@@ -114,4 +114,4 @@ def _key_of(option: str) -> str:
         return key
     near = difflib.get_close_matches(relaxed(option), _BY_RELAXED, n=1, cutoff=0.75)
     hint = f": did you mean {option_name(_BY_RELAXED[near[0]])}?" if near else ""
-    raise SettingsError(f"there is no option {option}{hint} (each key of a settings file is one: `kainite run --help`)")
+    raise SettingsError(f"there is no option {option}{hint} (each key of a settings file is one)")
