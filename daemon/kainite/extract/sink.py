@@ -80,7 +80,7 @@ class Sink:
                 self._writer.give_up()
                 raise
         self._patience.succeeded()
-        self.totals.records += len(records)
+        self.totals.records += len(messages)
         self.totals.units = spread.units
 
     async def _current_spread(self) -> Spread:

@@ -1,7 +1,8 @@
 """Records onto a Kinesis stream: packed into PutRecords calls, refused ones sent again.
 
 :func:`pack` is pure. :meth:`StreamWriter.put` returns when every record is on the stream. A crash before
-that leaves some of them there, in any order; whoever puts must be able to put all of them again.
+that leaves some of them there, in any order; whoever puts must be able to put all of them again. After an error
+only the rest need be: it is known.
 """
 
 from __future__ import annotations
@@ -86,26 +87,25 @@ class StreamWriter:
         """Let a put in another thread end soon, with an error."""
         self._given_up.set()
 
-    def put(self, records: Iterable[StreamRecord]) -> int:
-        """Put records on the stream, whatever it takes; returns how many.
+    def put(self, records: list[StreamRecord]) -> None:
+        """Put records on the stream, whatever it takes; what is there is taken out of the list.
 
         Raises:
             StreamError: a record is too large, or the stream refuses them for good.
             StreamUnavailableError: the stream went on refusing until the limit.
         """
-        total = 0
         for batch in list(pack(records)):  # all of them, so that one too large is found before anything is put
-            self._put_batch(batch, time.monotonic() + self._limit)
-            total += len(batch)
-        return total
+            self._put_first(records, len(batch), time.monotonic() + self._limit)
 
-    def _put_batch(self, batch: list[StreamRecord], deadline: float) -> None:
+    def _put_first(self, records: list[StreamRecord], count: int, deadline: float) -> None:
         pause = _FIRST_PAUSE
-        while batch:
-            batch, reason = self._try_put(batch)
-            if batch and (time.monotonic() + pause > deadline or self._given_up.wait(pause)):
+        while count:
+            refused, reason = self._try_put(records[:count])
+            records[:count] = refused
+            count = len(refused)
+            if count and (time.monotonic() + pause > deadline or self._given_up.wait(pause)):
                 raise StreamUnavailableError(
-                    f"stream {self._name!r} refused {len(batch)} records until the limit of {self._limit:g} s: {reason}"
+                    f"stream {self._name!r} refused {count} records until the limit of {self._limit:g} s: {reason}"
                 )
             pause = min(2 * pause, _LONGEST_PAUSE)
 

@@ -21,8 +21,10 @@ def record(name: int, size: int = 10) -> StreamRecord:
     )
 
 
-def put_all(kinesis: Any, stream: str, records: Sequence[StreamRecord], limit: float = 30.0) -> int:
-    return StreamWriter(kinesis, stream, limit=limit).put(records)
+def put_all(kinesis: Any, stream: str, records: Sequence[StreamRecord], limit: float = 30.0) -> None:
+    left = list(records)
+    StreamWriter(kinesis, stream, limit=limit).put(left)
+    assert not left
 
 
 class FullStream:
@@ -62,7 +64,7 @@ def test_an_answer_that_broke_off_is_no_success() -> None:
             return answer if self.calls > 1 else {}
 
     stream = Dying(every=1)
-    assert put_all(stream, "s", [record(1)]) == 1
+    put_all(stream, "s", [record(1)])
     assert stream.calls == 2
 
 
@@ -75,8 +77,26 @@ def test_a_record_that_kinesis_never_takes_is_refused_at_once() -> None:
 
 def test_only_refused_records_are_sent_again() -> None:
     stream = FullStream(every=2)
-    assert put_all(stream, "s", [record(i) for i in range(20)]) == 20
+    put_all(stream, "s", [record(i) for i in range(20)])
     assert sorted(stream.data) == sorted(record(i).data for i in range(20))
+
+
+def test_after_an_error_only_what_is_not_there_is_left() -> None:
+    class Full(FullStream):
+        taken = iter([1, 2])  # all of the first batch, half of the second one, and then hardly any
+
+        def put_records(self, StreamName: str, Records: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+            self.every = next(self.taken, MAX_RECORDS)
+            return super().put_records(StreamName, Records)
+
+    records = [record(i) for i in range(2 * MAX_RECORDS + 5)]
+    stream, left = Full(every=1), records.copy()
+    with pytest.raises(StreamUnavailableError):
+        StreamWriter(stream, "s", limit=0.3).put(left)  # type: ignore[arg-type]
+    assert 5 < len(left) < MAX_RECORDS
+    stream.taken = iter([1, 1])
+    StreamWriter(stream, "s").put(left)  # type: ignore[arg-type]
+    assert sorted(stream.data) == sorted(record.data for record in records)
 
 
 def test_a_stream_that_goes_on_refusing_is_given_up_with_its_own_words() -> None:
@@ -112,7 +132,7 @@ def test_records_arrive_on_the_shards_that_their_hash_keys_name(kinesis: Any) ->
     name = unique("writer")
     kinesis.create_stream(StreamName=name, ShardCount=2)
     kinesis.get_waiter("stream_exists").wait(StreamName=name, WaiterConfig={"Delay": 1})
-    assert put_all(kinesis, name, [record(i) for i in range(1001)]) == 1001
+    put_all(kinesis, name, [record(i) for i in range(1001)])
     got = []
     for shard in kinesis.list_shards(StreamName=name)["Shards"]:
         position = {"StreamName": name, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
