@@ -2,9 +2,10 @@
 
 Shards are taken in turn, so that they fill evenly whatever the units are called. A record carries an explicit
 hash key: the middle of its shard's range. When the stream has been resharded since the ranges were read, that key
-lies in another shard, and nothing is lost; :meth:`Spread.over` puts the balance right.
+lies in another shard, and nothing is lost; :meth:`Spread.over` puts the balance right. A unit that has begun keeps
+its key: what stands in the old shard is read before what follows in its child, so the unit's order stays.
 
-State: whose turn it is, and the shards of the units seen last. A crash forgets both. Then the records of a unit that
+State: whose turn it is, and the keys of the units seen last. A crash forgets both. Then the records of a unit that
 was under way go on through another shard, which the log does not mind: a unit may come through any shards.
 """
 
@@ -39,7 +40,7 @@ class Spread:
         self._by = by
         self._keys: tuple[str, ...] = ()
         self._turn = 0
-        self._units: OrderedDict[str, int] = OrderedDict()
+        self._units: OrderedDict[str, str] = OrderedDict()
         self.over(ranges)
 
     @property
@@ -55,32 +56,29 @@ class Spread:
         """
         if not ranges:
             raise StreamError("the stream has no open shard to put records on")
-        keys = tuple(str((r.start + r.end) // 2) for r in sorted(ranges, key=lambda r: r.start))
-        if keys != self._keys:
-            self._keys = keys
-            self._units = OrderedDict((unit, shard % len(keys)) for unit, shard in self._units.items())
+        self._keys = tuple(str((r.start + r.end) // 2) for r in sorted(ranges, key=lambda r: r.start))
 
     def record(self, message: bytes) -> StreamRecord:
         """The record of one message; its partition key is the unit's name, or a running number without one."""
         unit = unit_of(message)
-        shard = self._shard(unit)
-        return StreamRecord(message, unit[:MAX_PARTITION_KEY] if unit else str(self._turn), self._keys[shard])
+        key = self._key(unit)
+        return StreamRecord(message, unit[:MAX_PARTITION_KEY] if unit else str(self._turn), key)
 
-    def _shard(self, unit: str | None) -> int:
+    def _key(self, unit: str | None) -> str:
         if unit is None:
             return self._take_turn()
         known = self._units.get(unit)
-        shard = self._take_turn() if known is None or self._by is ExtractSpread.RECORD else known
-        self._units[unit] = shard
+        key = self._take_turn() if known is None or self._by is ExtractSpread.RECORD else known
+        self._units[unit] = key
         self._units.move_to_end(unit)
         self.units += known is None
         if len(self._units) > REMEMBERED_UNITS:
             self._units.popitem(last=False)
-        return shard
+        return key
 
-    def _take_turn(self) -> int:
+    def _take_turn(self) -> str:
         self._turn += 1
-        return self._turn % len(self._keys)
+        return self._keys[self._turn % len(self._keys)]
 
 
 def open_ranges(shards: Iterable[Shard]) -> list[HashRange]:

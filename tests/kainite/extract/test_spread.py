@@ -52,12 +52,15 @@ def test_messages_without_a_unit_go_in_turn_even_where_units_do_not() -> None:
     assert {shard_of(spread.record(b"plain"), 3) for _ in range(3)} == {0, 1, 2}
 
 
-def test_after_a_split_the_new_shards_are_used_and_units_stay_together() -> None:
-    spread = Spread(ExtractSpread.UNIT, ranges(1))
-    spread.record(message("T1", 0))
-    spread.over(ranges(4))
-    assert {shard_of(spread.record(message(f"N{i}", 0)), 4) for i in range(4)} == {0, 1, 2, 3}
-    assert len({shard_of(spread.record(message("T1", i)), 4) for i in range(9)}) == 1
+@pytest.mark.parametrize(("before", "after"), [(1, 4), (2, 4), (3, 2)])
+def test_after_resharding_the_new_shards_are_used_and_units_stay_where_they_were_or_in_its_child(
+    before: int, after: int
+) -> None:
+    spread = Spread(ExtractSpread.UNIT, ranges(before))
+    begun = spread.record(message("T1", 0))
+    spread.over(ranges(after))
+    assert {shard_of(spread.record(message(f"N{i}", 0)), after) for i in range(after)} == set(range(after))
+    assert {spread.record(message("T1", i)).hash_key for i in range(9)} == {begun.hash_key}
 
 
 def test_only_so_many_units_are_remembered() -> None:
