@@ -7,7 +7,7 @@ import logging
 import orjson
 
 from kainite.errors import SettingsError
-from kainite.extract.place import Json, first_place
+from kainite.extract.place import TOO_LONG, Json, first_place, keeps_digits
 from kainite.extract.running import offset_file_of
 from kainite.logs import event
 from kainite.settings import ExtractOffsets, Settings
@@ -23,7 +23,7 @@ def begin_at(settings: Settings, text: str) -> None:
         text: JSON; for ``time`` a time as it is.
 
     Raises:
-        SettingsError: this extraction has no offset file, or ``text`` is no JSON.
+        SettingsError: this extraction has no offset file, or ``text`` is no JSON, or not to be kept as it is.
         SourceError: there is a file already, ``text`` is no time, or the file cannot be written.
     """
     file = offset_file_of(settings)
@@ -38,6 +38,9 @@ def begin_at(settings: Settings, text: str) -> None:
 
 def _json(text: str) -> Json:
     try:
-        return orjson.loads(text)
+        begin = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise SettingsError(f"--begin {text!r} is no JSON: {error}") from None
+    if not keeps_digits(text.encode()):
+        raise SettingsError(f"--begin {text!r} has {TOO_LONG}")
+    return begin

@@ -148,7 +148,11 @@ class Cycle:
         self._stage = _NEXT[self._stage]
 
     def message(self, payload: bytes) -> None:
-        """The extractor gave a message. One without content counts for nothing, as an empty line does."""
+        """The extractor gave a message. One without content counts for nothing, as an empty line does.
+
+        Raises:
+            ChildProtocolError: it gave an offset that cannot be kept as it is.
+        """
         given = offset_in(payload) if self._offsets is ExtractOffsets.CHILD else None
         if given is not None:
             self._given = given

@@ -15,14 +15,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
 
-from kainite.errors import SourceError
+from kainite.errors import ChildProtocolError, SourceError
 from kainite.settings import ExtractOffsets
+from kainite.uow import exact_json
 
 Json: TypeAlias = Any
+
+TOO_LONG: Final = "a number that a double or 64 bits cannot hold: it must be a text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +89,27 @@ def after_putting(offsets: ExtractOffsets, place: Place, given: Given | None) ->
 
 
 def offset_in(message: bytes) -> Given | None:
-    """The offset that a message gives: a JSON object with the single key ``offset``. None for other messages."""
+    """The offset that a message gives: a JSON object with the single key ``offset``. None for other messages.
+
+    Raises:
+        ChildProtocolError: it would not come back to the extractor as it is.
+    """
     if b'"offset"' not in message:
         return None
     try:
         value = orjson.loads(message)
     except orjson.JSONDecodeError:
         return None
-    return Given(value["offset"]) if isinstance(value, dict) and value.keys() == {"offset"} else None
+    if not isinstance(value, dict) or value.keys() != {"offset"}:
+        return None
+    if not keeps_digits(message):
+        raise ChildProtocolError(f"the extractor gave an offset with {TOO_LONG}: {message[:200]!r}")
+    return Given(value["offset"])
+
+
+def keeps_digits(text: bytes) -> bool:
+    """Whether each number of a JSON document comes out of it as it is; another offset would leave a gap."""
+    return bool(exact_json.loads(text) == orjson.loads(text))
 
 
 def moment_text(moment: datetime) -> str:

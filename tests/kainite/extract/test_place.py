@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.errors import SourceError
+from kainite.errors import ChildProtocolError, SourceError
 from kainite.extract.place import Given, Place, first_place, moment_of, moment_text, offset_in
 from kainite.settings import ExtractOffsets
 
@@ -54,3 +54,13 @@ def test_any_json_is_a_beginning_for_a_childs_offsets() -> None:
 )  # fmt: skip
 def test_an_offset_is_an_object_with_that_key_alone(message: bytes, given: Given | None) -> None:
     assert offset_in(message) == given
+
+
+@pytest.mark.parametrize(
+    "number", [b"123456789012345678901234567890", b"1700000000.123456789", b"-9223372036854775809"]
+)
+def test_an_offset_that_would_come_back_as_another_is_refused(number: bytes) -> None:
+    with pytest.raises(ChildProtocolError, match="cannot hold: it must be a text"):
+        offset_in(b'{"offset":{"scn":[' + number + b"]}}")
+    assert offset_in(b'{"offset":"' + number + b'"}') == Given(number.decode())
+    assert offset_in(b'{"offset":18446744073709551615}') == Given(2**64 - 1)
