@@ -64,10 +64,13 @@ def first_place(offsets: ExtractOffsets, begin: Json) -> Place:
 def before_asking(offsets: ExtractOffsets, place: Place, now: datetime) -> Place | None:
     """The place with the range that is to be asked for; None while there is nothing to ask for.
 
-    A range that was chosen stays: after a crash the same one is asked for again.
+    A range that was chosen stays: after a crash the same one is asked for again, but not before its end is past, where
+    the clock was set back meanwhile: what was yet to happen in it would be missing.
     """
-    if offsets is not ExtractOffsets.TIME or place.end is not None:
+    if offsets is not ExtractOffsets.TIME:
         return place
+    if place.end is not None:
+        return place if now >= moment_of(place.end) else None
     return replace(place, end=moment_text(now)) if now > moment_of(place.start) else None
 
 

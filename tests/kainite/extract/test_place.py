@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.errors import ChildProtocolError, SourceError
-from kainite.extract.place import Given, Place, first_place, moment_of, moment_text, offset_in
+from kainite.extract.place import Given, Place, before_asking, first_place, moment_of, moment_text, offset_in
 from kainite.settings import ExtractOffsets
 
 
@@ -64,3 +64,10 @@ def test_an_offset_that_would_come_back_as_another_is_refused(number: bytes) -> 
         offset_in(b'{"offset":{"scn":[' + number + b"]}}")
     assert offset_in(b'{"offset":"' + number + b'"}') == Given(number.decode())
     assert offset_in(b'{"offset":18446744073709551615}') == Given(2**64 - 1)
+
+
+def test_a_range_that_was_chosen_by_a_clock_that_ran_fast_is_asked_for_when_its_end_is_past() -> None:
+    now = datetime(2026, 11, 21, tzinfo=UTC)
+    chosen = Place(moment_text(now - timedelta(hours=1)), moment_text(now + timedelta(hours=1)))
+    assert before_asking(ExtractOffsets.TIME, chosen, now) is None
+    assert before_asking(ExtractOffsets.TIME, chosen, now + timedelta(hours=1)) == chosen
