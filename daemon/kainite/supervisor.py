@@ -20,9 +20,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+import os
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 from kainite import aws, memory
@@ -55,6 +58,9 @@ logger = logging.getLogger(__name__)
 THREADS = 256
 """The most calls to AWS at a time: one a shard, and a few more. Threads are made when they are needed."""
 
+LAST_CALLS_S = 1.0
+"""How long the process waits at its end for calls whose answers nobody wants any more."""
+
 
 def run(settings: Settings) -> int:
     """Run until a signal; returns the exit status.
@@ -63,7 +69,9 @@ def run(settings: Settings) -> int:
         KainiteError: what ended the daemon, or kept it from starting.
     """
     memory.share_one_arena()
-    return asyncio.run(_run(settings))
+    status = asyncio.run(_run(settings))
+    _leave_calls(status)
+    return status
 
 
 async def supervise(settings: Settings, stop: asyncio.Event, reload: asyncio.Event | None = None) -> None:
@@ -73,10 +81,10 @@ async def supervise(settings: Settings, stop: asyncio.Event, reload: asyncio.Eve
         KainiteError: what ended the daemon, or kept it from starting.
     """
     find_program(settings.child)
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, "kainite"))
-    daemon = _Daemon(settings, stop, reload or asyncio.Event())
-    async with publishing(settings, daemon.statuses, daemon.facts) as meter:
-        await daemon.run(meter)
+    with _threads():
+        daemon = _Daemon(settings, stop, reload or asyncio.Event())
+        async with publishing(settings, daemon.statuses, daemon.facts) as meter:
+            await daemon.run(meter)
     event(logger, logging.INFO, "daemon stopped", worker=settings.leases.worker_id)
 
 
@@ -166,6 +174,30 @@ class _Daemon:
             self._settings = now = in_force(self._settings, fresh)
             keeper.reload(now.leases, now.stream)
             event(logger, logging.INFO, "settings read again", file=fresh.path)
+
+
+@contextmanager
+def _threads() -> Iterator[None]:
+    """The loop's threads for calls to AWS, which are not waited for at its end."""
+    loop, calls = asyncio.get_running_loop(), ThreadPoolExecutor(THREADS, "kainite")
+    loop.set_default_executor(calls)
+    try:
+        yield
+    finally:
+        calls.shutdown(wait=False, cancel_futures=True)
+        loop.set_default_executor(ThreadPoolExecutor(1))
+
+
+def _leave_calls(status: int) -> None:
+    """End the process if calls are left that AWS does not answer: boto3 may wait for minutes, and Python for it."""
+    end = time.monotonic() + LAST_CALLS_S
+    others = [thread for thread in threading.enumerate() if not thread.daemon and thread is not threading.main_thread()]
+    for thread in others:
+        thread.join(max(0.0, end - time.monotonic()))
+    if left := [thread for thread in others if thread.is_alive()]:
+        event(logger, logging.WARNING, "calls to AWS not waited for", calls=len(left))
+        logging.shutdown()
+        os._exit(status)
 
 
 @asynccontextmanager

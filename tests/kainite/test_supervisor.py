@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -206,6 +207,19 @@ async def test_a_daemon_that_waits_for_anothers_log_takes_no_shard_and_can_be_st
     assert "Traceback" not in errors
     assert "lease taken" not in errors
     assert actions(world, FIRST) == []
+
+
+async def test_a_daemon_whose_calls_are_not_answered_ends_when_it_is_told(world: World) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(LIMIT)
+        path = properties(world, f"http://127.0.0.1:{silent.getsockname()[1]}", "cat")
+        with daemon(path) as process:
+            connection, _ = await asyncio.to_thread(silent.accept)
+            with connection:
+                process.send_signal(signal.SIGTERM)
+                status, errors = await end_of(process, world)
+    assert status == 0, errors
+    assert "calls to AWS not waited for" in errors
 
 
 async def test_a_second_signal_kills_hanging_children_at_once(world: World, moto_endpoint: str) -> None:
