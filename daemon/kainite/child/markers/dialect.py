@@ -213,7 +213,8 @@ class MarkersDialect:
         self._checkpointed_at = self._clock()
         self._events.append(CheckpointRequested(str(position.sequence), position.sub))
 
-    def _bad(self, span: Span, cause: str, payload: bytes) -> None:
+    def _bad(self, span: Span, said: str, payload: bytes) -> None:
+        cause = " ".join(said.split())[:_SHOWN]
         if self._settings.on_bad_message is OnBadMessage.FAIL:
             self._events.append(ProtocolViolation(f"cannot go on: {span}: {cause} (markersOnBadMessage=fail)"))
         else:

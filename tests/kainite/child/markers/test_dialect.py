@@ -113,6 +113,17 @@ def test_a_checkpoint_that_fails_stops_nothing() -> None:
     assert drained(dialect, b"\0", error="ThrottlingException")[-1] == DONE
 
 
+def test_a_cause_is_one_line_of_bounded_length_whatever_the_worker_says() -> None:
+    for policy in OnBadMessage:
+        dialect = started(MarkersSettings(on_bad_message=policy))
+        dialect.process_records(line(b"a"))
+        (_, told, *_) = drained(dialect, b'{"bad":"no\\n  JSON ' + b"x" * 100_000 + b'"}\n\0')
+        assert isinstance(told, Rejected | ProtocolViolation)
+        text = told.cause if isinstance(told, Rejected) else told.reason
+        assert "no JSON xxx" in text
+        assert len(text) < 2_100
+
+
 def test_a_call_brings_only_so_much() -> None:
     dialect = MarkersDialect(MarkersSettings(), max_emitted=5)
     dialect.initialize("shard-0", "TRIM_HORIZON", 0)
