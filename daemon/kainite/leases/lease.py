@@ -94,7 +94,9 @@ def from_item(item: Item) -> Lease:
         )
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         key = item.get("leaseKey", {}).get("S", "?")
-        raise LeaseTableError(f"lease {key!r} in the lease table is not one of KCL's: {error!r}") from error
+        raise LeaseTableError(
+            f"lease {key!r} in the lease table is not one of KCL's, mend or delete the item: {error!r}"
+        ) from error
 
 
 def to_item(lease: Lease) -> dict[str, Any]:
