@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 
@@ -52,7 +53,11 @@ def new_processor(dialect: str | None, listing: bool, as_json: bool, language: s
 
 
 def _next(example: Example, folder: Path) -> list[str]:
-    commands = [f"cd {folder}", *example.prepare, f"kainite conform -p {PROPERTIES} --records {SAMPLES}"]
+    commands = [
+        f"cd {shlex.quote(str(folder))}",
+        *example.prepare,
+        f"kainite conform -p {PROPERTIES} --records {SAMPLES}",
+    ]
     return [f"{folder}: {example.source}, {example.language} in {example.dialect}. Now:", *(f"  {c}" for c in commands)]
 
 

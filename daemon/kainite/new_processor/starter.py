@@ -26,9 +26,11 @@ initialPositionInStream = TRIM_HORIZON
 executableName = {run}
 childProtocol = {dialect}
 
-# Without AWS, against moto_server -p 5000:
+# Without AWS, against moto_server -p 5000, with a stream made there, and AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
+# set to anything:
 # kinesisEndpoint = http://localhost:5000
 # dynamoDBEndpoint = http://localhost:5000
+# metricsLevel = NONE
 
 # What the processor emits is skipped until there is a target; its tables must exist.
 # unitsOfWork = true
