@@ -30,7 +30,6 @@ childProtocol = {dialect}
 # set to anything:
 # kinesisEndpoint = http://localhost:5000
 # dynamoDBEndpoint = http://localhost:5000
-# metricsLevel = NONE
 
 # What the processor emits is skipped until there is a target; its tables must exist.
 # unitsOfWork = true
