@@ -5,8 +5,8 @@ when a lease was lost or given back, when another worker's lease may have expire
 looked after (:mod:`.upkeep`), and each ``parentShardPollIntervalMillis`` while a held shard waits for its parents.
 Stealing keeps to the interval, or two workers that come at one time would take more from a third than they need.
 
-A shard is told as gained only when every parent that has a lease stands at SHARD_END. One that stands there itself is
-held, where the leader has assigned it (KCL 3), and never told.
+A shard is told as gained only when every parent that has a lease stands at SHARD_END, and has been released if it was
+read here. One that stands there itself is held, where the leader has assigned it (KCL 3), and never told.
 """
 
 from __future__ import annotations
@@ -177,9 +177,10 @@ class Rounds:
 
     def _start_ready(self, leases: Sequence[Lease]) -> None:
         checkpoints = {lease.key: lease.checkpoint for lease in leases}
+        at_work = {held.shard_id for held in self._holdings.all if held.started}  # a parent's child may be ending here
         for held in self._holdings.all:
             waiting = not held.started and held.hand_over_by is None and held.checkpoint != SHARD_END
-            if waiting and may_start(held.lease.parents, checkpoints):
+            if waiting and at_work.isdisjoint(held.lease.parents) and may_start(held.lease.parents, checkpoints):
                 self._holdings.start(held)
 
     def _report(self, choice: Choice, taken: int) -> None:

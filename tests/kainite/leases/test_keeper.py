@@ -191,6 +191,8 @@ async def test_the_children_of_a_split_start_when_the_parent_is_done_and_then_it
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(keeper.next(), 0.5)
         await keeper.checkpoint(parent, SHARD_END)
+        with pytest.raises(TimeoutError):  # the parent's child is still ending
+            await asyncio.wait_for(keeper.next(), 0.5)
         await keeper.release(parent)
         started = await gain_all(keeper, 2)
         assert started.keys() == {child.id for child in children}
