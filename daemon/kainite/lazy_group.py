@@ -77,10 +77,15 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for; see the module's table for what errors become."""
+        words = {word.partition("=")[0] for word in ctx.args}
         try:
             code = super().invoke(ctx)
         except KeyboardInterrupt:
             ctx.exit(INTERRUPTED)
+        except click.UsageError as error:
+            if late := sorted(words & {name for parameter in self.params for name in parameter.opts}):
+                error.message += f"; {late[0]} goes before the command: kainite {late[0]} …"
+            raise
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except Exception as error:

@@ -107,6 +107,15 @@ def test_wrong_usage_is_exit_code_two(arguments: tuple[str, ...]) -> None:
     assert "Usage: " in result.stderr
 
 
+@pytest.mark.parametrize("command", ["run", "apply", "extract"])
+@pytest.mark.parametrize("option", ["--log-format=json", "--debug"])
+def test_an_option_that_goes_before_the_command_says_so_behind_it(command: str, option: str) -> None:
+    result = CliRunner().invoke(main, [command, "-p", "a.properties", option])
+
+    assert result.exit_code == 2
+    assert f"{option.partition('=')[0]} goes before the command" in result.stderr
+
+
 def ending(command: click.Command, *options: str) -> tuple[int, str]:
     @click.group(cls=LazyGroup, lazy={})
     @click.option("--debug", is_flag=True)
