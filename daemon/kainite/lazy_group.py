@@ -83,8 +83,9 @@ class LazyGroup(click.Group):
         except KeyboardInterrupt:
             ctx.exit(INTERRUPTED)
         except click.UsageError as error:
-            if late := sorted(words & {name for parameter in self.params for name in parameter.opts}):
-                error.message += f"; {late[0]} goes before the command: kainite {late[0]} …"
+            for name in words & {name for parameter in self.params for name in parameter.opts}:
+                if name in error.message:
+                    raise click.UsageError(f"{name} goes before the command: kainite {name} …", error.ctx) from error
             raise
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
