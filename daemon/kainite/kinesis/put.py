@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
@@ -94,18 +95,21 @@ class StreamWriter:
             StreamError: a record is too large, or the stream refuses them for good.
             StreamUnavailableError: the stream went on refusing until the limit.
         """
-        for batch in list(pack(records)):  # all of them, so that one too large is found before anything is put
-            self._put_first(records, len(batch), time.monotonic() + self._limit)
+        batches = list(pack(records))  # all of them, so that one too large is found before anything is put
+        try:
+            for batch in batches:
+                self._put_batch(batch, time.monotonic() + self._limit)
+        finally:
+            records[:] = chain.from_iterable(batches)
 
-    def _put_first(self, records: list[StreamRecord], count: int, deadline: float) -> None:
+    def _put_batch(self, batch: list[StreamRecord], deadline: float) -> None:
+        """Put what is in ``batch``, and take it out."""
         pause = _FIRST_PAUSE
-        while count:
-            refused, reason = self._try_put(records[:count])
-            records[:count] = refused
-            count = len(refused)
-            if count and (time.monotonic() + pause > deadline or self._given_up.wait(pause)):
+        while batch:
+            batch[:], reason = self._try_put(batch)
+            if batch and (time.monotonic() + pause > deadline or self._given_up.wait(pause)):
                 raise StreamUnavailableError(
-                    f"stream {self._name!r} refused {count} records until the limit of {self._limit:g} s: {reason}"
+                    f"stream {self._name!r} refused {len(batch)} records until the limit of {self._limit:g} s: {reason}"
                 )
             pause = min(2 * pause, _LONGEST_PAUSE)
 
