@@ -5,8 +5,8 @@ off, leaves on the stream what it wrote until then; how far its source has been 
 wrote and Kainite had not put is lost with a crash: a program that notes its place when it has *written* a message,
 not when it exits with 0, leaves a gap there. :mod:`kainite.extract.cycle` has neither fault.
 
-A run has succeeded when its output has ended and its exit status is 0. Bytes after its last EOM are reported and not
-put: nobody knows whether they are a whole message.
+A run has succeeded when its output has ended and its exit status is 0. Bytes after its last EOM are a message then, as
+bytes before EOP are; after a failure they are reported and not put: nobody knows whether they are whole.
 """
 
 from __future__ import annotations
@@ -84,17 +84,22 @@ class PlainExtraction:
         return None
 
     async def _one_run(self) -> None:
-        before = self._sink.totals.records
+        before, rest = self._sink.totals.records, b""
         extractor = Extractor(self._extract, self._child)
         stopping = asyncio.create_task(self._stop_with(extractor))
         try:
-            while messages := await _some(extractor):
-                await self._sink.put(messages)
+            while said := await _some(extractor):
+                rest = b"".join(piece.payload for piece in said if isinstance(piece, Unfinished))
+                await self._sink.put([piece.payload for piece in said if isinstance(piece, Extracted)])
                 self._progress.moved(None)
             status = await extractor.close()
+            if rest and status == 0:
+                await self._sink.put([rest])
         finally:
             stopping.cancel()
             extractor.kill()
+        if rest and status:
+            _report_residue(rest)
         if status and not self._stop.is_set():
             raise extractor.failure(status)
         self._progress.say("run", messages=self._sink.totals.records - before, status=status)
@@ -104,16 +109,13 @@ class PlainExtraction:
         extractor.terminate()
 
 
-async def _some(extractor: Extractor) -> list[bytes]:
+async def _some(extractor: Extractor) -> list[Extracted | Unfinished]:
     """The messages that are there, after waiting for one; none when the output has ended."""
-    messages: list[bytes] = []
+    messages: list[Extracted | Unfinished] = []
     said = await extractor.next()
     while said is not None:
-        match said:
-            case Extracted(payload) if payload:
-                messages.append(payload)
-            case Unfinished(payload):
-                _report_residue(payload)
+        if isinstance(said, Extracted | Unfinished) and said.payload:
+            messages.append(said)
         full = len(messages) >= BATCH
         said = None if full else extractor.taken() if messages else await extractor.next()
     return messages

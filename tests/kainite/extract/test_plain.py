@@ -14,19 +14,26 @@ from kainite.errors import SourceError, StreamError
 LIMIT = 60.0
 
 
-def test_every_message_goes_on_the_stream_and_the_rest_is_reported(
-    bench: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_every_message_goes_on_the_stream(bench: Any, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    script = r"""printf 'one\n\n'; echo "I am $0" >&2; printf '{"uow":"T1"}\n{"uow":"T1","end":true}\nhalf'"""
+    script = r"""printf 'one\n\n'; echo "I am $0" >&2; printf '{"uow":"T1"}\n{"uow":"T1","end":true}\nlast'"""
     assert bench.once(bench.settings("sh", "-c", script, "the-extractor")) == 0
-    assert sorted(bench.records()) == [b"one", b'{"uow":"T1","end":true}', b'{"uow":"T1"}']
+    assert sorted(bench.records()) == [b"last", b"one", b'{"uow":"T1","end":true}', b'{"uow":"T1"}']
     assert [b'{"uow":"T1"}', b'{"uow":"T1","end":true}'] in [
         [record for record in shard if b"uow" in record] for shard in bench.by_shard()
     ], "a unit goes to one shard, in order"
     said = {record.getMessage(): record.kainite_fields for record in caplog.records if "kainite" in record.name}  # type: ignore[attr-defined]
     assert said["child stderr"]["line"] == "I am the-extractor"
     assert said["child stderr"]["child"] == "extractor"
+
+
+def test_what_a_failed_run_left_without_its_end_is_reported_and_not_put(
+    bench: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(SourceError):
+        bench.once(bench.settings("sh", "-c", r"printf 'one\nhalf'; exit 1", extractorTries="1"))
+    assert bench.records() == [b"one"]
+    said = {record.getMessage(): record.kainite_fields for record in caplog.records if "kainite" in record.name}  # type: ignore[attr-defined]
     assert said["last message without its EOM not put"] == {"size": 4, "begins": "half"}
 
 
