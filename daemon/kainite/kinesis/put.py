@@ -93,11 +93,13 @@ class StreamWriter:
 
         Raises:
             StreamError: a record is too large, or the stream refuses them for good.
-            StreamUnavailableError: the stream went on refusing until the limit.
+            StreamUnavailableError: the stream went on refusing until the limit, or it was given up.
         """
         batches = list(pack(records))  # all of them, so that one too large is found before anything is put
         try:
             for batch in batches:
+                if self._given_up.is_set():
+                    raise StreamUnavailableError(f"putting records on stream {self._name!r} was given up")
                 self._put_batch(batch, time.monotonic() + self._limit)
         finally:
             records[:] = chain.from_iterable(batches)

@@ -128,6 +128,19 @@ def test_a_put_in_another_thread_can_be_given_up() -> None:
     thread.join()
 
 
+def test_a_put_that_is_given_up_ends_with_its_batch_also_where_the_stream_takes_everything() -> None:
+    class Willing(FullStream):
+        def put_records(self, StreamName: str, Records: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+            writer.give_up()
+            return super().put_records(StreamName, Records)
+
+    stream, left = Willing(every=1), [record(i) for i in range(MAX_RECORDS + 1)]
+    writer = StreamWriter(stream, "s")  # type: ignore[arg-type]
+    with pytest.raises(StreamUnavailableError, match="given up"):
+        writer.put(left)
+    assert (stream.calls, left) == (1, [record(MAX_RECORDS)])
+
+
 def test_records_arrive_on_the_shards_that_their_hash_keys_name(kinesis: Any) -> None:
     name = unique("writer")
     kinesis.create_stream(StreamName=name, ShardCount=2)
