@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from types_boto3_cloudwatch import CloudWatchClient
     from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_kinesis import KinesisClient
+    from types_boto3_s3 import S3Client
 
 MAX_CONNECTIONS = 256
 
@@ -24,9 +25,11 @@ def client(service: Literal["kinesis"], settings: AwsSettings) -> KinesisClient:
 def client(service: Literal["dynamodb"], settings: AwsSettings) -> DynamoDBClient: ...
 @overload
 def client(service: Literal["cloudwatch"], settings: AwsSettings) -> CloudWatchClient: ...
+@overload
+def client(service: Literal["s3"], settings: AwsSettings) -> S3Client: ...
 def client(
-    service: Literal["kinesis", "dynamodb", "cloudwatch"], settings: AwsSettings
-) -> KinesisClient | DynamoDBClient | CloudWatchClient:
+    service: Literal["kinesis", "dynamodb", "cloudwatch", "s3"], settings: AwsSettings
+) -> KinesisClient | DynamoDBClient | CloudWatchClient | S3Client:
     """Make a client; it may be shared by threads.
 
     Where the settings say nothing, credentials and the region come from boto3's default chain.
@@ -55,6 +58,8 @@ def _of_service(service: str, settings: AwsSettings) -> tuple[ClientSettings, st
         "kinesis": (settings.kinesis, settings.kinesis_endpoint),
         "dynamodb": (settings.dynamodb, settings.dynamodb_endpoint),
         "cloudwatch": (settings.cloudwatch, settings.cloudwatch_endpoint),
+        # The audit trail belongs to the log, so it is where DynamoDB is.
+        "s3": (settings.dynamodb, settings.s3_endpoint),
     }[service]
 
 
@@ -79,6 +84,8 @@ def _config(settings: AwsSettings, own: ClientSettings) -> Config:
         tcp_keepalive=True,
         use_dualstack_endpoint=own.dualstack or None,
         use_fips_endpoint=own.fips or None,
+        # LocalStack and MinIO have one host name for all buckets.
+        s3={"addressing_style": "path"} if settings.s3_endpoint else None,
     )
 
 

@@ -209,6 +209,7 @@ async def _units(
         yield None
         return
     # Imported here, so that a plain KCL worker starts without them.
+    from kainite.log.audit import open_audit
     from kainite.log.dynamodb_store import DynamoDBStore
     from kainite.log.owner import LogOwner
     from kainite.uow.admission import Admission
@@ -218,7 +219,8 @@ async def _units(
     loading = asyncio.to_thread(load_catalogue, settings.uow.catalogue_file, apply.target, apply.schemas)
     reading = group.create_task(loading, name="catalogue")
     store = DynamoDBStore(dynamodb, settings.log.table)
-    async with LogOwner.open(store, settings.log, settings.uow, stop=stop) as owner:
+    audit = await asyncio.to_thread(open_audit, settings.log, settings.aws)
+    async with LogOwner.open(store, settings.log, settings.uow, audit=audit, stop=stop) as owner:
         watching = group.create_task(_watch(owner), name="log owner")
         try:
             catalogue = await reading

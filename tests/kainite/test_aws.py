@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 
 from kainite.aws import client
 from kainite.errors import SettingsError
-from kainite.settings import AwsSettings
+from kainite.settings import AwsSettings, ClientSettings
 
 
 def test_each_service_has_its_own_endpoint() -> None:
@@ -47,3 +48,19 @@ def test_a_missing_region_says_where_to_set_it(monkeypatch: pytest.MonkeyPatch) 
 
     with pytest.raises(SettingsError, match="regionName"):
         client("kinesis", AwsSettings())
+
+
+def test_s3_is_where_dynamodb_is_and_its_buckets_are_paths_of_an_endpoint_of_ones_own() -> None:
+    aws = AwsSettings("eu-west-1", dynamodb=ClientSettings(region="eu-central-1"), s3_endpoint="http://minio:9000")
+
+    own, theirs = client("s3", aws), client("s3", AwsSettings("eu-west-1"))
+
+    assert own.meta.region_name == "eu-central-1"
+    assert address(own) == "http://minio:9000/orders/k"
+    assert address(theirs).startswith("https://orders.s3.")
+
+
+def address(s3: Any) -> str:
+    """Where an object is fetched from."""
+    url = s3.generate_presigned_url("get_object", Params={"Bucket": "orders", "Key": "k"})
+    return str(url).partition("?")[0]

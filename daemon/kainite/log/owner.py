@@ -34,6 +34,7 @@ from dataclasses import dataclass, field
 
 from kainite.clock import boot_seconds, epoch_ms
 from kainite.errors import KainiteError, LogError, LogFencedError, LogHeldError, LogRequestError, LogUnavailableError
+from kainite.log.audit import AuditTrail
 from kainite.log.collect import collect
 from kainite.log.entry import Batch, Entry, Position
 from kainite.log.load import load_state
@@ -70,12 +71,19 @@ class LogOwner:
     """
 
     def __init__(
-        self, store: LogStore, settings: LogSettings, uow: UowSettings, mounted: Mount, state: LogState
+        self,
+        store: LogStore,
+        settings: LogSettings,
+        uow: UowSettings,
+        mounted: Mount,
+        state: LogState,
+        audit: AuditTrail | None = None,
     ) -> None:
         self._store = store
         self._settings = settings
         self._uow = uow
         self._mount = mounted
+        self._audit = audit
         self._queue: deque[_Pending] = deque()
         self._queued_bytes = 0
         self._changed = asyncio.Condition()
@@ -96,12 +104,14 @@ class LogOwner:
         settings: LogSettings,
         uow: UowSettings,
         *,
+        audit: AuditTrail | None = None,
         stop: asyncio.Event | None = None,
         clock: Callable[[], float] = boot_seconds,
     ) -> AsyncIterator[LogOwner]:
         """Create the store, mount the partition (waiting while another owner's lease runs), serve.
 
         Args:
+            audit: where units go before they leave the log; None: nowhere.
             stop: ends that waiting.
 
         Raises:
@@ -114,7 +124,7 @@ class LogOwner:
         state = await asyncio.to_thread(load_state, store, settings.partition, dedup_window=uow.dedup_window)
         event(_logger, logging.INFO, "log mounted", partition=settings.partition, generation=mounted.generation,
               next_id=state.next_id, open_units=len(state.open), units=len(state.units))  # fmt: skip
-        owner = cls(store, settings, uow, mounted, state)
+        owner = cls(store, settings, uow, mounted, state, audit)
         tasks = [asyncio.create_task(task) for task in (owner._write_batches(), owner._heartbeat(), owner._upkeep())]
         for task in tasks:
             task.add_done_callback(owner._ended)
@@ -246,7 +256,7 @@ class LogOwner:
                 event(_logger, logging.WARNING, "log heartbeat not written", error=error)
 
     async def _upkeep(self) -> None:
-        upkeep = Upkeep(self._store, self._settings, self._uow, self._mount)
+        upkeep = Upkeep(self._store, self._settings, self._uow, self._mount, self._audit)
         while True:
             await asyncio.sleep(self._settings.poll)
             try:

@@ -49,12 +49,14 @@ class Writer(Protocol):
 
 
 class Upkeep:
-    def __init__(self, store: LogStore, settings: LogSettings, uow: UowSettings, mounted: Mount) -> None:
+    def __init__(
+        self, store: LogStore, settings: LogSettings, uow: UowSettings, mounted: Mount, audit: AuditTrail | None
+    ) -> None:
         self._store = store
         self._settings = settings
         self._uow = uow
         self._mount = mounted
-        self._audit = AuditTrail(settings.audit_trail) if settings.audit_trail else None
+        self._audit = audit
 
     async def run_once(self, owner: Writer) -> None:
         """Do what is due.
@@ -95,7 +97,8 @@ class Upkeep:
         """Name the snapshot, then let go of what lies below ``low``; a crash between is caught up later."""
         old_low = self._mount.head.low_water_mark
         if self._audit is not None and low > old_low:
-            self._audit.write(audited(self._store, self._settings.partition, old_low, low))
+            rows = audited(self._store, self._settings.partition, old_low, low)
+            self._audit.write(rows, old_low, low)
         self._mount.renew(latest, low, latest)
         self._store.truncate(self._settings.partition, low)
 

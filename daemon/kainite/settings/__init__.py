@@ -11,6 +11,7 @@ command line win over it.
 :mod:`~kainite.settings.kinds`                     how text becomes a value
 :mod:`~kainite.settings.loader`                    a target that is a program
 :mod:`~kainite.settings.marker_kinds`              the same for the ``markers`` dialect
+:mod:`~kainite.settings.audit_kind`                a folder, or a place on S3
 :mod:`~kainite.settings.credentials`               chains of credentials providers, as text
 :mod:`~kainite.settings.overrides`                 the environment and the command line
 :mod:`~kainite.settings.file`                      reading all of it, collecting its problems
@@ -43,6 +44,7 @@ from kainite.settings.sections import (
     OnDeath,
     OnFailure,
     Retrieval,
+    S3Folder,
     Settings,
     StreamSettings,
     UnknownKey,
@@ -73,6 +75,7 @@ __all__ = [
     "OnDeath",
     "OnFailure",
     "Retrieval",
+    "S3Folder",
     "Settings",
     "StreamSettings",
     "UnknownKey",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from kainite.child.markers.exchange import Batching
+from kainite.settings.audit_kind import folder_or_s3
 from kainite.settings.extract_keys import EXTRACT_KEYS
 from kainite.settings.key import Key
-from kainite.settings.kinds import TABLE_NAME, choice, flag, millis, names, path, target, text, whole
+from kainite.settings.kinds import TABLE_NAME, choice, flag, http_url, millis, names, path, target, text, whole
 from kainite.settings.marker_kinds import arguments, marker, variables
 from kainite.settings.sections import (
     CheckpointAt,
@@ -21,6 +22,13 @@ _AWS = (
     Key("awsConnectTimeoutMillis", "aws", "connect_timeout", millis(100, 600_000), "Longest wait for a connection."),
     Key("awsReadTimeoutMillis", "aws", "read_timeout", millis(100, 600_000), "Longest wait for an answer of AWS."),
     Key("awsMaxAttempts", "aws", "tries", whole(1, 100), "Most tries of a call of AWS."),
+    Key(
+        "s3Endpoint",
+        "aws",
+        "s3_endpoint",
+        http_url(),
+        "S3, where it is not AWS's. Region and credentials are DynamoDB's: the audit trail belongs to the log.",
+    ),
 )
 
 _METRICS = (
@@ -222,8 +230,8 @@ _LOG = (
         "auditTrail",
         "log",
         "audit_trail",
-        path(),
-        "Folder that resolved units are written to, a file a day, before they leave the log.",
+        folder_or_s3(),
+        "Where resolved units are written before they leave the log: a folder, with a file a day, or a bucket.",
         default="none",
     ),
 )

@@ -114,6 +114,7 @@ class AwsSettings:
     kinesis_endpoint: str | None = None
     dynamodb_endpoint: str | None = None
     cloudwatch_endpoint: str | None = None
+    s3_endpoint: str | None = None
     connect_timeout: float = 5.0
     read_timeout: float = 30.0
     tries: int = 3
@@ -243,6 +244,17 @@ class MetricsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class S3Folder:
+    """A place on S3: keys begin with ``prefix`` and a slash, or with nothing where it is empty."""
+
+    bucket: str
+    prefix: str = ""
+
+    def __str__(self) -> str:
+        return f"s3://{self.bucket}/{self.prefix}".rstrip("/")
+
+
+@dataclass(frozen=True, slots=True)
 class LogSettings:
     """The serialization log's table and its owner's habits. Without ``enabled`` this is a plain KCL worker."""
 
@@ -257,7 +269,7 @@ class LogSettings:
     queue_bytes: int = 64 * 1024 * 1024
     poll: float = 0.25
     snapshot_entries: int = 20_000
-    audit_trail: Path | None = None
+    audit_trail: Path | S3Folder | None = None
 
 
 @dataclass(frozen=True, slots=True)

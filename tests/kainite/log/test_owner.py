@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -19,10 +18,10 @@ from kainite.log.mount import mount
 from kainite.log.owner import LogOwner
 from kainite.log.snapshot import dump
 from kainite.log.store import Head, LogStore, Slot
-from kainite.log.upkeep import outcomes_partition
 from kainite.log.view import read_rows
 from kainite.settings import LogSettings, UowSettings
 from support.log_builders import fragment
+from support.outcomes_log import OutcomesLog, until
 
 SETTINGS = LogSettings(
     table="t", owner="a", enabled=True, lease=2.0, heartbeat=0.05, put_interval=0.0, poll=0.02, queue_bytes=1 << 20
@@ -267,27 +266,6 @@ class TestTwoOwners:
             assert log.generation == 2
 
 
-class OutcomesLog:
-    """Stands where the apply job stands: the owner of the outcomes partition."""
-
-    def __init__(self, store: LogStore) -> None:
-        self._store = store
-        self._mount = mount(store, outcomes_partition(P), "apply", 5.0)
-        self._next = self._mount.first_id
-
-    def report(self, *outcomes: Outcome) -> None:
-        entry = Entry(EntryKind.STATUS, StatusMeta(outcomes))
-        batch = Batch(self._next, self._mount.generation, 0, (entry,))
-        assert self._store.put_batch(outcomes_partition(P), batch, f"n{self._next}") is None
-        self._next += 1
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(LIMIT):
-        while not condition():  # noqa: ASYNC110 - other tasks change what is waited for
-            await asyncio.sleep(0.01)
-
-
 class TestOutcomes:
     async def test_of_the_apply_job_are_taken_over(self, store: LogStore) -> None:
         apply = OutcomesLog(store)
@@ -355,14 +333,9 @@ class TestRequests:
             assert "unknown action" in (await ask(store, "explode", "T"))["message"]
 
 
-@pytest.fixture
-def audit(tmp_path: Path) -> Path:
-    return tmp_path / "audit"
-
-
 class TestSnapshots:
-    async def test_truncate_what_is_resolved_and_survive_a_restart(self, store: LogStore, audit: Path) -> None:
-        settings = replace(SETTINGS, snapshot_entries=10, audit_trail=audit)
+    async def test_truncate_what_is_resolved_and_survive_a_restart(self, store: LogStore) -> None:
+        settings = replace(SETTINGS, snapshot_entries=10)
         apply = OutcomesLog(store)
         async with LogOwner.open(store, settings, UOW) as log:
             await log.append("s0", at(0), at(0), [fragment("open", [1])])
@@ -385,23 +358,6 @@ class TestSnapshots:
         assert dump(reloaded) == before
         assert "T-39" in reloaded.recent
         assert not any(row.uow == "open" for row in read_rows(store, P))
-        assert _audited(audit)["open"] == "committed"
-
-    async def test_an_audit_trail_that_cannot_be_written_truncates_nothing_and_stops_nobody(
-        self, store: LogStore, tmp_path: Path
-    ) -> None:
-        (tmp_path / "file").touch()
-        settings = replace(SETTINGS, snapshot_entries=5, audit_trail=tmp_path / "file" / "audit")
-        apply = OutcomesLog(store)
-        async with LogOwner.open(store, settings, UOW) as log:
-            for n in range(60):
-                tid = log.state.next_id
-                await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
-                apply.report(Outcome(tid, UnitStatus.COMMITTED, 0))
-                await asyncio.sleep(0)
-            await until(lambda: log.state.units == {})
-            assert (await ask(store, "retry", "X"))["result"] == "refused"
-        assert len(units_of(store)) == 60
 
     async def test_an_unresolved_unit_holds_its_data(self, store: LogStore) -> None:
         async with LogOwner.open(store, replace(SETTINGS, snapshot_entries=5), UOW) as log:
@@ -413,14 +369,3 @@ class TestSnapshots:
             [unit] = log.state.units.values()
         data = list(store.read_batches(P, unit.fragments[0], unit.fragments[0]))
         assert len(data) == 1
-
-
-def _audited(folder: Path) -> dict[str, str]:
-    import orjson
-    import zstandard
-
-    lines: Sequence[bytes] = []
-    for path in folder.iterdir():
-        with zstandard.open(path, "rb") as file:
-            lines = [*lines, *file.read().splitlines()]
-    return {row["uow"]: row["status"] for row in map(orjson.loads, lines)}

@@ -1,0 +1,35 @@
+"""The apply job's side of a log: it reports what became of units, and the log's owner takes that over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from kainite.log.entry import Batch, Entry, EntryKind, Outcome, StatusMeta
+from kainite.log.mount import mount
+from kainite.log.store import LogStore
+from kainite.log.upkeep import outcomes_partition
+
+LIMIT = 30.0
+
+
+class OutcomesLog:
+    """Stands where the apply job stands: the owner of the outcomes partition."""
+
+    def __init__(self, store: LogStore, partition: str = "0") -> None:
+        self._store = store
+        self._partition = outcomes_partition(partition)
+        self._mount = mount(store, self._partition, "apply", 5.0)
+        self._next = self._mount.first_id
+
+    def report(self, *outcomes: Outcome) -> None:
+        entry = Entry(EntryKind.STATUS, StatusMeta(outcomes))
+        batch = Batch(self._next, self._mount.generation, 0, (entry,))
+        assert self._store.put_batch(self._partition, batch, f"n{self._next}") is None
+        self._next += 1
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(LIMIT):
+        while not condition():  # noqa: ASYNC110 - other tasks change what is waited for
+            await asyncio.sleep(0.01)
