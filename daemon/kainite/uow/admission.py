@@ -23,6 +23,9 @@ from kainite.uow.validation import Validator
 
 _UOW = re.compile(rb'"uow"\s*:\s*("(?:[^"\\\x00-\x1f]|\\.)*")')
 
+MAX_REJECTS = 20
+"""Most rejects of a fragment that are told one by one."""
+
 # What can be parsed can still be too deep to be written again as JSON (orjson: 254 levels).
 _MAX_DEPTH = 200
 
@@ -41,7 +44,7 @@ class Admission:
         self._validator = Validator(catalogue) if catalogue else None
         self._signatures = Signatures(catalogue)
         self._units: dict[str, _Unit] = {}
-        self._anonymous: list[Reject] = []
+        self._anonymous = _Rejects()
 
     def feed(self, line: bytes) -> None:
         """Take the bytes of one ``emit`` line; whatever is wrong with them ends as a reject."""
@@ -63,7 +66,7 @@ class Admission:
 
     def reject(self, cause: str, text: str) -> None:
         """Take what is no line, and belongs to no unit: a message that was never processed."""
-        self._anonymous.append(Reject(cause, text[: Reject.MAX_LINE]))
+        self._anonymous.add(Reject(cause, text[: Reject.MAX_LINE]))
 
     def take(self, anonymous: str) -> tuple[Fragment, ...]:
         """What came since the last take, a fragment for each unit in order of first appearance.
@@ -73,16 +76,16 @@ class Admission:
                 the same name whenever the same records are processed again.
         """
         fragments = [unit.fragment(name) for name, unit in self._units.items()]
-        if self._anonymous:
-            fragments.append(Fragment(uow=anonymous, ends=(UnitEnd(count=0),), rejects=tuple(self._anonymous)))
-        self._units, self._anonymous = {}, []
+        if rejects := self._anonymous.told():
+            fragments.append(Fragment(uow=anonymous, ends=(UnitEnd(count=0),), rejects=rejects))
+        self._units, self._anonymous = {}, _Rejects()
         return tuple(fragments)
 
     def _admit(self, item: Json) -> None:
         try:
             unit = self._unit(uow_of(item))
         except DeltaError as error:
-            self._anonymous.append(Reject(str(error), _shown(item)))
+            self._anonymous.add(Reject(str(error), _shown(item)))
             return
         try:
             if is_end(item):
@@ -94,21 +97,38 @@ class Admission:
                 self._signatures.add(delta, unit.written, unit.read)
                 unit.deltas.append(delta)
         except DeltaError as error:
-            unit.rejects.append(Reject(str(error), _shown(item)))
+            unit.rejects.add(Reject(str(error), _shown(item)))
 
     def _salvage(self, cause: str, line: bytes) -> None:
         reject = Reject(cause, line.decode(errors="replace")[: Reject.MAX_LINE])
         names = _unit_names(line)
         for name in names:
-            self._unit(name).rejects.append(reject)
+            self._unit(name).rejects.add(reject)
         if not names:
-            self._anonymous.append(reject)
+            self._anonymous.add(reject)
 
     def _unit(self, name: str) -> _Unit:
         unit = self._units.get(name)
         if unit is None:
             unit = self._units[name] = _Unit()
         return unit
+
+
+@dataclass(slots=True)
+class _Rejects:
+    """The first rejects of a fragment, and how many more there were: all of them could fill the log's memory."""
+
+    kept: list[Reject] = field(default_factory=list)
+    more: int = 0
+
+    def add(self, reject: Reject) -> None:
+        if len(self.kept) < MAX_REJECTS:
+            self.kept.append(reject)
+        else:
+            self.more += 1
+
+    def told(self) -> tuple[Reject, ...]:
+        return (*self.kept, *((Reject(f"and {self.more} more", ""),) if self.more else ()))
 
 
 @dataclass(slots=True)
@@ -119,7 +139,7 @@ class _Unit:
     written: set[int] = field(default_factory=set)
     read: set[int] = field(default_factory=set)
     ends: list[UnitEnd] = field(default_factory=list)
-    rejects: list[Reject] = field(default_factory=list)
+    rejects: _Rejects = field(default_factory=_Rejects)
 
     def fragment(self, uow: str) -> Fragment:
         return Fragment(
@@ -128,7 +148,7 @@ class _Unit:
             written=frozenset(self.written),
             read=frozenset(self.read),
             ends=tuple(self.ends),
-            rejects=tuple(self.rejects),
+            rejects=self.rejects.told(),
         )
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.uow.admission import Admission
+from kainite.uow.admission import MAX_REJECTS, Admission
 from kainite.uow.catalogue import Catalogue
 from kainite.uow.delta import Delta, Operation, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject
@@ -190,3 +190,14 @@ def test_nothing_that_a_child_writes_raises_or_vanishes(items: list[Any]) -> Non
 def test_no_bytes_raise(line: bytes) -> None:
     (fragment,) = admitted(line).values() or (None,)
     assert fragment is None or fragment.rejects or json.loads(line)["deltas"] == []
+
+
+def test_rejects_beyond_the_first_ones_are_counted() -> None:
+    admission = Admission(None)
+    for number in range(MAX_REJECTS + 7):
+        admission.reject(f"bad {number}", "text")
+    [fragment] = admission.take("nobody")
+    assert [reject.cause for reject in fragment.rejects] == [
+        *(f"bad {number}" for number in range(MAX_REJECTS)),
+        "and 7 more",
+    ]
