@@ -57,7 +57,9 @@ def pack(records: Iterable[StreamRecord]) -> Iterator[list[StreamRecord]]:
     size = 0
     for record in records:
         if record.size > MAX_RECORD_BYTES:
-            raise StreamError(f"a record of {record.partition_key} takes {record.size} bytes: Kinesis takes 1 MiB")
+            raise StreamError(
+                f"the record with key {record.partition_key!r} takes {record.size} bytes: Kinesis takes 1 MiB"
+            )
         if batch and (len(batch) == MAX_RECORDS or size + record.size > MAX_BYTES):
             yield batch
             batch, size = [], 0
