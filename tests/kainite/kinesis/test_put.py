@@ -70,7 +70,7 @@ def test_an_answer_that_broke_off_is_no_success() -> None:
 
 def test_a_record_that_kinesis_never_takes_is_refused_at_once() -> None:
     stream = FullStream(every=1)
-    with pytest.raises(StreamError, match="the record with key .k. takes 1048577 bytes: Kinesis takes 1 MiB"):
+    with pytest.raises(StreamError, match=r"the record with key .k. takes 1048577 bytes: Kinesis takes 1 MiB"):
         put_all(stream, "s", [*(record(i) for i in range(MAX_RECORDS)), record(1, 1024 * 1024)])
     assert stream.calls == 0, "nothing is put of what cannot be put as a whole"
 
