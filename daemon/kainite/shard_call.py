@@ -241,5 +241,5 @@ class ShardCalls:
     def _warn_once(self) -> None:
         if not self._warned:
             self._warned = True
-            event(logger, logging.WARNING, "emit lines skipped: units of work are not enabled (unitsOfWork)",
+            event(logger, logging.WARNING, "deltas skipped: units of work are not enabled (unitsOfWork)",
                   shard=self._lease.shard_id)  # fmt: skip

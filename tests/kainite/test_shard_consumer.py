@@ -292,7 +292,7 @@ async def test_emits_without_units_of_work_are_skipped_with_one_warning(
     script = {"processRecords": [["emit", delta("T-1")], ["emit", delta("T-2")], "checkpoint last", "status"]}
     async with world.consumer(scripted(script)):
         await eventually(lambda: world.stored_checkpoint() == "1")
-    (warning,) = [record for record in caplog.records if "emit lines skipped" in record.getMessage()]
+    (warning,) = [record for record in caplog.records if "deltas skipped" in record.getMessage()]
     assert warning.levelno == logging.WARNING
 
 

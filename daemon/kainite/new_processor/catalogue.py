@@ -51,7 +51,7 @@ _JAVA: Final = (
 EXAMPLES: Final = (
     Example(
         "python", JSON_LINES, "json_lines.py", "python3 json_lines.py", "Amazon's amazon_kclpy",
-        ("pip install -r requirements.txt",), ("requirements.txt",),
+        ("KCL_MVN_REPO_SEARCH_URL=data:, pip install -r requirements.txt",), ("requirements.txt",),
     ),
     Example("python", MARKERS, "markers.py", "python3 markers.py", "no library; batches of any kind"),
     Example(

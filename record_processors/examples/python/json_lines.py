@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A record processor in Python, with Amazon's library for it (amazon_kclpy): JSON records in, deltas out.
 
-Get ready:  pip install -r requirements.txt
+Get ready:  KCL_MVN_REPO_SEARCH_URL=data:, pip install -r requirements.txt
 Run:        executableName = python3 json_lines.py
 
 Nothing but messages may go to standard output: print() to sys.stderr.
