@@ -1,7 +1,7 @@
 """Write ``docs/aws/iam/*.json``: the policies of ``docs/aws/kainite.yaml`` for those who make their roles otherwise.
 
-The template is the source; a test holds the files against :func:`rendered`. In the files REGION, ACCOUNT, APPLICATION
-and STREAM stand for what is to be put in.
+The template is the source; a test holds the files against :func:`rendered`. In the files REGION, ACCOUNT, APPLICATION,
+STREAM and BUCKET stand for what is to be put in.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ PLACEHOLDERS = {
     "AWS::AccountId": "ACCOUNT",
     "ApplicationName": "APPLICATION",
     "StreamName": "STREAM",
+    "AuditBucket": "BUCKET",
 }
 
 

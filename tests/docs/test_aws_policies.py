@@ -35,12 +35,14 @@ from kainite.leases.lease import Lease
 from kainite.leases.reset import Change
 from kainite.leases.reset import apply as reset
 from kainite.leases.table import LeaseTable
+from kainite.log.audit_s3 import S3Audit
 from kainite.log.dynamodb_store import DynamoDBStore
 from kainite.log.requests import OK
 from kainite.log.store import Head
+from kainite.log.view import LogRow
 from kainite.metrics.cloudwatch import CloudWatch
 from kainite.metrics.metric import RECORDS_PROCESSED
-from kainite.settings import LeaseSettings, MetricsLevel, MetricsSettings, StreamSettings, load
+from kainite.settings import LeaseSettings, MetricsLevel, MetricsSettings, S3Folder, StreamSettings, load
 from kainite.supervisor import supervise
 from kainite.uow.signature import Signatures
 from support.apply_world import World as ApplyWorld
@@ -56,6 +58,7 @@ from support.tables import SHOP
 
 TOOL = Path(__file__).parents[2] / "tools" / "aws_policies.py"
 SHARD = "shardId-000000000000"
+BUCKET = unique("audit")
 
 
 @pytest.fixture(scope="module")
@@ -209,6 +212,11 @@ def own_the_log(aws: Aws) -> None:
     store.answer_request("0", request, {"result": "ok"})
 
 
+def write_the_audit_trail(aws: Aws) -> None:
+    aws.unrecorded("s3").create_bucket(Bucket=BUCKET)
+    S3Audit(aws.client("s3"), S3Folder(BUCKET, aws.application), "0").write([LogRow("T-1", id=0)], 0, 1)
+
+
 def apply_units(aws: Aws) -> None:
     tables(aws)
     world = ApplyWorld(DynamoDBStore(aws.unrecorded("dynamodb"), aws.log), f"sqlite:///{aws.folder / 'target.db'}")
@@ -282,6 +290,7 @@ PARTS: dict[str, Callable[[Aws], None]] = {
     "Fleet": be_one_in_a_kcl_3_fleet,
     "FanOut": subscribe,
     "Log": own_the_log,
+    "Audit": write_the_audit_trail,
     "Apply": apply_units,
     "Extract": extract,
     "Operator": look_after_it,
@@ -298,6 +307,7 @@ def allowed(tool: Any, aws: Aws, policy: str) -> set[tuple[str, str]]:
         "AWS::AccountId": ACCOUNT,
         "ApplicationName": aws.application,
         "StreamName": aws.stream,
+        "AuditBucket": BUCKET,
     }
     return permissions(tool.policies(values)[policy])
 

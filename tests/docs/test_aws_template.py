@@ -17,6 +17,7 @@ from support.names import unique
 TEMPLATE = Path(__file__).parents[2] / "docs/aws/kainite.yaml"
 REGION = "us-east-1"
 EVERYTHING = ("UnitsOfWork", "FanOut", "Kcl3Tables", "Extract")
+BUCKET = "orders-audit"
 LARGEST_TEMPLATE = 51_200
 """Bytes that CreateStack takes without a bucket."""
 
@@ -57,7 +58,7 @@ class Stack:
 
 
 def everything(endpoint: str) -> Stack:
-    return Stack(endpoint, **dict.fromkeys(EVERYTHING, "true"))
+    return Stack(endpoint, AuditBucket=BUCKET, **dict.fromkeys(EVERYTHING, "true"))
 
 
 def shape(table: Any) -> Any:
@@ -126,6 +127,6 @@ def test_a_plain_worker_gets_its_table_and_policy_and_nothing_else(moto_endpoint
 
 def test_each_role_has_its_policies(moto_endpoint: str) -> None:
     stack = everything(moto_endpoint)
-    assert stack.attached("WorkerRole") == {"WorkerPolicy", "LogPolicy", "FanOutPolicy", "FleetPolicy"}
+    assert stack.attached("WorkerRole") == {"WorkerPolicy", "LogPolicy", "AuditPolicy", "FanOutPolicy", "FleetPolicy"}
     assert stack.attached("ApplyRole") == {"ApplyPolicy"}
     assert stack.attached("ExtractRole") == {"ExtractPolicy"}

@@ -17,7 +17,7 @@ from botocore.session import get_session
 
 ROOT = Path(__file__).parents[2]
 SOURCES = (ROOT / "daemon/kainite", ROOT / "spark_apply/kainite_spark")
-SERVICES = ("kinesis", "dynamodb", "cloudwatch")
+SERVICES = ("kinesis", "dynamodb", "cloudwatch", "s3")
 CLIENTS = re.compile(r"(^|\.|_)(client|dynamodb|kinesis)$")
 """What a client of boto3 is called here, whoever holds it."""
 
@@ -91,6 +91,8 @@ def _about(service: str, operation: str, parameters: Mapping[str, Any]) -> list[
     """The ARNs of what a call is about."""
     if service == "cloudwatch":
         return ["*"]
+    if service == "s3":
+        return [f"arn:aws:s3:::{parameters['Bucket']}/{parameters['Key']}"]
     prefix = f"arn:aws:{service}:{REGION}:{ACCOUNT}"
     if service == "dynamodb":
         return [f"{prefix}:table/{name}" for name in parameters.get("RequestItems") or [parameters["TableName"]]]
