@@ -1,4 +1,4 @@
-"""LocalStack runs this when it is ready: it makes the stream, and puts three transactions of another database on it.
+"""LocalStack runs this when it is ready: it makes a bucket, and a stream with three transactions of another database.
 
 Kainite makes its own tables. Any Python with boto3 runs it too; ``AWS_ENDPOINT_URL`` says where LocalStack is.
 """
@@ -10,9 +10,11 @@ import boto3
 
 STREAM = os.environ.get("STREAM_NAME", "changes")
 CHANGES = os.environ.get("CHANGES", "/opt/kainite/changes.jsonl")
+BUCKET = os.environ.get("AUDIT_BUCKET", "kainite-audit")
 ENDPOINT = os.environ.get("AWS_ENDPOINT_URL", "http://localhost:4566")
 
 session = boto3.Session("test", "test", region_name="us-east-1")
+session.client("s3", endpoint_url=ENDPOINT).create_bucket(Bucket=BUCKET)
 kinesis = session.client("kinesis", endpoint_url=ENDPOINT)
 kinesis.create_stream(StreamName=STREAM, ShardCount=2)
 kinesis.get_waiter("stream_exists").wait(StreamName=STREAM, WaiterConfig={"Delay": 1, "MaxAttempts": 60})

@@ -1,0 +1,74 @@
+"""What is resolved leaves the log for a bucket of LocalStack's S3, written by a daemon that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import boto3
+import orjson
+import pytest
+import zstandard
+
+from kainite.log.dynamodb_store import DynamoDBStore
+from support.names import unique
+from support.pipeline import Pipeline, emit, eventually
+from support.stores import SHOP, Database
+
+UNITS = 12
+SLOW = 90.0
+
+
+@pytest.fixture
+def s3(endpoint: str) -> Any:
+    return boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1")
+
+
+@pytest.fixture
+def pipeline(endpoint: str, kinesis: Any, dynamodb: Any, tmp_path: Path) -> Pipeline:
+    name = unique("audit")
+    path = tmp_path / "target.db"
+    path.touch()
+    database = Database(f"sqlite:///{path}")
+    database.run(SHOP)
+    made = Pipeline(kinesis, DynamoDBStore(dynamodb, f"{name}-log"), name, endpoint, database, tmp_path)
+    kinesis.get_waiter("stream_exists").wait(StreamName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
+    return made
+
+
+def put(pipeline: Pipeline, uow: str, at: int) -> None:
+    """A unit of one row."""
+    delta = {"uow": uow, "ordinal": 0, "table": "audit", "op": "insert", "row": {"what": uow, "at": at}}
+    pipeline.put([emit(delta, {"uow": uow, "end": True, "count": 1})])
+
+
+def audited(s3: Any, bucket: str) -> Iterator[dict[str, Any]]:
+    """All lines of all objects, as a listing has them."""
+    for each in s3.list_objects_v2(Bucket=bucket, Prefix="trail/0/").get("Contents", []):
+        body = s3.get_object(Bucket=bucket, Key=each["Key"])["Body"].read()
+        yield from map(orjson.loads, zstandard.ZstdDecompressor().stream_reader(body).read().splitlines())
+
+
+def test_resolved_units_leave_the_log_for_a_bucket(endpoint: str, s3: Any, pipeline: Pipeline) -> None:
+    s3.create_bucket(Bucket=pipeline.name)
+    wanted = {f"U-{number}" for number in range(UNITS)}
+    for number in range(UNITS):
+        put(pipeline, f"U-{number}", number)
+    later = count(UNITS)
+
+    def all_are_in_the_bucket() -> bool:
+        # Snapshots come with entries, and only what lies before a snapshot leaves the log.
+        put(pipeline, f"later-{next(later)}", 0)
+        return wanted <= {line["uow"] for line in audited(s3, pipeline.name)}
+
+    properties = pipeline.properties(
+        s3Endpoint=endpoint, auditTrail=f"s3://{pipeline.name}/trail", logSnapshotEntries="10"
+    )
+    with pipeline.daemon(properties):
+        eventually(lambda: pipeline.rows().keys() >= wanted, SLOW)
+        pipeline.apply()
+        eventually(all_are_in_the_bucket, SLOW)
+
+    assert {line["status"] for line in audited(s3, pipeline.name) if line["uow"] in wanted} == {"committed"}
