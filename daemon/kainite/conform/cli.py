@@ -81,7 +81,6 @@ def conform(
       kainite conform -p app.properties --junit conform.xml
       kainite conform --case shard-ended --case large -- python processor.py
     """
-    logging.getLogger("kainite.child").setLevel(logging.ERROR)  # what a child says and does is in the report
     if junit and not junit.parent.is_dir():
         raise click.UsageError(f"--junit: there is no folder {junit.parent}")
     try:
@@ -93,7 +92,7 @@ def conform(
             only=only,
         )
         find_program(options.child)
-        with _terminated_as_interrupted():
+        with _terminated_as_interrupted(), _children_unlogged():
             report = run(options) if as_json else _shown(options)
     except (SettingsError, ChildExitedError) as error:  # not 1: nothing is known about the processor
         raise click.UsageError(str(error).removeprefix("executableName: ")) from error
@@ -102,6 +101,18 @@ def conform(
     if as_json:
         click.echo(orjson.dumps(reporting.as_json(report, strict=strict), option=orjson.OPT_INDENT_2).decode())
     return 0 if report.ok(strict=strict) else 1
+
+
+@contextmanager
+def _children_unlogged() -> Iterator[None]:
+    """What a child says and does is in the report."""
+    children = logging.getLogger("kainite.child")
+    level = children.level
+    children.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        children.setLevel(level)
 
 
 @contextmanager
