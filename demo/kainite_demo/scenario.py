@@ -74,7 +74,7 @@ def _servers(folder: Path, endpoint: str | None, display: Display) -> Iterator[P
     if endpoint is None:
         display.say("starting Kinesis and DynamoDB (moto) and two PostgreSQL servers")
     else:
-        display.say(f"starting two PostgreSQL servers; at {endpoint} the stream and the tables are called {folder.name}")
+        display.say(f"starting two PostgreSQL servers; at {endpoint} stream and tables are called {folder.name}")
     with (
         services.running(endpoint, folder.name) if endpoint else services.moto(folder / "moto.log") as address,
         postgres(folder / "source", wal_level="logical") as source,
