@@ -5,7 +5,6 @@ The table and the JSON are two views of one :class:`Report`. Passwords are never
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,6 +14,8 @@ import orjson
 from rich.table import Table
 from rich.text import Text
 
+from kainite.child.program import find
+from kainite.errors import SettingsError
 from kainite.settings import Examination, examine
 from kainite.settings.key import Key
 from kainite.settings.table import KEYS, default_text
@@ -92,9 +93,12 @@ def _line(found: Examination, key: Key) -> Line:
 def _program_not_found(found: Examination) -> tuple[str, ...]:
     """The child's program is looked for on this host, as starting it would."""
     command = found.values.get(("child", "command"))
-    if command is None or shutil.which(command[0]):
-        return ()
-    return (f"executableName: {command[0]!r} is no program on this host, seen from {Path.cwd()}",)
+    try:
+        if command is not None:
+            find(command, "executableName")
+    except SettingsError as error:
+        return (str(error),)
+    return ()
 
 
 def _print(found: Report) -> None:

@@ -43,7 +43,7 @@ def groups_of_choices(path: Path) -> Iterator[dict[str, str]]:
 
 
 def check(path: Path, *options: str) -> Any:
-    command = ["run", "-p", str(path), "--check", "--json", "--executable-name", f"{sys.executable} x.py", *options]
+    command = ["run", "-p", str(path), "--check", "--json", "--executable-name", f"{sys.executable} -m x", *options]
     result = CliRunner().invoke(main, command)
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)

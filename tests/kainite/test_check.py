@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from kainite.cli import main
 
-GOOD = f"applicationName=app\nstreamName=orders\nexecutableName={sys.executable} child.py\n"
+GOOD = f"applicationName=app\nstreamName=orders\nexecutableName={sys.executable} -m child\n"
 
 
 def check(folder: Path, properties: str, *options: str) -> Result:
@@ -58,7 +58,7 @@ def test_a_program_that_is_not_there_is_wrong(tmp_path: Path) -> None:
     result = check(tmp_path, GOOD.replace(sys.executable, "/no/such/program"))
 
     assert result.exit_code == 1
-    assert "'/no/such/program' is no program on this host" in result.stdout
+    assert "there is no program '/no/such/program'" in result.stdout
 
 
 def test_a_password_is_not_shown(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_keys_of_credentials_are_not_shown(tmp_path: Path) -> None:
 
 
 def test_a_file_is_not_needed_when_nothing_is_missing() -> None:
-    words = ["--application-name=app", "--stream-name", "s", "--executable-name", f"{sys.executable} x.py"]
+    words = ["--application-name=app", "--stream-name", "s", "--executable-name", f"{sys.executable} -m x"]
     result = CliRunner().invoke(main, ["run", *words, "--check"])
 
     assert result.exit_code == 0

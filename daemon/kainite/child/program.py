@@ -12,6 +12,8 @@ from pathlib import Path
 from kainite.errors import SettingsError
 from kainite.settings import ChildSettings
 
+SCRIPTS = frozenset({".js", ".mjs", ".php", ".pl", ".py", ".rb", ".sh"})
+
 
 def find_program(settings: ChildSettings) -> Path:
     """Where the record processor's program is; raises SettingsError, as :func:`find` does."""
@@ -32,9 +34,17 @@ def find(command: tuple[str, ...], key: str) -> Path:
         raise SettingsError(f"{key} is missing: the command line of the program to run")
     name = command[0]
     if (found := shutil.which(name)) is not None:
+        _find_script(command[1:2], key)
         return Path(found)
     if "/" in name and Path(name).is_file():
         raise SettingsError(f"{key}: {name!r} is not executable: chmod +x, or name its interpreter")
     if "/" in name:
         raise SettingsError(f"{key}: there is no program {name!r}, seen from {Path.cwd()}")
     raise SettingsError(f"{key}: there is no program {name!r} on the PATH; install it, or give its path")
+
+
+def _find_script(first: tuple[str, ...], key: str) -> None:
+    """An interpreter without its script starts, and ends at once, for ever."""
+    for name in first:
+        if Path(name).suffix in SCRIPTS and not Path(name).exists() and shutil.which(name) is None:
+            raise SettingsError(f"{key}: there is no file {name!r} to run, seen from {Path.cwd()}")

@@ -28,6 +28,8 @@ def test_a_missing_program_is_told_with_what_to_do(tmp_path: Path, monkeypatch: 
         find_program(ChildSettings(("no-such-program",)))
     with pytest.raises(SettingsError, match=rf"no program './processor', seen from {tmp_path}"):
         find_program(ChildSettings(("./processor",)))
+    with pytest.raises(SettingsError, match=rf"there is no file 'processor.py' to run, seen from {tmp_path}"):
+        find_program(ChildSettings(("sh", "processor.py", "--verbose")))
     (tmp_path / "processor").write_text("print()")
     with pytest.raises(SettingsError, match=r"'./processor' is not executable: chmod \+x"):
         find_program(ChildSettings(("./processor",)))
