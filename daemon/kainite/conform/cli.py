@@ -120,7 +120,8 @@ def _terminated_as_interrupted() -> Iterator[None]:
     """What a CI server sends when it gives up, and a terminal when it closes, takes the child away as Ctrl-C does."""
     numbers = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
     for number in numbers:
-        signal.signal(number, signal.default_int_handler)
+        # Not an exception of its own: asyncio turns SIGINT into a cancellation, which no half-started child escapes.
+        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         yield
     finally:
