@@ -111,7 +111,7 @@ async def test_a_child_that_hangs_or_breaks_the_protocol_is_replaced(
     world.put("r")
     transcript = tmp_path / "transcript"
     script = {"processRecords": [step, "hang"]}
-    async with world.consumer(scripted(script, transcript), reply_timeout=0.3, kill_after=0.05):
+    async with world.consumer(scripted(script, transcript), reply_timeout=3, kill_after=0.05):
         expected = ["initialize", "processRecords"] * 2
         await eventually(lambda: transcript_actions(transcript)[:4] == expected)
     assert events(caplog, "shard failed")[0]["shard"] == SHARD

@@ -152,7 +152,7 @@ async def test_case_7_junk_is_no_answer_but_an_emit_line_is() -> None:
         "initialize": ["status"],
         "processRecords": [["emit", {"deltas": []}], ["write", "junk\n"], "hang"],
     }
-    async with started(script, reply_timeout=0.5, kill_after=0.1) as caller:
+    async with started(script, reply_timeout=3, kill_after=0.1) as caller:
         await caller.initialize()
         with pytest.raises(ChildTimeoutError):
             await caller.process(RECORD)
