@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from support.ports import free_port
+
 FOLDER = Path(__file__).parents[2] / ".venv/peers/dynamodb-local"
 START_LIMIT_S = 60.0
 SCRIPT = """
@@ -28,7 +30,7 @@ kill -9 $!
 @contextmanager
 def dynamodb_local() -> Iterator[str]:
     """Its address while it runs."""
-    port = _free_port()
+    port = free_port()
     process = subprocess.Popen(
         ["sh", "-c", SCRIPT, "sh", str(port)], cwd=FOLDER, env={"PATH": os.environ["PATH"]}, start_new_session=True,
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
@@ -53,10 +55,3 @@ def _wait_until_it_listens(port: int) -> None:
             time.sleep(0.05)
         else:
             return
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -18,6 +17,8 @@ from typing import Any
 
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+
+from support.ports import free_port
 
 PACKAGE = Path(__file__).parents[2] / ".venv/peers/node/node_modules/kinesis-local"
 START_LIMIT_S = 60.0
@@ -30,7 +31,7 @@ LIFE_CYCLE = ("CREATE_STREAM", "DELETE_STREAM", "MERGE_SHARDS", "SPLIT_SHARD", "
 @contextmanager
 def kinesis_local() -> Iterator[str]:
     """Its address, plain HTTP, while it runs."""
-    plain, tls = _free_port(), _free_port()
+    plain, tls = free_port(), free_port()
     environment = {
         "PATH": os.environ["PATH"],
         "KINESIS_MOCK_PLAIN_PORT": str(plain),
@@ -75,10 +76,3 @@ def _wait_until_it_answers(endpoint: str, process: subprocess.Popen[bytes]) -> N
         else:
             client.close()
             return
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
