@@ -53,9 +53,10 @@ localstack-stop: setup ## Stop it
 test-localstack: peers ## Run the tests that need LocalStack, which they start themselves
 	$(BIN)/pytest -n $(TEST_JOBS) --dist loadgroup -m localstack $(TESTS)
 
-check: setup ## Lint, check the format and the types
+check: setup ## Lint, check the format, the imports between rooms and the types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/mypy conftest.py
 

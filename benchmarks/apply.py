@@ -36,24 +36,25 @@ from dataclasses import dataclass
 
 import psycopg
 
-from kainite.aws import client
-from kainite.log.dynamodb_store import DynamoDBStore
-from kainite.log.entry import Position, UnitStatus
-from kainite.log.owner import LogOwner
-from kainite.log.store import LogStore
+from kainite.aws.clients import client
+from kainite.base.position import Position
+from kainite.log.format.entry import UnitStatus
+from kainite.log.owner.owner import LogOwner
+from kainite.log.store.contract import LogStore
+from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import ApplySettings, AwsSettings, LogSettings, UowSettings
-from kainite.uow.catalogue import Catalogue
+from kainite.uow.catalogue.reflection import reflect
+from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
-from kainite.uow.reflection import reflect
 from kainite.uow.signature import Signatures
-from kainite_spark.executor import TaskSettings
-from kainite_spark.grouping import ApplyOptions, apply_units
-from kainite_spark.job import ApplyJob, Parts
-from kainite_spark.runner import Runner, SparkRunner
-from kainite_spark.session import spark_context
+from kainite_spark.driver.job import ApplyJob, Parts
+from kainite_spark.driver.runner import Runner, SparkRunner
+from kainite_spark.driver.session import spark_context
+from kainite_spark.executor.grouping import ApplyOptions, apply_units
+from kainite_spark.executor.tasks import TaskSettings
 from kainite_spark.targets import open_target
-from kainite_spark.targets.base import Fence, Unit
+from kainite_spark.targets.contract import Fence, Unit
 
 ACCOUNTS, PRODUCTS, LINES, COMMIT_UNITS = 100_000, 1_000, 3, 1_000
 AIM_A, AIM_B = 0.70, 5.0

@@ -33,9 +33,9 @@ from typing import Any
 import boto3
 import orjson
 
-from kainite.log.dynamodb_store import DynamoDBStore
-from kainite.log.entry import Position
-from kainite.log.owner import LogOwner
+from kainite.base.position import Position
+from kainite.log.owner.owner import LogOwner
+from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import LogSettings, UowSettings
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment

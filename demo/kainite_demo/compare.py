@@ -14,7 +14,7 @@ from typing import IO
 
 import psycopg
 
-from kainite.errors import DemoError
+from kainite.base.errors import DemoError
 from kainite_demo.postgres_server import programs
 
 _CHUNK = 1 << 20

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import psycopg
 
-from kainite.errors import DemoError
+from kainite.base.errors import DemoError
 
 _INDEX = "CREATE INDEX IF NOT EXISTS kainite_demo_moved ON pgbench_accounts (abalance) WHERE abalance <> 0"
 _SUMS = """

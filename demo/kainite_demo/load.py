@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import psycopg
 
-from kainite.errors import DemoError
+from kainite.base.errors import DemoError
 from kainite_demo.killer import Killer
 from kainite_demo.monitor import Monitor
 from kainite_demo.parts import PGBENCH, READY, Options

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kainite.capture.postgresql.replication import SourceSlot
 from kainite.extract.offset_file import OffsetFile
 from kainite.settings import ExtractOffsets
 from kainite_demo import pgbench, services
 from kainite_demo.processes import Process
-from kainite_demo.replication import SourceSlot
 
 PRECEDENCE, DAEMON, APPLY_JOB, EXTRACTOR, PGBENCH = "precedence", "daemon", "apply job", "extractor", "pgbench"
 
@@ -97,4 +97,4 @@ def extractor_command(parts: Parts) -> list[str]:
         "journal": str(parts.journal),
     }
     arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
-    return [sys.executable, "-m", "kainite_demo.extractor", *arguments]
+    return [sys.executable, "-m", "kainite.capture.postgresql.extractor", *arguments]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import psycopg
 
-from kainite.errors import DemoError
+from kainite.base.errors import DemoError
 from kainite_demo.postgres_server import programs
 
 TABLES = ("pgbench_branches", "pgbench_tellers", "pgbench_accounts", "pgbench_history")

@@ -18,7 +18,7 @@ from types import ModuleType
 
 import psutil
 
-from kainite.errors import DemoError
+from kainite.base.errors import DemoError
 
 _USER = "pgserver"
 _LIMIT = 60.0

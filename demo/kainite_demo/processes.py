@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil
 
-from kainite.errors import DemoError
+from kainite.base.errors import DemoError
 
 _MARK = "KAINITE_DEMO_PROCESS"
 _SWEEP_LIMIT = 10.0

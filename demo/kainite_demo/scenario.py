@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from kainite.errors import DemoError, KainiteError
+from kainite.base.errors import DemoError, KainiteError
+from kainite.capture.postgresql.extractor import Offset
+from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.extract.place import Place
-from kainite.log.dynamodb_store import DynamoDBStore
+from kainite.log.store.dynamodb import DynamoDBStore
 from kainite_demo import invariant, pgbench, services
 from kainite_demo.compare import compare
-from kainite_demo.extractor import Offset
 from kainite_demo.json_lines import JsonLines
 from kainite_demo.latency import latencies, percentile
 from kainite_demo.load import Load
@@ -27,7 +28,6 @@ from kainite_demo.parts import APPLY_JOB, DAEMON, EXTRACTOR, PRECEDENCE, READY, 
 from kainite_demo.postgres_server import postgres
 from kainite_demo.processes import Process
 from kainite_demo.progress import Display
-from kainite_demo.replication import SourceSlot, create_slot
 from kainite_demo.settings_file import LOG_PARTITION, log_table, write_settings
 from kainite_demo.summary import Summary
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from kainite.errors import DemoError
+from kainite.base.errors import DemoError
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import javaproperties
 
-from kainite.errors import DemoError
+from kainite.base.errors import DemoError
 from kainite_demo.parts import Parts, extractor_command
 from kainite_demo.services import REGION
 

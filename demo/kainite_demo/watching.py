@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import psycopg
 
-from kainite.errors import DemoError
+from kainite.base.errors import DemoError
 
 _PAUSE = 0.05
 

@@ -27,7 +27,7 @@ from typing import Final
 
 import click
 
-from kainite.errors import KainiteError, SettingsError
+from kainite.base.errors import KainiteError, SettingsError
 from kainite.processors.frame import Emitted, Json, Record, end_of, refused, run
 from kainite.processors.tables import Tables, read_tables
 from kainite.uow import exact_json

@@ -14,23 +14,25 @@ from pathlib import Path
 import click
 import orjson
 
-from kainite import aws, settings
-from kainite.errors import SettingsError
-from kainite.log.dynamodb_store import DynamoDBStore
-from kainite.log.upkeep import outcomes_partition
-from kainite.options import properties_option
+from kainite import settings
+from kainite.aws import clients as aws
+from kainite.base.errors import SettingsError
+from kainite.cli.options import properties_option
+from kainite.log.owner.upkeep import outcomes_partition
+from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import Settings
-from kainite.uow.catalogue import Catalogue
-from kainite.uow.load import load_catalogue, load_levels
-from kainite_spark.executor import TaskSettings
-from kainite_spark.grouping import ApplyOptions
-from kainite_spark.job import ApplyJob, Parts, Summary
-from kainite_spark.outcomes import begin_to_watch
-from kainite_spark.patience import patiently
-from kainite_spark.runner import SparkRunner
-from kainite_spark.session import spark_context
+from kainite.uow.catalogue.load import load_catalogue
+from kainite.uow.catalogue.tables import Catalogue
+from kainite.uow.precedence.load import load_levels
+from kainite_spark.driver.job import ApplyJob, Parts, Summary
+from kainite_spark.driver.outcomes import begin_to_watch
+from kainite_spark.driver.patience import patiently
+from kainite_spark.driver.runner import SparkRunner
+from kainite_spark.driver.session import spark_context
+from kainite_spark.executor.grouping import ApplyOptions
+from kainite_spark.executor.tasks import TaskSettings
 from kainite_spark.targets import most_units, open_target
-from kainite_spark.targets.base import Target
+from kainite_spark.targets.contract import Target
 
 
 @click.command()
@@ -57,7 +59,7 @@ def run(configured: Settings, *, once: bool = False) -> Summary:
 
     Raises:
         SettingsError: no target is set, or it is of an unknown kind.
-        KainiteError: as :meth:`~kainite_spark.job.ApplyJob.run`.
+        KainiteError: as :meth:`~kainite_spark.driver.job.ApplyJob.run`.
     """
     stop = threading.Event()
     with _signals(stop), _target(configured, stop) as target:

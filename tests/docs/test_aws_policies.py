@@ -21,30 +21,30 @@ import boto3
 import pytest
 from click.testing import CliRunner
 
-from kainite.cli import main
-from kainite.fleet.coordinator import Coordinator
-from kainite.fleet.items import Layout
+from kainite.base.checkpoint import TRIM_HORIZON, Checkpoint
+from kainite.cli.main import main
+from kainite.fleet.kcl3.coordinator_items import Layout
+from kainite.fleet.kcl3.coordinator_table import Coordinator
 from kainite.kinesis.client import StreamClient
-from kainite.kinesis.consumer_registration import registered_consumer
-from kainite.kinesis.fanout_stream import Subscriber
-from kainite.kinesis.put import StreamRecord, StreamWriter
+from kainite.kinesis.read.consumer_registration import registered_consumer
+from kainite.kinesis.read.fan_out_events import Subscriber
 from kainite.kinesis.shards import Shard
-from kainite.kinesis.start import StartAt
-from kainite.leases.checkpoint import TRIM_HORIZON, Checkpoint
-from kainite.leases.lease import Lease
-from kainite.leases.reset import Change
-from kainite.leases.reset import apply as reset
-from kainite.leases.table import LeaseTable
-from kainite.log.audit_s3 import S3Audit
-from kainite.log.dynamodb_store import DynamoDBStore
-from kainite.log.requests import OK
-from kainite.log.store import Head
-from kainite.log.view import LogRow
-from kainite.metrics.cloudwatch import CloudWatch
-from kainite.metrics.metric import RECORDS_PROCESSED
+from kainite.kinesis.start_position import StartAt
+from kainite.kinesis.write.put import StreamRecord, StreamWriter
+from kainite.leases.administration.reset import Change
+from kainite.leases.administration.reset import apply as reset
+from kainite.leases.table.lease import Lease
+from kainite.leases.table.lease_table import LeaseTable
+from kainite.log.audit.s3 import S3Audit
+from kainite.log.owner.requests import OK
+from kainite.log.store.contract import Head
+from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.log.views.unit_table import LogRow
+from kainite.observe.cloudwatch import CloudWatch
+from kainite.observe.metric import RECORDS_PROCESSED
 from kainite.settings import LeaseSettings, MetricsLevel, MetricsSettings, S3Folder, StreamSettings, load
-from kainite.supervisor import supervise
 from kainite.uow.signature import Signatures
+from kainite.worker.supervisor import supervise
 from support.apply_world import World as ApplyWorld
 from support.apply_world import insert
 from support.aws_calls import ACCOUNT, REGION, Recorder, denied, operations_in_the_code, permissions, recorded, unused

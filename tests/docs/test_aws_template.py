@@ -10,8 +10,8 @@ import boto3
 import cfnlint.api
 from cfnlint.decode import cfn_yaml
 
-from kainite.leases.table import LeaseTable
-from kainite.log.dynamodb_store import DynamoDBStore
+from kainite.leases.table.lease_table import LeaseTable
+from kainite.log.store.dynamodb import DynamoDBStore
 from support.names import unique
 
 TEMPLATE = Path(__file__).parents[2] / "docs/aws/kainite.yaml"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kainite.cli import main
+from kainite.cli.main import main
 from kainite.settings import examine
 
 FOLDER = Path(__file__).parents[2] / "properties"

@@ -14,11 +14,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from kainite import aws
-from kainite.log.dynamodb_store import DynamoDBStore
+from kainite.aws import clients as aws
+from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import ApplySettings, AwsSettings
-from kainite.uow.reflection import reflect
-from kainite_spark.job import ApplyJob, Parts
+from kainite.uow.catalogue.reflection import reflect
+from kainite_spark.driver.job import ApplyJob, Parts
 from kainite_spark.targets import open_target
 from support.chaos import Fate, MortalStore, MortalTarget
 from support.inline_runner import InlineRunner

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from kainite import settings
-from kainite.leases.table import LeaseTable
-from kainite.log.dynamodb_store import DynamoDBStore
-from kainite.supervisor import run
+from kainite.leases.table.lease_table import LeaseTable
+from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.worker.supervisor import run
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -14,8 +14,8 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from kainite.capture.postgresql.replication import SourceSlot
 from kainite_demo.postgres_server import postgres
-from kainite_demo.replication import SourceSlot
 
 _DROP_SLOT = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s"
 _numbers = itertools.count()

@@ -7,8 +7,8 @@ import socket
 import pytest
 from click.testing import CliRunner
 
-from kainite.cli import main
-from kainite.errors import DemoError
+from kainite.base.errors import DemoError
+from kainite.cli.main import main
 from kainite_demo.services import running
 
 

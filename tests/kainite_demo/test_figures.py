@@ -7,19 +7,19 @@ import io
 import orjson
 from rich.console import Console
 
-from kainite.log.entry import (
+from kainite.base.position import Position
+from kainite.log.format.entry import (
     Batch,
     Entry,
     EntryKind,
     FragmentMeta,
     Outcome,
-    Position,
     PositionMeta,
     StatusMeta,
     UnitMeta,
     UnitStatus,
 )
-from kainite.log.memory_store import MemoryStore
+from kainite.log.store.memory import MemoryStore
 from kainite_demo.log_watch import LogWatch
 from kainite_demo.progress import Display, Figures
 from kainite_demo.summary import Summary

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.errors import DemoError
+from kainite.base.errors import DemoError
 from kainite_demo.json_lines import JsonLines
 from kainite_demo.killer import ROUNDS, Killer
 from kainite_demo.processes import Process

@@ -10,12 +10,12 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from kainite.errors import DemoError
+from kainite.base.errors import DemoError
+from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite_demo import invariant, pgbench
 from kainite_demo.compare import compare
 from kainite_demo.invariant import Invariant
 from kainite_demo.latency import AppliedTimes, latencies, percentile
-from kainite_demo.replication import SourceSlot, create_slot
 from kainite_demo.watching import Watching
 
 LIMIT = 20.0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from kainite.cli import main
+from kainite.cli.main import main
 
 LEAST = "applicationName=app\nstreamName=s\nexecutableName=x\nregionName=us-east-1\n"
 

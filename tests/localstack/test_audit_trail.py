@@ -12,7 +12,7 @@ import orjson
 import pytest
 import zstandard
 
-from kainite.log.dynamodb_store import DynamoDBStore
+from kainite.log.store.dynamodb import DynamoDBStore
 from support.names import unique
 from support.pipeline import Pipeline, emit, eventually
 from support.stores import SHOP, Database

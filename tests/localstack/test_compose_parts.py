@@ -19,8 +19,8 @@ import psycopg
 import pytest
 import yaml
 
-from kainite.log.dynamodb_store import DynamoDBStore
-from kainite.log.view import read_rows
+from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.log.views.unit_table import read_rows
 from support.names import unique
 from support.pipeline import eventually
 

@@ -16,9 +16,9 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from kainite.leases.checkpoint import SHARD_END
-from kainite.leases.table import LeaseTable
-from kainite.log.dynamodb_store import DynamoDBStore
+from kainite.base.checkpoint import SHARD_END
+from kainite.leases.table.lease_table import LeaseTable
+from kainite.log.store.dynamodb import DynamoDBStore
 from support.names import unique
 from support.pipeline import LIMIT, SHARDS, Pipeline, emit, eventually
 from support.stores import SHOP, Database

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kainite.uow.admission import Admission
-from kainite.uow.catalogue import Catalogue, Column, Table, TypeFamily
-from kainite.uow.catalogue_file import write_catalogue
+from kainite.uow.catalogue.file import write_catalogue
+from kainite.uow.catalogue.tables import Catalogue, Column, Table, TypeFamily
 from kainite.uow.delta import UnitEnd
 from kainite.uow.fragment import Fragment
 from support.processor_child import LIMIT, Child

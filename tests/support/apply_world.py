@@ -6,15 +6,15 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from kainite.log.store import LogStore
+from kainite.log.store.contract import LogStore
 from kainite.settings import ApplySettings, OnFailure
+from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.delta import Delta, Operation
-from kainite.uow.reflection import reflect
 from kainite.uow.signature import Signatures
-from kainite_spark.job import ApplyJob, Parts
-from kainite_spark.runner import Runner
+from kainite_spark.driver.job import ApplyJob, Parts
+from kainite_spark.driver.runner import Runner
 from kainite_spark.targets import open_target
-from kainite_spark.targets.base import Target
+from kainite_spark.targets.contract import Target
 from support.inline_runner import InlineRunner
 from support.main_log import MainLog
 from support.stores import Database

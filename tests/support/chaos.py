@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from kainite.log.entry import Batch
-from kainite.log.store import Head, LogStore, Slot
-from kainite.uow.catalogue import Catalogue
-from kainite_spark.targets.base import Fence, Target, TargetSession, Unit
+from kainite.log.format.entry import Batch
+from kainite.log.store.contract import Head, LogStore, Slot
+from kainite.uow.catalogue.tables import Catalogue
+from kainite_spark.targets.contract import Fence, Target, TargetSession, Unit
 
 T = TypeVar("T")
 

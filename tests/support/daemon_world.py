@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from kainite.kinesis.client import StreamClient
-from kainite.kinesis.retrieval import polling
-from kainite.kinesis.sources import RENDER
+from kainite.kinesis.read.source import polling
 from kainite.leases.keeper import Gained, LeaseKeeper
-from kainite.leases.table import LeaseTable
-from kainite.log.entry import Entry, EntryKind, UnitMeta
-from kainite.log.memory_store import MemoryStore
-from kainite.log.owner import LogOwner
-from kainite.metrics.meter import SILENT, Meter
+from kainite.leases.table.lease_table import LeaseTable
+from kainite.log.format.entry import Entry, EntryKind, UnitMeta
+from kainite.log.owner.owner import LogOwner
+from kainite.log.store.memory import MemoryStore
+from kainite.observe.meter import SILENT, Meter
 from kainite.settings import (
     ChildSettings,
     InitialPosition,
@@ -28,9 +27,10 @@ from kainite.settings import (
     StreamSettings,
     UowSettings,
 )
-from kainite.shard_call import UnitsOfWork
-from kainite.shard_consumer import Parts, ShardConsumer
 from kainite.uow.admission import Admission
+from kainite.worker.shard_call import UnitsOfWork
+from kainite.worker.shard_consumer import Parts, ShardConsumer
+from kainite.worker.sources import RENDER
 
 CHILDREN = Path(__file__).parents[1] / "children"
 LIMIT = 20.0

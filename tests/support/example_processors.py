@@ -16,12 +16,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from kainite.child.dialect import Rejected
+from kainite.base.record import RawRecord
+from kainite.child.events import CheckpointRequested, Rejected
 from kainite.child.markers.records import render_records
-from kainite.child.messages import CheckpointRequested
 from kainite.child.process import ChildProcess
-from kainite.kinesis.batch import render_process_records
-from kainite.kinesis.record import RawRecord
+from kainite.kinesis.read.batch import render_process_records
 from kainite.new_processor.catalogue import Example, folder
 from kainite.settings import ChildProtocol, ChildSettings, MarkersSettings
 

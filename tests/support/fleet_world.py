@@ -23,10 +23,10 @@ from typing import Any, TypeAlias
 
 import psutil
 
-from kainite.errors import LeaseTableError
-from kainite.leases.checkpoint import Checkpoint
-from kainite.leases.lease import Lease
-from kainite.leases.table import LeaseTable
+from kainite.base.checkpoint import Checkpoint
+from kainite.base.errors import LeaseTableError
+from kainite.leases.table.lease import Lease
+from kainite.leases.table.lease_table import LeaseTable
 
 RECORDER = Path(__file__).parents[1] / "children" / "recorder.py"
 LIMIT = 60.0

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kainite.log.store import LogStore
-from kainite_spark.executor import Share, apply_shares, read_slice
-from kainite_spark.grouping import ApplyOptions, Retry
-from kainite_spark.micro_batch import MicroBatch, TaskResult
-from kainite_spark.targets.base import Target
+from kainite.log.store.contract import LogStore
+from kainite_spark.executor.grouping import ApplyOptions, Retry
+from kainite_spark.executor.tasks import Share, apply_shares, read_slice
+from kainite_spark.plan.micro_batch import MicroBatch, TaskResult
+from kainite_spark.targets.contract import Target
 
 QUICK = ApplyOptions(retry=Retry(tries=2, first=0.01))
 
 
 @dataclass
 class InlineRunner:
-    """Keeps :class:`kainite_spark.runner.Runner`; ``ran`` remembers what it was given."""
+    """Keeps :class:`kainite_spark.driver.runner.Runner`; ``ran`` remembers what it was given."""
 
     store: LogStore
     partition: str

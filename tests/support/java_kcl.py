@@ -22,11 +22,11 @@ from typing import Any
 
 import psutil
 
+from kainite.base.checkpoint import Checkpoint
 from kainite.kinesis.client import StreamClient
-from kainite.leases.checkpoint import Checkpoint
-from kainite.leases.lease import Lease
-from kainite.leases.sync import create_missing
-from kainite.leases.table import LeaseTable
+from kainite.leases.shard_sync.create_leases import create_missing
+from kainite.leases.table.lease import Lease
+from kainite.leases.table.lease_table import LeaseTable
 from kainite.settings import InitialPosition, StreamSettings
 from support.names import unique
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
-from kainite.log.entry import (
+from kainite.base.position import Position
+from kainite.log.format.entry import (
     Batch,
     ControlMeta,
     Entry,
     EntryKind,
     FragmentMeta,
     Outcome,
-    Position,
     PositionMeta,
     ReqId,
     StatusMeta,

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kainite.clock import epoch_ms
-from kainite.log import snapshot
-from kainite.log.collect import collect
-from kainite.log.entry import Batch, ControlMeta, Entry, EntryKind, Outcome, Position, StatusMeta, UnitStatus
-from kainite.log.journal import Journal
-from kainite.log.mount import mount, new_token
-from kainite.log.requests import decide
-from kainite.log.state import LogState
-from kainite.log.store import LogStore
-from kainite.log.upkeep import outcomes_partition
+from kainite.base.clock import epoch_ms
+from kainite.base.position import Position
+from kainite.log.format.entry import Batch, ControlMeta, Entry, EntryKind, Outcome, StatusMeta, UnitStatus
+from kainite.log.owner.collect import collect
+from kainite.log.owner.mount import mount, new_token
+from kainite.log.owner.requests import decide
+from kainite.log.owner.upkeep import outcomes_partition
+from kainite.log.state import snapshot
+from kainite.log.state.folded import LogState
+from kainite.log.state.journal import Journal
+from kainite.log.store.contract import LogStore
 from kainite.settings import UowSettings
 from kainite.uow.delta import Delta, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject

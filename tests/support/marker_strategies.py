@@ -7,7 +7,8 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from kainite.child.markers.framing import Mark, Markers, Piece
+from kainite.base.markers import Mark, Markers
+from kainite.child.markers.framing import Piece
 
 _ALPHABET = b"ab\n\0\x17\xff"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from kainite.child.markers.exchange import Answer, Batching, Exchange, Send, Violation
-from kainite.child.markers.framing import Mark, Markers
+from kainite.base.markers import Batching, Mark, Markers
+from kainite.child.events import Send
+from kainite.child.markers.exchange import Answer, Exchange, Violation
 from support.marker_strategies import slowly_scanned
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from kainite.log.entry import Batch, Entry, EntryKind, Outcome, StatusMeta
-from kainite.log.mount import mount
-from kainite.log.store import LogStore
-from kainite.log.upkeep import outcomes_partition
+from kainite.log.format.entry import Batch, Entry, EntryKind, Outcome, StatusMeta
+from kainite.log.owner.mount import mount
+from kainite.log.owner.upkeep import outcomes_partition
+from kainite.log.store.contract import LogStore
 
 LIMIT = 30.0
 

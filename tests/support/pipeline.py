@@ -18,11 +18,11 @@ from typing import Any
 
 import psutil
 
-from kainite.log.dynamodb_store import DynamoDBStore
-from kainite.log.view import LogRow, read_rows
+from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.log.views.unit_table import LogRow, read_rows
 from kainite.settings import ApplySettings
-from kainite.uow.reflection import reflect
-from kainite_spark.job import ApplyJob, Parts
+from kainite.uow.catalogue.reflection import reflect
+from kainite_spark.driver.job import ApplyJob, Parts
 from kainite_spark.targets import open_target
 from support.inline_runner import InlineRunner
 from support.stores import Database

@@ -10,14 +10,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from kainite.log.entry import Outcome
-from kainite.uow.catalogue import Catalogue
+from kainite.log.format.entry import Outcome
+from kainite.uow.catalogue.reflection import reflect
+from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta, Operation
-from kainite.uow.reflection import reflect
 from kainite.uow.signature import Signatures
-from kainite_spark.grouping import ApplyOptions, Retry, apply_units
+from kainite_spark.executor.grouping import ApplyOptions, Retry, apply_units
 from kainite_spark.targets import open_target
-from kainite_spark.targets.base import Fence, Target, TargetSession, Unit
+from kainite_spark.targets.contract import Fence, Target, TargetSession, Unit
 
 # Five levels (region, customer, orders, order_line, shipment), a self-reference, composite keys,
 # a unique column, a check, a table without a primary key.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kainite.uow.catalogue import Catalogue, Column, ForeignKey, Table, TypeFamily, UniqueKey
+from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, Table, TypeFamily, UniqueKey
 
 INTEGER, TEXT, NUMERIC = TypeFamily.INTEGER, TypeFamily.TEXT, TypeFamily.NUMERIC
 _TYPES = {INTEGER: "bigint", TEXT: "text", NUMERIC: "numeric(12,2)"}

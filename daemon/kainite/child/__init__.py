@@ -2,9 +2,9 @@
 
 ==========================================  ===================================================
 :mod:`~kainite.child.lines`                 bytes in any chunking to lines of bounded length
-:mod:`~kainite.child.messages`              one line to one message and back, as KCL does it
+:mod:`~kainite.child.json_lines.messages`              one line to one message and back, as KCL does it
 :mod:`~kainite.child.dialect`               what every dialect does for the process and the consumer
-:mod:`~kainite.child.json_lines`            the ``json-lines`` dialects: who may say what, when
+:mod:`~kainite.child.json_lines.dialect`            the ``json-lines`` dialects: who may say what, when
 :mod:`~kainite.child.markers`               the ``markers`` dialect, for shard children and other workers
 :mod:`~kainite.child.dialects`              the dialect of the settings
 :mod:`~kainite.child.pipes`                 pipes on the event loop

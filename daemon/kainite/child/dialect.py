@@ -7,61 +7,16 @@ Which dialect a child speaks is ``ChildSettings.protocol``; :mod:`kainite.child.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum, auto
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
-from kainite.child.markers.exchange import Send
-from kainite.child.markers.records import Span
-from kainite.child.messages import Action, CheckpointRequested, Emitted, SkippedLine
-
-
-class Turn(Enum):
-    """Whose move it is."""
-
-    OURS = auto()
-    THEIRS = auto()
-    OWED = auto()  # the child waits for a reply
-    BROKEN = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class ActionDone:
-    """The child answered the outstanding action with its status."""
-
-    action: Action
-
-
-@dataclass(frozen=True, slots=True)
-class ProtocolViolation:
-    """The child wrote what it must not; ``reason`` says what, in one line."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    """Records that were not processed, and will not be.
-
-    Attributes:
-        span: which.
-        cause: why, one line.
-        payload: the beginning of what they hold.
-    """
-
-    span: Span
-    cause: str
-    payload: bytes
-
-
-Event: TypeAlias = ActionDone | CheckpointRequested | Emitted | Rejected | Send | SkippedLine | ProtocolViolation
+from kainite.child.events import Action, CheckpointRequested, Event, Span, Turn
 
 
 class Dialect(Protocol):
     """One conversation with one child.
 
-    :class:`~kainite.child.json_lines.JsonLines` and :class:`~kainite.child.markers.dialect.MarkersDialect` say what
-    the rules are.
+    :class:`~kainite.child.json_lines.dialect.JsonLines` and
+    :class:`~kainite.child.markers.dialect.MarkersDialect` say what the rules are.
 
     Attributes:
         turn: whose move it is.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kainite.child.dialect import Dialect
-from kainite.child.json_lines import JsonLines
+from kainite.child.json_lines.dialect import JsonLines
+from kainite.child.json_lines.messages import KCL, V0
 from kainite.child.markers.dialect import MarkersDialect
-from kainite.child.messages import KCL, V0
 from kainite.settings import ChildProtocol, ChildSettings
 
 

@@ -11,13 +11,21 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 
-from kainite.child.dialect import ActionDone, Event, ProtocolViolation, Rejected, Turn
+from kainite.base.errors import ChildError, ChildProtocolError, ChildTimeoutError
 from kainite.child.dialects import dialect_of
-from kainite.child.markers.exchange import Send
+from kainite.child.events import (
+    ActionDone,
+    CheckpointRequested,
+    Emitted,
+    Event,
+    ProtocolViolation,
+    Rejected,
+    Send,
+    SkippedLine,
+    Turn,
+)
 from kainite.child.markers.run_instruction import run_instruction
-from kainite.child.messages import CheckpointRequested, Emitted, SkippedLine
 from kainite.child.program_process import LOG_LINE, Hooks, Program, ProgramProcess
-from kainite.errors import ChildError, ChildProtocolError, ChildTimeoutError
 from kainite.settings import ChildProtocol, ChildSettings
 
 SHARD_VARIABLE = "KCL_SHARD_ID"

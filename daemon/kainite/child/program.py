@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from kainite.errors import SettingsError
+from kainite.base.errors import SettingsError
 from kainite.settings import ChildSettings
 
 SCRIPTS = frozenset({".js", ".mjs", ".php", ".pl", ".py", ".rb", ".sh"})

@@ -26,10 +26,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO
 
+from kainite.base.errors import ChildError, ChildExitedError
+from kainite.base.logs import event
 from kainite.child.lines import Line, LineBuffer
 from kainite.child.pipes import PipeReader, PipeWriter, enlarge
-from kainite.errors import ChildError, ChildExitedError
-from kainite.logs import event
 
 LOG_LINE = 8_000
 STDERR_KEPT = 20

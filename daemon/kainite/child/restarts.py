@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from kainite.log.entry import Position
+from kainite.base.position import Position
 
 AT_SHARD_END: Final = Position(10**128)
 """After every record that there can be: Kinesis's sequence numbers have at most 128 digits."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kainite.child.messages import Action, CheckpointRequested
+from kainite.base.checkpoint import SHARD_END, Checkpoint
+from kainite.base.record import position_of
+from kainite.child.events import Action, CheckpointRequested
 from kainite.conform.script import Call
-from kainite.kinesis.record import position_of
-from kainite.leases.checkpoint import SHARD_END, Checkpoint
-from kainite.leases.judgement import CheckpointErrorName, CheckpointRequest, Grant, judge
+from kainite.leases.holding.checkpoint_requests import CheckpointErrorName, CheckpointRequest, Grant, judge
 
 _START = Checkpoint("TRIM_HORIZON")
 _WITHOUT_CHECKPOINTER = (Action.INITIALIZE, Action.LEASE_LOST)

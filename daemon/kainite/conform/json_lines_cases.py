@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from kainite.child.messages import Action
+from kainite.base.record import RawRecord, payload_bytes
+from kainite.child.events import Action
 from kainite.conform.samples import BINARY, ODD_KEYS, ODD_TEXTS, Samples, padded, records
 from kainite.conform.script import ONE_RECORD, Call, Case, Checkpointing, EndOfInput, Held, Refuse, Weight
-from kainite.kinesis.record import RawRecord, payload_bytes
-from kainite.leases.judgement import CheckpointErrorName
+from kainite.leases.holding.checkpoint_requests import CheckpointErrorName
 from kainite.settings import ChildProtocol
 
 PIECES: Final = 10

@@ -9,16 +9,24 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from kainite.child.dialect import ActionDone, Event, ProtocolViolation, Turn
-from kainite.child.json_lines import JsonLines
-from kainite.child.messages import Action, CheckpointRequested, Emitted, SkippedLine
+from kainite.child.events import (
+    Action,
+    ActionDone,
+    CheckpointRequested,
+    Emitted,
+    Event,
+    ProtocolViolation,
+    SkippedLine,
+    Turn,
+)
+from kainite.child.json_lines.dialect import JsonLines
 from kainite.conform.deltas import Deltas
 from kainite.conform.granting import Asked, Granting
 from kainite.conform.heard import Heard, Outcome
 from kainite.conform.script import Call, Held
 from kainite.conform.stage import LATE_S, Gone, Limits, Stage
 from kainite.conform.transcript import shown
-from kainite.kinesis.batch import Render
+from kainite.kinesis.read.batch import Render
 
 SHARD: Final = "shardId-000000000000"
 MOST_CHECKPOINTS: Final = 100

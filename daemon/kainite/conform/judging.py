@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kainite.child.events import Action
 from kainite.child.markers.exchange import bad_message
-from kainite.child.messages import Action
 from kainite.conform.findings import Finding, Verdict
 from kainite.conform.heard import Heard, Outcome
 from kainite.conform.script import Call, Case, Checkpointing, Messages, Step, Weight

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kainite.child.markers.exchange import Batching
-from kainite.child.markers.framing import Markers
+from kainite.base.errors import MessageRefusedError
+from kainite.base.markers import Batching, Markers
 from kainite.conform.samples import BINARY, ODD_TEXTS, Samples, padded
 from kainite.conform.script import ONE_MESSAGE, Case, EndOfInput, Held, Messages, Weight
-from kainite.errors import MessageRefusedError
 
 LARGE_PATIENCE: Final = 6.0
 PIECES: Final = 10

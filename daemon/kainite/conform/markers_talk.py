@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kainite.child.markers.exchange import Answer, Exchange, ExchangeEvent, Send, Violation, bad_message
-from kainite.child.markers.framing import Markers
+from kainite.base.markers import Markers
+from kainite.child.events import Send
+from kainite.child.markers.exchange import Answer, Exchange, ExchangeEvent, Violation, bad_message
 from kainite.conform.deltas import Deltas
 from kainite.conform.heard import Heard, Outcome
 from kainite.conform.script import Held, Messages

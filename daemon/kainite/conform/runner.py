@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from kainite.child.json_lines import JsonLines
+from kainite.base.errors import SettingsError
+from kainite.child.json_lines.dialect import JsonLines
+from kainite.child.json_lines.messages import KCL, V0, Spelling
 from kainite.child.markers.exchange import Exchange
 from kainite.child.markers.run_instruction import run_instruction
-from kainite.child.messages import KCL, V0, Spelling
 from kainite.child.process import SHARD_VARIABLE
 from kainite.child.program_process import Program
 from kainite.conform.findings import CaseResult, Finding, Report, Verdict
@@ -27,8 +28,7 @@ from kainite.conform.markers_talk import MarkersTalk
 from kainite.conform.samples import Samples, generic
 from kainite.conform.script import Call, Case, EndOfInput, Held, Messages, Step
 from kainite.conform.stage import Limits, Stage
-from kainite.errors import SettingsError
-from kainite.kinesis.batch import Render, render_process_records, render_process_records_v0
+from kainite.kinesis.read.batch import Render, render_process_records, render_process_records_v0
 from kainite.settings import ChildProtocol, ChildSettings
 
 GRACE_S: Final = 1.0

@@ -13,8 +13,8 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Final
 
-from kainite.errors import SettingsError
-from kainite.kinesis.record import RawRecord
+from kainite.base.errors import SettingsError
+from kainite.base.record import RawRecord
 
 FIRST: Final = 49590338271490256608559692538361571095921575989136588898
 ARRIVED: Final = 1_700_000_000.0

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
-from kainite.child.messages import Action
-from kainite.kinesis.record import RawRecord
-from kainite.leases.judgement import CheckpointErrorName
+from kainite.base.record import RawRecord
+from kainite.child.events import Action
+from kainite.leases.holding.checkpoint_requests import CheckpointErrorName
 
 ONE_RECORD: Final = "one-record"
 ONE_MESSAGE: Final = "one-message"

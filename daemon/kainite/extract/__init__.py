@@ -15,7 +15,7 @@
 :mod:`~kainite.extract.progress`           the progress line, and the events for scripts
 :mod:`~kainite.extract.running`            all of it together, until a signal
 :mod:`~kainite.extract.beginning`          ``--begin``
-:mod:`~kainite.extract.check`              ``--check``
+:mod:`~kainite.cli.extract_report`              ``--check``
 =========================================  =========================================================
 
 Cycle, place, spread, guarantees and patience do no I/O.

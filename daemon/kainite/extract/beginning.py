@@ -6,10 +6,10 @@ import logging
 
 import orjson
 
-from kainite.errors import SettingsError
+from kainite.base.errors import SettingsError
+from kainite.base.logs import event
 from kainite.extract.place import TOO_LONG, Json, first_place, keeps_digits
 from kainite.extract.running import offset_file_of
-from kainite.logs import event
 from kainite.settings import ExtractOffsets, Settings
 
 logger = logging.getLogger(__name__)

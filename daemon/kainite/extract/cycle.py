@@ -38,7 +38,7 @@ from datetime import datetime
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
-from kainite.errors import ChildProtocolError
+from kainite.base.errors import ChildProtocolError
 from kainite.extract.place import Given, Place, after_putting, before_asking, offset_in, request_of
 from kainite.settings import ExtractOffsets
 

@@ -10,8 +10,9 @@ import asyncio
 import logging
 from datetime import UTC, datetime
 
+from kainite.base.errors import ChildError
+from kainite.base.logs import event
 from kainite.child.markers.extraction import CycleDone, Extracted
-from kainite.errors import ChildError
 from kainite.extract.cycle import Ask, Cycle, Listen, Over, Put, Store
 from kainite.extract.extractor import Extractor
 from kainite.extract.offset_file import OffsetFile
@@ -20,7 +21,6 @@ from kainite.extract.pause import pause
 from kainite.extract.place import Place
 from kainite.extract.progress import Progress
 from kainite.extract.sink import Sink
-from kainite.logs import event
 from kainite.settings import ChildSettings, ExtractOffsets, ExtractSettings
 
 DEFAULT_INTERVAL = 1.0

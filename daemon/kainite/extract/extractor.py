@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 
+from kainite.base.errors import ChildExitedError, ChildProtocolError, ChildTimeoutError
 from kainite.child.markers.exchange import Violation
 from kainite.child.markers.extraction import CycleDone, Extracted, Extraction, Unfinished
 from kainite.child.markers.run_instruction import run_instruction
 from kainite.child.program_process import Hooks, Program, ProgramProcess, how_it_ended
-from kainite.errors import ChildExitedError, ChildProtocolError, ChildTimeoutError
 from kainite.settings import ChildSettings, ExtractMode, ExtractSettings
 
 HELD_LIMIT = 2**20

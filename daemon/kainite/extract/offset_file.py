@@ -17,7 +17,7 @@ from typing import IO
 
 import orjson
 
-from kainite.errors import SourceError
+from kainite.base.errors import SourceError
 from kainite.extract.place import Json, Place
 from kainite.settings import ExtractOffsets
 

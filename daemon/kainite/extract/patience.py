@@ -5,7 +5,7 @@ State: the number of failures since something succeeded. A crash forgets it, whi
 
 from __future__ import annotations
 
-from kainite.errors import KainiteError, SourceError
+from kainite.base.errors import KainiteError, SourceError
 
 
 class Patience:

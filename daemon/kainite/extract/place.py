@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
-from kainite.errors import ChildProtocolError, SourceError
+from kainite.base.errors import ChildProtocolError, SourceError
 from kainite.settings import ExtractOffsets
 from kainite.uow import exact_json
 

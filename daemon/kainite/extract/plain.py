@@ -14,14 +14,14 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from kainite.base.errors import ChildError
+from kainite.base.logs import event
 from kainite.child.markers.extraction import Extracted, Unfinished
-from kainite.errors import ChildError
 from kainite.extract.extractor import Extractor
 from kainite.extract.patience import Patience
 from kainite.extract.pause import pause
 from kainite.extract.progress import Progress
 from kainite.extract.sink import Sink
-from kainite.logs import event
 from kainite.settings import ChildSettings, ExtractSettings
 
 BATCH = 500

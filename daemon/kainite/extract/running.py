@@ -14,9 +14,11 @@ import asyncio
 import logging
 from contextlib import nullcontext
 
-from kainite import aws
+from kainite.aws import clients as aws
+from kainite.base.errors import SettingsError
+from kainite.base.logs import event
+from kainite.base.signals import Signals
 from kainite.child.program import find
-from kainite.errors import SettingsError
 from kainite.extract.cyclic import CyclicExtraction
 from kainite.extract.guarantees import needs_offset_file
 from kainite.extract.offset_file import OffsetFile
@@ -25,10 +27,8 @@ from kainite.extract.plain import PlainExtraction
 from kainite.extract.progress import Progress, Showing
 from kainite.extract.sink import Sink
 from kainite.kinesis.client import StreamClient
-from kainite.kinesis.put import StreamWriter
-from kainite.logs import event
+from kainite.kinesis.write.put import StreamWriter
 from kainite.settings import ExtractMode, Settings
-from kainite.signals import Signals
 
 logger = logging.getLogger(__name__)
 

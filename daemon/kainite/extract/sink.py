@@ -9,12 +9,12 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kainite.errors import StreamUnavailableError
+from kainite.base.errors import StreamUnavailableError
+from kainite.base.logs import event
 from kainite.extract.patience import Patience
 from kainite.extract.spread import Spread, open_ranges
 from kainite.kinesis.client import StreamClient
-from kainite.kinesis.put import StreamWriter
-from kainite.logs import event
+from kainite.kinesis.write.put import StreamWriter
 from kainite.settings import ExtractSpread
 
 logger = logging.getLogger(__name__)

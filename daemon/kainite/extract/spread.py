@@ -16,9 +16,9 @@ from collections.abc import Iterable, Sequence
 
 import orjson
 
-from kainite.errors import StreamError
-from kainite.kinesis.put import MAX_PARTITION_KEY, StreamRecord
+from kainite.base.errors import StreamError
 from kainite.kinesis.shards import HashRange, Shard
+from kainite.kinesis.write.put import MAX_PARTITION_KEY, StreamRecord
 from kainite.settings import ExtractSpread
 
 REMEMBERED_UNITS = 10_000

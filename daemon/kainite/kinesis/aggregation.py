@@ -23,7 +23,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from kainite.kinesis.record import RawRecord
+from kainite.base.record import RawRecord
 from kainite.kinesis.shards import MAX_HASH_KEY, HashRange
 
 EVERY_KEY = HashRange(0, MAX_HASH_KEY)

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from kainite.errors import StreamUnavailableError
+from kainite.base.errors import StreamUnavailableError
+from kainite.base.record import RawRecord
 from kainite.kinesis.failures import stream_error
-from kainite.kinesis.record import RawRecord
 from kainite.kinesis.shards import Shard
-from kainite.kinesis.start import StartAt
+from kainite.kinesis.start_position import StartAt
 
 if TYPE_CHECKING:
     from types_boto3_kinesis import KinesisClient
@@ -96,7 +96,7 @@ class StreamClient:
         """An iterator, and when Kinesis made it by its own clock (epoch seconds, rounded down).
 
         Raises:
-            botocore's errors, for :func:`~kainite.kinesis.failures.classify`.
+            botocore's errors, for :func:`~kainite.aws.clients.failures.classify`.
         """
         request: GetShardIteratorInputTypeDef = {
             "StreamName": self.name,
@@ -116,7 +116,7 @@ class StreamClient:
         """The body of a GetRecords reply, for :func:`parse_reply`.
 
         Raises:
-            botocore's errors, for :func:`~kainite.kinesis.failures.classify`.
+            botocore's errors, for :func:`~kainite.aws.clients.failures.classify`.
         """
         request: GetRecordsInputTypeDef = {"ShardIterator": iterator, "Limit": limit}
         if self.arn is not None:

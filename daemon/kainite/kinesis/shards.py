@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from typing import Any
 
-from kainite.leases.checkpoint import LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
-
 MAX_HASH_KEY = 2**128 - 1
 
 
@@ -72,7 +70,7 @@ def roots(shards: Sequence[Shard]) -> tuple[Shard, ...]:
 def parents_first(shards: Iterable[Shard]) -> tuple[Shard, ...]:
     """The same shards, each after its parents; always in the same order."""
     by_id = {shard.id: shard for shard in sorted(shards, key=lambda shard: shard.id)}
-    order = TopologicalSorter({shard.id: _known_parents(shard, by_id) for shard in by_id.values()})
+    order = TopologicalSorter({shard.id: known_parents(shard, by_id) for shard in by_id.values()})
     return tuple(by_id[shard_id] for shard_id in order.static_order())
 
 
@@ -98,67 +96,5 @@ def unexpected_children(shards: Iterable[Shard]) -> frozenset[str]:
     return frozenset(shard.id for shard in shards if not still_open.isdisjoint(shard.parents))
 
 
-def may_start(parents: Iterable[str], checkpoints: Mapping[str, Checkpoint]) -> bool:
-    """Whether a shard may be read: a parent that has a lease holds it back until SHARD_END."""
-    return all(checkpoints.get(parent, SHARD_END) == SHARD_END for parent in parents)
-
-
-def missing_leases(
-    shards: Sequence[Shard], checkpoints: Mapping[str, Checkpoint], initial: Checkpoint
-) -> dict[str, Checkpoint]:
-    """The leases to create, with their first checkpoints, parents before children.
-
-    For each open shard without a lease: if an ancestor has one, the shard's own comes when that
-    ancestor's line gets to it, so only what is missing beside that line is made. Otherwise the
-    shard itself (LATEST), or its oldest ancestors (TRIM_HORIZON, AT_TIMESTAMP).
-
-    Beyond KCL: a shard whose parents' leases all stand at SHARD_END, and which has none, gets one
-    at TRIM_HORIZON. Its parents' worker creates it before SHARD_END, so this mends a lost lease.
-
-    Args:
-        shards: the whole listing of the stream.
-        checkpoints: of each lease there is, by shard.
-        initial: the sentinel for shards that nobody has read yet.
-    """
-    by_id = {shard.id: shard for shard in shards}
-    plans: dict[str, _Plan] = {}
-    for shard in parents_first(shards):
-        parents = _known_parents(shard, by_id)
-        plans[shard.id] = _plan(
-            shard, [plans[p] for p in parents], [checkpoints.get(p) for p in parents], checkpoints, initial
-        )
-    wanted: dict[str, Checkpoint] = {}
-    for shard in shards:
-        if shard.open and shard.id not in checkpoints:
-            wanted |= plans[shard.id].create
-    return {shard_id: wanted[shard_id] for shard_id in plans if shard_id in wanted}
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What must be created so that a shard is reached; ``descends``: from a shard with a lease."""
-
-    descends: bool
-    create: dict[str, Checkpoint]
-
-
-def _plan(
-    shard: Shard,
-    parents: Sequence[_Plan],
-    parent_checkpoints: Sequence[Checkpoint | None],
-    checkpoints: Mapping[str, Checkpoint],
-    initial: Checkpoint,
-) -> _Plan:
-    if shard.id in checkpoints:
-        return _Plan(descends=True, create={})
-    descends = any(parent.descends for parent in parents)
-    if not parents or (initial == LATEST and not descends):
-        return _Plan(descends, {shard.id: initial})
-    create = {key: first for parent in parents for key, first in parent.create.items()}
-    if not create and all(checkpoint == SHARD_END for checkpoint in parent_checkpoints):
-        create = {shard.id: TRIM_HORIZON}
-    return _Plan(descends, create)
-
-
-def _known_parents(shard: Shard, by_id: Mapping[str, Shard]) -> list[str]:
+def known_parents(shard: Shard, by_id: Mapping[str, Shard]) -> list[str]:
     return [parent for parent in shard.parents if parent in by_id]

@@ -1,10 +1,10 @@
 """Holds leases for this worker: takes them, renews them, and tells who may read what.
 
 ===========================================  =========================================================
-:mod:`~kainite.leases.held`                  which leases are held, and the invariants of that
-:mod:`~kainite.leases.renewing`              keeps them, hands them over
-:mod:`~kainite.leases.rounds`                takes them, by the rules of :mod:`~kainite.leases.taking`
-:mod:`~kainite.leases.upkeep`                keeps the table in step with the stream
+:mod:`~kainite.leases.holding.held_leases`                  which leases are held, and the invariants of that
+:mod:`~kainite.leases.holding.renewer`              keeps them, hands them over
+:mod:`~kainite.leases.taking.taker`                takes them, by the rules of :mod:`~kainite.leases.taking.choice`
+:mod:`~kainite.leases.shard_sync.schedule`                keeps the table in step with the stream
 ===========================================  =========================================================
 
 What a crash leaves behind: owned leases, which another worker (or this one under another id)
@@ -19,21 +19,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
-from kainite.clock import boot_seconds
-from kainite.errors import LeaseTableUnavailableError
-from kainite.fleet.stance import Stance
+from kainite.base.checkpoint import Checkpoint
+from kainite.base.clock import boot_seconds
+from kainite.base.errors import LeaseTableUnavailableError
+from kainite.base.logs import event
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import Shard
-from kainite.leases.checkpoint import Checkpoint
-from kainite.leases.held import Gained, HandingOver, HeldLease, Holdings, LeaseEvent, Lost, Using
-from kainite.leases.lease import Lease
-from kainite.leases.renewing import Renewer, renewal_interval, write, writing
-from kainite.leases.rounds import Rounds
-from kainite.leases.sync import begin_children
-from kainite.leases.table import LeaseTable
-from kainite.leases.upkeep import Upkeep
-from kainite.logs import event
-from kainite.metrics.meter import SILENT, Meter
+from kainite.leases.holding.held_leases import Gained, HandingOver, HeldLease, Holdings, LeaseEvent, Lost, Using
+from kainite.leases.holding.renewer import Renewer, renewal_interval, write, writing
+from kainite.leases.shard_sync.create_leases import begin_children
+from kainite.leases.shard_sync.schedule import Upkeep
+from kainite.leases.stance import Stance
+from kainite.leases.table.lease import Lease
+from kainite.leases.table.lease_table import LeaseTable
+from kainite.leases.taking.taker import Rounds
+from kainite.observe.meter import SILENT, Meter
 from kainite.settings import LeaseSettings, StreamSettings
 
 __all__ = ["Gained", "HandingOver", "HeldLease", "LeaseEvent", "LeaseKeeper", "Lost"]

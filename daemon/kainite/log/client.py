@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from kainite.log.entry import Position
+from kainite.base.position import Position
 from kainite.uow.fragment import Fragment
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from kainite.errors import SettingsError
+from kainite.base.errors import SettingsError
 from kainite.new_processor.catalogue import SAMPLES, Example, folder
 
 PROPERTIES: Final = "processor.properties"

@@ -34,7 +34,7 @@ from amazon_kclpy import kcl, messages
 from amazon_kclpy.checkpoint_error import CheckpointError
 from amazon_kclpy.v3 import processor
 
-from kainite.errors import KainiteError
+from kainite.base.errors import KainiteError
 
 CHECKPOINT_EVERY_S: Final = 1.0
 DELTAS_PER_LINE: Final = 1000

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kainite.errors import SettingsError
+from kainite.base.errors import SettingsError
 from kainite.uow import exact_json
-from kainite.uow.catalogue import Catalogue
-from kainite.uow.catalogue_file import read_catalogue
+from kainite.uow.catalogue.file import read_catalogue
+from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Json
 
 

@@ -6,22 +6,22 @@ command line win over it.
 
 =================================================  ============================================
 :mod:`~kainite.settings.sections`                  the sections and their defaults
-:mod:`~kainite.settings.table`                     every key that has an effect
-:mod:`~kainite.settings.without_effect`            KCL's keys that have none here, and why
+:mod:`~kainite.settings.keys.table`                     every key that has an effect
+:mod:`~kainite.settings.keys.without_effect`            KCL's keys that have none here, and why
 :mod:`~kainite.settings.kinds`                     how text becomes a value
-:mod:`~kainite.settings.loader`                    a target that is a program
-:mod:`~kainite.settings.marker_kinds`              the same for the ``markers`` dialect
-:mod:`~kainite.settings.audit_kind`                a folder, or a place on S3
+:mod:`~kainite.settings.loader_command`                    a target that is a program
+:mod:`~kainite.settings.keys.marker_kinds`              the same for the ``markers`` dialect
+:mod:`~kainite.settings.keys.audit_kind`                a folder, or a place on S3
 :mod:`~kainite.settings.credentials`               chains of credentials providers, as text
-:mod:`~kainite.settings.overrides`                 the environment and the command line
-:mod:`~kainite.settings.file`                      reading all of it, collecting its problems
-:mod:`~kainite.settings.consistency`               problems that no single value shows
-:mod:`~kainite.settings.surprises`                 what is allowed and may surprise
-:mod:`~kainite.settings.reload`                    what changed in a file that is read again
+:mod:`~kainite.settings.loading.overrides`                 the environment and the command line
+:mod:`~kainite.settings.loading.file`                      reading all of it, collecting its problems
+:mod:`~kainite.settings.loading.consistency`               problems that no single value shows
+:mod:`~kainite.settings.loading.surprises`                 what is allowed and may surprise
+:mod:`~kainite.settings.loading.reload`                    what changed in a file that is read again
 =================================================  ============================================
 """
 
-from kainite.settings.file import Examination, examine, load
+from kainite.settings.loading.file import Examination, examine, load
 from kainite.settings.sections import (
     ApplySettings,
     AwsSettings,

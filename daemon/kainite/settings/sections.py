@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from kainite.child.markers.exchange import Batching
-from kainite.child.markers.framing import Markers
+from kainite.base.markers import Batching, Markers
 from kainite.settings.credentials import Provider
 
 

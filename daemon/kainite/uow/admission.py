@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from kainite.errors import DeltaError
+from kainite.base.errors import DeltaError
 from kainite.uow import exact_json
-from kainite.uow.catalogue import Catalogue
+from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import MAX_UOW_LENGTH, Delta, Json, UnitEnd, is_end, parse_delta, parse_end, uow_of
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.signature import Signatures

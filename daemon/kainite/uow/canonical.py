@@ -15,8 +15,8 @@ from decimal import ROUND_HALF_UP, Context, Decimal, DecimalException
 from functools import partial
 from typing import TypeAlias
 
-from kainite.errors import DeltaError
-from kainite.uow.catalogue import Column, TypeFamily
+from kainite.base.errors import DeltaError
+from kainite.uow.catalogue.tables import Column, TypeFamily
 from kainite.uow.delta import Json
 
 Canonical: TypeAlias = Callable[[Json], str]

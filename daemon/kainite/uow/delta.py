@@ -8,7 +8,7 @@ An ``emit`` line carries a list of objects (DESIGN, *The child protocols*). Each
 ``ordinal`` is a delta's place in its source transaction, counted from 0. It is optional; a source
 that gives it has duplicates recognised whatever wrote them twice, and its own order restored.
 
-What is no delta raises :class:`~kainite.errors.DeltaError`: the caller fails the unit, never the shard.
+What is no delta raises :class:`~kainite.base.errors.DeltaError`: the caller fails the unit, never the shard.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar
 
-from kainite.errors import DeltaError
+from kainite.base.errors import DeltaError
 
 Json: TypeAlias = Any
 Row: TypeAlias = Mapping[str, Json]

@@ -34,9 +34,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from kainite.errors import DeltaError
+from kainite.base.errors import DeltaError
 from kainite.uow.canonical import Canonical, canonical_of
-from kainite.uow.catalogue import Catalogue, Column, ForeignKey, Table, UniqueKey
+from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, Table, UniqueKey
 from kainite.uow.delta import Delta, Operation, Row
 
 _NULL = "\x00"

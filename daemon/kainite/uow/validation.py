@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass, replace
 
-from kainite.errors import DeltaError
+from kainite.base.errors import DeltaError
 from kainite.uow.canonical import canonical_of
-from kainite.uow.catalogue import Catalogue, Table
+from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite.uow.delta import Delta, Operation, Row
 
 

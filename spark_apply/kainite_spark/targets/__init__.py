@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from kainite.child.markers.exchange import Batching
+from kainite.base.errors import MissingExtraError, SettingsError
+from kainite.base.markers import Batching
 from kainite.child.program import find
-from kainite.errors import MissingExtraError, SettingsError
 from kainite.settings import ApplySettings, MarkersSettings
-from kainite.settings.loader import loader_command
-from kainite.uow.catalogue import Catalogue
-from kainite_spark.targets.base import Target
+from kainite.settings.loader_command import loader_command
+from kainite.uow.catalogue.tables import Catalogue
+from kainite_spark.targets.contract import Target
 from kainite_spark.targets.schema import Schema
 
 
@@ -44,7 +44,7 @@ def open_target(
     if separator and kind in ("postgresql", "postgres"):
         return _postgresql(f"postgresql://{rest}", Schema.of(catalogue, levels))
     if separator and kind == "sqlite":
-        from kainite_spark.targets.sqlite import SqliteTarget
+        from kainite_spark.targets.sqlite.target import SqliteTarget
 
         return SqliteTarget(rest.removeprefix("/"), Schema.of(catalogue, levels))
     raise SettingsError(
@@ -66,9 +66,9 @@ def _loader(
     apply: ApplySettings,
     markers: MarkersSettings,
 ) -> Target:
-    from kainite_spark.targets.exec import ExecTarget
-    from kainite_spark.targets.exec_loader import LoaderSettings
-    from kainite_spark.targets.exec_order import Order
+    from kainite_spark.targets.exec.loader import LoaderSettings
+    from kainite_spark.targets.exec.order import Order
+    from kainite_spark.targets.exec.target import ExecTarget
 
     find(command, "target")
     markers = replace(markers, batching=apply.loader_batching, batch_size=apply.loader_batch_size)
@@ -78,7 +78,7 @@ def _loader(
 
 def _postgresql(url: str, schema: Schema) -> Target:
     try:
-        from kainite_spark.targets.postgresql import PostgresTarget
+        from kainite_spark.targets.postgresql.target import PostgresTarget
     except ImportError as error:
         raise MissingExtraError(f"a PostgreSQL target needs psycopg ({error}): install kainite[postgresql]") from error
     return PostgresTarget(url, schema)

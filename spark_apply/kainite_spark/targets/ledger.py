@@ -1,15 +1,15 @@
 """Kainite's own two tables in a target, in SQL that PostgreSQL and SQLite share.
 
 Placeholders are ``%s``; :func:`qmark` turns them into SQLite's. What the tables are for, and what
-a crash leaves in them, stands in :mod:`kainite_spark.targets.base`.
+a crash leaves in them, stands in :mod:`kainite_spark.targets.contract`.
 """
 
 from __future__ import annotations
 
-from kainite.errors import TargetFencedError, TargetRejectedError, TargetUnavailableError
+from kainite.base.errors import TargetFencedError, TargetRejectedError, TargetUnavailableError
 from kainite.uow.delta import Delta
-from kainite_spark.statements import Statement
-from kainite_spark.targets.base import Fence
+from kainite_spark.targets.contract import Fence
+from kainite_spark.targets.statements.planner import Statement
 
 CREATE_APPLIED = """
     CREATE TABLE IF NOT EXISTS kainite_applied (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kainite.uow.catalogue import Catalogue
-from kainite.uow.precedence import cycles, graph_of, precedence_map
+from kainite.uow.catalogue.tables import Catalogue
+from kainite.uow.precedence.levels import cycles, graph_of, precedence_map
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,9 @@ from typing import Any
 import psutil
 import pytest
 
-from kainite.child.dialect import Rejected
-from kainite.child.messages import CheckpointRequested
+from kainite.base.errors import ChildExitedError, ChildProtocolError, ChildTimeoutError
+from kainite.child.events import CheckpointRequested, Rejected
 from kainite.child.process import ChildProcess
-from kainite.errors import ChildExitedError, ChildProtocolError, ChildTimeoutError
 from kainite.settings import ChildProtocol, ChildSettings
 
 CHILDREN = Path(__file__).parents[2] / "children"

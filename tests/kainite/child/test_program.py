@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from kainite.base.errors import SettingsError
 from kainite.child.program import find_program
-from kainite.errors import SettingsError
 from kainite.settings import ChildSettings
 
 

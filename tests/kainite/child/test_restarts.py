@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kainite.base.position import Position
 from kainite.child.restarts import AT_SHARD_END, Restarts
-from kainite.log.entry import Position
 
 
 def restarts(tries: int = 3) -> Restarts:

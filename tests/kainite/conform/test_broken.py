@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kainite.child.markers.exchange import Batching
+from kainite.base.markers import Batching
 from kainite.conform import CaseResult, Options, Verdict, run
 from kainite.conform.stage import Limits
 from kainite.settings import ChildProtocol, ChildSettings, MarkersSettings

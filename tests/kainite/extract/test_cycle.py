@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.errors import ChildProtocolError
+from kainite.base.errors import ChildProtocolError
 from kainite.extract.cycle import Ask, Cycle, Listen, Over, Put, Stage, Store
 from kainite.extract.place import Place, moment_of, moment_text
 from kainite.settings import ExtractOffsets

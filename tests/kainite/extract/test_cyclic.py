@@ -17,7 +17,7 @@ import orjson
 import psutil
 import pytest
 
-from kainite.errors import SourceError
+from kainite.base.errors import SourceError
 
 LIMIT = 60.0
 Whole: TypeAlias = Callable[[int], list[tuple[str, int]]]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kainite.errors import SourceError
+from kainite.base.errors import SourceError
 from kainite.extract.offset_file import OffsetFile
 from kainite.extract.place import Place
 from kainite.settings import ExtractOffsets

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kainite.errors import SourceError, StreamUnavailableError
+from kainite.base.errors import SourceError, StreamUnavailableError
 from kainite.extract.patience import Patience
 
 ERROR = StreamUnavailableError("stream 's' is slow")

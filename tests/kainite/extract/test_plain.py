@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kainite.errors import SourceError, StreamError
+from kainite.base.errors import SourceError, StreamError
 
 LIMIT = 60.0
 

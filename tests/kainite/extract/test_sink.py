@@ -11,11 +11,11 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from kainite.errors import SourceError, StreamError
+from kainite.base.errors import SourceError, StreamError
 from kainite.extract.patience import Patience
 from kainite.extract.sink import Sink
 from kainite.kinesis.client import StreamClient
-from kainite.kinesis.put import StreamWriter
+from kainite.kinesis.write.put import StreamWriter
 from kainite.settings import ExtractSpread
 
 

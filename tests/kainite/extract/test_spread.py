@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.errors import StreamError
+from kainite.base.errors import StreamError
 from kainite.extract.spread import REMEMBERED_UNITS, Spread, open_ranges, unit_of
-from kainite.kinesis.put import StreamRecord
 from kainite.kinesis.shards import HashRange, Shard
+from kainite.kinesis.write.put import StreamRecord
 from kainite.settings import ExtractSpread
 
 KEYS = 2**128

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kainite.base.position import Position
+from kainite.base.record import position_of
 from kainite.kinesis.aggregation import PORTION_CHARACTERS, expand, is_marked, portions
-from kainite.kinesis.record import position_of
 from kainite.kinesis.shards import MAX_HASH_KEY, HashRange
-from kainite.log.entry import Position
 from support import kpl
 from support.kpl import User
 
@@ -141,7 +141,7 @@ def test_an_aggregate_larger_than_a_portion_is_one_by_itself() -> None:
 def test_protobuf_is_not_loaded_before_it_is_needed() -> None:
     program = (
         "import sys\nfrom kainite.kinesis.aggregation import expand\n"
-        "import kainite.kinesis.reader\nexpand([{'Data': 'YWJj'}])\n"
+        "import kainite.kinesis.read.polling\nexpand([{'Data': 'YWJj'}])\n"
         "sys.exit('google.protobuf' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from kainite.errors import StreamError, StreamUnavailableError
+from kainite.base.checkpoint import SHARD_END, Checkpoint
+from kainite.base.errors import StreamError, StreamUnavailableError
 from kainite.kinesis.client import StreamClient, parse_reply
-from kainite.kinesis.shards import covers_all_keys, may_start
-from kainite.kinesis.start import StartAt
-from kainite.leases.checkpoint import SHARD_END, Checkpoint
+from kainite.kinesis.shards import covers_all_keys
+from kainite.kinesis.start_position import StartAt
+from kainite.leases.lineage import may_start
 from support.kinesis_double import KinesisDouble, stream_of
 from support.names import unique
 

@@ -14,8 +14,10 @@ from botocore.exceptions import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.errors import StreamError, StreamUnavailableError
-from kainite.kinesis.failures import BACKOFF_CAP_S, Failure, backoff, classify, stream_error
+from kainite.aws.failures import Failure, classify
+from kainite.base.errors import StreamError, StreamUnavailableError
+from kainite.base.retry import BACKOFF_CAP_S, backoff
+from kainite.kinesis.failures import stream_error
 
 
 def refusal(code: str, status: int = 400, message: str = "") -> ClientError:

@@ -4,18 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.kinesis.shards import (
-    MAX_HASH_KEY,
-    HashRange,
-    Shard,
-    children_of,
-    covers_all_keys,
-    may_start,
-    missing_leases,
-    parents_first,
-    roots,
-)
-from kainite.leases.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
+from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
+from kainite.kinesis.shards import MAX_HASH_KEY, HashRange, Shard, children_of, covers_all_keys, parents_first, roots
+from kainite.leases.lineage import may_start, missing_leases
 
 # HierarchicalShardSyncer's own example (reference/kcl_multilang.md §7, case 43):
 #   0 1 2 3 4 5

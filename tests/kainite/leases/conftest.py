@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from kainite.fleet.stance import Stance
 from kainite.kinesis.client import StreamClient
 from kainite.leases.keeper import LeaseKeeper
-from kainite.leases.table import LeaseTable
-from kainite.metrics.meter import SILENT, Meter
+from kainite.leases.stance import Stance
+from kainite.leases.table.lease_table import LeaseTable
+from kainite.observe.meter import SILENT, Meter
 from kainite.settings import LeaseSettings, StreamSettings
 from support.keepers import STREAM, Keep
 from support.kinesis_double import KinesisDouble, stream_of

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from kainite.errors import LeaseLostError, StreamError
+from kainite.base.checkpoint import SHARD_END, TRIM_HORIZON, Checkpoint
+from kainite.base.errors import LeaseLostError, StreamError
 from kainite.kinesis.shards import Shard
-from kainite.leases.checkpoint import SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.leases.keeper import HeldLease, LeaseKeeper, Lost
-from kainite.leases.table import LeaseTable
+from kainite.leases.table.lease_table import LeaseTable
 from support.keepers import FIRST, SECOND, Clock, Keep, event_of, gain, gain_all, running, until
 from support.kinesis_double import KinesisDouble
 

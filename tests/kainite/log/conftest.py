@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kainite.log.dynamodb_store import DynamoDBStore
-from kainite.log.memory_store import MemoryStore
-from kainite.log.store import LogStore
+from kainite.log.store.contract import LogStore
+from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.log.store.memory import MemoryStore
 from support.dynamodb_doubles import Double, Doubles
 from support.names import unique
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from kainite.cli import main
+from kainite.cli.main import main
 from kainite.new_processor.catalogue import EXAMPLES, JSON_LINES, MARKERS, Example, folder, languages
 from kainite.new_processor.starter import PROPERTIES, README, starter
 from kainite.settings import examine, load

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.errors import DeltaError
+from kainite.base.errors import DeltaError
 from kainite.uow.canonical import canonical_of
-from kainite.uow.catalogue import Column, TypeFamily
+from kainite.uow.catalogue.tables import Column, TypeFamily
 
 
 def spell(family: TypeFamily, value: Any, spelling: str = "?") -> str:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.errors import DeltaError
-from kainite.uow.catalogue import Catalogue, Column, TypeFamily, UniqueKey
+from kainite.base.errors import DeltaError
+from kainite.uow.catalogue.tables import Catalogue, Column, TypeFamily, UniqueKey
 from kainite.uow.delta import Delta, Operation
 from kainite.uow.signature import Signatures
 from support.tables import INTEGER, NUMERIC, SHOP, TEXT, catalogue, columns, foreign_key, table

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from kainite.errors import DeltaError
-from kainite.uow.catalogue import Column
+from kainite.base.errors import DeltaError
+from kainite.uow.catalogue.tables import Column
 from kainite.uow.delta import Delta, Operation, Row
 from kainite.uow.validation import Validator
 from support.tables import INTEGER, SHOP, TEXT, catalogue, columns, table

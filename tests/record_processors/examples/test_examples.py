@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kainite.child.markers.exchange import Batching
+from kainite.base.markers import Batching
 from kainite.new_processor.catalogue import EXAMPLES, JSON_LINES, MARKERS, SAMPLES, Example, find, folder
 from kainite.settings import MarkersSettings
 from kainite.uow.delta import parse_delta, parse_end

@@ -2,7 +2,7 @@
 
 ====================================================  ===================================================
 :mod:`~kainite.child.markers.framing`                 markers, messages with their ends, and the way back
-:mod:`~kainite.child.markers.spelling`                markers as text, for settings and for children
+:mod:`~kainite.base.marker_spelling`                markers as text, for settings and for children
 :mod:`~kainite.child.markers.exchange`                T and L: messages out, answers back, alone or in batches
 :mod:`~kainite.child.markers.extraction`              E: messages of a worker that runs once, or cycle by cycle
 :mod:`~kainite.child.markers.run_instruction`         what a worker is told when it is started

@@ -11,8 +11,9 @@ one answers.
 
 from __future__ import annotations
 
-from kainite.child.markers.records import LeftOut, Span, leave_out
-from kainite.log.entry import Position
+from kainite.base.position import Position
+from kainite.child.events import Span
+from kainite.child.markers.records import LeftOut, leave_out
 from kainite.settings import ChildProtocol, ChildSettings, OnDeath
 
 

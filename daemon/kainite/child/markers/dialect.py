@@ -30,7 +30,7 @@ Invariants
 * A message that is no delta rejects its own unit alone, for each has an emit line of its own.
 * Memory is bounded: all answers of a call together have at most ``max_emitted`` bytes.
 * A child that dies leaves a call that is dropped as a whole: its records are delivered again, the answered ones
-  too, and nothing of them was durable (:mod:`kainite.shard_call`).
+  too, and nothing of them was durable (:mod:`kainite.worker.shard_call`).
 """
 
 from __future__ import annotations
@@ -39,12 +39,22 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from kainite.child.dialect import ActionDone, Event, ProtocolViolation, Rejected, Turn
-from kainite.child.markers.exchange import MAX_ANSWER, Answer, Exchange, Send, Violation, bad_message
-from kainite.child.markers.records import RecordMessage, Span, read_records
-from kainite.child.messages import Action, CheckpointRequested, Emitted
-from kainite.errors import MessageRefusedError
-from kainite.log.entry import Position
+from kainite.base.errors import MessageRefusedError
+from kainite.base.position import Position
+from kainite.child.events import (
+    Action,
+    ActionDone,
+    CheckpointRequested,
+    Emitted,
+    Event,
+    ProtocolViolation,
+    Rejected,
+    Send,
+    Span,
+    Turn,
+)
+from kainite.child.markers.exchange import MAX_ANSWER, Answer, Exchange, Violation, bad_message
+from kainite.child.markers.records import RecordMessage, read_records
 from kainite.settings import CheckpointAt, MarkersSettings, OnBadMessage
 
 _SHOWN = 2_000

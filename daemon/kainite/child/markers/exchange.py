@@ -41,27 +41,14 @@ import json
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum, StrEnum, auto
+from enum import Enum, auto
 from typing import Final, TypeAlias
 
-from kainite.child.markers.framing import MAX_MESSAGE, Mark, Markers, Piece, Scanner
+from kainite.base.markers import Batching, Mark, Markers
+from kainite.child.events import Send
+from kainite.child.markers.framing import MAX_MESSAGE, Piece, Scanner
 
 MAX_ANSWER: Final = 256 * 2**20
-
-
-class Batching(StrEnum):
-    """Who decides where a batch ends."""
-
-    SINGLE = "single"
-    WORKER = "worker"
-    SUPERVISOR = "supervisor"
-
-
-@dataclass(frozen=True, slots=True)
-class Send:
-    """Bytes to write now."""
-
-    data: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,9 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from kainite.base.markers import Mark, Markers
 from kainite.child.markers.exchange import Violation
-from kainite.child.markers.framing import MAX_MESSAGE, Mark, Markers, Piece, Scanner
+from kainite.child.markers.framing import MAX_MESSAGE, Piece, Scanner
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,86 +7,12 @@ checked it nowhere and took one message for two.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Final
 
-from kainite.errors import MessageRefusedError
+from kainite.base.markers import Mark, Markers
 
 MAX_MESSAGE: Final = 64 * 2**20
-
-
-class Mark(Enum):
-    """What a marker says."""
-
-    EOM = auto()  # the message ends here
-    EOP = auto()  # worker: the answer ends here
-    EOB = auto()  # supervisor: the batch ends here
-    BNC = auto()  # worker: one more message, please
-
-
-@dataclass(frozen=True, slots=True)
-class Markers:
-    """The bytes of each marker.
-
-    None may be empty, and none may contain another: so at most one marker ends at any byte, and each is known
-    by its last byte, without waiting for the next one.
-
-    Raises:
-        ValueError: one is empty, or contains another.
-    """
-
-    eom: bytes = b"\n"
-    eop: bytes = b"\0"
-    eob: bytes = b"\x17"
-    bnc: bytes = b"\x06"
-
-    def __post_init__(self) -> None:
-        spelled = [(mark, self.of(mark)) for mark in Mark]
-        for mark, marker in spelled:
-            if not marker:
-                raise ValueError(f"{mark.name} is empty")
-            for other, inner in spelled:
-                if other is not mark and inner in marker:
-                    relation = "is the same as" if inner == marker else "contains"
-                    raise ValueError(f"{mark.name} {relation} {other.name}")
-
-    def of(self, mark: Mark) -> bytes:
-        """The bytes of one marker."""
-        match mark:
-            case Mark.EOM:
-                return self.eom
-            case Mark.EOP:
-                return self.eop
-            case Mark.EOB:
-                return self.eob
-            case Mark.BNC:
-                return self.bnc
-
-    def message(self, payload: bytes) -> bytes:
-        """The payload and its EOM.
-
-        Raises:
-            MessageRefusedError: a marker stands in it, or its end and EOM's beginning would read as one.
-        """
-        framed = payload + self.eom
-        if self.eop in framed or self.eob in framed or self.bnc in framed or framed.find(self.eom) != len(payload):
-            found = self.pattern().search(framed)
-            assert found is not None
-            raise MessageRefusedError(
-                f"a message of {len(payload)} bytes holds the marker {self.marks()[found.group()].name}"
-                f" at byte {found.start()}: choose markers that never stand in the data"
-            )
-        return framed
-
-    def pattern(self) -> re.Pattern[bytes]:
-        """Finds the marker that ends first: none contains another, so the one that begins first does."""
-        return re.compile(b"|".join(re.escape(self.of(mark)) for mark in Mark))
-
-    def marks(self) -> dict[bytes, Mark]:
-        """What each marker's bytes say."""
-        return {self.of(mark): mark for mark in Mark}
 
 
 @dataclass(frozen=True, slots=True)

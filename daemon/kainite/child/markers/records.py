@@ -5,8 +5,8 @@
     SEQUENCE SUB BASE64\n
     SEQUENCE SUB BASE64 CAUSE\n      left out: reported with the cause, and not sent
 
-A batch is read ahead of its child and kept as bytes (:mod:`kainite.kinesis.batch`), so the payload stays base64 until
-it is sent. Pure.
+A batch is read ahead of its child and kept as bytes (:mod:`kainite.kinesis.read.batch`), so the payload
+stays base64 until it is sent. Pure.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from binascii import a2b_base64
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kainite.kinesis.record import RawRecord
-from kainite.log.entry import Position
+from kainite.base.position import Position
+from kainite.base.record import RawRecord
+from kainite.child.events import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +27,6 @@ class RecordMessage:
     position: Position
     payload: bytes
     cause: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Records from ``first`` to ``last``, both included."""
-
-    first: Position
-    last: Position
-
-    def __str__(self) -> str:
-        if self.first == self.last:
-            return f"record {self.first.sequence}"
-        return f"records {self.first.sequence} to {self.last.sequence}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kainite.base.errors import ChildExitedError
+from kainite.base.position import Position
+from kainite.child.events import Span
 from kainite.child.markers.deaths import Deaths
-from kainite.child.markers.records import RecordMessage, Span, read_records, render_records
-from kainite.errors import ChildExitedError
-from kainite.log.entry import Position
+from kainite.child.markers.records import RecordMessage, read_records, render_records
 from kainite.settings import ChildProtocol, ChildSettings, MarkersSettings, OnDeath
 
 ERROR = ChildExitedError("child 7 of shard-0\nended with signal SIGKILL")

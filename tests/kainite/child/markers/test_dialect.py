@@ -9,12 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.child.dialect import ActionDone, Event, ProtocolViolation, Rejected, Turn
+from kainite.base.markers import Batching
+from kainite.base.position import Position
+from kainite.child.events import (
+    Action,
+    ActionDone,
+    CheckpointRequested,
+    Emitted,
+    Event,
+    ProtocolViolation,
+    Rejected,
+    Send,
+    Span,
+    Turn,
+)
 from kainite.child.markers.dialect import MarkersDialect
-from kainite.child.markers.exchange import Batching, Send
-from kainite.child.markers.records import Span, render_records
-from kainite.child.messages import Action, CheckpointRequested, Emitted
-from kainite.log.entry import Position
+from kainite.child.markers.records import render_records
 from kainite.settings import CheckpointAt, MarkersSettings, OnBadMessage
 from support.marker_strategies import chunked, cuts
 from support.model_worker import ModelWorker

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.child.markers.exchange import Answer, Batching, Exchange, Send, Violation, bad_message
-from kainite.child.markers.framing import Mark, Markers
-from kainite.errors import MessageRefusedError
+from kainite.base.errors import MessageRefusedError
+from kainite.base.markers import Batching, Mark, Markers
+from kainite.child.events import Send
+from kainite.child.markers.exchange import Answer, Exchange, Violation, bad_message
 from support.marker_strategies import chunked, cuts, marker_sets, slowly_scanned, texts
 from support.model_worker import ModelWorker, converse
 

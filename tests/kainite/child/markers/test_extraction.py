@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kainite.base.errors import MessageRefusedError
+from kainite.base.markers import Mark, Markers
 from kainite.child.markers.exchange import Violation
 from kainite.child.markers.extraction import CycleDone, Extracted, Extraction, Unfinished
-from kainite.child.markers.framing import Mark, Markers
-from kainite.errors import MessageRefusedError
 from support.marker_strategies import chunked, cuts, marker_sets, slowly_scanned, texts
 
 MARKERS = Markers()

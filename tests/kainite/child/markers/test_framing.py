@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.child.markers.framing import Mark, Markers, Piece, Scanner
-from kainite.errors import MessageRefusedError
+from kainite.base.errors import MessageRefusedError
+from kainite.base.markers import Mark, Markers
+from kainite.child.markers.framing import Piece, Scanner
 from support.marker_strategies import chunked, cuts, marker_sets, slowly_scanned, texts
 
 LIMIT = 20

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from kainite.errors import SettingsError, TargetFencedError, TargetUnavailableError
+from kainite.base.errors import SettingsError, TargetFencedError, TargetUnavailableError
 from kainite.uow.delta import Delta
 from kainite_spark.targets import open_target
-from kainite_spark.targets.base import Fence, Unit
+from kainite_spark.targets.contract import Fence, Unit
 from support.stores import DATABASES, Store, Stores
 
 

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kainite.uow.delta import Delta, Operation
-from kainite_spark.targets.base import Unit
+from kainite_spark.targets.contract import Unit
 from support.loaders import documented_loader
 from support.stores import Database, Store, Stores
 

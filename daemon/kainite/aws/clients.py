@@ -1,0 +1,96 @@
+"""Clients of AWS services, made in one place so that endpoints, credentials, time limits and retries agree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, overload
+
+from kainite.base.errors import SettingsError
+from kainite.settings import AwsSettings, ClientSettings
+from kainite.settings.credentials import Provider, show_chain
+
+if TYPE_CHECKING:
+    import boto3
+    from botocore.config import Config
+    from types_boto3_cloudwatch import CloudWatchClient
+    from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_kinesis import KinesisClient
+    from types_boto3_s3 import S3Client
+
+MAX_CONNECTIONS = 256
+
+
+@overload
+def client(service: Literal["kinesis"], settings: AwsSettings) -> KinesisClient: ...
+@overload
+def client(service: Literal["dynamodb"], settings: AwsSettings) -> DynamoDBClient: ...
+@overload
+def client(service: Literal["cloudwatch"], settings: AwsSettings) -> CloudWatchClient: ...
+@overload
+def client(service: Literal["s3"], settings: AwsSettings) -> S3Client: ...
+def client(
+    service: Literal["kinesis", "dynamodb", "cloudwatch", "s3"], settings: AwsSettings
+) -> KinesisClient | DynamoDBClient | CloudWatchClient | S3Client:
+    """Make a client; it may be shared by threads.
+
+    Where the settings say nothing, credentials and the region come from boto3's default chain.
+
+    Raises:
+        SettingsError: no region, or no credentials, are set anywhere.
+    """
+    from botocore.exceptions import BotoCoreError, NoRegionError
+
+    own, endpoint = _of_service(service, settings)
+    region = own.region or settings.region
+    try:
+        session = _session(own.credentials or settings.kinesis.credentials, region)
+        # A client made without credentials never finds any, so waiting for them would be in vain.
+        if session.get_credentials() is None:
+            raise SettingsError(_no_credentials(own, settings))
+        return session.client(service, region_name=region, endpoint_url=endpoint, config=_config(settings, own))
+    except NoRegionError as error:
+        raise SettingsError("no AWS region: set regionName in the settings file, or AWS_DEFAULT_REGION") from error
+    except BotoCoreError as error:
+        raise SettingsError(f"no {service} client can be made of these settings: {error}") from error
+
+
+def _of_service(service: str, settings: AwsSettings) -> tuple[ClientSettings, str | None]:
+    return {
+        "kinesis": (settings.kinesis, settings.kinesis_endpoint),
+        "dynamodb": (settings.dynamodb, settings.dynamodb_endpoint),
+        "cloudwatch": (settings.cloudwatch, settings.cloudwatch_endpoint),
+        # The audit trail belongs to the log, so it is where DynamoDB is.
+        "s3": (settings.dynamodb, settings.s3_endpoint),
+    }[service]
+
+
+def _session(providers: tuple[Provider, ...], region: str | None) -> boto3.Session:
+    import boto3
+
+    if not providers:
+        return boto3.Session()
+    from kainite.aws.credentials import session_with
+
+    return boto3.Session(botocore_session=session_with(providers, region))
+
+
+def _config(settings: AwsSettings, own: ClientSettings) -> Config:
+    from botocore.config import Config
+
+    return Config(
+        connect_timeout=settings.connect_timeout,
+        read_timeout=settings.read_timeout,
+        max_pool_connections=MAX_CONNECTIONS,
+        retries={"mode": "standard", "max_attempts": settings.tries},
+        tcp_keepalive=True,
+        use_dualstack_endpoint=own.dualstack or None,
+        use_fips_endpoint=own.fips or None,
+        # LocalStack and MinIO have one host name for all buckets.
+        s3={"addressing_style": "path"} if settings.s3_endpoint else None,
+    )
+
+
+def _no_credentials(own: ClientSettings, settings: AwsSettings) -> str:
+    providers = own.credentials or settings.kinesis.credentials
+    if providers:
+        return f"no AWS credentials: none of {show_chain(providers)} has any on this host"
+    return "no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile or a role"

@@ -1,0 +1,122 @@
+"""Credentials from the providers that the settings name, by botocore's own parts.
+
+Each provider is tried in turn; one that cannot be used on this host is skipped with a line in the log, as in Java.
+Roles and tokens are renewed by botocore before they expire. This module imports botocore, so it is imported late.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from botocore.credentials import AssumeRoleCredentialFetcher, Credentials, DeferredRefreshableCredentials
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.session import Session
+
+from kainite.base.logs import event
+from kainite.settings.credentials import Provider, Source, endpoint_of, show_chain
+
+if TYPE_CHECKING:
+    from botocore.credentials import CredentialResolver
+
+logger = logging.getLogger(__name__)
+
+_PROFILE_METHODS = (
+    "assume-role",
+    "assume-role-with-web-identity",
+    "sso",
+    "shared-credentials-file",
+    "custom-process",
+    "config-file",
+)
+
+
+class Chain:
+    """botocore's ``credential_provider`` component, made of the providers of the settings.
+
+    Args:
+        providers: tried in this order.
+        region: for STS, where the provider names none.
+    """
+
+    def __init__(self, providers: Sequence[Provider], region: str | None) -> None:
+        self._providers = providers
+        self._region = region
+
+    def load_credentials(self) -> Credentials | None:
+        """The credentials of the first provider that has some; None when none has."""
+        for provider in self._providers:
+            try:
+                found = _LOADERS[provider.source](provider, self._region)
+                if found is not None:
+                    # A role is only asked for when it is used; another provider can only stand in for it now.
+                    if len(self._providers) > 1:
+                        found.get_frozen_credentials()
+                    return found
+                why = "it has no credentials on this host"
+            except (BotoCoreError, ClientError) as error:
+                why = str(error)
+            event(logger, logging.WARNING, "credentials provider skipped", provider=show_chain((provider,)), reason=why)
+        return None
+
+
+def session_with(providers: Sequence[Provider], region: str | None) -> Session:
+    """A botocore session whose credentials come from these providers."""
+    session = Session()
+    session.register_component("credential_provider", Chain(providers, region))
+    return session
+
+
+def _default(provider: Provider, region: str | None) -> Credentials | None:
+    return Session().get_credentials()
+
+
+def _profile(provider: Provider, region: str | None) -> Credentials | None:
+    name = provider.arguments[0] if provider.arguments else os.environ.get("AWS_PROFILE", "default")
+    return _first(Session(profile=name), _PROFILE_METHODS)
+
+
+def _methods(*methods: str) -> Callable[[Provider, str | None], Credentials | None]:
+    return lambda provider, region: _first(Session(), methods)
+
+
+def _first(session: Session, methods: Sequence[str]) -> Credentials | None:
+    resolver: CredentialResolver = session.get_component("credential_provider")
+    found = (resolver.get_provider(method).load() for method in methods)
+    return next((credentials for credentials in found if credentials is not None), None)
+
+
+def _static(provider: Provider, region: str | None) -> Credentials:
+    key_id, secret, *token = provider.arguments
+    return Credentials(key_id, secret, token[0] if token else None, method="static")
+
+
+def _assume_role(provider: Provider, region: str | None) -> Credentials | None:
+    session = Session()
+    source = session.get_credentials()
+    if source is None:
+        return None
+    endpoint, own_region = endpoint_of(provider)
+    create = functools.partial(session.create_client, endpoint_url=endpoint, region_name=own_region or region)
+    role, name = provider.arguments
+    external = provider.get("externalId")
+    more = {"RoleSessionName": name} | ({"ExternalId": external} if external else {})
+    fetcher = AssumeRoleCredentialFetcher(create, source, role, extra_args=more)
+    return DeferredRefreshableCredentials(fetcher.fetch_credentials, "assume-role")
+
+
+_LOADERS: Mapping[Source, Callable[[Provider, str | None], Credentials | None]] = {
+    Source.DEFAULT: _default,
+    Source.ENVIRONMENT: _methods("env"),
+    Source.PROFILE: _profile,
+    Source.CONTAINER: _methods("container-role"),
+    Source.INSTANCE: _methods("iam-role"),
+    Source.CONTAINER_OR_INSTANCE: _methods("container-role", "iam-role"),
+    Source.WEB_IDENTITY: _methods("assume-role-with-web-identity"),
+    Source.STATIC: _static,
+    Source.ASSUME_ROLE: _assume_role,
+    Source.JVM: lambda provider, region: None,
+}

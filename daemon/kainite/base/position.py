@@ -1,0 +1,17 @@
+"""A place in a shard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place in a shard: a Kinesis sequence number and, inside a KPL aggregate, which record.
+
+    Sequence numbers are decimal strings of any length in Kinesis; here they are integers so that
+    they compare as Kinesis orders them.
+    """
+
+    sequence: int
+    sub: int = 0

@@ -1,0 +1,277 @@
+"""PostgreSQL's pgoutput messages, protocol version 1: bytes to values, no I/O.
+
+Source: PostgreSQL manual, chapter *Logical Replication Message Formats*. Version 1 sends whole
+committed transactions, one after the other in commit order::
+
+    Begin  (Relation | Type | Origin | Insert | Update | Delete | Truncate)*  Commit
+
+Column values come as text, in the type's own output form. A value that was stored out of line
+and not changed is not sent at all: :data:`UNCHANGED` stands for it.
+
+Whatever is not such a message, to the last byte, raises :class:`~kainite.base.errors.SourceError`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from kainite.base.errors import SourceError
+
+# PostgreSQL counts microseconds from 2000-01-01 00:00 UTC.
+EPOCH_OFFSET_US = 946_684_800_000_000
+
+
+class Unchanged(Enum):
+    """A value that an update left as it was and that the source did not send."""
+
+    UNCHANGED = "unchanged"
+
+
+UNCHANGED = Unchanged.UNCHANGED
+Value: TypeAlias = str | Unchanged | None
+Values: TypeAlias = tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """A transaction starts; ``final_lsn`` is where it committed, ``commit_us`` when (Unix µs)."""
+
+    final_lsn: int
+    commit_us: int
+    xid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A transaction is whole: everything below ``end_lsn`` may be acknowledged with it."""
+
+    commit_lsn: int
+    end_lsn: int
+    commit_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class RelationColumn:
+    """A column; ``is_key`` when it is part of the replica identity."""
+
+    name: str
+    type_oid: int
+    is_key: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A table, sent before its first change on a connection and after it was altered.
+
+    ``replica_identity`` is ``d`` (primary key), ``n`` (nothing), ``f`` (all columns), ``i`` (an index).
+    """
+
+    oid: int
+    schema: str
+    name: str
+    replica_identity: str
+    columns: tuple[RelationColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    relation: int
+    new: Values
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """``key`` holds the old key columns when the key changed, ``old`` the old row when it is sent."""
+
+    relation: int
+    new: Values
+    key: Values | None = None
+    old: Values | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Either ``key`` (key columns, the others null) or ``old`` (the whole row) is there."""
+
+    relation: int
+    key: Values | None = None
+    old: Values | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    relations: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TypeName:
+    oid: int
+    schema: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    commit_lsn: int
+    name: str
+
+
+Message: TypeAlias = Begin | Commit | Relation | Insert | Update | Delete | Truncate | TypeName | Origin
+
+
+def decode(data: bytes) -> Message:
+    """Read one message.
+
+    Raises:
+        SourceError: it is cut short, has bytes left over, or is of a kind that version 1 has not.
+    """
+    cursor = Cursor(data)
+    kind = cursor.char()
+    reader = _READERS.get(kind)
+    if reader is None:
+        raise SourceError(f"pgoutput: unknown message kind {kind!r}; Kainite speaks protocol version 1")
+    message = reader(cursor)
+    cursor.end()
+    return message
+
+
+class Cursor:
+    """A place in a message; every read checks that the bytes are there."""
+
+    __slots__ = ("_at", "_data")
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def take(self, size: int) -> bytes:
+        if size < 0 or self._at + size > len(self._data):
+            raise SourceError(f"pgoutput: message cut short at byte {self._at} of {len(self._data)}")
+        self._at += size
+        return self._data[self._at - size : self._at]
+
+    def char(self) -> str:
+        return self.take(1).decode("latin-1")
+
+    def number(self, size: int) -> int:
+        return int.from_bytes(self.take(size), "big")
+
+    def time(self) -> int:
+        """A time stamp, as microseconds since the Unix epoch."""
+        (value,) = struct.unpack(">q", self.take(8))
+        return int(value) + EPOCH_OFFSET_US
+
+    def string(self) -> str:
+        """A null-terminated string."""
+        end = self._data.find(b"\0", self._at)
+        if end < 0:
+            raise SourceError(f"pgoutput: string without an end at byte {self._at}")
+        text = self.text(end - self._at)
+        self._at = end + 1
+        return text
+
+    def text(self, size: int) -> str:
+        raw = self.take(size)
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise SourceError("pgoutput: a string is not UTF-8; set the connection's client_encoding") from None
+
+    def rest(self) -> bytes:
+        return self.take(len(self._data) - self._at)
+
+    def end(self) -> None:
+        if self._at != len(self._data):
+            raise SourceError(f"pgoutput: {len(self._data) - self._at} bytes too many in a message")
+
+
+def _begin(cursor: Cursor) -> Begin:
+    return Begin(final_lsn=cursor.number(8), commit_us=cursor.time(), xid=cursor.number(4))
+
+
+def _commit(cursor: Cursor) -> Commit:
+    cursor.number(1)  # flags, none are defined
+    return Commit(commit_lsn=cursor.number(8), end_lsn=cursor.number(8), commit_us=cursor.time())
+
+
+def _relation(cursor: Cursor) -> Relation:
+    oid, schema, name, identity = cursor.number(4), cursor.string(), cursor.string(), cursor.char()
+    columns = tuple(_column(cursor) for _ in range(cursor.number(2)))
+    return Relation(oid, schema or "pg_catalog", name, identity, columns)
+
+
+def _column(cursor: Cursor) -> RelationColumn:
+    flags, name, type_oid = cursor.number(1), cursor.string(), cursor.number(4)
+    cursor.number(4)  # type modifier: the target's own columns say it
+    return RelationColumn(name, type_oid, bool(flags & 1))
+
+
+def _insert(cursor: Cursor) -> Insert:
+    relation = cursor.number(4)
+    _expect(cursor.char(), "N")
+    return Insert(relation, _values(cursor))
+
+
+def _update(cursor: Cursor) -> Update:
+    relation, mark = cursor.number(4), cursor.char()
+    key = _values(cursor) if mark == "K" else None
+    old = _values(cursor) if mark == "O" else None
+    _expect(mark if key is None and old is None else cursor.char(), "N")
+    return Update(relation, _values(cursor), key, old)
+
+
+def _delete(cursor: Cursor) -> Delete:
+    relation, mark = cursor.number(4), cursor.char()
+    _expect(mark, "KO")
+    values = _values(cursor)
+    return Delete(relation, key=values) if mark == "K" else Delete(relation, old=values)
+
+
+def _truncate(cursor: Cursor) -> Truncate:
+    count = cursor.number(4)
+    cursor.number(1)  # CASCADE and RESTART IDENTITY
+    return Truncate(tuple(cursor.number(4) for _ in range(count)))
+
+
+def _type(cursor: Cursor) -> TypeName:
+    return TypeName(cursor.number(4), cursor.string() or "pg_catalog", cursor.string())
+
+
+def _origin(cursor: Cursor) -> Origin:
+    return Origin(cursor.number(8), cursor.string())
+
+
+def _values(cursor: Cursor) -> Values:
+    return tuple(_value(cursor) for _ in range(cursor.number(2)))
+
+
+def _value(cursor: Cursor) -> Value:
+    kind = cursor.char()
+    if kind == "n":
+        return None
+    if kind == "u":
+        return UNCHANGED
+    _expect(kind, "t")
+    return cursor.text(cursor.number(4))
+
+
+def _expect(found: str, allowed: str) -> None:
+    if found not in allowed:
+        raise SourceError(f"pgoutput: {found!r} where one of {allowed!r} belongs")
+
+
+_READERS: dict[str, Callable[[Cursor], Message]] = {
+    "B": _begin,
+    "C": _commit,
+    "R": _relation,
+    "I": _insert,
+    "U": _update,
+    "D": _delete,
+    "T": _truncate,
+    "Y": _type,
+    "O": _origin,
+}

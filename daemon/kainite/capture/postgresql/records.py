@@ -1,0 +1,86 @@
+"""Committed transactions to records on the stream; pure.
+
+A record is a JSON object. Each change has one, and the end of the unit has one::
+
+    {"uow":"pg-754-0/17184C0","number":17,"ordinal":0,"count":4,"relation":"public.pgbench_accounts",
+     "operation":"update","types":{"aid":23,…},"key":{"aid":"5"},"new":{"aid":"5","abalance":"-17",…}}
+    {"uow":"pg-754-0/17184C0","number":17,"end":true,"count":4}
+
+``types`` are PostgreSQL's type OIDs; values are PostgreSQL's text, or null. ``key`` holds the
+primary key before the change. A column that is missing in ``new`` was not changed.
+
+A transaction that is sent again gives the same records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import orjson
+
+from kainite.base.errors import SourceError
+from kainite.capture.postgresql.pgoutput import UNCHANGED, Delete, Insert, Relation, Update, Values
+from kainite.capture.postgresql.transactions import Change, Transaction
+
+Texts: TypeAlias = dict[str, str | None]
+
+
+def records_of(transaction: Transaction, number: int) -> Iterator[bytes]:
+    """A transaction's records: its changes, then its end.
+
+    Args:
+        transaction: a transaction with at least one change.
+        number: its dense number, from 1.
+
+    Raises:
+        SourceError: a table's replica identity does not say what its primary key is.
+    """
+    unit = {"uow": transaction.uow, "number": number}
+    count = len(transaction.changes)
+    bodies = [_body(change, ordinal, count) for ordinal, change in enumerate(transaction.changes)]
+    for body in [*bodies, {"end": True, "count": count}]:
+        yield orjson.dumps({**unit, **body})
+
+
+def _body(change: Change, ordinal: int, count: int) -> dict[str, Any]:
+    relation = change.relation
+    key, new = _key_and_new(change)
+    sent = key.keys() | new.keys()
+    return {
+        "ordinal": ordinal,
+        "count": count,
+        "relation": f"{relation.schema}.{relation.name}",
+        "operation": type(change.row).__name__.lower(),
+        "types": {column.name: column.type_oid for column in relation.columns if column.name in sent},
+        "key": key,
+        "new": new,
+    }
+
+
+def _key_and_new(change: Change) -> tuple[Texts, Texts]:
+    relation, row = change.relation, change.row
+    _check_identity(relation)
+    match row:
+        case Insert():
+            return _texts(relation, row.new, key_only=True), _texts(relation, row.new)
+        case Update():
+            return _texts(relation, row.key or row.new, key_only=True), _texts(relation, row.new)
+        case Delete():
+            return _texts(relation, row.key or (), key_only=True), {}
+
+
+def _check_identity(relation: Relation) -> None:
+    """With FULL or an index the flagged columns are not the primary key, and nothing else tells it."""
+    if relation.replica_identity not in "dn":
+        raise SourceError(
+            f"table {relation.schema}.{relation.name} has replica identity {relation.replica_identity!r}:"
+            " the extractor reads the primary key from it; ALTER TABLE … REPLICA IDENTITY DEFAULT"
+        )
+
+
+def _texts(relation: Relation, values: Values, *, key_only: bool = False) -> Texts:
+    if len(values) != len(relation.columns):
+        raise SourceError(f"pgoutput: {len(values)} values for {len(relation.columns)} columns of {relation.name}")
+    pairs = zip(relation.columns, values, strict=True)
+    return {c.name: v for c, v in pairs if v is not UNCHANGED and (c.is_key or not key_only)}

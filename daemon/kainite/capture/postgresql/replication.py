@@ -1,0 +1,226 @@
+"""A logical replication slot of PostgreSQL, over libpq's low-level interface (psycopg.pq).
+
+:func:`create_slot` makes a slot and a snapshot of what was committed before it, so that an
+initial copy and the slot's transactions meet without a gap. :class:`ReplicationStream` reads from
+a slot. It acknowledges nothing by itself: PostgreSQL keeps sending, after any restart, what
+:meth:`ReplicationStream.acknowledge` was not called for.
+"""
+
+from __future__ import annotations
+
+import re
+import select
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Self
+
+import psycopg
+from psycopg import pq
+from psycopg.conninfo import make_conninfo
+
+from kainite.base.errors import SourceError
+from kainite.capture.postgresql.replication_frames import (
+    Frame,
+    Keepalive,
+    decode_frame,
+    encode_status,
+    format_lsn,
+    parse_lsn,
+)
+
+_STATUS_EVERY = 5.0
+_SLOT_BUSY_LIMIT = 30.0
+_SLOT_BUSY = b"55006"
+# Values are sent as this session would print them: in forms that any server reads back alike.
+_OPTIONS = "-c datestyle=ISO -c intervalstyle=postgres -c extra_float_digits=3 -c timezone=UTC"
+_IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSlot:
+    """Where to read: a database's connection URL, a replication slot and a publication in it."""
+
+    url: str
+    slot: str
+    publication: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedSlot:
+    """A new slot: its transactions are those that commit after ``snapshot``, from ``lsn`` on."""
+
+    lsn: int
+    snapshot: str
+
+
+@contextmanager
+def create_slot(source: SourceSlot) -> Iterator[CreatedSlot]:
+    """Create a slot; its snapshot may be imported by other sessions inside the ``with``.
+
+    Raises:
+        SourceError: the server refused (the slot exists, ``wal_level`` is not ``logical`` …).
+    """
+    connection = _connect(source.url)
+    try:
+        command = f"CREATE_REPLICATION_SLOT {_name(source.slot)} LOGICAL pgoutput (SNAPSHOT 'export')"
+        result = _execute(connection, command)
+        lsn, snapshot = (result.get_value(0, column) or b"" for column in (1, 2))
+        yield CreatedSlot(parse_lsn(lsn.decode()), snapshot.decode())
+    finally:
+        connection.finish()
+
+
+class ReplicationStream:
+    """Frames of one slot, from an LSN on; a context manager.
+
+    Invariant: the flush LSN of every status update is the last one acknowledged, never a later one.
+    """
+
+    def __init__(self, connection: pq.abc.PGconn, start_lsn: int) -> None:
+        self._connection = connection
+        self._received = start_lsn
+        self._acknowledged = start_lsn
+        self._status_due = time.monotonic() + _STATUS_EVERY
+
+    @classmethod
+    def open(cls, source: SourceSlot, start_lsn: int) -> Self:
+        """Start reading transactions that end after ``start_lsn``.
+
+        Waits for a reader that was killed and whose connection the server has not missed yet.
+
+        Raises:
+            SourceError: the server refused, or the slot has acknowledged more than ``start_lsn``.
+        """
+        connection = _connect(source.url)
+        try:
+            _check_slot(connection, source.slot, start_lsn)
+            _start(connection, source, start_lsn)
+        except BaseException:
+            connection.finish()
+            raise
+        return cls(connection, start_lsn)
+
+    def receive(self, timeout: float) -> Frame | None:
+        """The next frame, waiting at most ``timeout`` seconds; keepalives are answered here.
+
+        Raises:
+            SourceError: the connection is gone, or the frame is none.
+        """
+        self._send_status_if_due()
+        data = self._read(timeout)
+        if data is None:
+            return None
+        frame = decode_frame(data)
+        self._received = max(self._received, frame.end_lsn)
+        if isinstance(frame, Keepalive) and frame.reply_requested:
+            self._send_status()
+        return frame
+
+    def acknowledge(self, lsn: int) -> None:
+        """Tell the server that everything before ``lsn`` is safe; it may forget it at once."""
+        self._acknowledged = max(self._acknowledged, lsn)
+        self._received = max(self._received, lsn)
+        self._send_status()
+
+    def close(self) -> None:
+        self._connection.finish()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _read(self, timeout: float) -> bytes | None:
+        data = self._try_read()
+        if data is None and timeout > 0:
+            select.select([self._connection.socket], [], [], timeout)
+        if data is None:
+            with _as_source_error():
+                self._connection.consume_input()
+            data = self._try_read()
+        return data
+
+    def _try_read(self) -> bytes | None:
+        with _as_source_error():
+            size, data = self._connection.get_copy_data(1)
+        if size < 0:
+            raise SourceError("replication: the source server ended the stream")
+        return bytes(data) if size else None
+
+    def _send_status_if_due(self) -> None:
+        if time.monotonic() >= self._status_due:
+            self._send_status()
+
+    def _send_status(self) -> None:
+        self._status_due = time.monotonic() + _STATUS_EVERY
+        with _as_source_error():
+            self._connection.put_copy_data(encode_status(self._received, self._acknowledged, time.time_ns() // 1000))
+            self._connection.flush()
+
+
+def _start(connection: pq.abc.PGconn, source: SourceSlot, start_lsn: int) -> None:
+    command = (
+        f"START_REPLICATION SLOT {_name(source.slot)} LOGICAL {format_lsn(start_lsn)}"
+        f" (proto_version '1', publication_names '{_name(source.publication)}')"
+    )
+    deadline = time.monotonic() + _SLOT_BUSY_LIMIT
+    while True:
+        result = connection.exec_(command.encode())
+        if result.status == pq.ExecStatus.COPY_BOTH:
+            return
+        if result.error_field(pq.DiagnosticField.SQLSTATE) != _SLOT_BUSY or time.monotonic() > deadline:
+            raise SourceError(f"replication slot {source.slot}: {_message(result.error_message)}")
+        time.sleep(0.1)
+
+
+def _check_slot(connection: pq.abc.PGconn, slot: str, start_lsn: int) -> None:
+    """What the slot has acknowledged and the caller does not know of would be lost in silence."""
+    query = f"SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = '{_name(slot)}'"
+    result = _execute(connection, query)
+    value = result.get_value(0, 0) if result.ntuples else None
+    if value is None:
+        raise SourceError(f"replication slot {slot} does not exist on the source server")
+    if parse_lsn(value.decode()) > start_lsn:
+        raise SourceError(
+            f"replication slot {slot} is at {value.decode()}, after {format_lsn(start_lsn)} that was asked for:"
+            " what committed between them is lost; copy the tables again"
+        )
+
+
+def _connect(url: str) -> pq.abc.PGconn:
+    text = make_conninfo(url, replication="database", client_encoding="UTF8", options=_OPTIONS)
+    connection = pq.PGconn.connect(text.encode())
+    if connection.status != pq.ConnStatus.OK:
+        message = _message(connection.error_message)
+        connection.finish()
+        raise SourceError(f"cannot connect to the source server: {message}")
+    return connection
+
+
+def _execute(connection: pq.abc.PGconn, command: str) -> pq.abc.PGresult:
+    result = connection.exec_(command.encode())
+    if result.status != pq.ExecStatus.TUPLES_OK:
+        raise SourceError(f"replication: {_message(result.error_message)}")
+    return result
+
+
+def _name(name: str) -> str:
+    """Replication commands take no parameters, so only plain names are let through."""
+    if _IDENTIFIER.fullmatch(name) is None:
+        raise SourceError(f"{name!r}: slots and publications are named in lower-case letters, digits and underscores")
+    return name
+
+
+def _message(raw: bytes) -> str:
+    return " ".join(raw.decode("utf-8", "replace").split())
+
+
+@contextmanager
+def _as_source_error() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.Error as error:
+        raise SourceError(f"replication: {_message(str(error).encode())}") from None

@@ -1,0 +1,114 @@
+"""pgoutput messages to whole committed transactions; a state machine without I/O.
+
+States: *between* transactions, or *inside* one (from Begin to Commit). Relations are remembered
+for as long as the connection lives, because the server sends each only once. A crash loses the
+transaction that was being put together; the server sends it again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from kainite.base.errors import SourceError
+from kainite.capture.postgresql.pgoutput import (
+    Begin,
+    Commit,
+    Delete,
+    Insert,
+    Message,
+    Origin,
+    Relation,
+    Truncate,
+    TypeName,
+    Update,
+)
+from kainite.capture.postgresql.replication_frames import format_lsn
+
+RowChange: TypeAlias = Insert | Update | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A row change and the table as it was at that moment."""
+
+    relation: Relation
+    row: RowChange
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A committed transaction.
+
+    Attributes:
+        xid: PostgreSQL's own 32-bit id, which comes round again after four billion.
+        commit_lsn: where it committed: what makes it unique, and orders it.
+        end_lsn: what may be acknowledged once it is safe.
+        commit_us: when it committed, microseconds since the Unix epoch, the source's clock.
+        changes: in the source's own order.
+    """
+
+    xid: int
+    commit_lsn: int
+    end_lsn: int
+    commit_us: int
+    changes: tuple[Change, ...]
+
+    @property
+    def uow(self) -> str:
+        return f"pg-{self.xid}-{format_lsn(self.commit_lsn)}"
+
+
+@dataclass(slots=True)
+class Assembler:
+    """Collects messages; :meth:`feed` hands a transaction out with its Commit."""
+
+    relations: dict[int, Relation] = field(default_factory=dict)
+    begin: Begin | None = None
+    changes: list[Change] = field(default_factory=list)
+
+    def feed(self, message: Message) -> Transaction | None:
+        """Take the next message of the connection.
+
+        Returns:
+            The transaction that it completes, also one without changes.
+
+        Raises:
+            SourceError: the message does not belong here, or cannot become deltas (TRUNCATE).
+        """
+        match message:
+            case Begin():
+                self._start(message)
+            case Commit():
+                return self._finish(message)
+            case Relation():
+                self.relations[message.oid] = message
+            case Truncate():
+                raise SourceError(f"TRUNCATE of {self._names(message)} cannot be carried as deltas: use DELETE")
+            case Insert() | Update() | Delete():
+                self._change(message)
+            case TypeName() | Origin():
+                pass
+        return None
+
+    def _start(self, begin: Begin) -> None:
+        if self.begin is not None:
+            raise SourceError(f"pgoutput: transaction {begin.xid} begins inside {self.begin.xid}")
+        self.begin = begin
+
+    def _finish(self, commit: Commit) -> Transaction:
+        begin, changes = self.begin, tuple(self.changes)
+        if begin is None or begin.final_lsn != commit.commit_lsn:
+            raise SourceError(f"pgoutput: commit at {format_lsn(commit.commit_lsn)} without its begin")
+        self.begin, self.changes = None, []
+        return Transaction(begin.xid, commit.commit_lsn, commit.end_lsn, commit.commit_us, changes)
+
+    def _change(self, row: RowChange) -> None:
+        relation = self.relations.get(row.relation)
+        if self.begin is None or relation is None:
+            raise SourceError(f"pgoutput: change of table {row.relation} outside a transaction, or before its relation")
+        self.changes.append(Change(relation, row))
+
+    def _names(self, truncate: Truncate) -> str:
+        known = (self.relations.get(oid) for oid in truncate.relations)
+        return ", ".join(f"{r.schema}.{r.name}" for r in known if r) or "a table"

@@ -1,0 +1,187 @@
+r"""The messages of KCL's multi-language protocol, one JSON object a line.
+
+What the daemon writes is byte for byte what KCL 2.x and 3.x write (reference/kcl_multilang.md §1),
+but for characters beyond ASCII, which are escaped: Node's line reader splits at U+2028.
+
+What a child writes is read as leniently as KCL's ``GetNextMessageTask`` reads it: any order of keys,
+the last of two equal keys, blanks around, anything after the object, numbers and strings for each
+other. Everything else is junk, which a child may write between messages as it likes. Two additions:
+``emit`` lines are handed on unread, and a broken line that seems to be one is handed on too, since
+its unit must fail rather than vanish.
+
+The protocol's first form (seed 001) differs in a few names only: a :class:`Spelling` holds them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final, NoReturn, TypeAlias
+
+from kainite.child.events import Action, CheckpointRequested, Emitted, SkippedLine
+
+_EMIT_START = re.compile(rb'\s*\{\s*"action"\s*:\s*"emit"\s*[,}]')
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
+_LONG = range(-(2**63), 2**63)
+_LONG_DIGITS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """What differs between the protocol's forms.
+
+    Attributes:
+        names: how an action is called, in the request and in its status; what has no name is not in the form.
+        reasons: the ``reason`` that goes with an action.
+        sequence, sub: a checkpoint's fields; ``sub`` is None where there are no sub-sequence numbers.
+        tells_start: ``initialize`` says where reading begins.
+    """
+
+    names: Mapping[Action, str]
+    reasons: Mapping[Action, str]
+    sequence: str
+    sub: str | None
+    tells_start: bool
+
+
+KCL: Final = Spelling({action: action.value for action in Action}, {}, "sequenceNumber", "subSequenceNumber", True)
+"""KCL 2.x and 3.x."""
+
+V0: Final = Spelling(
+    {
+        Action.INITIALIZE: "initialize",
+        Action.PROCESS_RECORDS: "processRecords",
+        Action.LEASE_LOST: "shutdown",
+        Action.SHARD_ENDED: "shutdown",
+    },
+    {Action.LEASE_LOST: "ZOMBIE", Action.SHARD_ENDED: "TERMINATE"},
+    sequence="checkpoint",
+    sub=None,
+    tells_start=False,
+)
+"""The first form: seed 001."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """``status``: an action is done. ``response_for`` is None when the child did not say which."""
+
+    response_for: str | None
+
+
+Message: TypeAlias = Status | CheckpointRequested | Emitted | SkippedLine
+
+
+class _UnreadableError(ValueError):
+    """The line is no message of the protocol."""
+
+
+def parse(line: bytes, spelling: Spelling = KCL) -> Message | None:
+    """Read one line of a child's output; None for a blank one. Never raises."""
+    if not line or line.isspace():
+        return None
+    if _EMIT_START.match(line):
+        return Emitted(line)
+    try:
+        return _message(_object(line), line, spelling)
+    except (ValueError, RecursionError):
+        return Emitted(line) if _seems_emit(line) else SkippedLine(line.decode("utf-8", "replace"))
+
+
+def initialize_line(shard_id: str, sequence: str | None, sub: int | None, spelling: Spelling = KCL) -> bytes:
+    """``initialize``: ``sequence`` is a sequence number or KCL's sentinel (``TRIM_HORIZON`` …)."""
+    start = _place(sequence, sub, spelling) if spelling.tells_start else {}
+    return _line({"action": "initialize", "shardId": shard_id, **start})
+
+
+def reply_line(request: CheckpointRequested, error: str | None, spelling: Spelling = KCL) -> bytes:
+    """The answer to a checkpoint request; ``error`` is the simple name of one of KCL's exceptions."""
+    return _line({"action": "checkpoint", **_place(request.sequence, request.sub, spelling), "error": error})
+
+
+def bare_line(action: Action, spelling: Spelling = KCL) -> bytes:
+    """An action without arguments but its reason: ``leaseLost``, ``shardEnded``, ``shutdownRequested``."""
+    reason = {"reason": spelling.reasons[action]} if action in spelling.reasons else {}
+    return _line({"action": spelling.names[action], **reason})
+
+
+def _place(sequence: str | None, sub: int | None, spelling: Spelling) -> dict[str, Any]:
+    return {spelling.sequence: sequence} | ({spelling.sub: sub} if spelling.sub else {})
+
+
+def _line(message: Mapping[str, Any]) -> bytes:
+    return json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise _UnreadableError(f"{name} is not JSON")
+
+
+_decoder = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_constant)
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    value, _ = _decoder.raw_decode(line.decode("utf-8", "replace").strip())
+    if not isinstance(value, dict):
+        raise _UnreadableError("no object")
+    return value
+
+
+def _message(fields: dict[str, Any], line: bytes, spelling: Spelling) -> Message:
+    match fields.pop("action", None):
+        case "emit":
+            return Emitted(line)
+        case "status":
+            _only(fields, {"responseFor"})
+            return Status(_text(fields.get("responseFor")))
+        case "checkpoint":
+            _only(fields, {spelling.sequence, "error"} | ({spelling.sub} if spelling.sub else set()))
+            sub = _long(fields.get(spelling.sub)) if spelling.sub else None
+            return CheckpointRequested(_text(fields.get(spelling.sequence)), sub)
+        case _:
+            raise _UnreadableError("no action of a child")
+
+
+def _only(fields: Mapping[str, Any], known: set[str]) -> None:
+    if not fields.keys() <= known:
+        raise _UnreadableError("unknown property")
+
+
+def _text(value: object) -> str | None:
+    """Jackson's way to a string: any scalar will do."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | Decimal):
+        return str(value)
+    raise _UnreadableError("no text")
+
+
+def _long(value: object) -> int | None:
+    """Jackson's way to a Long: fractions are cut off, strings may hold a whole number."""
+    match value:
+        case None:
+            return None
+        case bool():
+            raise _UnreadableError("no number")
+        case int():
+            number = value
+        case Decimal():
+            number = int(value) if value.adjusted() < _LONG_DIGITS else _LONG.stop
+        case str() if value.strip() in ("", "null"):
+            return None
+        case str() if _WHOLE_NUMBER.fullmatch(value.strip()):
+            number = int(value)
+        case _:
+            raise _UnreadableError("no number")
+    if number not in _LONG:
+        raise _UnreadableError("no number of 64 bits")
+    return number
+
+
+def _seems_emit(line: bytes) -> bool:
+    return b'"action"' in line and b'"emit"' in line

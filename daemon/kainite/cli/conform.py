@@ -1,0 +1,163 @@
+"""``kainite conform``: the command."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import orjson
+
+from kainite.base.errors import ChildExitedError, SettingsError
+from kainite.base.markers import Batching
+from kainite.child.program import find_program
+from kainite.cli.terminal import stdout
+from kainite.conform import report as reporting
+from kainite.conform.findings import Report
+from kainite.conform.runner import LARGE, Options, Progress, run
+from kainite.conform.samples import generic, read_samples
+from kainite.conform.stage import Limits
+from kainite.settings import ChildProtocol, ChildSettings, load
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_SECONDS = click.FloatRange(min=0, min_open=True)
+
+
+@click.command("conform", context_settings={"allow_interspersed_args": False})
+@click.option("--dialect", type=click.Choice([protocol.value for protocol in ChildProtocol]),
+              help="What the command speaks.  [json-lines, or what FILE says]")  # fmt: skip
+@click.option("--batching", type=click.Choice([batching.value for batching in Batching]),
+              help="In markers: who ends a batch.  [single, or what FILE says]")  # fmt: skip
+@click.option("-p", "--properties-file", "properties", type=_FILE, metavar="FILE",
+              help="Take the command, its dialect and its markers from a settings file.")  # fmt: skip
+@click.option("--records", "samples", type=_FILE, metavar="FILE", help="Payloads of your own, one a line.")
+@click.option("--case", "only", multiple=True, metavar="NAME", help="This case only; again for more.")
+@click.option("--timeout", type=_SECONDS, default=10.0, show_default=True, metavar="S", help="For each answer.")
+@click.option("--slow", type=_SECONDS, default=1.0, show_default=True, metavar="S",
+              help="An answer that takes longer is SLOW.")  # fmt: skip
+@click.option("--large", type=click.IntRange(min=10_000), default=LARGE, show_default=True, metavar="BYTES",
+              help="Payload of the large call.")  # fmt: skip
+@click.option("--strict", is_flag=True, help="NOTE and SLOW are failures too.")
+@click.option("--junit", type=_FILE, metavar="FILE", help="Write a JUnit report for a CI server.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] COMMAND...")
+def conform(
+    dialect: str | None,
+    batching: str | None,
+    properties: Path | None,
+    samples: Path | None,
+    only: tuple[str, ...],
+    timeout: float,
+    slow: float,
+    large: int,
+    strict: bool,
+    junit: Path | None,
+    as_json: bool,
+    command: tuple[str, ...],
+) -> int:
+    """Tell whether a record processor keeps the protocol: play the daemon, one child a case.
+
+    COMMAND is run some thirty times, with records that are no real ones: let it write where that does no harm.
+    A processor that takes certain payloads only is given some of them: --records FILE, one a line.
+
+    \b
+    PASS  as it should be
+    NOTE  allowed, and worth knowing: it refused an odd payload, say
+    SLOW  an answer took long
+    FAIL  it breaks the protocol; the exchange that shows it is printed
+
+    Exit code: 0 when nothing failed, 1 when something did (--strict: or was slow, or noted), 2 when it cannot be tried.
+
+    \b
+    Examples:
+      kainite conform -- python processor.py
+      kainite conform --records samples.jsonl -- node processor.js --verbose
+      kainite conform --dialect markers --batching worker --timeout 3 -- ./transform
+      kainite conform -p app.properties --junit conform.xml
+      kainite conform --case shard-ended --case large -- python processor.py
+    """
+    if junit and not junit.parent.is_dir():
+        raise click.UsageError(f"--junit: there is no folder {junit.parent}")
+    try:
+        options = Options(
+            child=_child(properties, command, dialect, batching),
+            samples=read_samples(samples) if samples else generic(),
+            limits=Limits(timeout, slow),
+            large=large,
+            only=only,
+        )
+        find_program(options.child)
+        with _terminated_as_interrupted(), _children_unlogged():
+            report = run(options) if as_json else _shown(options)
+    except (SettingsError, ChildExitedError) as error:  # not 1: nothing is known about the processor
+        raise click.UsageError(str(error).removeprefix("executableName: ")) from error
+    if junit:
+        reporting.write_junit(report, junit, strict=strict)
+    if as_json:
+        click.echo(orjson.dumps(reporting.as_json(report, strict=strict), option=orjson.OPT_INDENT_2).decode())
+    return 0 if report.ok(strict=strict) else 1
+
+
+@contextmanager
+def _children_unlogged() -> Iterator[None]:
+    """What a child says and does is in the report."""
+    children = logging.getLogger("kainite.child")
+    level = children.level
+    children.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        children.setLevel(level)
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """What a CI server sends when it gives up, and a terminal when it closes, takes the child away as Ctrl-C does."""
+    numbers = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
+    for number in numbers:
+        # Not an exception of its own: asyncio turns SIGINT into a cancellation, which no half-started child escapes.
+        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _child(
+    properties: Path | None, command: tuple[str, ...], dialect: str | None, batching: str | None
+) -> ChildSettings:
+    """How the child is run: by the settings file, if there is one, and what the command line says instead."""
+    if properties is None and not command:
+        raise click.UsageError("say which COMMAND to try: kainite conform -- COMMAND...")
+    child = load(properties).child if properties else ChildSettings(command)
+    markers = replace(child.markers, batching=Batching(batching)) if batching else child.markers
+    return replace(
+        child,
+        command=command or child.command,
+        protocol=ChildProtocol(dialect) if dialect else child.protocol,
+        markers=markers,
+    )
+
+
+def _shown(options: Options) -> Report:
+    """Run with a row a case, printed as it ends; in a terminal, below them, which one is under way."""
+    console = stdout()
+    console.print(f"{shlex.join(options.child.command)}  ({options.child.protocol})", style="bold", soft_wrap=True)
+    with console.status("") as status:
+
+        def show(progress: Progress) -> None:
+            if progress.result is None:
+                status.update(f"{progress.number}/{progress.total} {progress.case.title}")
+            else:
+                console.print(reporting.row(progress.result))
+                reporting.print_exchange(console, progress.result)
+
+        report = run(options, show)
+    console.print(reporting.summary(report), soft_wrap=True)
+    return report

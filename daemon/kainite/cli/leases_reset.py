@@ -1,0 +1,184 @@
+"""``kainite leases reset``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from kainite.base.checkpoint import LATEST, SHARD_END, Checkpoint
+from kainite.base.errors import KainiteError, LeaseTableError, StreamError
+from kainite.cli.observed_leases import lease_table, observed, stream_of
+from kainite.cli.options import properties_option
+from kainite.cli.terminal import stdout
+from kainite.kinesis.client import StreamClient
+from kainite.kinesis.start_position import StartAt
+from kainite.leases.administration.report import Pulse, Row, ShardState, short
+from kainite.leases.administration.reset import Change, apply, at_sequence, plan, select
+from kainite.leases.administration.seek_to_timestamp import Moment, checkpoint_before
+from kainite.leases.administration.shard_reading import patiently
+from kainite.leases.table.lease_table import LeaseTable
+from kainite.settings import Settings, load
+
+
+@click.command("reset")
+@properties_option
+@click.option("--to", metavar="POSITION", help="TRIM_HORIZON, LATEST, or the number of the last record that is done.")
+@click.option("--at", metavar="TIME", help="Records from this time on come again: ISO 8601 (UTC), or epoch seconds.")
+@click.option("--shard", "shard_ids", multiple=True, metavar="ID", help="Only this shard; may be repeated.")
+@click.option("--force", is_flag=True, help="Though workers are running: they lose the leases and take them again.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def reset(properties: Path, to: str | None, at: str | None, shard_ids: tuple[str, ...], force: bool, yes: bool) -> int:
+    """Set checkpoints, so that shards are read from another place on.
+
+    Stop the workers first. It is refused while one holds a lease; that is watched for up to the failover
+    time. With --force they lose the leases, and for a moment two children may read a shard.
+
+    Finished shards are read again as far as the stream still has them. A time becomes the number of the last
+    record before it, shard by shard, which Java workers understand too; finding it reads some records.
+
+    \b
+    Examples:
+      kainite leases reset -p app.properties --to TRIM_HORIZON
+      kainite leases reset -p app.properties --at 2026-11-21T08:00:00Z
+      kainite leases reset -p app.properties --to LATEST --shard shardId-000000000003 --yes
+      kainite leases reset -p app.properties --to 4964…0226 --shard shardId-000000000003
+    """
+    moment = _wanted(to, at, shard_ids)
+    if not yes and not interactive():
+        raise click.UsageError("nobody can be asked here: add --yes")
+    settings = load(properties)
+    table, stream = lease_table(settings), stream_of(settings)
+    everything = select(table.scan(), shard_ids, table.name)
+    if not force:
+        scan, rows = observed(table, settings, settings.leases.failover + 1)  # or the last look comes too early
+        _refuse_live(rows, {lease.key for lease in everything})
+    else:
+        scan = table.scan()
+    chosen = select(scan, shard_ids, table.name)
+    changes = plan(
+        scan,
+        chosen,
+        stream.list_shards(),
+        lambda shard_id: _place(stream, shard_id, moment),
+        everything=not shard_ids,
+    )
+    return _carry_out(table, settings, changes, force=force, yes=yes)
+
+
+def interactive() -> bool:
+    """Whether somebody is there to be asked."""
+    return sys.stdin.isatty()
+
+
+def _wanted(to: str | None, at: str | None, shard_ids: tuple[str, ...]) -> Checkpoint | float:
+    """The position or the time that is meant; one of them must be."""
+    if (to is None) == (at is None):
+        raise click.UsageError("say where, in one way: --to POSITION or --at TIME")
+    try:
+        wanted = at_sequence(to) if to is not None else _epoch_seconds(at or "")
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--to" if to else "--at") from error
+    if isinstance(wanted, Checkpoint) and wanted.position is not None and len(shard_ids) != 1:
+        raise click.UsageError("a sequence number belongs to one shard: name it with --shard")
+    return wanted
+
+
+def _epoch_seconds(text: str) -> float:
+    try:
+        moment = float(text)
+    except ValueError:
+        moment = _utc(text).timestamp()
+    if not 0 <= moment <= time.time():
+        raise ValueError(f"{text!r} does not lie between 1970 and now: for the newest records say --to LATEST")
+    return moment
+
+
+def _utc(text: str) -> datetime:
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no time; one looks like 2026-11-21T09:30:00Z") from None
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+
+
+def _place(stream: StreamClient, shard_id: str, wanted: Checkpoint | float) -> Moment:
+    if not isinstance(wanted, Checkpoint):
+        return checkpoint_before(stream, shard_id, wanted)
+    if wanted.position is not None:
+        start = StartAt("AT_SEQUENCE_NUMBER", wanted.sequence)
+        try:
+            patiently(stream, "GetShardIterator", lambda: stream.iterator(shard_id, start))
+        except StreamError as error:
+            raise StreamError(f"shard {shard_id} does not know the sequence number {wanted}: {error}") from error
+    return Moment(wanted, followed=True)
+
+
+def _refuse_live(rows: tuple[Row, ...], chosen: set[str]) -> None:
+    held = [row for row in rows if row.shard in chosen and row.pulse in (Pulse.FRESH, Pulse.SILENT, Pulse.UNKNOWN)
+            and row.state is not ShardState.FINISHED]  # fmt: skip
+    if held:
+        owners = sorted({str(row.owner) for row in held})
+        raise LeaseTableError(
+            f"{len(held)} of these leases are renewed by {', '.join(owners)}: stop the workers first, or take the "
+            "leases from them with --force"
+        )
+
+
+def _carry_out(table: LeaseTable, settings: Settings, changes: tuple[Change, ...], *, force: bool, yes: bool) -> int:
+    console = stdout()
+    console.print(_planned(changes))
+    needed = [change for change in changes if change.needed]
+    if not needed:
+        console.print("Nothing to change.")
+        return 0
+    for line in _consequences(settings, needed):
+        console.print(Text(line))
+    if not yes:
+        click.confirm(f"Reset {len(needed)} of {len(changes)} shards?", abort=True)
+    refused = 0
+    try:
+        for change, done in apply(table, needed, force=force):
+            refused += not done
+            said = f"{change.before or 'no lease'} → {change.after}" if done else "not reset: its lease has moved since"
+            console.print(Text(f"{change.shard.id}: {said}"))
+    except KainiteError:
+        console.print(Text("broken off: say it again to finish", style="bold red"))
+        raise
+    return 1 if refused else 0
+
+
+def _planned(changes: tuple[Change, ...]) -> Table:
+    table = Table(header_style="bold")
+    for name in ("Shard", "Owner", "From", "To", "Note"):
+        table.add_column(name, overflow="fold")
+    for change in changes:
+        owner = change.lease.owner if change.lease else None
+        before = "no lease" if change.before is None else short(change.before)
+        after = short(change.after) if change.needed else ""
+        row = (change.shard.id, owner or "", before, after, change.note)
+        table.add_row(*map(Text, row), style=None if change.needed else "dim")
+    return table
+
+
+def _consequences(settings: Settings, needed: list[Change]) -> Iterator[str]:
+    if not settings.log.enabled:
+        return
+    yield (
+        "unitsOfWork is on: the serialization log remembers how far it has collected each shard. Records up to there "
+        "are only delivered again; what they emit is recognised and not collected twice."
+    )
+    if any(change.after == LATEST for change in needed):
+        yield "A shard at LATEST goes on where the log has collected it to, where it has."
+    if any(_skips(change) for change in needed):
+        yield "Records that are skipped are never collected: units of work that they belong to stay incomplete."
+
+
+def _skips(change: Change) -> bool:
+    return change.before is not None and change.before != SHARD_END and change.before < change.after

@@ -1,0 +1,61 @@
+"""The command line: ``kainite COMMAND``."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+
+import click
+
+from kainite import __version__
+from kainite.base import logs
+from kainite.cli.lazy_group import LazyCommand, LazyGroup
+
+_LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"]
+
+_OWN = {
+    "run": LazyCommand("kainite.cli.run:run", "Read the stream's shards and feed the record processors."),
+    "conform": LazyCommand("kainite.cli.conform:conform", "Tell whether a record processor keeps the protocol."),
+    "extract": LazyCommand("kainite.cli.extract:extract", "Run an extractor, and put what it gives on the stream."),
+    "new-processor": LazyCommand(
+        "kainite.cli.new_processor:new_processor", "Write a starting point for a record processor."
+    ),
+    "precedence": LazyCommand("kainite.cli.precedence:precedence", "Show the target's tables in foreign-key order."),
+    "leases": LazyCommand("kainite.cli.leases:leases", "Show who reads which shard and how far, or set checkpoints."),
+    "log": LazyCommand("kainite.cli.log:log", "Look into the serialization log."),
+    "uow": LazyCommand("kainite.cli.log:uow", "Retry or discard a failed unit of work."),
+}
+
+# The packages beside this one announce their commands as entry points; their help lines stand here,
+# so that listing them imports nothing.
+_HELP = {
+    "apply": "Apply units of work to the target: the PySpark job.",
+    "demo": "The whole way on embedded parts: pgbench, Kinesis, the log, Spark.",
+}
+
+
+def _commands() -> dict[str, LazyCommand]:
+    found = entry_points(group="kainite.commands")
+    return _OWN | {entry.name: LazyCommand(entry.value, _HELP.get(entry.name, entry.value)) for entry in found}
+
+
+@click.group(cls=LazyGroup, lazy=_commands(), context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="kainite")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.option("--log-level", type=click.Choice(_LEVELS, case_sensitive=False), default="INFO", show_default=True)
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def main(debug: bool, log_level: str, log_format: str) -> None:
+    """Kainite reads Kinesis shards without a JVM, and carries whole transactions.
+
+    \b
+    Examples:
+      kainite run -p app.properties            read, as the Java MultiLangDaemon does
+      kainite run -p app.properties --check    what is set, unknown or wrong
+      kainite apply -p app.properties          apply units of work to the target
+      kainite log show -p app.properties       what stands in the log
+      kainite new-processor python orders      begin a record processor
+      kainite conform -- python processor.py   does it keep the protocol?
+
+    Exit code: 0 when all went well, 1 when something is wrong (one line on standard error says what), 2 for wrong
+    usage, 130 after Ctrl-C, unless a command says otherwise.
+    """
+    logs.configure(log_level.upper(), json_lines=log_format == "json")

@@ -1,0 +1,129 @@
+"""``kainite run --check``: what a settings file sets, what nobody knows, and what is wrong.
+
+The table and the JSON are two views of one :class:`Report`. Passwords are never shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+import orjson
+from rich.table import Table
+from rich.text import Text
+
+from kainite.base.errors import SettingsError
+from kainite.child.program import find
+from kainite.cli.terminal import stdout
+from kainite.settings import Examination, examine
+from kainite.settings.keys.key import Key
+from kainite.settings.keys.table import KEYS, default_text
+from kainite.settings.keys.without_effect import why_without_effect
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One key: its value as it would be written, and where it stands: in the file, elsewhere, or it is the default."""
+
+    key: str
+    value: str
+    origin: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What ``--check`` says; ``settings`` leaves out the keys that could not be understood.
+
+    ``warnings`` may surprise whoever comes from Java and are logged at the start too; ``notes`` are only said here.
+    """
+
+    file: str
+    ok: bool
+    problems: tuple[str, ...]
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    unknown: tuple[tuple[str, str | None], ...]
+    ignored: tuple[tuple[str, str], ...]
+    settings: tuple[Line, ...]
+
+
+def show(path: Path | None, options: Sequence[str], *, as_json: bool) -> int:
+    """Print the report on a file, the environment and the command line's settings; returns the exit code.
+
+    Raises:
+        SettingsError: the file cannot be read, or an option is unknown.
+    """
+    return say(report(examine(path, options=options)), as_json=as_json)
+
+
+def say(found: Report, *, as_json: bool) -> int:
+    """Print a report; returns the exit code."""
+    if as_json:
+        click.echo(orjson.dumps(asdict(found), option=orjson.OPT_INDENT_2).decode())
+    else:
+        _print(found)
+    return 0 if found.ok else 1
+
+
+def report(found: Examination) -> Report:
+    """What there is to say about an examined file."""
+    problems = (*found.problems, *_program_not_found(found))
+    return Report(
+        file=found.place,
+        ok=not problems,
+        problems=problems,
+        warnings=found.warnings,
+        notes=found.notes,
+        unknown=tuple((entry.key, entry.nearest) for entry in found.unknown),
+        ignored=tuple((key, why_without_effect(key) or "") for key in found.ignored),
+        settings=tuple(_line(found, key) for key in KEYS if key.name not in found.wrong),
+    )
+
+
+def _line(found: Examination, key: Key) -> Line:
+    place = key.section, key.field
+    if place not in found.values:
+        return Line(key.name, default_text(key), "default", key.meaning)
+    return Line(key.name, key.kind.show(found.values[place]), found.origins[key.name], key.meaning)
+
+
+def _program_not_found(found: Examination) -> tuple[str, ...]:
+    """The child's program is looked for on this host, as starting it would."""
+    command = found.values.get(("child", "command"))
+    try:
+        if command is not None:
+            find(command, "executableName")
+    except SettingsError as error:
+        return (str(error),)
+    return ()
+
+
+def _print(found: Report) -> None:
+    console = stdout()
+    console.print(_settings_table(found))
+    for key, reason in found.ignored:
+        console.print(Text(f"without effect: {key}: {reason}", style="dim"), soft_wrap=True)
+    for key, nearest in found.unknown:
+        hint = f", did you mean {nearest}?" if nearest else ""
+        console.print(Text(f"unknown: {key}{hint}", style="yellow"), soft_wrap=True)
+    for note in found.notes:
+        console.print(Text(f"note: {note}", style="dim"), soft_wrap=True)
+    for warning in found.warnings:
+        console.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
+    for problem in found.problems:
+        console.print(Text(f"wrong: {problem}", style="bold red"), soft_wrap=True)
+    verdict = "nothing is wrong" if found.ok else f"{len(found.problems)} to mend"
+    console.print(Text(f"{found.file}: {verdict}", style="green" if found.ok else "bold red"))
+
+
+def _settings_table(found: Report) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("key", "value", "from", "meaning"):
+        table.add_column(column, overflow="fold")
+    for line in found.settings:
+        style = "dim" if line.origin == "default" else ""
+        table.add_row(*(Text(cell, style=style) for cell in (line.key, line.value, line.origin, line.meaning)))
+    return table

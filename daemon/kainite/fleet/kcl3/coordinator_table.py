@@ -1,0 +1,158 @@
+"""A fleet's coordinator items in DynamoDB, wherever the fleet keeps them.
+
+Nothing is created here: a fleet without these items is a 2.x fleet, or one of Kainite's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from kainite.aws.failures import Failure, classify, error_code
+from kainite.base.errors import LeaseTableError, LeaseTableUnavailableError
+from kainite.fleet.kcl3.coordinator_items import (
+    LEADER_KEY,
+    MIGRATION_KEY,
+    ClientVersion,
+    Item,
+    Layout,
+    LeaderLock,
+    client_version,
+    coordinator_key,
+    last_report,
+    leader_lock,
+    worker_entry,
+    worker_key,
+)
+from kainite.settings import LeaseSettings
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+T = TypeVar("T")
+
+OWNER_INDEX = "LeaseOwnerToLeaseKeyIndex"
+"""The lease table's index; only KCL 3 makes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What the coordinator items say at a moment.
+
+    Attributes:
+        version: what the fleet agreed on.
+        layout: where its items are.
+        lock: the leader's; None when nobody leads, or nobody is meant to.
+        leader_report: when the leader reported last, seconds since its epoch.
+    """
+
+    version: ClientVersion
+    layout: Layout
+    lock: LeaderLock | None = None
+    leader_report: int | None = None
+
+
+class AccessDeniedError(LeaseTableError):
+    """The coordinator table may not be read."""
+
+
+class Coordinator:
+    """All calls block, and may raise :class:`LeaseTableUnavailableError` (try again) and :class:`LeaseTableError`."""
+
+    def __init__(self, dynamodb: DynamoDBClient, settings: LeaseSettings) -> None:
+        self._dynamodb = dynamodb
+        self._worker = settings.worker_id
+        self._lease_table = settings.table
+        self._state_table = settings.coordinator_table or f"{settings.application}-CoordinatorState"
+        self._workers_table = settings.worker_metrics_table or f"{settings.application}-WorkerMetricStats"
+
+    def read(self) -> Fleet | None:
+        """What the fleet agreed on, and who leads; None in a 2.x fleet, or one of Kainite's own.
+
+        Raises:
+            AccessDeniedError: nothing is to be found where it may be read, and elsewhere it may not.
+        """
+        denied: AccessDeniedError | None = None
+        for layout in (Layout.SPLIT, Layout.SINGLE):
+            try:
+                item = self._get(self._state_of(layout), coordinator_key(layout, MIGRATION_KEY))
+            except AccessDeniedError as error:
+                # AWS denies what the role does not name, whether it exists or not: a KCL 3.5 fleet has no such table.
+                denied, item = error, None
+            if item is not None:
+                return self._read(client_version(item), layout)
+        if denied is not None:
+            raise denied
+        return None
+
+    def has_owner_index(self) -> bool:
+        """Whether a KCL 3 worker has been at the lease table."""
+        try:
+            table = self._call("DescribeTable", lambda: self._dynamodb.describe_table(TableName=self._lease_table))
+        except _NoTableError:
+            return False
+        return any(index.get("IndexName") == OWNER_INDEX for index in table["Table"].get("GlobalSecondaryIndexes", ()))
+
+    def report(self, layout: Layout, now: float) -> None:
+        """Tell the fleet that this worker is there; ``now`` is in seconds since the epoch."""
+        entry = worker_entry(layout, now)
+        request: dict[str, Any] = {
+            "TableName": self._workers_of(layout),
+            "Key": worker_key(layout, self._worker),
+            "UpdateExpression": "SET " + ", ".join(f"#{name} = :{name}" for name in entry),
+            "ExpressionAttributeNames": {f"#{name}": name for name in entry},
+            "ExpressionAttributeValues": {f":{name}": value for name, value in entry.items()},
+        }
+        try:
+            self._call("UpdateItem", lambda: self._dynamodb.update_item(**request))
+        except _NoTableError as error:
+            # KCL's workers make it just after the fleet's state, so it comes.
+            raise LeaseTableUnavailableError(f"table {self._workers_of(layout)!r} is not there yet") from error
+
+    def withdraw(self, layout: Layout) -> None:
+        """Take this worker's entry away, so that the leader gives it no leases any more."""
+        request: dict[str, Any] = {"TableName": self._workers_of(layout), "Key": worker_key(layout, self._worker)}
+        try:
+            self._call("DeleteItem", lambda: self._dynamodb.delete_item(**request))
+        except _NoTableError:
+            return
+
+    def _read(self, version: ClientVersion, layout: Layout) -> Fleet:
+        if not version.assigns:
+            return Fleet(version, layout)
+        lock = leader_lock(self._get(self._state_of(layout), coordinator_key(layout, LEADER_KEY)))
+        entry = None if lock is None else self._get(self._workers_of(layout), worker_key(layout, lock.owner))
+        return Fleet(version, layout, lock, last_report(entry))
+
+    def _state_of(self, layout: Layout) -> str:
+        return self._state_table if layout is Layout.SPLIT else self._lease_table
+
+    def _workers_of(self, layout: Layout) -> str:
+        return self._workers_table if layout is Layout.SPLIT else self._lease_table
+
+    def _get(self, table: str, key: dict[str, Any]) -> Item | None:
+        request: dict[str, Any] = {"TableName": table, "Key": key, "ConsistentRead": True}
+        try:
+            return self._call("GetItem", lambda: self._dynamodb.get_item(**request), table).get("Item")
+        except _NoTableError:
+            return None
+
+    def _call(self, doing: str, call: Callable[[], T], table: str | None = None) -> T:
+        try:
+            return call()
+        except (ClientError, BotoCoreError) as error:
+            where = f"table {table or self._workers_table!r}: {doing}"
+            if classify(error) is Failure.GONE:
+                raise _NoTableError from error
+            if classify(error) in (Failure.THROTTLED, Failure.PASSING):
+                raise LeaseTableUnavailableError(f"{where} failed for now: {error}") from error
+            if isinstance(error, ClientError) and error_code(error) == "AccessDeniedException":
+                raise AccessDeniedError(f"{where} is denied: allow it in the worker's role ({error})") from error
+            raise LeaseTableError(f"{where} is refused: {error}") from error
+
+
+class _NoTableError(Exception):
+    """The table does not exist."""

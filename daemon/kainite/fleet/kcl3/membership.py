@@ -1,0 +1,183 @@
+"""This worker among the workers of its application: what the fleet agreed on, and what follows for this one.
+
+========================================  ========  =====================
+the fleet                                 stance    reports worker metrics
+========================================  ========  =====================
+own or 2.x (no items), ``…_2X``           SHARE     no
+``…_UPGRADE_FROM_2X``                     SHARE     yes, or it never flips
+``…_3X_WITH_ROLLBACK``, ``…_3X``, leader  ASSIGNED  yes, or it gets nothing
+the same, without a live leader           SHARE     yes, or no later leader would count it in
+========================================  ========  =====================
+
+A fleet flips while it runs, in both directions, so this is looked at again and again.
+
+Why any stance is safe at any time: a lease changes hands by its counter alone, whoever wants it and why
+(:mod:`kainite.leases.table.lease_table`).
+A worker in the wrong stance for a while costs leases that move twice, never two that
+believe to hold one. So a fleet whose Java workers are all gone is shared out among those that are left, and
+when a leader is back it finds leases that are held and renewed, as any other's.
+
+Without an answer from DynamoDB the stance stays as it is. Nothing is created. The worker's entry is deleted on exit:
+KCL lets it go stale, and until then its leader goes on to give leases to a worker that has gone.
+A crash leaves the entry behind, and it goes stale.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NoReturn
+
+from kainite.base.clock import boot_seconds, epoch_ms
+from kainite.base.errors import KainiteError, LeaseTableError, LeaseTableUnavailableError
+from kainite.base.logs import event
+from kainite.base.retry import backoff
+from kainite.fleet.kcl3.coordinator_items import Layout
+from kainite.fleet.kcl3.coordinator_table import OWNER_INDEX, AccessDeniedError, Coordinator, Fleet
+from kainite.fleet.kcl3.leader_liveness import Signs, alive, observe
+from kainite.leases.stance import Stance
+from kainite.settings import LeaseSettings
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+logger = logging.getLogger(__name__)
+
+SHORTEST_POLL_S = 1.0
+LONGEST_POLL_S = 10.0
+FIRST_TRIES = 20
+"""How often the first look may fail before the worker gives up; later ones go on for ever."""
+LONGEST_WITHDRAWAL_S = 5.0
+
+
+class Membership:
+    """See the module for the stances.
+
+    Args:
+        dynamodb: a client.
+        settings: this worker's id, the tables, how often it reports.
+        clock: seconds, never running backwards.
+    """
+
+    def __init__(
+        self, dynamodb: DynamoDBClient, settings: LeaseSettings, *, clock: Callable[[], float] = boot_seconds
+    ) -> None:
+        self._coordinator = Coordinator(dynamodb, settings)
+        self._settings = settings
+        self._clock = clock
+        self._stance = Stance.ASSIGNED
+        self._fleet: Fleet | None = None
+        self._signs: Signs | None = None
+        self._report_due = clock()
+        self._reported: Layout | None = None
+        self._told: set[str] = set()
+
+    def stance(self) -> Stance:
+        """What to do about leases now; ASSIGNED, which takes nothing from anybody, before the first look."""
+        return self._stance
+
+    async def begin(self) -> None:
+        """Take the first look, so that the stance is known; to be awaited before leases are taken.
+
+        Raises:
+            LeaseTableError: it cannot be told what fleet this is, and waiting does not mend it.
+        """
+        for failures in range(1, FIRST_TRIES + 1):
+            try:
+                await self._look()
+            except LeaseTableUnavailableError as error:
+                if failures == FIRST_TRIES:
+                    raise
+                event(logger, logging.WARNING, "fleet not looked at", failures=failures, error=error)
+                await asyncio.sleep(backoff(failures))
+            else:
+                return
+
+    async def run(self) -> NoReturn:
+        """Look and report until cancelled; then this worker's entry is taken away."""
+        poll = min(max(self._settings.failover, SHORTEST_POLL_S), LONGEST_POLL_S)
+        try:
+            while True:
+                await self._look_and_report()
+                await asyncio.sleep(pause(poll, self._report_due - self._clock() if self._reports() else None))
+        finally:
+            await self._withdraw()
+
+    async def _look_and_report(self) -> None:
+        try:
+            await self._look()
+            await self._report()
+        except KainiteError as error:
+            # The stance stays: a fleet that cannot be read for a moment has not changed by that.
+            self._tell_once("fleet not looked at, or not told", error=error)
+        else:
+            self._told.discard("fleet not looked at, or not told")
+
+    async def _look(self) -> None:
+        fleet = await asyncio.to_thread(self._read)
+        now = self._clock()
+        if fleet is None or not fleet.version.assigns:
+            self._signs, stance = None, Stance.SHARE
+        else:
+            self._signs = observe(self._signs, fleet.lock, fleet.leader_report, now, epoch_ms() / 1000)
+            duration = fleet.lock.duration if fleet.lock else 0.0
+            led = alive(self._signs, duration, 2 * self._settings.report_interval, now)
+            stance = Stance.ASSIGNED if led else Stance.SHARE
+        self._note(fleet, stance)
+
+    def _read(self) -> Fleet | None:
+        """What the coordinator says. Runs in a thread."""
+        try:
+            return self._coordinator.read()
+        except AccessDeniedError as denied:
+            if self._coordinator.has_owner_index():
+                raise LeaseTableError(f"{denied}; index {OWNER_INDEX} tells that KCL 3 workers are here") from denied
+            self._tell_once("coordinator table not readable: taken for a 2.x fleet", error=denied)
+            return None
+
+    def _note(self, fleet: Fleet | None, stance: Stance) -> None:
+        version = fleet and fleet.version
+        if (version, stance) != (self._fleet and self._fleet.version, self._stance):
+            leader = fleet.lock.owner if fleet and fleet.lock else None
+            event(logger, logging.INFO, "fleet", version=version, stance=stance.name, leader=leader)
+        self._fleet, self._stance = fleet, stance
+
+    def _reports(self) -> bool:
+        """Whether the fleet wants to know that this worker is there, and the settings allow it."""
+        wanted = self._fleet is not None and self._fleet.version.reports
+        if wanted and not self._settings.report_worker_metrics:
+            self._tell_once("worker metrics are off (disableWorkerMetrics): the fleet's leader assigns nothing here")
+        return wanted and self._settings.report_worker_metrics
+
+    async def _report(self) -> None:
+        if self._fleet is None or not self._reports() or self._clock() < self._report_due:
+            return
+        self._reported = self._fleet.layout
+        await asyncio.to_thread(self._coordinator.report, self._fleet.layout, epoch_ms() / 1000)
+        self._report_due = self._clock() + self._settings.report_interval
+
+    async def _withdraw(self) -> None:
+        if self._reported is None:
+            return
+        try:
+            async with asyncio.timeout(LONGEST_WITHDRAWAL_S):
+                await asyncio.to_thread(self._coordinator.withdraw, self._reported)
+        except (KainiteError, TimeoutError) as error:
+            event(logger, logging.WARNING, "worker entry not taken away: it goes stale by itself", error=repr(error))
+
+    def _tell_once(self, name: str, **fields: object) -> None:
+        """Warn of what lasts."""
+        if name not in self._told:
+            self._told.add(name)
+            event(logger, logging.WARNING, name, **fields)
+
+
+def pause(poll: float, report_in: float | None) -> float:
+    """Seconds until the next look.
+
+    Args:
+        poll: seconds between two looks where nothing else is due.
+        report_in: seconds until this worker's next report; None when it makes none.
+    """
+    return poll if report_in is None else min(poll, max(report_in, SHORTEST_POLL_S))

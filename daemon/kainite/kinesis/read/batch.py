@@ -1,0 +1,142 @@
+"""Batches of records, ready for a child, and the end of a shard.
+
+A GetRecords reply of 10,000 records is several megabytes, and a daemon reads many shards, so a
+reply is turned at once into the one line that the child will get, and its parsed form dropped.
+The payload's base64 is not decoded, unless it is an aggregate's: the string of the reply is the string of
+the line.
+
+A finished line cannot be cut any more. It need not be: what a batch may be cut at (the position
+that the serialization log has collected) is known before reading starts, and
+:func:`make_batches` cuts there before it renders.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import orjson
+
+from kainite.base.position import Position
+from kainite.base.record import RawRecord, arrival_ms, payload_bytes, position_of
+from kainite.kinesis.aggregation import EVERY_KEY, expand
+from kainite.kinesis.shards import HashRange, Shard
+
+Render: TypeAlias = Callable[[Sequence[RawRecord], int | None], bytes]
+"""Makes the child's line of records and how far behind they are, milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordBatch:
+    """Records in the order of the shard, as the line that hands them to a child.
+
+    Attributes:
+        line: the whole line with its end, ASCII only.
+        count: how many records.
+        first, last: where they stand in the shard; None for an empty batch.
+        millis_behind_latest: how far the shard's newest record is ahead, milliseconds.
+        arrival_ms: when the last record came in, milliseconds since the epoch.
+        payload_bytes: of all records together.
+    """
+
+    line: bytes
+    count: int
+    first: Position | None
+    last: Position | None
+    millis_behind_latest: int | None
+    arrival_ms: int | None
+    payload_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ShardEnd:
+    """Every record of the shard has been given out; ``children`` go on from here."""
+
+    children: tuple[Shard, ...]
+
+
+def render_process_records(records: Sequence[RawRecord], millis_behind_latest: int | None) -> bytes:
+    """The ``processRecords`` line of the json-lines dialect (reference/kcl_multilang.md §1).
+
+    ASCII only: a raw U+2028 ends a line for Node's readline.
+    """
+    request = {
+        "action": "processRecords",
+        "records": [
+            {
+                "data": record.get("Data"),
+                "partitionKey": record["PartitionKey"],
+                "sequenceNumber": record["SequenceNumber"],
+                "approximateArrivalTimestamp": arrival_ms(record),
+                "subSequenceNumber": record.get("SubSequenceNumber", 0),
+                "action": "record",
+            }
+            for record in records
+        ],
+        "millisBehindLatest": millis_behind_latest,
+    }
+    return _line(request)
+
+
+def render_process_records_v0(records: Sequence[RawRecord], millis_behind_latest: int | None) -> bytes:
+    """The same line in the protocol's first form (seed 001), which knows neither times nor aggregates."""
+    return _line(
+        {
+            "action": "processRecords",
+            "records": [
+                {
+                    "data": record.get("Data"),
+                    "partitionKey": record["PartitionKey"],
+                    "sequenceNumber": record["SequenceNumber"],
+                }
+                for record in records
+            ],
+        }
+    )
+
+
+def make_batches(
+    records: Sequence[RawRecord],
+    millis_behind_latest: int | None,
+    *,
+    after: Position | None = None,
+    cut_at: Position | None = None,
+    hash_range: HashRange | None = None,
+    render: Render = render_process_records,
+) -> tuple[RecordBatch, ...]:
+    """Batches of what a reply holds: none, one, or two where ``cut_at`` lies inside.
+
+    Args:
+        records: of one reply, in order, as Kinesis gave them: aggregates are taken apart here.
+        millis_behind_latest: of that reply.
+        after: records up to here are left out, they are processed already.
+        cut_at: no batch reaches from one side of this position to the other.
+        hash_range: of the shard: an aggregate that reaches beyond it is dropped. None: none is.
+        render: makes the child's line.
+    """
+    records = expand(records, hash_range or EVERY_KEY)
+    begin = 0 if after is None else bisect_right(records, after, key=position_of)
+    middle = begin if cut_at is None else max(begin, bisect_right(records, cut_at, key=position_of))
+    pieces = (records[begin:middle], records[middle:])
+    return tuple(make_batch(piece, millis_behind_latest, render) for piece in pieces if piece)
+
+
+def make_batch(records: Sequence[RawRecord], millis_behind_latest: int | None, render: Render) -> RecordBatch:
+    """One batch, which may be empty."""
+    return RecordBatch(
+        line=render(records, millis_behind_latest),
+        count=len(records),
+        first=position_of(records[0]) if records else None,
+        last=position_of(records[-1]) if records else None,
+        millis_behind_latest=millis_behind_latest,
+        arrival_ms=arrival_ms(records[-1]) if records else None,
+        payload_bytes=payload_bytes(records),
+    )
+
+
+def _line(request: dict[str, Any]) -> bytes:
+    line = orjson.dumps(request, option=orjson.OPT_APPEND_NEWLINE)
+    return line if line.isascii() else json.dumps(request, separators=(",", ":")).encode() + b"\n"

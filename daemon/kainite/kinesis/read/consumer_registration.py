@@ -1,0 +1,153 @@
+"""The registered consumer that all workers of an application subscribe as (KCL's ``FanOutConsumerRegistration``).
+
+::
+
+    not there --RegisterStreamConsumer--> CREATING --> ACTIVE
+        ^------------------------- DELETING <-- (somebody deregistered it)
+
+Registering again and again is harmless: of workers that start together one registers and the others find its consumer.
+A crash leaves a registered consumer behind, as stopping does: it belongs to the application, and AWS bills it
+until somebody deregisters it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from botocore.exceptions import ClientError
+
+from kainite.aws.failures import Failure, classify, error_code
+from kainite.base.errors import StreamError, StreamUnavailableError
+from kainite.base.logs import event
+from kainite.settings import StreamSettings
+
+if TYPE_CHECKING:
+    from types_boto3_kinesis import KinesisClient
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+def registered_consumer(
+    kinesis: KinesisClient, settings: StreamSettings, application: str, pause: Callable[[float], None] = time.sleep
+) -> str:
+    """The ARN to subscribe with: the one in the settings as it is, or that of a consumer that is ACTIVE now.
+
+    Blocks, for at most the settings' tries times their backoff. Needs the permissions
+    ``kinesis:DescribeStreamSummary``, ``DescribeStreamConsumer`` and ``RegisterStreamConsumer``.
+
+    Args:
+        kinesis: the client.
+        settings: the stream; ``consumer_name`` is the application's name by default.
+        application: its name.
+        pause: waits for so many seconds.
+
+    Raises:
+        StreamUnavailableError: throttled or no answer in all the tries, or the consumer does not become ACTIVE.
+        StreamError: Kinesis refuses, or as many consumers are registered as the stream may have.
+    """
+    if settings.consumer_arn:
+        return settings.consumer_arn
+    registration = _Registration(kinesis, settings, settings.consumer_name or application, pause)
+    return registration.run(settings.arn or registration.stream_arn())
+
+
+class _Registration:
+    def __init__(
+        self, kinesis: KinesisClient, settings: StreamSettings, name: str, pause: Callable[[float], None]
+    ) -> None:
+        self._kinesis = kinesis
+        self._settings = settings
+        self._name = name
+        self._pause = pause
+
+    def stream_arn(self) -> str:
+        name = self._settings.name
+        answer = self._tried(
+            "DescribeStreamSummary",
+            self._settings.describe_stream_tries,
+            lambda: self._kinesis.describe_stream_summary(StreamName=name),
+        )
+        return answer["StreamDescriptionSummary"]["StreamARN"]
+
+    def run(self, stream_arn: str) -> str:
+        status = None
+        for _ in range(max(1, self._settings.describe_consumer_tries)):
+            arn, status = self._look(stream_arn) or (None, None)
+            if arn is not None and status == "ACTIVE":
+                return arn
+            if arn is None:
+                self._register(stream_arn)
+            self._pause(self._settings.consumer_backoff)
+        raise StreamUnavailableError(
+            f"consumer {self._name!r} of stream {self._settings.name!r} is {status or 'not there'}, not ACTIVE, after "
+            f"{self._settings.describe_consumer_tries} tries: start again, or set retrievalMode = POLLING"
+        )
+
+    def _look(self, stream_arn: str) -> tuple[str, str] | None:
+        """The consumer's ARN and status; None when there is none of this name."""
+        try:
+            answer = self._tried(
+                "DescribeStreamConsumer",
+                self._settings.describe_consumer_tries,
+                lambda: self._kinesis.describe_stream_consumer(StreamARN=stream_arn, ConsumerName=self._name),
+            )
+        except _GoneError:
+            return None
+        found = answer["ConsumerDescription"]
+        return found["ConsumerARN"], found["ConsumerStatus"]
+
+    def _register(self, stream_arn: str) -> None:
+        try:
+            self._tried(
+                "RegisterStreamConsumer",
+                self._settings.register_consumer_tries,
+                lambda: self._kinesis.register_stream_consumer(StreamARN=stream_arn, ConsumerName=self._name),
+            )
+        except _TakenError:
+            return  # another worker was faster
+        event(logger, logging.INFO, "consumer registered", stream=self._settings.name, consumer=self._name)
+
+    def _tried(self, operation: str, tries: int, call: Callable[[], T]) -> T:
+        """The answer of ``call``, which is made again while Kinesis throttles or does not answer."""
+        for left in reversed(range(max(1, tries))):
+            try:
+                return call()
+            except Exception as error:
+                if isinstance(error, ClientError) and error_code(error) == "ResourceInUseException":
+                    raise _TakenError from error
+                failure = classify(error)
+                if failure is Failure.GONE and operation == "DescribeStreamConsumer":
+                    raise _GoneError from error
+                if failure not in (Failure.THROTTLED, Failure.PASSING):
+                    raise self._refused(operation, error) from error
+                if not left:
+                    raise self._given_up(operation, error) from error
+            self._pause(self._settings.consumer_backoff)
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    def _refused(self, operation: str, error: Exception) -> StreamError:
+        return StreamError(
+            f"stream {self._settings.name!r}: {operation} is refused, which retrievalMode = FANOUT needs: "
+            f"grant it, or set retrievalMode = POLLING ({error})"
+        )
+
+    def _given_up(self, operation: str, error: Exception) -> StreamError:
+        if isinstance(error, ClientError) and error_code(error) == "LimitExceededException":
+            return StreamError(
+                f"stream {self._settings.name!r}: {operation} exceeds a limit (a stream has at most 20 registered "
+                f"consumers): deregister one, or set retrievalMode = POLLING ({error})"
+            )
+        return StreamUnavailableError(f"stream {self._settings.name!r}: {operation} failed for now: {error}")
+
+
+class _GoneError(Exception):
+    """There is no such consumer."""
+
+
+class _TakenError(Exception):
+    """There is one of this name."""

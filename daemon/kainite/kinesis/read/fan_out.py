@@ -1,0 +1,380 @@
+"""Reads one shard by enhanced fan-out: Kinesis pushes, on a connection of the shard's own.
+
+States: *without a subscription* (at first, and after one has ended or failed) → *subscribed* → *ended*
+(:class:`~kainite.kinesis.read.batch.ShardEnd`, or an error that waiting will not mend). Where a subscription names no
+children and the listing shows the shard closed, what is left is read by *polling*: AWS names the children with
+the last event, kinesis-mock and LocalStack never do.
+
+Invariants are those of :mod:`kainite.kinesis.read.polling`: batches come in the order of the shard, without gap and
+without repetition; an event counts only when its batches are queued, and a subscription that fails before
+that is opened again where the last event that counts ended (``ContinuationSequenceNumber``). While the queue is
+full the socket is not read, so memory is bounded by the queue, one event and the socket's buffer. Nothing is stored,
+so a crash leaves nothing behind but a subscription that Kinesis ends by itself.
+
+A shard taken over from another worker may still be subscribed there under the same consumer. Kinesis then
+answers ResourceInUseException, for at most five seconds, so it is tried again quietly.
+
+Reading nearly always waits, so each shard has a thread of its own: the loop's executor is for calls that end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from botocore.exceptions import ClientError
+
+from kainite.aws.failures import Failure, classify, error_code
+from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, Checkpoint
+from kainite.base.errors import KainiteError, StreamError, StreamUnavailableError
+from kainite.base.logs import event
+from kainite.base.position import Position
+from kainite.base.record import position_of
+from kainite.base.retry import backoff
+from kainite.kinesis.client import StreamClient
+from kainite.kinesis.failures import final_error, unknown_checkpoint
+from kainite.kinesis.read.batch import RecordBatch, Render, ShardEnd, render_process_records
+from kainite.kinesis.read.batching import Batcher, Batches, Portions
+from kainite.kinesis.read.fan_out_events import ShardEvent, Subscriber, Subscription, parse_event
+from kainite.kinesis.read.prefetch import Bounds, Prefetch
+from kainite.kinesis.read.source import OpenSource, ShardSource, deciding_range
+from kainite.kinesis.shards import HashRange
+from kainite.kinesis.start_position import StartAt, start_at
+from kainite.observe.meter import SILENT, Meter
+from kainite.observe.metric import MILLIS_BEHIND_LATEST
+from kainite.settings import StreamSettings
+
+logger = logging.getLogger(__name__)
+
+SUBSCRIBE_INTERVAL_S = 1.0
+"""Between two subscriptions: Kinesis allows one SubscribeToShard a second for each consumer and shard."""
+
+LOUDER_AFTER = 5
+"""Failures in a row from which on each is logged one level higher."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetched:
+    """What one event brought.
+
+    Attributes:
+        batches: made of its first portion.
+        rest: the portions that are not made into batches yet.
+        last: where its last record stands.
+        continuation: where the next subscription goes on.
+        end: set at the shard's end.
+        closed: the shard is, but something may be left before its end.
+    """
+
+    batches: Batches = ()
+    rest: Portions = ()
+    last: Position | None = None
+    continuation: str | None = None
+    millis_behind_latest: int | None = None
+    end: ShardEnd | None = None
+    closed: bool = False
+
+
+class FanOutReader:
+    """One shard from a checkpoint on; see the module for states and invariants.
+
+    Args:
+        stream: for the listing of the shards.
+        subscriber: shared by all readers of the stream.
+        shard_id: which shard.
+        hash_range: of the shard, where known; aggregates that reach beyond it are dropped.
+        start: the lease's checkpoint; records up to it are left out.
+        settings: bounds of what is fetched ahead; an idle shard is looked up in the listing every ``shard_sync``.
+        cut_at: no batch straddles this position (the serialization log's, for this shard).
+        polling: reads what is left of a shard that was found closed.
+        render: makes the child's line of a batch's records.
+        meter: is told how far the shard is behind.
+    """
+
+    def __init__(
+        self,
+        stream: StreamClient,
+        subscriber: Subscriber,
+        shard_id: str,
+        hash_range: HashRange | None,
+        start: Checkpoint,
+        settings: StreamSettings,
+        *,
+        polling: OpenSource,
+        cut_at: Position | None = None,
+        render: Render = render_process_records,
+        meter: Meter = SILENT,
+    ) -> None:
+        self.shard_id = shard_id
+        self.millis_behind_latest: int | None = None
+        self._stream = stream
+        self._subscriber = subscriber
+        self._hash_range = hash_range
+        self._start = start
+        self._settings = settings
+        self._cut_at = cut_at
+        self._polling = polling
+        keys = deciding_range(hash_range, settings)
+        self._batcher = Batcher(start, cut_at, keys, render, settings.call_with_empty_batches)
+        self._meter = meter
+        self._prefetch = Prefetch(Bounds.of(settings))
+        self._thread = ThreadPoolExecutor(1, f"fan-out {shard_id}")
+        self._subscription: Subscription | None = None
+        self._heard = False
+        self._subscribed_at = 0.0
+        self._looked_up_at = time.monotonic()
+        self._opened_at: float | None = None
+        self._continuation: str | None = None
+        self._fetched: Position | None = None
+        self._given: Position | None = None
+        self._unfinished: _Fetched | None = None  # the last event, while portions of it are left
+        self._closed = False
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def opened_at(self) -> float | None:
+        """When the first subscription was made, by Kinesis's clock, epoch seconds: where LATEST was."""
+        return self._opened_at
+
+    def start(self) -> None:
+        """Begin to read; a second call does nothing."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name=f"fan-out of {self.shard_id}")
+
+    async def next(self) -> RecordBatch | ShardEnd:
+        """The next batch; the shard's end after the last one, as often as asked.
+
+        Raises:
+            StreamError: the shard cannot be read and waiting will not mend it, or the reader is closed.
+            SettingsError: the checkpoint is AT_TIMESTAMP and the settings name no time.
+        """
+        self.start()
+        return await self._prefetch.take()
+
+    async def close(self) -> None:
+        """End the subscription. A SubscribeToShard call under way is left to end by itself."""
+        if self._closed:
+            return
+        self._closed = True
+        self._prefetch.end(StreamError(f"the reader of shard {self.shard_id} is closed"))
+        if self._subscription is not None:
+            self._subscription.interrupt()
+        if self._task is not None:
+            self._task.cancel()
+            # Not "await self._task": the caller's own cancellation must come through.
+            await asyncio.wait({self._task})
+        self._thread.submit(self._drop)
+        self._thread.shutdown(wait=False)
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        failures = 0
+        while True:
+            await self._prefetch.room()
+            try:
+                fetched = await loop.run_in_executor(self._thread, self._fetch)
+            except Exception as error:
+                failures += 1
+                if not await self._mend(error, failures):
+                    return
+                continue
+            failures = 0
+            if fetched is None:
+                await asyncio.sleep(self._until_next_subscription())
+                continue
+            self._accept(fetched)
+            if fetched.rest:
+                continue
+            if fetched.end is not None:
+                self._prefetch.end(fetched.end)
+                return
+            if fetched.closed:
+                await self._poll_the_rest()
+                return
+
+    def _accept(self, fetched: _Fetched) -> None:
+        self._fetched = fetched.last or self._fetched
+        self._continuation = fetched.continuation or self._continuation
+        if self._unfinished is None and fetched.millis_behind_latest is not None:
+            self.millis_behind_latest = fetched.millis_behind_latest
+            self._meter.observe(MILLIS_BEHIND_LATEST, fetched.millis_behind_latest, self.shard_id)
+        for batch in fetched.batches:
+            self._given = batch.last or self._given
+        self._unfinished = fetched if fetched.rest else None
+        self._prefetch.put(*fetched.batches)
+
+    async def _mend(self, error: Exception, failures: int) -> bool:
+        """Prepare the next attempt; False when there is none to be made."""
+        failure = classify(error)
+        if failure in (Failure.FINAL, Failure.GONE):
+            self._prefetch.end(final_error(self._stream.name, "SubscribeToShard", error))
+            return False
+        if failure is Failure.EXPIRED:
+            self._continuation = None
+        taken_over = isinstance(error, ClientError) and error_code(error) == "ResourceInUseException"
+        level = (logging.INFO if taken_over else logging.WARNING) + (10 if failures > LOUDER_AFTER else 0)
+        event(
+            logger, level, "subscription failed", shard=self.shard_id, failures=failures, why=failure.name, error=error
+        )
+        await asyncio.sleep(max(backoff(failures), self._until_next_subscription()))
+        return True
+
+    def _until_next_subscription(self) -> float:
+        return max(0.0, self._subscribed_at + SUBSCRIBE_INTERVAL_S - time.monotonic())
+
+    async def _poll_the_rest(self) -> None:
+        """Read to the end of a closed shard. Only GetRecords tells for certain that nothing is left."""
+        event(logger, logging.INFO, "shard closed, polling what is left", shard=self.shard_id)
+        rest = self._rest()
+        try:
+            while True:
+                await self._prefetch.room()
+                item = await rest.next()
+                if isinstance(item, ShardEnd):
+                    self._prefetch.end(item)
+                    return
+                self._prefetch.put(item)
+        except KainiteError as error:
+            self._prefetch.end(error)
+        finally:
+            await rest.close()
+
+    def _rest(self) -> ShardSource:
+        start, settings = self._start, self._settings
+        reached = Position(int(self._continuation)) if self._continuation else None
+        if self._given is not None and (reached is None or reached.sequence <= self._given.sequence):
+            reached = self._given
+        if reached is not None:
+            start = Checkpoint.at(reached)
+        elif start == LATEST and self._opened_at is not None:
+            start, settings = AT_TIMESTAMP, replace(settings, initial_timestamp=self._opened_at)
+        return self._polling(self.shard_id, self._hash_range, start, settings, cut_at=self._cut_at)
+
+    # What follows runs in the reader's thread, one call at a time.
+
+    def _fetch(self) -> _Fetched | None:
+        """The next event; None when a subscription ended in its time."""
+        if self._start == SHARD_END:
+            return _Fetched(closed=True)
+        if self._unfinished is not None:
+            return self._next_portion(self._unfinished)
+        try:
+            return self._next_event(self._subscription or self._subscribe())
+        except Exception as error:
+            self._drop()
+            return self._explain(error)
+
+    def _explain(self, error: Exception) -> _Fetched:
+        match classify(error):
+            case Failure.GONE if not self._is_open():
+                return _Fetched(closed=True)
+            case Failure.GONE:
+                raise StreamUnavailableError(
+                    f"Kinesis lists shard {self.shard_id} as open, but does not find it, or not the consumer "
+                    f"{self._subscriber.consumer_arn}: was it deregistered? then restart"
+                ) from error
+            case Failure.EXPIRED if self._continuation is None:
+                sequence = self._resume_at().sequence
+                raise unknown_checkpoint(self._stream.name, self.shard_id, sequence, error) from error
+        raise error
+
+    def _resume_at(self) -> StartAt:
+        if self._continuation is not None:
+            return StartAt("AFTER_SEQUENCE_NUMBER", self._continuation)
+        return start_at(self._start, self._fetched, self._cut_at, self._opened_at, self._settings.initial_timestamp)
+
+    def _subscribe(self) -> Subscription:
+        wanted = self._resume_at()
+        self._subscribed_at = time.monotonic()
+        self._heard = False
+        self._subscription = self._subscriber.subscribe(self.shard_id, wanted)
+        self._opened_at = self._opened_at or self._subscription.opened_at
+        if self._closed:  # meanwhile, so that close() found no subscription to interrupt
+            self._subscription.interrupt()
+        return self._subscription
+
+    def _drop(self) -> None:
+        if self._subscription is not None:
+            self._subscription.close()
+            self._subscription = None
+
+    def _next_event(self, subscription: Subscription) -> _Fetched | None:
+        payload = subscription.next()
+        if payload is None:
+            if not self._heard:
+                raise StreamUnavailableError(f"the subscription to shard {self.shard_id} ended without any event")
+            self._drop()
+            return None
+        self._heard = True
+        # Events that wait for their turn wait as bytes, and the bytes go once they are parsed.
+        with self._stream.parsing:
+            pushed = parse_event(payload)
+            del payload
+            fetched = self._batched(pushed)
+        return self._with_end(fetched, pushed)
+
+    def _batched(self, pushed: ShardEvent) -> _Fetched:
+        millis = pushed.millis_behind_latest
+        batches, rest = self._batcher.begin(pushed.records, millis)
+        last = position_of(pushed.records[-1]) if pushed.records else None
+        return _Fetched(batches, rest, last, _sound(pushed.continuation), millis)
+
+    def _next_portion(self, fetched: _Fetched) -> _Fetched:
+        with self._stream.parsing:
+            batches = self._batcher.batches(fetched.rest[0], fetched.millis_behind_latest)
+        return replace(fetched, batches=batches, rest=fetched.rest[1:])
+
+    def _with_end(self, fetched: _Fetched, pushed: ShardEvent) -> _Fetched:
+        """The same with the shard's end, if this is it: no continuation, but children (KCL's ``isValidEvent``)."""
+        if pushed.continuation is None and pushed.children and all(child.parents for child in pushed.children):
+            return replace(fetched, end=ShardEnd(pushed.children))
+        if pushed.continuation is None or pushed.children:
+            if self._is_open():
+                raise StreamUnavailableError(f"an event shows the end of shard {self.shard_id}, which is open")
+            return replace(fetched, closed=True)
+        idle = not pushed.records and not pushed.millis_behind_latest
+        if idle and time.monotonic() - self._looked_up_at >= self._settings.shard_sync:
+            return replace(fetched, closed=not self._is_open())
+        return fetched
+
+    def _is_open(self) -> bool:
+        self._looked_up_at = time.monotonic()
+        return any(shard.id == self.shard_id and shard.open for shard in self._stream.list_shards())
+
+
+def fan_out(
+    stream: StreamClient,
+    subscriber: Subscriber,
+    polling: OpenSource,
+    *,
+    render: Render = render_process_records,
+    meter: Meter = SILENT,
+) -> OpenSource:
+    """Sources that subscribe as one registered consumer.
+
+    Args:
+        stream: the stream.
+        subscriber: of the consumer's ARN (:func:`~kainite.kinesis.read.consumer_registration.registered_consumer`).
+        polling: reads what is left of shards that were found closed.
+        render: makes the children's lines.
+        meter: takes what is measured.
+    """
+
+    def open_source(
+        shard_id: str, hash_range: HashRange | None, start: Checkpoint, settings: StreamSettings,
+        *, cut_at: Position | None,
+    ) -> ShardSource:  # fmt: skip
+        return FanOutReader(
+            stream, subscriber, shard_id, hash_range, start, settings,
+            polling=polling, cut_at=cut_at, render=render, meter=meter,
+        )  # fmt: skip
+
+    return open_source
+
+
+def _sound(continuation: str | None) -> str | None:
+    """LocalStack sends "0" until the first record, and Kinesis would start from the oldest record there."""
+    return continuation if continuation and int(continuation) > 0 else None

@@ -1,0 +1,190 @@
+"""SubscribeToShard: the events of one shard as Kinesis pushes them, payloads not decoded.
+
+boto3 signs and sends the request. The reply is an event stream that lasts up to five minutes; botocore's
+``before-parse`` event hands over its body unread, and botocore's ``EventStreamBuffer`` cuts it into messages.
+botocore's own parser is passed by for two reasons: it would decode each payload's base64, and it insists on a
+first message of type ``initial-response``, which kinesis-mock (LocalStack's Kinesis) does not send.
+
+What is known about boto3 here, which speaks HTTP/1.1 only, while AWS documents the operation for HTTP/2:
+
+* Verified by this project's tests: kinesis-mock 0.6 over HTTP/1.1.
+* By others, not here: LocalStack's test suite runs boto3's ``subscribe_to_shard`` against AWS itself, last
+  validated in June 2024 (localstack/localstack, tests/aws/services/kinesis/test_kinesis.validation.json).
+* Against it: "Using HTTP 1.1 for SubscribeToShard isn't supported, and may break at any time"
+  (awslabs/amazon-kinesis-client, pull request 434, 2018); boto/boto3 issue 1690 asks for HTTP/2 and is closed stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+import orjson
+from botocore.eventstream import EventStreamBuffer, EventStreamMessage, ParserError
+from botocore.exceptions import ClientError
+from urllib3.exceptions import HTTPError
+
+from kainite.base.errors import StreamUnavailableError
+from kainite.base.record import RawRecord
+from kainite.kinesis.client import server_time
+from kainite.kinesis.shards import Shard
+from kainite.kinesis.start_position import StartAt
+
+if TYPE_CHECKING:
+    from types_boto3_kinesis import KinesisClient
+    from types_boto3_kinesis.type_defs import StartingPositionTypeDef
+
+_BODY = "KainiteEvents"
+_OPERATION = "SubscribeToShard"
+_INITIAL_RESPONSE = (
+    b"\x00\x00\x00G\x00\x00\x005\xd9B\x9f\x13\r:message-type\x07\x00\x05event"
+    b"\x0b:event-type\x07\x00\x10initial-response{}\x8d\xe0\xc8\xa3"
+)
+
+
+class Body(Protocol):
+    """What is used of urllib3's response."""
+
+    def stream(self) -> Iterator[bytes]: ...
+    def shutdown(self) -> None: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ShardEvent:
+    """One SubscribeToShardEvent, payloads still base64.
+
+    Attributes:
+        records: in the order of the shard; often none, Kinesis sends an event at least every few seconds.
+        millis_behind_latest: how far behind the newest record, milliseconds.
+        continuation: a subscription AFTER this sequence number goes on here; None at the shard's end.
+        children: at the shard's end, the shards that go on.
+    """
+
+    records: list[RawRecord]
+    millis_behind_latest: int | None
+    continuation: str | None
+    children: tuple[Shard, ...]
+
+
+class Subscription:
+    """One running event stream. One thread reads; another may interrupt it."""
+
+    def __init__(self, body: Body, opened_at: float) -> None:
+        self.opened_at = opened_at
+        self._body = body
+        self._messages = _messages(body)
+
+    def next(self) -> bytes | None:
+        """The next event, for :func:`parse_event`; None when Kinesis has ended the subscription.
+
+        Raises:
+            ClientError: what Kinesis sent in place of an event, as a call's error would come.
+            StreamUnavailableError: the stream broke off, or was silent for the client's read timeout.
+        """
+        try:
+            for message in self._messages:
+                if _is_event(message):
+                    payload: bytes = message.payload
+                    return payload
+        except (HTTPError, OSError, ParserError) as error:
+            raise StreamUnavailableError(f"{_OPERATION} broke off: {error!r}") from error
+        return None
+
+    def interrupt(self) -> None:
+        """Make :meth:`next` fail, now and later, also where it waits in another thread."""
+        # urllib3 refuses when the reply has been read to its end: then nobody waits.
+        with suppress(ValueError, RuntimeError, OSError):
+            self._body.shutdown()
+
+    def close(self) -> None:
+        """Give the connection up; called where :meth:`next` is not running."""
+        self._body.close()
+
+
+class Subscriber:
+    """Subscribes to the shards of one stream as one registered consumer; threads may share it.
+
+    It takes the boto3 client over: SubscribeToShard called on that client elsewhere has no events.
+    """
+
+    def __init__(self, kinesis: KinesisClient, consumer_arn: str) -> None:
+        self.consumer_arn = consumer_arn
+        self._kinesis = kinesis
+        kinesis.meta.events.register(f"before-parse.kinesis.{_OPERATION}", _keep_body, unique_id="kainite-keep-events")
+
+    def subscribe(self, shard_id: str, start: StartAt) -> Subscription:
+        """Open a subscription.
+
+        Raises:
+            botocore's errors, for :func:`~kainite.aws.clients.failures.classify`.
+        """
+        position: StartingPositionTypeDef = {"Type": start.kind}
+        if start.sequence is not None:
+            position["SequenceNumber"] = start.sequence
+        if start.timestamp is not None:
+            position["Timestamp"] = datetime.fromtimestamp(start.timestamp, UTC)
+        answer: Mapping[str, Any] = self._kinesis.subscribe_to_shard(
+            ConsumerARN=self.consumer_arn, ShardId=shard_id, StartingPosition=position
+        )
+        return Subscription(answer[_BODY], server_time(answer["ResponseMetadata"]["HTTPHeaders"]))
+
+
+def parse_event(payload: bytes) -> ShardEvent:
+    """Parse one event.
+
+    Raises:
+        StreamUnavailableError: it is no such event; a new subscription may bring it again.
+    """
+    try:
+        event = orjson.loads(payload)
+        return ShardEvent(
+            records=event["Records"],
+            millis_behind_latest=event.get("MillisBehindLatest"),
+            continuation=event.get("ContinuationSequenceNumber"),
+            children=tuple(map(Shard.from_end_of_parent, event.get("ChildShards") or ())),
+        )
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise StreamUnavailableError(f"{_OPERATION} sent what is no event ({error!r}): {payload[:80]!r}") from error
+
+
+def _messages(body: Body) -> Iterator[EventStreamMessage]:
+    buffer = EventStreamBuffer()
+    for chunk in body.stream():
+        buffer.add_data(chunk)
+        yield from buffer
+
+
+def _is_event(message: EventStreamMessage) -> bool:
+    """Whether it holds records; the others are ``initial-response`` and what comes in later versions."""
+    headers: Any = message.headers  # a mapping of names to values, whatever its type stub says
+    kind = headers.get(":message-type")
+    if kind in ("exception", "error"):
+        code = headers.get(":exception-type") or headers.get(":error-code") or "Unknown"
+        text = headers.get(":error-message") or message.payload.decode(errors="replace")
+        # The stream's own status is 200. An "error" is one that the operation's model does not name.
+        status = 500 if kind == "error" or code == "InternalFailureException" else 400
+        raise ClientError(
+            {"Error": {"Code": code, "Message": text}, "ResponseMetadata": {"HTTPStatusCode": status}},  # type: ignore[typeddict-item]
+            _OPERATION,
+        )
+    return bool(headers.get(":event-type") == "SubscribeToShardEvent")
+
+
+class _Empty:
+    """In place of the body, for botocore's parser: an ``initial-response`` and nothing more."""
+
+    def stream(self) -> Iterator[bytes]:
+        yield _INITIAL_RESPONSE
+
+    def close(self) -> None:
+        pass
+
+
+def _keep_body(response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: object) -> None:
+    if response_dict["status_code"] == 200:
+        customized_response_dict[_BODY] = response_dict["body"]
+        response_dict["body"] = _Empty()

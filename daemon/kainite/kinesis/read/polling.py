@@ -1,0 +1,270 @@
+"""Reads one shard by polling, ahead of its child by a bounded number of batches.
+
+States: *without an iterator* (at first, and after one expired) → *with an iterator* → *ended*
+(:class:`~kainite.kinesis.read.batch.ShardEnd`, or an error that waiting will not mend). A reader never goes back:
+to have records again, make another one with an earlier start.
+
+Invariants: batches come in the order of the shard, without gap and without repetition, whatever
+failed in between; a reply counts only when its batches are queued, and until then the same
+place is asked for again. Nothing is stored, so a crash leaves nothing behind: where the next
+reader starts is the checkpoint's and the serialization log's business.
+
+No gap at LATEST either: KCL asks for LATEST again when an iterator expires before the first
+record, and loses what came in between. Here the second iterator starts at the time of the first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from dataclasses import dataclass, replace
+
+from kainite.aws.failures import Failure, classify
+from kainite.base.checkpoint import SHARD_END, Checkpoint
+from kainite.base.errors import StreamError, StreamUnavailableError
+from kainite.base.logs import event
+from kainite.base.position import Position
+from kainite.base.record import position_of
+from kainite.base.retry import backoff
+from kainite.kinesis.client import Reply, StreamClient, parse_reply
+from kainite.kinesis.failures import final_error, unknown_checkpoint
+from kainite.kinesis.read.batch import RecordBatch, Render, ShardEnd, render_process_records
+from kainite.kinesis.read.batching import Batcher, Batches, Portions
+from kainite.kinesis.read.pacing import THROTTLED_FOR_S, interval
+from kainite.kinesis.read.prefetch import Bounds, Prefetch
+from kainite.kinesis.shards import HashRange, Shard, children_of
+from kainite.kinesis.start_position import start_at
+from kainite.observe.meter import SILENT, Meter
+from kainite.observe.metric import EXPIRED_ITERATOR, GET_RECORDS_SUCCESS, GET_RECORDS_TIME, MILLIS_BEHIND_LATEST
+from kainite.settings import StreamSettings
+
+logger = logging.getLogger(__name__)
+
+ERROR_AFTER = 5
+"""Failures in a row from which on each is logged as an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetched:
+    """What one call brought.
+
+    Attributes:
+        batches: made of its first portion.
+        rest: the portions that are not made into batches yet.
+        last: where its last record stands.
+        size: of the reply, bytes.
+        end: set at the shard's end.
+    """
+
+    batches: Batches
+    rest: Portions
+    last: Position | None
+    next_iterator: str | None
+    millis_behind_latest: int | None
+    size: int = 0
+    end: ShardEnd | None = None
+
+
+class ShardReader:
+    """One shard from a checkpoint on; see the module for states and invariants.
+
+    Args:
+        stream: shared by all readers of the stream.
+        shard_id: which shard.
+        start: the lease's checkpoint; records up to it are left out.
+        settings: how much and how often to read.
+        cut_at: no batch straddles this position (the serialization log's, for this shard).
+        hash_range: of the shard: KPL aggregates that reach beyond it are dropped. None: none is.
+        bounds: of what is fetched ahead; by default from the settings.
+        meter: takes what is measured.
+        render: makes the child's line of a batch's records.
+    """
+
+    def __init__(
+        self,
+        stream: StreamClient,
+        shard_id: str,
+        start: Checkpoint,
+        settings: StreamSettings,
+        *,
+        cut_at: Position | None = None,
+        hash_range: HashRange | None = None,
+        bounds: Bounds | None = None,
+        meter: Meter = SILENT,
+        render: Render = render_process_records,
+    ) -> None:
+        self.shard_id = shard_id
+        self.millis_behind_latest: int | None = None
+        self._stream = stream
+        self._start = start
+        self._settings = settings
+        self._cut_at = cut_at
+        self._batcher = Batcher(start, cut_at, hash_range, render, settings.call_with_empty_batches)
+        self._meter = meter
+        self._prefetch = Prefetch(bounds or Bounds.of(settings))
+        self._iterator: str | None = None
+        self._opened_at: float | None = None
+        self._fetched: Position | None = None
+        self._unfinished: _Fetched | None = None  # the last reply, while portions of it are left
+        self._throttled_at = -math.inf
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def opened_at(self) -> float | None:
+        """When the first iterator was made, by Kinesis's clock, epoch seconds: where LATEST was."""
+        return self._opened_at
+
+    def start(self) -> None:
+        """Begin to fetch; a second call does nothing."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name=f"reader of {self.shard_id}")
+
+    async def next(self) -> RecordBatch | ShardEnd:
+        """The next batch; the shard's end after the last one, as often as asked.
+
+        Raises:
+            StreamError: the shard cannot be read and waiting will not mend it, or the reader is closed.
+            SettingsError: the checkpoint is AT_TIMESTAMP and the settings name no time.
+        """
+        self.start()
+        return await self._prefetch.take()
+
+    async def close(self) -> None:
+        """Stop fetching. A call to Kinesis under way is left to end by itself, and its reply dropped."""
+        self._prefetch.end(StreamError(f"the reader of shard {self.shard_id} is closed"))
+        if self._task is not None:
+            self._task.cancel()
+            # Not "await self._task": the caller's own cancellation must come through.
+            await asyncio.wait({self._task})
+
+    async def _run(self) -> None:
+        failures = 0
+        while True:
+            await self._prefetch.room()
+            began = time.monotonic()
+            try:
+                fetched = await asyncio.to_thread(self._fetch)
+            except Exception as error:
+                failures += 1
+                if not await self._mend(error, failures):
+                    return
+                continue
+            failures = 0
+            self._accept(fetched)
+            if fetched.rest:
+                continue
+            if fetched.end is not None:
+                self._prefetch.end(fetched.end)
+                return
+            await asyncio.sleep(self._interval(fetched.size) - (time.monotonic() - began))
+
+    def _accept(self, fetched: _Fetched) -> None:
+        if self._unfinished is None and fetched.millis_behind_latest is not None:
+            self._meter.observe(MILLIS_BEHIND_LATEST, fetched.millis_behind_latest, self.shard_id)
+        self.millis_behind_latest = fetched.millis_behind_latest
+        self._iterator = fetched.next_iterator
+        self._fetched = fetched.last or self._fetched
+        self._unfinished = fetched if fetched.rest else None
+        self._prefetch.put(*fetched.batches)
+
+    def _interval(self, size: int) -> float:
+        throttled = time.monotonic() < self._throttled_at + THROTTLED_FOR_S
+        return interval(self._settings, self.millis_behind_latest, size, throttled=throttled)
+
+    async def _mend(self, error: Exception, failures: int) -> bool:
+        """Prepare the next attempt; False when there is none to be made."""
+        failure = classify(error)
+        if failure in (Failure.FINAL, Failure.GONE):
+            self._prefetch.end(final_error(self._stream.name, "reading", error))
+            return False
+        if failure is Failure.EXPIRED:
+            self._iterator = None
+            self._meter.observe(EXPIRED_ITERATOR, 1, self.shard_id)
+        if failure is Failure.THROTTLED:
+            self._throttled_at = time.monotonic()
+        level = logging.ERROR if failures > ERROR_AFTER else logging.WARNING
+        event(logger, level, "read failed", shard=self.shard_id, failures=failures, why=failure.name, error=error)
+        await asyncio.sleep(0 if failure is Failure.EXPIRED and failures == 1 else backoff(failures))
+        return True
+
+    # What follows runs in a thread, one call at a time.
+
+    def _fetch(self) -> _Fetched:
+        if self._unfinished is not None:
+            return self._next_portion(self._unfinished)
+        if self._start == SHARD_END:
+            return self._gone()
+        try:
+            body = self._get_records(self._iterator or self._open())
+        except Exception as error:
+            if classify(error) is Failure.GONE:
+                return self._gone()
+            raise
+        # A reply that waits for its turn waits as bytes, and its bytes go once it is parsed.
+        with self._stream.parsing:
+            size, reply = len(body), parse_reply(body)
+            del body
+            fetched = self._batched(reply, size)
+        return self._with_end(fetched, reply.children)
+
+    def _get_records(self, iterator: str) -> bytes:
+        began, succeeded = time.monotonic(), False
+        try:
+            body = self._stream.get_records(iterator, self._settings.max_records)
+            succeeded = True
+            return body
+        finally:
+            self._meter.observe(GET_RECORDS_TIME, (time.monotonic() - began) * 1000, self.shard_id)
+            self._meter.observe(GET_RECORDS_SUCCESS, int(succeeded), self.shard_id)
+
+    def _open(self) -> str:
+        wanted = start_at(self._start, self._fetched, self._cut_at, self._opened_at, self._settings.initial_timestamp)
+        try:
+            self._iterator, opened_at = self._stream.iterator(self.shard_id, wanted)
+        except Exception as error:
+            if classify(error) is Failure.EXPIRED:
+                raise unknown_checkpoint(self._stream.name, self.shard_id, wanted.sequence, error) from error
+            raise
+        self._opened_at = self._opened_at or opened_at
+        return self._iterator
+
+    def _batched(self, reply: Reply, size: int) -> _Fetched:
+        millis = reply.millis_behind_latest
+        batches, rest = self._batcher.begin(reply.records, millis)
+        last = position_of(reply.records[-1]) if reply.records else None
+        return _Fetched(batches, rest, last, reply.next_iterator, millis, size)
+
+    def _next_portion(self, fetched: _Fetched) -> _Fetched:
+        with self._stream.parsing:
+            batches = self._batcher.batches(fetched.rest[0], fetched.millis_behind_latest)
+        return replace(fetched, batches=batches, rest=fetched.rest[1:])
+
+    def _with_end(self, fetched: _Fetched, children: tuple[Shard, ...]) -> _Fetched:
+        """The same, if it is sound: a reply has no next iterator when and only when it has children.
+
+        A double of Kinesis may leave the children out, so the listing is asked before disbelieving.
+        """
+        if fetched.next_iterator is not None:
+            if children:
+                raise StreamUnavailableError(f"GetRecords gave children of {self.shard_id} though it goes on")
+            return fetched
+        if children and all(child.parents for child in children):
+            return replace(fetched, end=ShardEnd(children))
+        end = self._look_for_end()
+        if end is None:
+            raise StreamUnavailableError(f"GetRecords gave no next iterator, but shard {self.shard_id} is open")
+        return replace(fetched, end=end)
+
+    def _gone(self) -> _Fetched:
+        end = self._look_for_end()
+        if end is None:
+            raise StreamUnavailableError(f"Kinesis does not find shard {self.shard_id}, but lists it as open")
+        return _Fetched((), (), None, None, 0, end=end)
+
+    def _look_for_end(self) -> ShardEnd | None:
+        """The shard's end as ListShards shows it: closed, or gone from the stream; None while it is open."""
+        shards = self._stream.list_shards()
+        this = next((shard for shard in shards if shard.id == self.shard_id), None)
+        return None if this is not None and this.open else ShardEnd(children_of(self.shard_id, shards))

@@ -1,0 +1,90 @@
+"""What a shard's reader has fetched ahead of the child: a queue with bounds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from kainite.base.errors import KainiteError
+from kainite.kinesis.read.batch import RecordBatch, ShardEnd
+from kainite.settings import StreamSettings
+
+Last: TypeAlias = ShardEnd | KainiteError
+"""What ends a reader's work: the shard's end, or an error that waiting will not mend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """While any of these is reached nothing more is fetched. The defaults are KCL's.
+
+    One reply may exceed them, since its size is known only when it is there: a shard holds at
+    most one reply more than these allow.
+    """
+
+    batches: int = 1
+    bytes: int = 8 * 1024 * 1024
+    records: int = 30_000
+
+    @classmethod
+    def of(cls, settings: StreamSettings) -> Bounds:
+        return cls(settings.prefetch_batches, settings.prefetch_bytes, settings.prefetch_records)
+
+
+class Prefetch:
+    """First in, first out. What ends the reader stays at the end of the queue for ever.
+
+    Invariant: ``_has_room`` is set when and only when no bound is reached; ``_has_item`` when there
+    is something to take.
+    """
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._batches: deque[RecordBatch] = deque()
+        self._last: Last | None = None
+        self._has_room = asyncio.Event()
+        self._has_item = asyncio.Event()
+        self._update()
+
+    async def room(self) -> None:
+        """Wait until another reply may be fetched."""
+        await self._has_room.wait()
+
+    def put(self, *batches: RecordBatch) -> None:
+        self._batches.extend(batches)
+        self._update()
+
+    def end(self, last: Last) -> None:
+        """Nothing follows but this."""
+        self._last = self._last or last
+        self._update()
+
+    async def take(self) -> RecordBatch | ShardEnd:
+        """The oldest batch, or the shard's end; raises the error that ended the reader."""
+        while True:
+            await self._has_item.wait()
+            if self._batches:
+                batch = self._batches.popleft()
+                self._update()
+                return batch
+            if isinstance(self._last, KainiteError):
+                raise self._last
+            if self._last is not None:
+                return self._last
+
+    def _update(self) -> None:
+        full = (
+            len(self._batches) >= self._bounds.batches
+            or sum(len(batch.line) for batch in self._batches) >= self._bounds.bytes
+            or sum(batch.count for batch in self._batches) >= self._bounds.records
+        )
+        _set(self._has_room, not full)
+        _set(self._has_item, bool(self._batches) or self._last is not None)
+
+
+def _set(event: asyncio.Event, on: bool) -> None:
+    if on:
+        event.set()
+    else:
+        event.clear()

@@ -1,0 +1,58 @@
+"""Where a shard consumer's batches come from: polling, or enhanced fan-out, behind one interface."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kainite.base.checkpoint import Checkpoint
+from kainite.base.position import Position
+from kainite.kinesis.client import StreamClient
+from kainite.kinesis.read.batch import RecordBatch, Render, ShardEnd, render_process_records
+from kainite.kinesis.read.polling import ShardReader
+from kainite.kinesis.shards import HashRange
+from kainite.observe.meter import SILENT, Meter
+from kainite.settings import StreamSettings
+
+
+class ShardSource(Protocol):
+    """Gives a shard's batches in order; see :class:`~kainite.kinesis.read.polling.ShardReader`."""
+
+    @property
+    def opened_at(self) -> float | None: ...
+    @property
+    def millis_behind_latest(self) -> int | None: ...
+    def start(self) -> None: ...
+    async def next(self) -> RecordBatch | ShardEnd: ...
+    async def close(self) -> None: ...
+
+
+class OpenSource(Protocol):
+    """Makes the source of a shard that begins after ``start``."""
+
+    def __call__(
+        self, shard_id: str, hash_range: HashRange | None, start: Checkpoint, settings: StreamSettings,
+        *, cut_at: Position | None,
+    ) -> ShardSource: ...  # fmt: skip
+
+
+def polling(stream: StreamClient, *, render: Render = render_process_records, meter: Meter = SILENT) -> OpenSource:
+    """Sources that poll ``stream``; ``render`` makes the children's lines."""
+
+    def open_source(
+        shard_id: str, hash_range: HashRange | None, start: Checkpoint, settings: StreamSettings,
+        *, cut_at: Position | None,
+    ) -> ShardSource:  # fmt: skip
+        keys = deciding_range(hash_range, settings)
+        return ShardReader(
+            stream, shard_id, start, settings, cut_at=cut_at, hash_range=keys, meter=meter, render=render
+        )
+
+    return open_source
+
+
+def deciding_range(hash_range: HashRange | None, settings: StreamSettings) -> HashRange | None:
+    """The range that a KPL aggregate must lie in; None where none is dropped.
+
+    As in KCL, a worker that does not look at the shards when it starts does not know their ranges.
+    """
+    return None if settings.skip_sync_if_leases else hash_range

@@ -1,0 +1,147 @@
+"""Records onto a Kinesis stream: packed into PutRecords calls, refused ones sent again.
+
+:func:`pack` is pure. :meth:`StreamWriter.put` returns when every record is on the stream. A crash before
+that leaves some of them there, in any order; whoever puts must be able to put all of them again. After an error
+only the rest need be: it is known.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from kainite.base.errors import StreamError, StreamUnavailableError
+from kainite.kinesis.failures import stream_error
+
+if TYPE_CHECKING:
+    from types_boto3_kinesis import KinesisClient
+    from types_boto3_kinesis.type_defs import PutRecordsInputTypeDef, PutRecordsRequestEntryTypeDef
+
+# Kinesis Data Streams, Quotas and limits: records and bytes of a PutRecords call, bytes of a record.
+MAX_RECORDS = 500
+MAX_BYTES = 5 * 1024 * 1024
+MAX_RECORD_BYTES = 1024 * 1024
+MAX_PARTITION_KEY = 256  # characters
+_COME_AGAIN = frozenset({"InternalFailure"})  # beside what is throttling or passing everywhere
+_FIRST_PAUSE = 0.05
+_LONGEST_PAUSE = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRecord:
+    """What PutRecords wants of a record; ``hash_key`` is the explicit hash key."""
+
+    data: bytes
+    partition_key: str
+    hash_key: str
+
+    @property
+    def size(self) -> int:
+        """Bytes that count against the limits of Kinesis: data and partition key."""
+        return len(self.data) + len(self.partition_key.encode())
+
+
+def pack(records: Iterable[StreamRecord]) -> Iterator[list[StreamRecord]]:
+    """Cut records into batches that PutRecords takes, in order.
+
+    Raises:
+        StreamError: one record alone is too large.
+    """
+    batch: list[StreamRecord] = []
+    size = 0
+    for record in records:
+        if record.size > MAX_RECORD_BYTES:
+            raise StreamError(
+                f"the record with key {record.partition_key!r} takes {record.size} bytes: Kinesis takes 1 MiB"
+            )
+        if batch and (len(batch) == MAX_RECORDS or size + record.size > MAX_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(record)
+        size += record.size
+    if batch:
+        yield batch
+
+
+class StreamWriter:
+    """Puts records on one stream. Calls block; one thread at a time.
+
+    Args:
+        kinesis: a boto3 client.
+        name: the stream's name.
+        arn: its ARN, for a stream of another account.
+        limit: seconds that one PutRecords may take in all, with its repetitions.
+    """
+
+    def __init__(self, kinesis: KinesisClient, name: str, arn: str | None = None, limit: float = 30.0) -> None:
+        self._kinesis = kinesis
+        self._name = name
+        self._arn = arn
+        self._limit = limit
+        self._given_up = threading.Event()
+
+    def give_up(self) -> None:
+        """Let a put in another thread end soon, with an error."""
+        self._given_up.set()
+
+    def put(self, records: list[StreamRecord]) -> None:
+        """Put records on the stream, whatever it takes; what is there is taken out of the list.
+
+        Raises:
+            StreamError: a record is too large, or the stream refuses them for good.
+            StreamUnavailableError: the stream went on refusing until the limit, or it was given up.
+        """
+        batches = list(pack(records))  # all of them, so that one too large is found before anything is put
+        try:
+            for batch in batches:
+                if self._given_up.is_set():
+                    raise StreamUnavailableError(f"putting records on stream {self._name!r} was given up")
+                self._put_batch(batch, time.monotonic() + self._limit)
+        finally:
+            records[:] = chain.from_iterable(batches)
+
+    def _put_batch(self, batch: list[StreamRecord], deadline: float) -> None:
+        """Put what is in ``batch``, and take it out."""
+        pause = _FIRST_PAUSE
+        while batch:
+            batch[:], reason = self._try_put(batch)
+            if batch and (time.monotonic() + pause > deadline or self._given_up.wait(pause)):
+                raise StreamUnavailableError(
+                    f"stream {self._name!r} refused {len(batch)} records until the limit of {self._limit:g} s: {reason}"
+                )
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _try_put(self, batch: list[StreamRecord]) -> tuple[list[StreamRecord], str]:
+        """One call; the records that were refused, and why."""
+        request: PutRecordsInputTypeDef = {"Records": _entries(batch)}
+        if self._arn is not None:
+            request["StreamARN"] = self._arn
+        else:
+            request["StreamName"] = self._name
+        try:
+            reply = self._kinesis.put_records(**request)
+        except Exception as error:
+            known = stream_error(self._name, "PutRecords", error)
+            if known.retryable or (isinstance(error, ClientError) and _code(error) in _COME_AGAIN):
+                return batch, str(error)
+            raise known from error
+        if "Records" not in reply:  # boto3's reading of an answer that broke off
+            return batch, "an empty answer"
+        pairs = zip(batch, reply["Records"], strict=True)
+        refused = [(record, result) for record, result in pairs if result.get("ErrorCode")]
+        reason = f"{refused[0][1]['ErrorCode']}: {refused[0][1].get('ErrorMessage', '')}" if refused else ""
+        return [record for record, _ in refused], reason
+
+
+def _code(error: ClientError) -> str:
+    return error.response.get("Error", {}).get("Code", "")
+
+
+def _entries(batch: Sequence[StreamRecord]) -> list[PutRecordsRequestEntryTypeDef]:
+    return [{"Data": r.data, "PartitionKey": r.partition_key, "ExplicitHashKey": r.hash_key} for r in batch]

@@ -1,0 +1,55 @@
+"""How far checkpoints are behind the newest records, measured at Kinesis.
+
+One GetRecords call of one record for each unfinished shard, at its checkpoint: the reply says how many
+milliseconds that place is behind. It counts among the five calls a second that all readers of a shard
+may make, so it is done only when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from kainite.base.checkpoint import LATEST, SHARD_END
+from kainite.base.errors import KainiteError
+from kainite.kinesis.client import StreamClient
+from kainite.kinesis.start_position import start_at
+from kainite.leases.administration.shard_reading import pages
+from kainite.leases.table.lease import Lease
+
+AT_ONCE = 8
+"""Shards that are measured at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """Milliseconds behind the newest record; None when there is none to measure, or for ``cause``."""
+
+    millis: int | None
+    cause: str | None = None
+
+
+def measure(stream: StreamClient, leases: Sequence[Lease], initial_timestamp: float | None) -> dict[str, Lag]:
+    """The lags of unfinished shards, by shard; a shard that cannot be measured says why.
+
+    Args:
+        stream: of the shards.
+        leases: with the checkpoints.
+        initial_timestamp: what a checkpoint of AT_TIMESTAMP means, epoch seconds.
+    """
+    wanted = [lease for lease in leases if lease.checkpoint != SHARD_END]
+    with ThreadPoolExecutor(AT_ONCE, "kainite-lag") as pool:
+        lags = pool.map(lambda lease: _lag(stream, lease, initial_timestamp), wanted)
+        return {lease.key: lag for lease, lag in zip(wanted, lags, strict=True)}
+
+
+def _lag(stream: StreamClient, lease: Lease, initial_timestamp: float | None) -> Lag:
+    if lease.checkpoint == LATEST:
+        return Lag(None, "nothing read yet, and it begins at LATEST")
+    try:
+        start = start_at(lease.checkpoint, None, None, None, initial_timestamp)
+        reply = next(pages(stream, lease.key, start, limit=1, most=1))
+    except KainiteError as error:
+        return Lag(None, str(error))
+    return Lag(reply.millis_behind_latest)

@@ -1,0 +1,195 @@
+"""What ``kainite leases`` shows: rows from leases, from how their counters move, and from measured lags. Pure.
+
+KCL's lease has no timestamp. Whether its owner is alive is seen only by looking twice: a counter that moved
+is fresh, one that stood still for the failover time has expired, and one look alone tells nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kainite.base.checkpoint import SHARD_END, Checkpoint
+from kainite.kinesis.shards import MAX_HASH_KEY
+from kainite.leases.administration.lag import Lag
+from kainite.leases.lineage import may_start
+from kainite.leases.table.lease import Lease
+
+SHORT_DIGITS = 14
+"""How many of a sequence number's last digits the table shows: the first ones are alike in a shard."""
+
+
+class Pulse(StrEnum):
+    """What the counter of an owned lease tells."""
+
+    UNKNOWN = "unknown"  # seen once
+    FRESH = "fresh"  # it moved
+    SILENT = "silent"  # it has not moved yet
+    EXPIRED = "expired"  # it stood still for the failover time: anybody may take the lease
+
+
+class ShardState(StrEnum):
+    """Where a shard stands."""
+
+    READING = "being read"
+    WAITING = "waiting for its parents"
+    UNOWNED = "unowned"
+    EXPIRED = "expired"
+    HANDING_OVER = "handing over"
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """A counter, since when it was seen to stand there (seconds), and whether it was seen to move."""
+
+    counter: int
+    since: float
+    moved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One lease.
+
+    Attributes:
+        silent_for: seconds since the counter was last seen to move, or first seen; None when nobody owns it.
+        share: of the stream's hash keys, 0 to 1.
+        lag_millis: how far the checkpoint is behind the shard's newest record; None when it was not measured.
+        lag_cause: why it could not be measured.
+    """
+
+    shard: str
+    state: ShardState
+    owner: str | None
+    checkpoint_owner: str | None
+    pulse: Pulse | None
+    silent_for: float | None
+    checkpoint: str
+    sub: int
+    switches: int
+    parents: tuple[str, ...]
+    children: tuple[str, ...]
+    share: float | None
+    lag_millis: int | None = None
+    lag_cause: str | None = None
+
+
+def listen(beats: Mapping[str, Beat], leases: Sequence[Lease], now: float) -> dict[str, Beat]:
+    """What is known about the counters after a scan at ``now``."""
+
+    def hear(lease: Lease) -> Beat:
+        known = beats.get(lease.key)
+        if known is None:
+            return Beat(lease.counter, now)
+        return known if known.counter == lease.counter else Beat(lease.counter, now, moved=True)
+
+    return {lease.key: hear(lease) for lease in leases}
+
+
+def pulse_of(lease: Lease, beat: Beat, now: float, failover: float) -> Pulse | None:
+    """What a lease's counter tells; None when nobody owns the lease."""
+    if lease.owner is None:
+        return None
+    age = now - beat.since
+    if age >= failover:
+        return Pulse.EXPIRED
+    if beat.moved:
+        return Pulse.FRESH
+    return Pulse.SILENT if age > 0 else Pulse.UNKNOWN
+
+
+def undecided(leases: Sequence[Lease], beats: Mapping[str, Beat], now: float, failover: float) -> list[Lease]:
+    """Owned leases of unfinished shards that are neither seen to be renewed nor expired yet."""
+    return [
+        lease
+        for lease in leases
+        if lease.checkpoint != SHARD_END
+        and pulse_of(lease, beats[lease.key], now, failover) in (Pulse.UNKNOWN, Pulse.SILENT)
+    ]
+
+
+def make_rows(
+    leases: Sequence[Lease], beats: Mapping[str, Beat], lags: Mapping[str, Lag], now: float, failover: float
+) -> tuple[Row, ...]:
+    """The rows, by shard.
+
+    Args:
+        leases: a scan of the table.
+        beats: :func:`listen`'s result for that scan.
+        lags: measured lags by shard; may be empty.
+        now: the time of that scan, by the clock of ``beats``, seconds.
+        failover: seconds after which a silent lease has expired.
+    """
+    checkpoints = {lease.key: lease.checkpoint for lease in leases}
+    return tuple(
+        _row(lease, beats[lease.key], lags.get(lease.key, Lag(None)), checkpoints, now, failover)
+        for lease in sorted(leases, key=lambda lease: lease.key)
+    )
+
+
+def _row(lease: Lease, beat: Beat, lag: Lag, checkpoints: Mapping[str, Checkpoint], now: float, failover: float) -> Row:
+    pulse = pulse_of(lease, beat, now, failover)
+    return Row(
+        shard=lease.key,
+        state=_state(lease, pulse, checkpoints),
+        owner=lease.owner,
+        checkpoint_owner=lease.checkpoint_owner,
+        pulse=pulse,
+        silent_for=None if pulse is None else round(now - beat.since, 3),
+        checkpoint=lease.checkpoint.sequence,
+        sub=lease.checkpoint.sub,
+        switches=lease.switches,
+        parents=tuple(sorted(lease.parents)),
+        children=tuple(sorted(lease.children)),
+        share=_share(lease),
+        lag_millis=lag.millis,
+        lag_cause=lag.cause,
+    )
+
+
+def _state(lease: Lease, pulse: Pulse | None, checkpoints: Mapping[str, Checkpoint]) -> ShardState:
+    if lease.checkpoint == SHARD_END:
+        return ShardState.FINISHED
+    if lease.checkpoint_owner is not None:
+        return ShardState.HANDING_OVER
+    if lease.owner is None:
+        return ShardState.UNOWNED
+    if pulse is Pulse.EXPIRED:
+        return ShardState.EXPIRED
+    return ShardState.READING if may_start(lease.parents, checkpoints) else ShardState.WAITING
+
+
+def _share(lease: Lease) -> float | None:
+    keys = lease.hash_range
+    return None if keys is None else (keys.end - keys.start + 1) / (MAX_HASH_KEY + 1)
+
+
+def short(checkpoint: Checkpoint) -> str:
+    """A checkpoint in few characters: a sequence number's last digits, and the place in an aggregate."""
+    if checkpoint.is_sentinel or len(checkpoint.sequence) <= SHORT_DIGITS:
+        return str(checkpoint)
+    return "…" + str(checkpoint)[len(checkpoint.sequence) - SHORT_DIGITS :]
+
+
+def workers(rows: Sequence[Row]) -> dict[str, int]:
+    """How many unfinished shards each worker holds, by worker."""
+    held = Counter(row.owner for row in rows if row.owner is not None and row.state is not ShardState.FINISHED)
+    return dict(sorted(held.items()))
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """One line: workers and their leases, and what nobody reads."""
+    held = workers(rows)
+    named = ", ".join(f"{worker} {count}" for worker, count in held.items())
+    parts = [f"{_plural(len(held), 'worker')}{': ' if named else ''}{named}"]
+    states = Counter(row.state for row in rows)
+    others = (ShardState.UNOWNED, ShardState.EXPIRED, ShardState.WAITING, ShardState.HANDING_OVER, ShardState.FINISHED)
+    parts += [f"{states[state]} {state}" for state in others if states[state]]
+    return f"{_plural(len(rows), 'lease')}; " + "; ".join(parts)
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

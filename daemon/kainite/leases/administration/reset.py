@@ -1,0 +1,170 @@
+"""Setting checkpoints by hand: what to change (pure), and the changing.
+
+A reset is a worker for a moment: it takes the lease, on the condition that its counter has not moved since it
+was read, stores the checkpoint and lets the lease go. So a worker that still runs, of whatever kind, loses the
+lease at its next write and takes it again at the new place. Until it notices (a third of the failover
+time, at most all of it) another one may begin at the new place already, and both read the shard. That, and
+records delivered twice, is why a reset refuses while a counter moves, unless it is forced.
+
+Shards are written parents first: a child that waits for its parents again cannot begin too early. A crash in
+between leaves some leases reset and the others as they were, and one perhaps in the name of :data:`RESETTER`,
+which expires like a dead worker's. The same command finishes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
+from kainite.base.errors import LeaseTableError
+from kainite.kinesis.shards import Shard, parents_first
+from kainite.leases.administration.seek_to_timestamp import Moment
+from kainite.leases.table.lease import Lease
+from kainite.leases.table.lease_table import LeaseTable
+
+RESETTER = "kainite-leases-reset"
+"""The worker id under which a lease is held while it is reset."""
+
+FORCED_TRIES = 10
+"""How often a forced reset follows a counter that a running worker keeps raising."""
+
+Place = Callable[[str], Moment]
+"""Where a shard, given by its id, shall stand; and whether there is anything to read from there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is done with one shard.
+
+    Attributes:
+        shard: as the stream lists it, or as its lease describes it.
+        lease: as it was read; None where a lease is to be created.
+        after: the new checkpoint.
+        note: what else there is to know; empty for nothing.
+    """
+
+    shard: Shard
+    lease: Lease | None
+    after: Checkpoint
+    note: str = ""
+
+    @property
+    def before(self) -> Checkpoint | None:
+        return None if self.lease is None else self.lease.checkpoint
+
+    @property
+    def needed(self) -> bool:
+        return self.before != self.after
+
+
+def select(leases: Sequence[Lease], shard_ids: Collection[str], table: str) -> tuple[Lease, ...]:
+    """The leases of the named shards, all of them when none is named.
+
+    Raises:
+        LeaseTableError: there is no lease, or none of a named shard.
+    """
+    unknown = sorted(set(shard_ids) - {lease.key for lease in leases})
+    if unknown:
+        raise LeaseTableError(f"lease table {table!r} has no lease of shard {', '.join(unknown)}: see kainite leases")
+    if not leases:
+        raise LeaseTableError(f"lease table {table!r} has no leases yet: a daemon makes them when it first runs")
+    return tuple(lease for lease in leases if not shard_ids or lease.key in shard_ids)
+
+
+def plan(
+    leases: Sequence[Lease], chosen: Sequence[Lease], listed: Sequence[Shard], place: Place, *, everything: bool
+) -> tuple[Change, ...]:
+    """What a reset would do, parents first.
+
+    Args:
+        leases: the whole table.
+        chosen: the leases to reset.
+        listed: the stream's shards.
+        place: where a shard shall stand.
+        everything: all shards are meant: those that the stream still has, and whose leases are
+            gone because they were finished, get new ones where there is something to read.
+    """
+    by_id = {shard.id: shard for shard in listed}
+    shards = {lease.key: by_id.get(lease.key) or _shard_of(lease) for lease in chosen}
+    known = {lease.key: lease for lease in leases}
+    if everything:
+        shards |= {shard.id: shard for shard in listed if shard.id not in known}
+    changes = (
+        _change(shard, known.get(shard.id), place, gone=shard.id not in by_id)
+        for shard in parents_first(shards.values())
+    )
+    return tuple(_warned(change, known, shards) for change in changes if change is not None)
+
+
+def _change(shard: Shard, lease: Lease | None, place: Place, *, gone: bool) -> Change | None:
+    finished = lease is None or lease.checkpoint == SHARD_END
+    if gone and lease is not None:
+        return Change(shard, lease, lease.checkpoint, "left alone: the stream has nothing of it any more")
+    moment = place(shard.id)
+    if not finished:
+        return Change(shard, lease, moment.checkpoint)
+    if not moment.followed or moment.checkpoint == LATEST:
+        return None if lease is None else Change(shard, lease, SHARD_END, "left alone: nothing comes after that")
+    return Change(shard, lease, moment.checkpoint, "read again" if lease else "gets a lease again")
+
+
+def _warned(change: Change, leases: Mapping[str, Lease], chosen: Collection[str]) -> Change:
+    """The same, with a note when children of the shard were begun and are not reset with it."""
+    ahead = sorted(
+        lease.key
+        for lease in leases.values()
+        if change.shard.id in lease.parents
+        and lease.key not in chosen
+        and lease.checkpoint not in (TRIM_HORIZON, AT_TIMESTAMP)
+    )
+    if not ahead or not change.needed:
+        return change
+    warning = f"its records come after those of {', '.join(ahead)}, which went on from it"
+    note = f"{change.note}; {warning}" if change.note else warning
+    return Change(change.shard, change.lease, change.after, note)
+
+
+def _shard_of(lease: Lease) -> Shard:
+    return Shard(lease.key, tuple(sorted(lease.parents)), lease.hash_range)
+
+
+def apply(table: LeaseTable, changes: Sequence[Change], *, force: bool) -> Iterator[tuple[Change, bool]]:
+    """Make the changes one by one; yields each with whether it was made.
+
+    A lease that was written to since it was read is left alone, or with ``force`` read and reset again.
+
+    Raises:
+        LeaseTableError: the table cannot be written; what was yielded is done.
+    """
+    for change in changes:
+        if change.lease is None:
+            yield change, table.put_new(Lease.for_shard(change.shard, change.after))
+        else:
+            yield change, _reset(table, change.lease, change.after, FORCED_TRIES if force else 1)
+
+
+def _reset(table: LeaseTable, lease: Lease, checkpoint: Checkpoint, tries: int) -> bool:
+    for _ in range(tries):
+        if (taken := table.take(lease, RESETTER)) is not None:
+            stored = table.checkpoint(taken, checkpoint)
+            return stored is not None and table.evict(stored)
+        again = table.get(lease.key) if tries > 1 else None
+        if again is None:
+            return False
+        lease = again
+    return False
+
+
+def at_sequence(text: str) -> Checkpoint:
+    """A position as ``--to`` takes it: a sentinel, a sequence number, or one with ``.`` and the sub-sequence number.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    if text in (TRIM_HORIZON.sequence, LATEST.sequence):
+        return Checkpoint(text)
+    sequence, _, sub = text.partition(".")
+    if not sequence.isdecimal() or not (sub.isdecimal() or text == sequence):
+        raise ValueError(f"{text!r} is neither TRIM_HORIZON, LATEST nor a sequence number")
+    return Checkpoint(sequence, int(sub or 0))

@@ -1,0 +1,76 @@
+"""Looks into a shard from the command line: a few pages of records, beside whoever reads it.
+
+Each page is a GetRecords call, of which Kinesis allows five a second and shard for all readers together;
+so pages have a pause between them, and throttling is waited out a few times.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TypeVar
+
+from kainite.aws.failures import Failure, classify
+from kainite.base.errors import StreamError
+from kainite.base.retry import backoff
+from kainite.kinesis.client import Reply, StreamClient, parse_reply
+from kainite.kinesis.failures import stream_error
+from kainite.kinesis.start_position import StartAt
+
+T = TypeVar("T")
+
+TRIES = 6
+PAUSE_S = 0.25
+MOST_PAGES = 400
+
+
+def pages(stream: StreamClient, shard_id: str, start: StartAt, limit: int, most: int = MOST_PAGES) -> Iterator[Reply]:
+    """Replies from ``start`` until the newest record, the shard's end, or ``most`` pages.
+
+    Args:
+        stream, shard_id: where.
+        start: where the first page begins.
+        limit: records a page.
+        most: pages; an idle stretch of a shard is made of empty ones.
+
+    Raises:
+        StreamUnavailableError: throttled, or without an answer, time after time.
+        StreamError: there is no such shard, or no such sequence number in it.
+    """
+    iterator: str | None = patiently(stream, "GetShardIterator", lambda: stream.iterator(shard_id, start)[0])
+    for page in range(most):
+        if iterator is None:
+            return
+        if page:
+            time.sleep(PAUSE_S)
+        reply = patiently(stream, "GetRecords", partial(_page, stream, iterator, limit))
+        yield reply
+        if not reply.millis_behind_latest:
+            return
+        iterator = reply.next_iterator
+
+
+def _page(stream: StreamClient, iterator: str, limit: int) -> Reply:
+    return parse_reply(stream.get_records(iterator, limit))
+
+
+def patiently(stream: StreamClient, doing: str, call: Callable[[], T]) -> T:
+    """Make a call, and again after a pause while Kinesis is busy.
+
+    Raises:
+        StreamError: it is refused, or has failed :data:`TRIES` times.
+    """
+    failures = 0
+    while True:
+        try:
+            return call()
+        except StreamError as error:
+            failures += 1
+            if not error.retryable or failures == TRIES:
+                raise
+        except Exception as error:
+            failures += 1
+            if classify(error) not in (Failure.THROTTLED, Failure.PASSING) or failures == TRIES:
+                raise stream_error(stream.name, doing, error) from error
+        time.sleep(backoff(failures))

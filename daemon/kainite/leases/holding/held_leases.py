@@ -1,0 +1,236 @@
+"""The leases that this worker believes it holds, and what it tells about them.
+
+A lease's states here: *held*, waiting for its parents → *started* (``Gained`` was told) → gone, by
+one of: ``Lost`` was told; the consumer released it; it was handed over; this worker closed.
+In between it may be *handing over* (``HandingOver`` was told): it still is this worker's, for
+the time that the settings give.
+
+Invariants:
+
+* A lease is believed to be held for the failover time after the *start* of its last successful
+  write, by this host's clock; other workers count from when they saw that write, which is later.
+  So two workers never both believe it, even if a host was suspended.
+* :class:`HeldLease` is one acquisition: a checkpoint through the object of an earlier one is
+  refused, also when the same worker has taken the lease again since.
+* Writes to one lease follow each other (its lock), or they would trip over each other's counter.
+
+Everything here is of this process; a crash loses it all, and the leases run out by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from kainite.base.checkpoint import Checkpoint
+from kainite.base.errors import LeaseLostError
+from kainite.base.logs import event
+from kainite.leases.table.lease import Lease
+from kainite.observe.meter import Meter
+from kainite.observe.metric import LOST_LEASES
+from kainite.settings import LeaseSettings, StreamSettings
+
+logger = logging.getLogger(__name__)
+
+
+class HeldLease:
+    """One acquisition of a lease; compared by identity.
+
+    Attributes:
+        throughput: what its shard brings, KB/s, averaged as KCL's ``LeaseStatsRecorder`` does; None before it was
+            measured. Renewals store it for KCL 3's leader, which balances by it.
+    """
+
+    __slots__ = (
+        "_arrived", "_measured_at", "doubtful", "hand_over_by", "lease", "lock", "renewed_at", "started", "throughput"
+    )  # fmt: skip
+
+    def __init__(self, lease: Lease, renewed_at: float) -> None:
+        self.lease = lease
+        self.renewed_at = renewed_at
+        self.started = False
+        self.lock = asyncio.Lock()
+        self.throughput: float | None = None
+        self.hand_over_by: float | None = None
+        self.doubtful = False  # a write was sent and its answer not seen
+        self._arrived = 0
+        self._measured_at: float | None = None
+
+    def arrived(self, size: int) -> None:
+        """Count the bytes of a batch of its shard's records."""
+        self._arrived += size
+
+    def measure(self, now: float) -> None:
+        """Take the bytes since the last call into the average; each time weighs half of what was before."""
+        if self._measured_at is not None and now > self._measured_at:
+            latest = self._arrived / 1024 / (now - self._measured_at)
+            self.throughput = latest if self.throughput is None else (latest + self.throughput) / 2
+        self._arrived, self._measured_at = 0, now
+
+    @property
+    def shard_id(self) -> str:
+        return self.lease.key
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The latest one stored."""
+        return self.lease.checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Gained:
+    """The shard may be read at once, from ``lease.checkpoint``."""
+
+    lease: HeldLease
+
+
+@dataclass(frozen=True, slots=True)
+class HandingOver:
+    """Another worker is to have the shard: finish, checkpoint, and call ``LeaseKeeper.hand_over``."""
+
+    lease: HeldLease
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The shard is another worker's now, or may be: stop, and write nothing more for it."""
+
+    lease: HeldLease
+
+
+LeaseEvent: TypeAlias = Gained | HandingOver | Lost
+
+
+@dataclass(slots=True)
+class Using:
+    """The settings in use; replaced as a whole when the settings are read again."""
+
+    leases: LeaseSettings
+    stream: StreamSettings
+
+
+class Holdings:
+    """See the module. To be used on the event loop only.
+
+    Args:
+        using: the settings in use.
+        clock: seconds, never running backwards, and running on while the host is suspended.
+        meter: where losses are counted.
+    """
+
+    def __init__(self, using: Using, clock: Callable[[], float], meter: Meter) -> None:
+        self.wake = asyncio.Event()  # something is to be taken, perhaps
+        # Bounded by use: at most three for each acquisition, and acquisitions are rate-limited.
+        self.events: asyncio.Queue[LeaseEvent] = asyncio.Queue()
+        self._using = using
+        self._clock = clock
+        self._meter = meter
+        self._held: dict[str, HeldLease] = {}
+        self._lost_at: dict[str, int] = {}
+        self._paused: dict[str, float] = {}
+        self._namesakes: set[str] = set()
+
+    @property
+    def all(self) -> tuple[HeldLease, ...]:
+        return tuple(self._held.values())
+
+    @property
+    def keys(self) -> Collection[str]:
+        return self._held.keys()
+
+    def __contains__(self, held: HeldLease) -> bool:
+        return self._held.get(held.shard_id) is held
+
+    def age(self, held: HeldLease) -> float:
+        """Seconds since the last successful write began."""
+        return self._clock() - held.renewed_at
+
+    def left(self, held: HeldLease) -> float:
+        """Seconds until it has run out, unless a write succeeds."""
+        return self._using.leases.failover - self.age(held)
+
+    def add(self, taken: Lease, began: float) -> None:
+        self._held[taken.key] = HeldLease(taken, began)
+        self._lost_at.pop(taken.key, None)
+        self._namesakes.discard(taken.key)
+
+    def start(self, held: HeldLease) -> None:
+        held.started = True
+        self.events.put_nowait(Gained(held))
+
+    def written(self, held: HeldLease, stored: Lease | None, began: float) -> None:
+        """Take over what a write, begun at ``began``, has answered: None means the lease is lost."""
+        if stored is None or (stored.checkpoint_owner is not None and not self._using.leases.handoff):
+            self.lose(held)
+            return
+        held.lease, held.renewed_at = stored, began
+        if stored.checkpoint_owner is not None and held.hand_over_by is None and held in self:
+            held.hand_over_by = self._clock() + self._using.leases.handoff_timeout
+            event(logger, logging.INFO, "lease wanted elsewhere", shard=held.shard_id, worker=stored.owner)
+            if held.started:
+                self.events.put_nowait(HandingOver(held))
+
+    def demand(self, held: HeldLease) -> None:
+        """Go on if this acquisition is alive.
+
+        Raises:
+            LeaseLostError: it is not, or has run out just now.
+        """
+        if held not in self or self.left(held) <= 0:
+            self.lose(held)
+            raise self.lost_error(held)
+
+    def lose(self, held: HeldLease) -> None:
+        if held not in self:
+            return
+        del self._held[held.shard_id]
+        self._lost_at[held.shard_id] = held.lease.counter + held.doubtful
+        self._meter.observe(LOST_LEASES)
+        event(logger, logging.WARNING, "lease lost", shard=held.shard_id, checkpoint=held.checkpoint)
+        if held.started:
+            self.events.put_nowait(Lost(held))
+        self.wake.set()
+
+    def drop(self, held: HeldLease) -> bool:
+        """Forget a lease that is given up; False when it is not held. It is not taken before :meth:`rest`."""
+        if held not in self:
+            return False
+        del self._held[held.shard_id]
+        self._paused[held.shard_id] = float("inf")
+        return True
+
+    def rest(self, shard_id: str, pause: float = 0.0) -> None:
+        """Say that a lease is given up in the table too; it is not taken again for ``pause`` seconds."""
+        self._paused[shard_id] = self._clock() + pause
+        self.wake.set()
+
+    def paused(self) -> dict[str, float]:
+        """Leases that are not to be taken for some seconds more."""
+        now = self._clock()
+        self._paused = {key: until for key, until in self._paused.items() if until > now}
+        return {key: until - now for key, until in self._paused.items()}
+
+    def namesakes(self, leases: Collection[Lease]) -> set[str]:
+        """Leases in this worker's name that this process lost to another one of the same name.
+
+        Two daemons under one worker id would else take each lease from one another for ever. So a lease that
+        went on without this process is left to the other one, until it has expired.
+        """
+        ours = (lease for lease in leases if lease.owner == self._using.leases.worker_id)
+        moved = {
+            ls.key for ls in ours if ls.key not in self._held and ls.counter > self._lost_at.get(ls.key, ls.counter)
+        }
+        for key in sorted(moved - self._namesakes):
+            event(
+                logger, logging.ERROR, "another daemon runs under this worker id: give each its own workerId",
+                shard=key, worker=self._using.leases.worker_id,
+            )  # fmt: skip
+        self._namesakes = moved
+        return moved
+
+    def lost_error(self, held: HeldLease) -> LeaseLostError:
+        worker = self._using.leases.worker_id
+        return LeaseLostError(f"the lease of shard {held.shard_id} is not worker {worker!r}'s any more")

@@ -1,0 +1,161 @@
+"""Renews the leases that are held, a third of the failover time apart, and ends hand-overs that take too long.
+
+KCL's ``DynamoDBLeaseRenewer``, with its interval. A lease that this host has not managed to renew for the failover time
+(the table was out of reach, the process was stopped) is lost without asking: another worker may have
+it by now, and a renewal that came through would only hide that.
+
+Leases are renewed beside each other: a call that is not answered (boto3 may wait for minutes) costs its own lease
+alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from kainite.base.errors import LeaseTableUnavailableError
+from kainite.base.logs import event
+from kainite.leases.holding.held_leases import HeldLease, Holdings, Using
+from kainite.leases.table.lease import Lease
+from kainite.leases.table.lease_table import LeaseTable
+from kainite.observe.meter import Meter
+from kainite.observe.metric import CURRENT_LEASES
+
+logger = logging.getLogger(__name__)
+
+MARGIN = 0.025
+"""KCL's epsilon: seconds by which renewals come early and takers come late."""
+
+SHORTEST_PAUSE = 0.05
+
+
+def renewal_interval(failover: float) -> float:
+    """Seconds between renewals: KCL's 3308 ms for a failover time of ten seconds."""
+    return max(failover / 3 - MARGIN, failover / 6)
+
+
+@asynccontextmanager
+async def writing(holdings: Holdings, held: HeldLease) -> AsyncIterator[None]:
+    """A held lease's lock, for no longer than the lease is this worker's by this host's clock.
+
+    Raises:
+        LeaseTableUnavailableError: the time is over. What was sent may still get there.
+    """
+    try:
+        async with asyncio.timeout(holdings.left(held)), held.lock:
+            yield
+    except TimeoutError:
+        raise LeaseTableUnavailableError(
+            f"the lease table has not answered about shard {held.shard_id} within the failover time"
+        ) from None
+
+
+async def write(
+    holdings: Holdings, held: HeldLease, call: Callable[[bool], Lease | None], clock: Callable[[], float]
+) -> Lease | None:
+    """Make one write to a held lease; its lock is to be held. None when the lease is lost.
+
+    Args:
+        holdings: what is told the outcome.
+        held: the lease.
+        call: the write, blocking; its argument says whether an earlier write's answer was lost.
+        clock: as the holdings'.
+    """
+    began = clock()
+    # Doubtful until answered: this may raise, or be cancelled while the thread goes on.
+    doubtful, held.doubtful = held.doubtful, True
+    stored = await asyncio.to_thread(call, doubtful)
+    held.doubtful = False
+    holdings.written(held, stored, began)
+    return stored
+
+
+class Renewer:
+    """See the module."""
+
+    def __init__(
+        self, table: LeaseTable, holdings: Holdings, using: Using, clock: Callable[[], float], meter: Meter
+    ) -> None:
+        self._table = table
+        self._holdings = holdings
+        self._using = using
+        self._clock = clock
+        self._meter = meter
+
+    async def run(self) -> None:
+        """Renew until cancelled.
+
+        Raises:
+            LeaseTableError: something that waiting does not mend.
+        """
+        under_way: dict[HeldLease, asyncio.Task[None]] = {}
+        try:
+            while True:
+                await asyncio.sleep(self._pause())
+                for held in [held for held, task in under_way.items() if task.done()]:
+                    under_way.pop(held).result()
+                for held in self._holdings.all:
+                    if held not in under_way:
+                        under_way[held] = asyncio.create_task(self._look_after(held))
+                self._meter.observe(CURRENT_LEASES, len(self._holdings.all))
+        finally:
+            for task in under_way.values():
+                task.cancel()
+            await asyncio.gather(*under_way.values(), return_exceptions=True)
+
+    def _pause(self) -> float:
+        """Until the next renewals, or until a lease that could not be renewed runs out."""
+        left = (self._holdings.left(held) for held in self._holdings.all)
+        return max(SHORTEST_PAUSE, min([renewal_interval(self._using.leases.failover), *left]))
+
+    async def hand_over(self, held: HeldLease) -> bool:
+        """End a hand-over: the next worker may take the lease at once. False when it was lost before.
+
+        Raises:
+            LeaseTableError: it could not be told; the leader or the failover time ends it.
+        """
+        async with writing(self._holdings, held):
+            following = held.lease.owner
+            if following is None or held.lease.checkpoint_owner is None or not self._holdings.drop(held):
+                return False
+            try:
+                assigned = await asyncio.to_thread(self._table.assign, held.lease, following)
+            finally:
+                self._holdings.rest(held.shard_id)
+        event(
+            logger, logging.INFO, "lease handed over",
+            shard=held.shard_id, to=following, checkpoint=held.checkpoint, still_ours=assigned is not None,
+        )  # fmt: skip
+        return assigned is not None
+
+    async def _look_after(self, held: HeldLease) -> None:
+        if held.started:
+            held.measure(self._clock())
+        await self._renew(held)
+        if held not in self._holdings or held.hand_over_by is None:
+            return
+        try:
+            if not held.started:
+                await self.hand_over(held)
+            elif self._clock() >= held.hand_over_by:
+                # Told as lost first: the consumer must not write on while the next worker begins.
+                self._holdings.lose(held)
+        except LeaseTableUnavailableError as error:
+            event(logger, logging.WARNING, "lease not handed over", shard=held.shard_id, error=error)
+
+    async def _renew(self, held: HeldLease) -> None:
+        def renew(doubtful: bool) -> Lease | None:
+            return self._table.renew(held.lease, doubtful=doubtful, throughput=held.throughput)
+
+        try:
+            async with writing(self._holdings, held):
+                age, failover = self._holdings.age(held), self._using.leases.failover
+                # A checkpoint has renewed it, or it has gone or run out while this waited for the lock.
+                if held in self._holdings and renewal_interval(failover) / 2 <= age < failover:
+                    await write(self._holdings, held, renew, self._clock)
+        except LeaseTableUnavailableError as error:
+            event(logger, logging.WARNING, "lease not renewed", shard=held.shard_id, error=error)
+        if self._holdings.left(held) <= 0:
+            self._holdings.lose(held)

@@ -1,0 +1,54 @@
+"""Deletes the leases of shards that are done with: KCL's ``LeaseCleanupManager``, over the whole table.
+
+* *Completed*: at SHARD_END, all children have leases and are under way (past TRIM_HORIZON and AT_TIMESTAMP), and its
+  own parents' leases are gone: so oldest first. Deleted earlier, it would be taken for a shard nobody has read. That
+  is also all that a Java worker needs it for: its child shards wait for no parent that has no lease.
+* *Garbage*: at SHARD_END without children, and the stream does not list the shard any more. A shard that is gone
+  (ResourceNotFound) ends without children, and so comes here too.
+
+KCL's workers clean up only what they finished themselves. Here each worker looks at all leases, so what a dead worker
+left does not stay; deleting twice does no harm, and nothing is ever written to a deleted lease (every
+write has a condition). A crash leaves leases that the next look deletes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+
+from kainite.base.checkpoint import AT_TIMESTAMP, SHARD_END, TRIM_HORIZON
+from kainite.base.logs import event
+from kainite.leases.table.lease import Lease
+from kainite.leases.table.lease_table import LeaseTable
+
+logger = logging.getLogger(__name__)
+
+
+def delete_leases(table: LeaseTable, keys: Collection[str]) -> None:
+    """Delete; blocks."""
+    for key in keys:
+        table.delete(key)
+        event(logger, logging.INFO, "lease deleted", shard=key)
+
+
+def completed(leases: Sequence[Lease]) -> tuple[str, ...]:
+    """Keys of leases whose shards are read, with children under way. ``leases`` is the whole table."""
+    by_key = {lease.key: lease for lease in leases}
+    return tuple(lease.key for lease in leases if _is_completed(lease, by_key))
+
+
+def childless(leases: Sequence[Lease]) -> tuple[str, ...]:
+    """Keys of leases that are garbage if the stream lists their shards no more. ``leases`` is the whole table."""
+    keys = {lease.key for lease in leases}
+    return tuple(
+        lease.key
+        for lease in leases
+        if lease.checkpoint == SHARD_END and not lease.children and keys.isdisjoint(lease.parents)
+    )
+
+
+def _is_completed(lease: Lease, by_key: Mapping[str, Lease]) -> bool:
+    if lease.checkpoint != SHARD_END or not lease.children or any(parent in by_key for parent in lease.parents):
+        return False
+    children = [by_key.get(child) for child in lease.children]
+    return all(child is not None and child.checkpoint not in (TRIM_HORIZON, AT_TIMESTAMP) for child in children)

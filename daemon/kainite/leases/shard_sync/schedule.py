@@ -1,0 +1,155 @@
+"""Decides when the lease table is brought into step with the stream: shard sync, its audit, and cleanup.
+
+Once in the ``shardSyncIntervalMillis`` (60 s; KCL audits every two minutes and cleans up every one to thirty):
+
+* every worker deletes completed leases, if ``cleanupLeasesUponShardCompletion`` is set;
+* the leader (:mod:`.leader`) audits: the leases that are not at SHARD_END must hold every hash key. The same hole three
+  times running, or an empty table, leads to a shard sync: a split under way, or a cleanup, leaves holes that mend
+  themselves. It also deletes garbage.
+
+A worker's first look is a full shard sync, if it leads or the table is empty, unless
+``skipShardSyncAtWorkerInitializationIfLeasesExist`` is set and there are leases. KCL waits a random time before
+that; the conditional creation makes that needless. Where leases are assigned (KCL 3), only completed ones are
+deleted here.
+
+ListShards failing does not keep a worker from taking leases: it is tried again soon, some times, and then at the
+next look. Only with an empty table, where there is nothing to take, it is the caller's to handle.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kainite.base.checkpoint import SHARD_END
+from kainite.base.errors import StreamUnavailableError
+from kainite.base.logs import event
+from kainite.kinesis.client import StreamClient
+from kainite.kinesis.shards import HashRange, Shard, first_hole
+from kainite.leases.holding.held_leases import Using
+from kainite.leases.shard_sync.cleanup import childless, completed, delete_leases
+from kainite.leases.shard_sync.create_leases import create_missing, fill_hash_ranges, list_shards
+from kainite.leases.stance import Stance
+from kainite.leases.table.lease import Lease
+from kainite.leases.table.lease_table import LeaseTable
+from kainite.observe.meter import Meter
+from kainite.observe.metric import IS_LEADER, PARTIAL_STREAMS, STREAMS_TO_SYNC
+
+logger = logging.getLogger(__name__)
+
+SURE_AFTER = 3
+"""How many times running the same hole must be seen (KCL's CONSECUTIVE_HOLES_FOR_TRIGGERING_RECOVERY)."""
+
+
+@dataclass(frozen=True, slots=True)
+class HoleWatch:
+    """The hole that was seen last, and how many times running."""
+
+    hole: HashRange | None = None
+    times: int = 0
+
+    def after(self, hole: HashRange | None) -> HoleWatch:
+        """With one look more; another hole, or none, begins anew."""
+        if hole is None:
+            return HoleWatch()
+        return HoleWatch(hole, self.times + 1 if hole == self.hole else 1)
+
+    @property
+    def sure(self) -> bool:
+        return self.times >= SURE_AFTER
+
+
+class Upkeep:
+    """See the module. :meth:`look` blocks; one call at a time."""
+
+    def __init__(
+        self,
+        table: LeaseTable,
+        stream: StreamClient,
+        using: Using,
+        stance: Callable[[], Stance],
+        clock: Callable[[], float],
+        meter: Meter,
+    ) -> None:
+        self._table = table
+        self._stream = stream
+        self._using = using
+        self._stance = stance
+        self._clock = clock
+        self._meter = meter
+        self._first = True
+        self._watch = HoleWatch()
+        self._failures = 0
+        self.due = clock()
+
+    def look(self, leases: Sequence[Lease], leader: str | None) -> bool:
+        """Do what is due.
+
+        Args:
+            leases: the whole table.
+            leader: the worker that leads; None when nobody holds a lease.
+
+        Returns:
+            Whether the table may have changed.
+
+        Raises:
+            LeaseTableError: the table cannot be used.
+            StreamError: the stream cannot be listed; one that passes is raised only when there are no leases.
+        """
+        if self._clock() < self.due:
+            return False
+        try:
+            changed = self._look(leases, leader)
+        except StreamUnavailableError as error:
+            if not leases:
+                raise
+            self._failed(error)
+            return True
+        self._first, self._failures = False, 0
+        self.due = self._clock() + self._using.stream.shard_sync
+        return changed
+
+    def _look(self, leases: Sequence[Lease], leader: str | None) -> bool:
+        stream, keys = self._using.stream, completed(leases) if self._using.leases.cleanup_completed else ()
+        delete_leases(self._table, keys)
+        sharing = self._stance() is Stance.SHARE
+        leads = sharing and (not leases or leader in (None, self._using.leases.worker_id))
+        self._meter.observe(IS_LEADER, leads)
+        if not leads:
+            self._watch = HoleWatch()
+            return bool(keys)
+        listing: tuple[Shard, ...] = ()
+        begin = self._first and not (leases and stream.skip_sync_if_leases)
+        if begin or self._needs_sync(leases):
+            listing = create_missing(self._table, self._stream, stream, leases)
+        return self._delete_garbage(leases, listing) or bool(keys or listing) or not leases
+
+    def _needs_sync(self, leases: Sequence[Lease]) -> bool:
+        active = [lease for lease in leases if lease.checkpoint != SHARD_END]
+        if any(lease.hash_range is None for lease in active):
+            active = list(fill_hash_ranges(self._table, active, list_shards(self._stream, self._using.stream)))
+        self._watch = self._watch.after(first_hole(lease.hash_range for lease in active if lease.hash_range))
+        wanted = not leases or self._watch.sure
+        self._meter.observe(PARTIAL_STREAMS, self._watch.hole is not None)
+        self._meter.observe(STREAMS_TO_SYNC, wanted)
+        if self._watch.hole is not None:
+            hole = f"{self._watch.hole.start}-{self._watch.hole.end}"
+            event(logger, logging.WARNING, "leases leave a hole", keys=hole, times=self._watch.times, syncing=wanted)
+        return wanted
+
+    def _delete_garbage(self, leases: Sequence[Lease], listing: Sequence[Shard]) -> bool:
+        suspects = childless(leases) if self._using.leases.cleanup_completed else ()
+        if not suspects:
+            return False
+        listed = {shard.id for shard in listing or self._stream.list_shards()}
+        garbage = [key for key in suspects if key not in listed]
+        delete_leases(self._table, garbage)
+        return bool(garbage)
+
+    def _failed(self, error: StreamUnavailableError) -> None:
+        self._failures += 1
+        event(logger, logging.WARNING, "shards not listed", failures=self._failures, error=error)
+        soon = self._failures % max(1, self._using.stream.list_shards_tries) != 0
+        stream = self._using.stream
+        self.due = self._clock() + (stream.list_shards_backoff if soon else stream.shard_sync)

@@ -1,0 +1,257 @@
+"""The lease table: KCL's operations with KCL's conditions (reference/kcl_multilang.md §3).
+
+A lease changes hands by its counter: each take, renewal and checkpoint is one UpdateItem that
+raises it, on the condition that it still is what the writer saw last. Whoever meets another
+counter has lost the lease. A crash between two of them leaves a whole item that either the owner
+goes on with or another worker takes when the counter has stood still for the failover time.
+
+A graceful hand-over (KCL 3) leaves the counter alone: ``leaseOwner`` becomes the next worker and
+``checkpointOwner`` the present one, who meets that at its next renewal and still renews and
+checkpoints, until it writes :meth:`LeaseTable.assign` or the leader does for it.
+
+Where KCL differs: a write whose answer was lost is recognised for checkpoints too, not only for
+renewals; scans are strongly consistent; and a counter that moved by one under the same owner is
+taken for such a write only when an answer was in fact lost. KCL always does, so two workers
+under one id go on side by side there for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from kainite.base.checkpoint import Checkpoint
+from kainite.kinesis.shards import HashRange
+from kainite.leases.table.calls import ConditionFailedError, TableCalls
+from kainite.leases.table.create import provision
+from kainite.leases.table.lease import Lease, from_item, is_lease, to_item
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+PENDING = "pendingCheckpoint, pendingCheckpointSubSequenceNumber, pendingCheckpointState"
+EXISTS = "attribute_exists(leaseKey)"
+
+
+class LeaseTable:
+    """All calls block; threads may share it.
+
+    Every call may raise :class:`LeaseTableUnavailableError` (the same call may be made again) and
+    :class:`LeaseTableError` (the table is missing, access is denied, an item is none of KCL's).
+    """
+
+    def __init__(self, dynamodb: DynamoDBClient, name: str) -> None:
+        self.name = name
+        self._dynamodb = dynamodb
+        self._calls = TableCalls(dynamodb, name)
+
+    def create(self, *, deletion_protection: bool = False, point_in_time_recovery: bool = False) -> None:
+        """Make the table where it is missing, and wait until it is usable."""
+        provision(self._calls, deletion_protection=deletion_protection, point_in_time_recovery=point_in_time_recovery)
+
+    def scan(self) -> tuple[Lease, ...]:
+        """All leases; KCL 3.5's other items in the table are passed over."""
+        leases: list[Lease] = []
+        request: dict[str, Any] = {"TableName": self.name, "ConsistentRead": True}
+        while True:
+            page = self._calls.call("Scan", lambda: self._dynamodb.scan(**request))
+            leases += [from_item(item) for item in page["Items"] if is_lease(item)]
+            if not page.get("LastEvaluatedKey"):
+                return tuple(leases)
+            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+    def get(self, key: str) -> Lease | None:
+        item = self._calls.call(
+            "GetItem",
+            lambda: self._dynamodb.get_item(TableName=self.name, Key={"leaseKey": {"S": key}}, ConsistentRead=True),
+        ).get("Item")
+        return from_item(item) if item and is_lease(item) else None
+
+    def put_new(self, lease: Lease) -> bool:
+        """Create a lease; False when there is one already."""
+        try:
+            self._calls.call(
+                "PutItem",
+                lambda: self._dynamodb.put_item(
+                    TableName=self.name,
+                    Item=to_item(lease),
+                    ConditionExpression="attribute_not_exists(leaseKey)",
+                ),
+            )
+        except ConditionFailedError:
+            return False
+        return True
+
+    def take(self, lease: Lease, worker: str) -> Lease | None:
+        """Make ``worker`` the owner; None when the lease has moved since it was read."""
+        switched = lease.owner is not None and lease.owner != worker
+        update = "SET leaseOwner = :worker, leaseCounter = :next REMOVE checkpointOwner"
+        values: dict[str, Any] = {":worker": {"S": worker}, **_counters(lease)}
+        if switched:
+            update += " ADD ownerSwitchesSinceCheckpoint :one"
+            values[":one"] = {"N": "1"}
+        return self._try(lease.key, update, "leaseCounter = :counter", values)
+
+    def renew(self, lease: Lease, *, doubtful: bool = True, throughput: float | None = None) -> Lease | None:
+        """Raise the counter; None when the lease is lost.
+
+        A hand-over that has begun is adopted: what is returned then has a ``checkpoint_owner``, this worker.
+
+        Args:
+            lease: as last read or written.
+            doubtful: the answer to an earlier write may have been lost.
+            throughput: what the shard brings, KB/s, for KCL 3's leader; None leaves what is stored.
+        """
+        try:
+            return self._renew(lease, throughput)
+        except ConditionFailedError as failed:
+            stored = self._found(lease, failed)
+            unsure = doubtful or failed.retried
+        if stored is None or not _still_ours(lease, stored, unsure):
+            return None
+        if stored.checkpoint_owner == lease.checkpoint_owner:
+            return stored if stored.counter == lease.counter + 1 else None
+        try:
+            return self._renew(stored, throughput)
+        except ConditionFailedError:
+            return None
+
+    def checkpoint(self, lease: Lease, checkpoint: Checkpoint, *, doubtful: bool = True) -> Lease | None:
+        """Store a checkpoint, which also renews the lease; None when the lease is lost.
+
+        An earlier write of the owner's own, whose answer it never saw (the connection broke, or it
+        stopped waiting), is not taken for a loss: the checkpoint is then stored on top of it, but never
+        below it: the call that nobody waits for any more may be the one that comes last.
+        """
+        try:
+            return self._store(lease, checkpoint)
+        except ConditionFailedError as failed:
+            stored = self._found(lease, failed)
+            unsure = doubtful or failed.retried
+        if stored is None or stored.counter != lease.counter + 1 or not _still_ours(lease, stored, unsure):
+            return None
+        if checkpoint <= stored.checkpoint:
+            return stored if stored.checkpoint == checkpoint else None
+        try:
+            return self._store(stored, checkpoint)
+        except ConditionFailedError:
+            return None
+
+    def evict(self, lease: Lease) -> bool:
+        """Give a lease up so that anybody may take it at once; False when it is another's by now.
+
+        During a hand-over the next owner may take it: also when the hand-over began since the lease was read.
+        """
+        try:
+            self._evict(lease)
+        except ConditionFailedError as failed:
+            stored = self._found(lease, failed)
+            if (
+                stored is None
+                or lease.owner is None
+                or lease.checkpoint_owner
+                or stored.checkpoint_owner != lease.owner
+            ):
+                return False
+            return self.evict(stored)
+        return True
+
+    def handoff(self, lease: Lease, worker: str) -> Lease | None:
+        """Begin a graceful hand-over to ``worker`` (the leader does); None when the lease has moved on."""
+        update = "SET leaseOwner = :new, checkpointOwner = :owner"
+        condition = f"{EXISTS} AND leaseOwner = :owner AND attribute_not_exists(checkpointOwner)"
+        values = {":new": {"S": worker}, ":owner": {"S": lease.owner or ""}}
+        return self._try(lease.key, update, condition, values)
+
+    def assign(self, lease: Lease, worker: str) -> Lease | None:
+        """Make ``worker`` the owner and end a hand-over, whoever held it; None when the owners have changed."""
+        condition, values = _owners_as_read(lease)
+        values |= {":new": {"S": worker}, ":one": {"N": "1"}}
+        update = "SET leaseOwner = :new REMOVE checkpointOwner ADD leaseCounter :one, ownerSwitchesSinceCheckpoint :one"
+        return self._try(lease.key, update, condition, values)
+
+    def set_children(self, lease: Lease, children: Collection[str]) -> bool:
+        """Note the shards that go on from this one; False when the lease is gone."""
+        values = {":children": {"SS": sorted(children)}}
+        return self._try(lease.key, "SET childShardIds = :children", EXISTS, values) is not None
+
+    def set_hash_range(self, key: str, keys: HashRange) -> bool:
+        """Note the shard's hash keys, where KCL 1 or an early KCL 2 has left them out; False when the lease is gone."""
+        update = "SET startingHashKey = :start, endingHashKey = :end"
+        return self._try(key, update, EXISTS, _hash_keys(keys)) is not None
+
+    def delete(self, key: str) -> None:
+        self._calls.call(
+            "DeleteItem", lambda: self._dynamodb.delete_item(TableName=self.name, Key={"leaseKey": {"S": key}})
+        )
+
+    def _renew(self, lease: Lease, throughput: float | None) -> Lease:
+        update, values = "SET leaseCounter = :next", _counters(lease)
+        condition = "leaseCounter = :counter"
+        if lease.checkpoint_owner is None:
+            condition += " AND attribute_not_exists(checkpointOwner)"
+        if throughput is not None:
+            update += ", throughputKBps = :throughput"
+            values[":throughput"] = {"N": f"{throughput:.6f}"}
+        return from_item(self._calls.update(lease.key, update, condition, values))
+
+    def _store(self, lease: Lease, checkpoint: Checkpoint) -> Lease:
+        update = (
+            "SET leaseCounter = :next, #checkpoint = :checkpoint, checkpointSubSequenceNumber = :sub,"
+            " ownerSwitchesSinceCheckpoint = :zero"
+        )
+        values = {
+            ":checkpoint": {"S": checkpoint.sequence},
+            ":sub": {"N": str(checkpoint.sub)},
+            ":zero": {"N": "0"},
+            **_counters(lease),
+        }
+        if lease.children:
+            update += ", childShardIds = :children"
+            values[":children"] = {"SS": sorted(lease.children)}
+        if lease.hash_range:
+            update += ", startingHashKey = :start, endingHashKey = :end"
+            values |= _hash_keys(lease.hash_range)
+        update += f" REMOVE {PENDING}"
+        names = {"#checkpoint": "checkpoint"}
+        return from_item(self._calls.update(lease.key, update, "leaseCounter = :counter", values, names))
+
+    def _evict(self, lease: Lease) -> None:
+        condition, values = _owners_as_read(lease)
+        gone = "checkpointOwner" if lease.checkpoint_owner else "leaseOwner"
+        self._calls.update(lease.key, f"REMOVE {gone} ADD leaseCounter :one", condition, {":one": {"N": "1"}, **values})
+
+    def _try(self, key: str, update: str, condition: str, values: dict[str, Any]) -> Lease | None:
+        try:
+            return from_item(self._calls.update(key, update, condition, values))
+        except ConditionFailedError:
+            return None
+
+    def _found(self, lease: Lease, failed: ConditionFailedError) -> Lease | None:
+        return from_item(failed.item) if failed.item else self.get(lease.key)
+
+
+def _still_ours(lease: Lease, stored: Lease, unsure: bool) -> bool:
+    """Whether nobody but this worker has raised the counter since: by one at most, if an answer was lost."""
+    raised = stored.counter - lease.counter
+    return stored.actual_owner == lease.actual_owner and (raised == 0 or (unsure and raised == 1))
+
+
+def _counters(lease: Lease) -> dict[str, Any]:
+    return {":counter": {"N": str(lease.counter)}, ":next": {"N": str(lease.counter + 1)}}
+
+
+def _hash_keys(keys: HashRange) -> dict[str, Any]:
+    return {":start": {"S": str(keys.start)}, ":end": {"S": str(keys.end)}}
+
+
+def _owners_as_read(lease: Lease) -> tuple[str, dict[str, Any]]:
+    terms, values = [EXISTS], {}
+    for name, placeholder, owner in (
+        ("leaseOwner", ":owner", lease.owner),
+        ("checkpointOwner", ":checkpointOwner", lease.checkpoint_owner),
+    ):
+        terms.append(f"{name} = {placeholder}" if owner else f"attribute_not_exists({name})")
+        if owner:
+            values[placeholder] = {"S": owner}
+    return " AND ".join(terms), values

@@ -1,0 +1,214 @@
+"""Which leases this worker takes. Pure functions, with the clock and the chance passed in.
+
+A lease's age is how long its counter has stood still, by this worker's own clock since it first
+saw that counter: no two hosts' clocks are ever compared. The rules are those of KCL 2.x's
+``DynamoDBLeaseTaker`` (reference/kcl_multilang.md §3, *2.x taker*), which Java workers of the same fleet follow:
+
+1. Every worker's part is the number of leases divided by the number of workers, rounded up, and never more
+   than it may hold. A worker is whoever owns a lease that has not expired, and this one.
+2. Leases that have stood still for three failover times are taken whatever the part is (``priority``).
+3. Otherwise expired leases are taken, at random, up to this worker's part.
+4. Only when none has expired, leases are stolen from the worker that has most: those beyond its part, or one
+   if it has just its part and this worker lacks two or more.
+
+Where this differs from KCL:
+
+* A lease that nobody owns counts as expired at once, so that what a worker gives back need not wait. One that is new
+  and unowned counts as ancient, as in KCL, so that a worker alone begins with everything at once.
+* A lease in this worker's own name is its own from before a restart: taken at once, within its limit only.
+* Leases at SHARD_END are neither counted nor taken: nothing is left to read, and cleaning them up needs no owner
+  here. Java counts them, and takes them to clean them up. The two agree: a part without them is never larger than one
+  with them, so what this worker steals never puts it beyond what Java grants it, and nothing is
+  stolen back and forth. A worker that holds nothing but finished leases is still a worker.
+* A lease that is being handed over (KCL 3) is left alone until it has expired.
+* Where shards can be read at once and others wait for their parents, the former go first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from kainite.base.checkpoint import SHARD_END
+from kainite.leases.lineage import may_start
+from kainite.leases.table.lease import Lease
+
+VERY_OLD = 3
+"""After how many failover times a lease is taken by whoever sees it (KCL's multiplier)."""
+
+EVER = float("-inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A counter, and since when this worker has seen it stand there (its clock, seconds)."""
+
+    counter: int
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What bounds this worker.
+
+    Attributes:
+        failover: seconds of silence after which a lease is anybody's.
+        max_leases: how many this worker may hold; None for no limit.
+        steal_at_once: how many it may steal in one round; 0 when it is not time to steal.
+        priority: very old leases are taken beyond this worker's part.
+    """
+
+    failover: float
+    max_leases: int | None = None
+    steal_at_once: int = 1
+    priority: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """What a round saw, for metrics: leases, workers, how many this worker lacks, how many have expired or are
+    very old, and how many of its part go beyond its limit."""
+
+    leases: int = 0
+    workers: int = 0
+    needed: int = 0
+    expired: int = 0
+    very_old: int = 0
+    spillover: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Leases to take, in this order, and when it is worth looking again.
+
+    ``wait`` is how many seconds until another worker's lease may have expired, or one that was left
+    to others may be very old; None when neither is to be expected. ``stealing``: they are another live worker's.
+    """
+
+    take: tuple[Lease, ...] = ()
+    wait: float | None = None
+    stealing: bool = False
+    census: Census = field(default_factory=Census)
+
+
+def observe(seen: Mapping[str, Seen], leases: Sequence[Lease], now: float) -> dict[str, Seen]:
+    """What is known about the counters after a scan at ``now``."""
+
+    def look(lease: Lease) -> Seen:
+        known = seen.get(lease.key)
+        if known is None:
+            return Seen(lease.counter, EVER if lease.owner is None else now)
+        return known if known.counter == lease.counter else Seen(lease.counter, now)
+
+    return {lease.key: look(lease) for lease in leases}
+
+
+def live_owners(leases: Sequence[Lease], seen: Mapping[str, Seen], failover: float, now: float) -> set[str]:
+    """Owners of leases that have not expired, finished ones included."""
+    return {lease.owner for lease in leases if lease.owner is not None and now - seen[lease.key].since < failover}
+
+
+def choose(
+    leases: Sequence[Lease],
+    seen: Mapping[str, Seen],
+    held: Collection[str],
+    *,
+    worker: str,
+    limits: Limits,
+    now: float,
+    rng: Random,
+    avoid: Collection[str] = (),
+    contested: Collection[str] = (),
+) -> Choice:
+    """Choose among all leases of the table.
+
+    Args:
+        leases: the whole scan.
+        seen: :func:`observe`'s result for that scan.
+        held: keys that this worker holds.
+        worker: this worker's id.
+        limits: its limits.
+        now: the clock's time.
+        rng: so that workers do not all go for the same leases.
+        avoid: keys that are not to be taken for now.
+        contested: keys in this worker's name that another process goes by: taken when they have expired.
+    """
+    active = {lease.key: lease for lease in leases if lease.checkpoint != SHARD_END}
+    ages = {key: now - seen[key].since for key in active}
+    own = [lease.key for lease in active.values() if lease.owner == worker and lease.checkpoint_owner is None]
+    mine = {key for key in active if key in held} | {key for key in own if key not in contested}
+    others = {key: lease for key, lease in active.items() if key not in mine and key not in avoid}
+    expired = {key: lease for key, lease in others.items() if _expired(lease, ages[key], limits.failover)}
+    alive = [lease for key, lease in others.items() if key not in expired]
+    very_old = [lease for key, lease in expired.items() if ages[key] > VERY_OLD * limits.failover]
+    workers = {worker, *live_owners(leases, seen, limits.failover, now)}
+    part, spillover = _part(len(active), len(workers), limits.max_leases)
+    needed = part - len(mine)
+    census = Census(len(active), len(workers), max(0, needed), len(expired), len(very_old), spillover)
+
+    most = len(active) if limits.max_leases is None else limits.max_leases
+    regained = [active[key] for key in sorted(mine) if key not in held and key not in avoid][: max(0, most - len(held))]
+    room = max(0, most - len(mine))
+    stolen: list[Lease] = []
+    if limits.priority and very_old and room:
+        free = _in_order(very_old, leases, rng)[:room]
+    elif expired:
+        free = _in_order(expired.values(), leases, rng)[: max(0, min(needed, room))]
+    else:
+        free = stolen = _steal(alive, part, min(needed, room), limits.steal_at_once, rng)
+    take = (*_in_order(regained, leases, rng), *free)
+    left = expired.keys() - {lease.key for lease in free}
+    wait = _wait([ages[lease.key] for lease in alive], [ages[key] for key in left], limits) if room else None
+    return Choice(take, wait, bool(stolen), census)
+
+
+def assigned(leases: Sequence[Lease], held: Collection[str], worker: str, contested: Collection[str] = ()) -> Choice:
+    """KCL 3.x: exactly what the leader has assigned to ``worker`` and no other worker still checkpoints.
+
+    Leases at SHARD_END are taken too: the leader would assign them again and again if nobody renewed them.
+    """
+    mine = (lease for lease in leases if lease.owner == worker and lease.checkpoint_owner is None)
+    return Choice(tuple(lease for lease in mine if lease.key not in held and lease.key not in contested))
+
+
+def _expired(lease: Lease, age: float, failover: float) -> bool:
+    return age >= failover or (lease.owner is None and lease.checkpoint_owner is None)
+
+
+def _part(leases: int, workers: int, max_leases: int | None) -> tuple[int, int]:
+    """This worker's part of the leases, and what of it goes beyond its limit."""
+    part = 1 if workers >= leases else -(-leases // workers)
+    limited = part if max_leases is None else min(part, max_leases)
+    return limited, part - limited
+
+
+def _steal(alive: Sequence[Lease], part: int, needed: int, at_once: int, rng: Random) -> list[Lease]:
+    """Leases of the worker that has most of them."""
+    counts = Counter(lease.owner for lease in alive if lease.checkpoint_owner is None)
+    if needed <= 0 or at_once <= 0 or not counts:
+        return []
+    # Sorted, so that the same table and the same chance make the same choice.
+    owner, count = max(sorted(counts.items(), key=lambda entry: str(entry[0])), key=lambda entry: entry[1])
+    excess = min(needed, count - part)
+    if count == part and needed > 1:
+        excess = 1
+    stealable = sorted((lease for lease in alive if lease.owner == owner), key=lambda lease: lease.key)
+    return rng.sample(stealable, max(0, min(excess, at_once, len(stealable))))
+
+
+def _in_order(chosen: Iterable[Lease], leases: Sequence[Lease], rng: Random) -> list[Lease]:
+    """At random, but shards that can be read at once go first."""
+    checkpoints = {lease.key: lease.checkpoint for lease in leases}
+    shuffled = sorted(chosen, key=lambda lease: lease.key)
+    rng.shuffle(shuffled)
+    return sorted(shuffled, key=lambda lease: not may_start(lease.parents, checkpoints))
+
+
+def _wait(alive: Sequence[float], left: Sequence[float], limits: Limits) -> float | None:
+    """Until the next of these ages matters."""
+    waits = [limits.failover - age for age in alive]
+    if limits.priority:
+        waits += [VERY_OLD * limits.failover - age for age in left]
+    return min((wait for wait in waits if wait > 0), default=None)

@@ -1,0 +1,212 @@
+"""The rounds in which a worker scans the table, takes leases, and starts what may start.
+
+A round is made each ``leaseAssignmentIntervalMillis`` (twice the failover time, as KCL's taker), and at once
+when a lease was lost or given back, when another worker's lease may have expired, when the table is to be
+looked after (:mod:`.upkeep`), and each ``parentShardPollIntervalMillis`` while a held shard waits for its parents.
+Stealing keeps to the interval, or two workers that come at one time would take more from a third than they need.
+
+A shard is told as gained only when every parent that has a lease stands at SHARD_END, and has been released if it was
+read here. One that stands there itself is held, where the leader has assigned it (KCL 3), and never told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Sequence
+from random import Random
+
+from kainite.base.checkpoint import SHARD_END
+from kainite.base.errors import KainiteError, LeaseTableUnavailableError
+from kainite.base.logs import event
+from kainite.base.retry import backoff
+from kainite.leases.holding.held_leases import Holdings, Using
+from kainite.leases.holding.renewer import MARGIN
+from kainite.leases.lineage import may_start
+from kainite.leases.shard_sync.schedule import Upkeep
+from kainite.leases.stance import Stance
+from kainite.leases.table.lease import Lease
+from kainite.leases.table.lease_table import LeaseTable
+from kainite.leases.taking.choice import Census, Choice, Limits, Seen, assigned, choose, live_owners, observe
+from kainite.leases.taking.kcl2_leader import leader
+from kainite.observe.meter import Meter
+from kainite.observe.metric import (
+    EXPIRED_LEASES,
+    LEASE_SPILLOVER,
+    LEASES_TO_TAKE,
+    NEEDED_LEASES,
+    NUM_WORKERS,
+    TAKEN_LEASES,
+    TOTAL_LEASES,
+    UNTAKEN_LEASES,
+    VERY_OLD_LEASES,
+)
+
+logger = logging.getLogger(__name__)
+
+FIRST_TRIES = 20
+"""How often the first round may fail before the worker gives up (KCL's); later ones go on for ever."""
+
+SHORTEST_REST = 0.05
+
+
+class Rounds:
+    """See the module."""
+
+    def __init__(
+        self,
+        table: LeaseTable,
+        upkeep: Upkeep,
+        holdings: Holdings,
+        using: Using,
+        *,
+        stance: Callable[[], Stance],
+        clock: Callable[[], float],
+        meter: Meter,
+        rng: Random,
+    ) -> None:
+        self._table = table
+        self._upkeep = upkeep
+        self._holdings = holdings
+        self._using = using
+        self._stance = stance
+        self._clock = clock
+        self._meter = meter
+        self._rng = rng
+        self._seen: dict[str, Seen] = {}
+        self._steal_due = clock()
+        self._reached_at: float | None = None
+        self._leaving = False
+
+    @property
+    def reached(self) -> float | None:
+        """Seconds since the table last answered a whole round; None before the first."""
+        return None if self._reached_at is None else self._clock() - self._reached_at
+
+    def leave(self) -> None:
+        """Take nothing from now on."""
+        self._leaving = True
+
+    async def run(self) -> None:
+        """Make rounds until cancelled.
+
+        Raises:
+            KainiteError: something that waiting does not mend, or that has lasted from the start.
+        """
+        failures, succeeded = 0, False
+        while True:
+            self._holdings.wake.clear()
+            try:
+                wait = await self._round(create=not succeeded)
+                failures, succeeded, self._reached_at = 0, True, self._clock()
+            except KainiteError as error:
+                failures += 1
+                if not error.retryable or (not succeeded and failures >= FIRST_TRIES):
+                    raise
+                event(logger, logging.WARNING, "leases not looked after", failures=failures, error=error)
+                wait = backoff(failures) if succeeded else self._using.leases.init_backoff
+            # Not wait_for: Python 3.11's forgets a cancellation that comes as the wait ends.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._holdings.wake.wait()
+
+    async def _round(self, *, create: bool) -> float:
+        """Look after the table if it is due, take, start what may start; returns how long to rest."""
+        if create:
+            await asyncio.to_thread(self._create)
+        leases = await self._scan()
+        live = live_owners(leases, self._seen, self._using.leases.failover, self._clock())
+        if await asyncio.to_thread(self._upkeep.look, leases, leader(live)):
+            leases = await self._scan()
+        choice = self._choose(leases)
+        # All of them are waited for: one that came in after the next scan would undo what was taken again by then.
+        taken = await asyncio.gather(*(self._take(lease) for lease in choice.take), return_exceptions=True)
+        if choice.stealing:
+            self._steal_due = self._clock() + self._interval
+        self._report(choice, taken.count(True))
+        self._start_ready(leases)
+        for failure in taken:
+            if isinstance(failure, BaseException):
+                raise failure
+        return self._rest(choice.wait)
+
+    def _create(self) -> None:
+        settings = self._using.leases
+        self._table.create(
+            deletion_protection=settings.deletion_protection, point_in_time_recovery=settings.point_in_time_recovery
+        )
+
+    async def _scan(self) -> tuple[Lease, ...]:
+        leases = await asyncio.to_thread(self._table.scan)
+        self._seen = observe(self._seen, leases, self._clock())
+        return leases
+
+    def _choose(self, leases: Sequence[Lease]) -> Choice:
+        settings, now = self._using.leases, self._clock()
+        if self._leaving:
+            return Choice()
+        # One that stands still is nobody's: a leader (KCL 3) has assigned it here again, or the namesake has gone.
+        contested = {key for key in self._holdings.namesakes(leases) if now - self._seen[key].since < settings.failover}
+        if self._stance() is Stance.ASSIGNED:
+            return assigned(leases, self._holdings.keys, settings.worker_id, contested)
+        steal = settings.steal_at_once if now >= self._steal_due else 0
+        return choose(
+            leases,
+            self._seen,
+            self._holdings.keys,
+            worker=settings.worker_id,
+            limits=Limits(settings.failover, settings.max_leases, steal, settings.priority),
+            now=now,
+            rng=self._rng,
+            avoid=self._holdings.paused().keys(),
+            contested=contested,
+        )
+
+    async def _take(self, lease: Lease) -> bool:
+        began = self._clock()
+        try:
+            async with asyncio.timeout(self._using.leases.failover):
+                taken = await asyncio.to_thread(self._table.take, lease, self._using.leases.worker_id)
+        except TimeoutError:
+            raise LeaseTableUnavailableError(f"the take of {lease.key} was not answered in the failover time") from None
+        if taken is not None:
+            self._holdings.add(taken, began)
+            event(logger, logging.INFO, "lease taken", shard=lease.key, checkpoint=taken.checkpoint, before=lease.owner)
+        return taken is not None
+
+    def _start_ready(self, leases: Sequence[Lease]) -> None:
+        checkpoints = {lease.key: lease.checkpoint for lease in leases}
+        at_work = {held.shard_id for held in self._holdings.all if held.started}  # a parent's child may be ending here
+        for held in self._holdings.all:
+            waiting = not held.started and held.hand_over_by is None and held.checkpoint != SHARD_END
+            if waiting and at_work.isdisjoint(held.lease.parents) and may_start(held.lease.parents, checkpoints):
+                self._holdings.start(held)
+
+    def _report(self, choice: Choice, taken: int) -> None:
+        census: Census = choice.census
+        for metric, value in (
+            (TOTAL_LEASES, census.leases),
+            (NUM_WORKERS, census.workers),
+            (NEEDED_LEASES, census.needed),
+            (LEASES_TO_TAKE, len(choice.take)),
+            (TAKEN_LEASES, taken),
+            (UNTAKEN_LEASES, len(choice.take) - taken),
+            (EXPIRED_LEASES, census.expired),
+            (VERY_OLD_LEASES, census.very_old),
+            (LEASE_SPILLOVER, census.spillover),
+        ):
+            self._meter.observe(metric, value)
+
+    @property
+    def _interval(self) -> float:
+        return self._using.leases.assignment_interval or 2 * (self._using.leases.failover + MARGIN)
+
+    def _rest(self, until_expiry: float | None) -> float:
+        # KCL 3's discovery runs twice as often as the leader's assignment.
+        waits = [self._interval if self._stance() is Stance.SHARE else self._interval / 2 - MARGIN]
+        waits += [self._upkeep.due - self._clock(), *self._holdings.paused().values()]
+        waits += [] if until_expiry is None else [until_expiry]
+        if any(not held.started and held.checkpoint != SHARD_END for held in self._holdings.all):
+            waits.append(self._using.stream.parent_poll)
+        return max(min(waits), SHORTEST_REST)

@@ -1,0 +1,201 @@
+"""A batch of log entries as bytes: an index, and a payload that the index describes.
+
+The index holds everything but the entries' data, so that conflicts can be scheduled and statuses
+followed without fetching any data. Both parts are compressed with Zstandard::
+
+    index    "KL" | version u8 | zstd( header | record … )
+    header   first id i64 | generation i32 | time ms i64 | number of records u32
+    record   kind u8 | ReqId 4 × i32 | written u32 | read u32 | meta length u32 | data length u32
+             | CRC-32 of the data u32 | written × u64 | read × u64 | meta (JSON)
+    payload  zstd( data of the first entry | data of the second … )
+
+Integers are big-endian, as Waltz's are (reference/waltz.md §2). Every length is checked against
+what is there, and decompression is bounded, so no input can make a reader allocate without limit.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import orjson
+import zstandard
+
+from kainite.base.errors import LogCorruptError
+from kainite.base.position import Position
+from kainite.log.format.entry import (
+    Batch,
+    ControlMeta,
+    Entry,
+    EntryKind,
+    FragmentMeta,
+    Meta,
+    Outcome,
+    PositionMeta,
+    ReqId,
+    StatusMeta,
+    UnitMeta,
+    UnitStatus,
+)
+from kainite.uow.delta import UnitKind
+
+MAGIC = b"KL\x01"
+MAX_DECOMPRESSED = 1 << 30
+_LEVEL = 3
+_HEADER = struct.Struct(">qiqI")
+_RECORD = struct.Struct(">BiiiiIIIII")
+
+
+def encode(batch: Batch) -> tuple[bytes, bytes]:
+    """The batch as (index, payload)."""
+    parts = [_HEADER.pack(batch.first_id, batch.generation, batch.time_ms, len(batch.entries))]
+    for entry in batch.entries:
+        parts += _encode_record(entry)
+    compressor = zstandard.ZstdCompressor(level=_LEVEL)
+    index = MAGIC + compressor.compress(b"".join(parts))
+    return index, compressor.compress(b"".join(entry.data for entry in batch.entries))
+
+
+def decode(index: bytes, payload: bytes | None) -> Batch:
+    """The batch that :func:`encode` was given; without ``payload`` its entries have no data.
+
+    Raises:
+        LogCorruptError: the bytes are not what ``encode`` wrote.
+    """
+    if index[: len(MAGIC)] != MAGIC:
+        raise LogCorruptError("a log batch does not begin with its magic number")
+    raw = memoryview(_decompress(index[len(MAGIC) :], "index"))
+    data = None if payload is None else memoryview(_decompress(payload, "payload"))
+    try:
+        return _decode(raw, data)
+    except (struct.error, ValueError, TypeError, KeyError) as error:
+        raise LogCorruptError(f"a log batch's index cannot be read: {error}") from error
+
+
+def _decode(raw: memoryview, data: memoryview | None) -> Batch:
+    first_id, generation, time_ms, count = _HEADER.unpack_from(raw)
+    entries, offset, end = [], _HEADER.size, 0
+    for _ in range(count):
+        entry, offset, end = _decode_record(raw, offset, data, end)
+        entries.append(entry)
+    if offset != len(raw) or (data is not None and end != len(data)):
+        raise LogCorruptError(f"log batch at {first_id} has bytes that no entry accounts for")
+    return Batch(first_id, generation, time_ms, tuple(entries))
+
+
+def _encode_record(entry: Entry) -> Iterator[bytes]:
+    meta = encode_meta(entry.meta)
+    req = entry.req_id
+    yield _RECORD.pack(
+        entry.kind,
+        req.client,
+        req.generation,
+        req.partition,
+        req.sequence,
+        len(entry.written),
+        len(entry.read),
+        len(meta),
+        len(entry.data),
+        zlib.crc32(entry.data),
+    )
+    yield struct.pack(f">{len(entry.written)}Q", *entry.written)
+    yield struct.pack(f">{len(entry.read)}Q", *entry.read)
+    yield meta
+
+
+def _decode_record(raw: memoryview, offset: int, data: memoryview | None, start: int) -> tuple[Entry, int, int]:
+    kind, client, generation, partition, sequence, written, read, meta_length, length, crc = _RECORD.unpack_from(
+        raw, offset
+    )
+    offset += _RECORD.size
+    hashes = struct.unpack_from(f">{written + read}Q", raw, offset)
+    offset += 8 * (written + read)
+    meta = decode_meta(EntryKind(kind), orjson.loads(raw[offset : offset + meta_length]))
+    body = b"" if data is None else bytes(data[start : start + length])
+    if data is not None and zlib.crc32(body) != crc:
+        raise LogCorruptError("an entry's data does not match its CRC-32")
+    entry = Entry(
+        EntryKind(kind),
+        meta,
+        frozenset(hashes[:written]),
+        frozenset(hashes[written:]),
+        body,
+        ReqId(client, generation, partition, sequence),
+    )
+    return entry, offset + meta_length, start + length
+
+
+def _decompress(data: bytes, what: str) -> bytes:
+    try:
+        size = zstandard.frame_content_size(data)
+        if not 0 <= size <= MAX_DECOMPRESSED:
+            raise LogCorruptError(f"a log batch's {what} says it holds {size} bytes")
+        return zstandard.ZstdDecompressor().decompress(data)
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise LogCorruptError(f"a log batch's {what} cannot be decompressed: {error}") from error
+
+
+def encode_meta(meta: Meta) -> bytes:
+    """A meta as JSON; sequence numbers as strings, for they exceed 64 bits."""
+    if isinstance(meta, PositionMeta):
+        return orjson.dumps([meta.shard, str(meta.position.sequence), meta.position.sub])
+    return orjson.dumps(meta)
+
+
+def decode_meta(kind: EntryKind, fields: Any) -> Meta:
+    return _DECODERS[kind](fields)
+
+
+def _fragment(fields: Mapping[str, Any]) -> FragmentMeta:
+    return FragmentMeta(
+        uow=fields["uow"],
+        shard=fields["shard"],
+        count=fields["count"],
+        ordinals=tuple(fields["ordinals"]),
+        end_count=fields["end_count"],
+        number=fields["number"],
+        unit_kind=UnitKind(fields["unit_kind"]),
+        causes=tuple(fields["causes"]),
+        offending=fields["offending"],
+    )
+
+
+def _unit(fields: Mapping[str, Any]) -> UnitMeta:
+    return UnitMeta(
+        uow=fields["uow"],
+        count=fields["count"],
+        shards=tuple(fields["shards"]),
+        fragments=tuple(fields["fragments"]),
+        number=fields["number"],
+        kind=UnitKind(fields["kind"]),
+        conflict=fields["conflict"],
+        cause=fields["cause"],
+        offending=fields["offending"],
+    )
+
+
+def _status(fields: Mapping[str, Any]) -> StatusMeta:
+    outcomes = (
+        Outcome(item["tid"], UnitStatus(item["status"]), item["instance"], item["cause"]) for item in fields["outcomes"]
+    )
+    return StatusMeta(tuple(outcomes), fields["through"], tuple(fields["requests"]))
+
+
+def _position(fields: list[Any]) -> PositionMeta:
+    shard, sequence, sub = fields
+    return PositionMeta(shard, Position(int(sequence), sub))
+
+
+def _control(fields: Mapping[str, Any]) -> ControlMeta:
+    return ControlMeta(fields["what"])
+
+
+_DECODERS: Mapping[EntryKind, Callable[[Any], Meta]] = {
+    EntryKind.FRAGMENT: _fragment,
+    EntryKind.UNIT: _unit,
+    EntryKind.STATUS: _status,
+    EntryKind.POSITION: _position,
+    EntryKind.CONTROL: _control,
+}

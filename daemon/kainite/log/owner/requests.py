@@ -1,0 +1,69 @@
+"""Requests to the owner (``kainite uow retry``, ``discard``): what the log's state answers them.
+
+A request is ``{"action": "retry" | "discard", "uow": NAME, "by": WHO}``. Its answer is written
+after the log entry that carries it out; a request whose answer was lost is recognised by its id
+and answered again without being done twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kainite.log.format.entry import Outcome, UnitStatus
+from kainite.log.state.folded import LogState, UnitState
+
+OK = "ok"
+REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to append (nothing for a refusal) and what to answer."""
+
+    outcome: Outcome | None
+    answer: Mapping[str, str]
+
+
+def decide(state: LogState, request_id: str, request: Mapping[str, str]) -> Decision:
+    """Decide one request on the state as it is; never raises, for anybody may have written it."""
+    if request_id in state.answered:
+        return Decision(None, {"result": OK, "message": "done before"})
+    unit = state.find(request.get("uow", ""))
+    if unit is None:
+        return _refuse(f"no unit {request.get('uow')!r} is failed or in progress; see kainite log show")
+    match request.get("action"):
+        case "retry":
+            return _retry(unit, request)
+        case "discard":
+            return _discard(unit, request)
+        case action:
+            return _refuse(f"unknown action {action!r}")
+
+
+def _retry(unit: UnitState, request: Mapping[str, str]) -> Decision:
+    if unit.malformed:
+        return _refuse(
+            f"unit {unit.uow} can never be applied ({unit.cause}); discard it and send it again, mended, under another "
+            "name: this one is taken"
+        )
+    if unit.status is not UnitStatus.FAILED:
+        return _refuse(f"unit {unit.uow} is {unit.status}, not failed" + _waits(unit))
+    outcome = Outcome(unit.tid, UnitStatus.IN_PROGRESS, cause=f"retried by {request.get('by', 'somebody')}")
+    return Decision(outcome, {"result": OK, "message": f"unit {unit.uow} will be applied again"})
+
+
+def _discard(unit: UnitState, request: Mapping[str, str]) -> Decision:
+    # A blocked unit may be on its way into the target by now; only a failed one stays where it is.
+    if unit.status is not UnitStatus.FAILED:
+        return _refuse(f"unit {unit.uow} is {unit.status}, not failed" + _waits(unit))
+    outcome = Outcome(unit.tid, UnitStatus.DISCARDED, cause=f"discarded by {request.get('by', 'somebody')}")
+    return Decision(outcome, {"result": OK, "message": f"unit {unit.uow} is discarded"})
+
+
+def _waits(unit: UnitState) -> str:
+    return f": {unit.cause}; resolve that one" if unit.status is UnitStatus.BLOCKED and unit.cause else ""
+
+
+def _refuse(message: str) -> Decision:
+    return Decision(None, {"result": REFUSED, "message": message})

@@ -1,0 +1,27 @@
+"""Deciding entries one after another, each on the state that the ones before it leave."""
+
+from __future__ import annotations
+
+from kainite.log.format.entry import Entry, EntryKind, Meta
+from kainite.log.state.folded import LogState
+
+
+class Journal:
+    """Entries decided in one go: each is folded when it is written, so the next one sees it."""
+
+    def __init__(self, state: LogState, now_ms: int) -> None:
+        self.state = state
+        self.now_ms = now_ms
+        self.entries: list[Entry] = []
+
+    def write(
+        self,
+        kind: EntryKind,
+        meta: Meta,
+        data: bytes = b"",
+        written: frozenset[int] = frozenset(),
+        read: frozenset[int] = frozenset(),
+    ) -> None:
+        entry = Entry(kind, meta, written, read, data)
+        self.state.apply(self.state.next_id, entry, self.now_ms)
+        self.entries.append(entry)

@@ -1,0 +1,88 @@
+"""A folded log as bytes, and back: what a CONTROL entry carries.
+
+The snapshot is JSON, written and read by this module alone; ``version`` tells a newer form from
+an older one. Loading it gives the state that folding every entry before it gives.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from kainite.base.errors import LogCorruptError
+from kainite.base.position import Position
+from kainite.log.format.entry import UnitStatus
+from kainite.log.state.folded import LogState, OpenUnit, UnitState
+from kainite.log.state.recent_units import RecentUnits
+from kainite.uow.delta import UnitKind
+
+VERSION = 1
+
+
+def dump(state: LogState) -> bytes:
+    """The state as bytes."""
+    return orjson.dumps(
+        {
+            "version": VERSION,
+            "next_id": state.next_id,
+            "positions": {shard: [str(at.sequence), at.sub] for shard, at in state.positions.items()},
+            "open": list(state.open.values()),
+            "ready": list(state.ready.items()),
+            "units": list(state.units.values()),
+            "window": state.recent.window,
+            "recent": state.recent.items(),
+            "next_number": state.next_number,
+            "through": state.through,
+            "answered": list(state.answered),
+        },
+        default=sorted,  # sets are all that orjson does not know
+    )
+
+
+def load(data: bytes) -> LogState:
+    """The state that :func:`dump` was given.
+
+    Raises:
+        LogCorruptError: it is no snapshot, or one of a version that this release cannot read.
+    """
+    try:
+        fields = orjson.loads(data)
+        if fields["version"] != VERSION:
+            raise LogCorruptError(f"the log's snapshot has version {fields['version']}; this release reads {VERSION}")
+        return _state(fields)
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise LogCorruptError(f"the log's snapshot cannot be read: {error}") from error
+
+
+def _state(fields: dict[str, Any]) -> LogState:
+    state = LogState(fields["window"])
+    state.next_id = fields["next_id"]
+    state.positions = {shard: Position(int(number), sub) for shard, (number, sub) in fields["positions"].items()}
+    state.open = {unit["uow"]: _open_unit(unit) for unit in fields["open"]}
+    state.ready = dict(fields["ready"])
+    state.units = {unit["tid"]: _unit(unit) for unit in fields["units"]}
+    state.recent = RecentUnits(fields["window"], fields["recent"])
+    state.next_number = fields["next_number"]
+    state.through = fields["through"]
+    state.answered = dict.fromkeys(fields["answered"])
+    for unit in state.units.values():
+        state.conflicts.add(unit.tid, unit.written, unit.read)
+    return state
+
+
+def _open_unit(fields: dict[str, Any]) -> OpenUnit:
+    sets = {name: set(fields[name]) for name in ("ordinals", "written", "read")}
+    return OpenUnit(**{**fields, **sets, "kind": UnitKind(fields["kind"])})
+
+
+def _unit(fields: dict[str, Any]) -> UnitState:
+    converted = {
+        "kind": UnitKind(fields["kind"]),
+        "status": UnitStatus(fields["status"]),
+        "written": frozenset(fields["written"]),
+        "read": frozenset(fields["read"]),
+        "fragments": tuple(fields["fragments"]),
+        "shards": tuple(fields["shards"]),
+    }
+    return UnitState(**{**fields, **converted})

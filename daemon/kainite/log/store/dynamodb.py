@@ -1,0 +1,330 @@
+"""The log's store in DynamoDB: one table, a few kinds of items, one conditional write a batch.
+
+==========  =======================  ===========================================================
+p (hash)    s (range)                what
+==========  =======================  ===========================================================
+``0#H``     ``head``                 the partition's head
+``0#L``     20-digit first id        a slot: ``k`` d (batch) or f (fence), ``g`` generation, ``n``
+                                     number of entries, ``x`` nonce, ``i`` index and ``d`` payload
+``0#C``     first id, nonce, number  chunks of a batch too large for one item; the slot then has
+                                     ``c`` chunks and ``l``, the index's length within them
+``0#Q``     time and a random part   a request to the owner, and beside it the owner's answer
+==========  =======================  ===========================================================
+
+A batch that needs chunks is durable when its slot is: chunks are written before it, and what a
+crash leaves of them goes with the truncation of the ids around them. Sort keys are strings so
+that ids and chunks order alike; ids never exceed 19 digits.
+
+The put's condition is the log's whole protection (:mod:`kainite.log.store.contract`); it relies on
+DynamoDB's documented behaviour only: PutItem with a ConditionExpression is atomic, and
+ReturnValuesOnConditionCheckFailure=ALL_OLD returns the item in the way (AWS, *Condition
+expressions*). Nothing is cached, so several processes may read one table.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from kainite.base.errors import LogCorruptError, LogError, LogUnavailableError
+from kainite.log.format.batch_codec import decode, encode
+from kainite.log.format.entry import Batch
+from kainite.log.store.contract import Head, Slot
+from kainite.log.store.dynamodb_items import (
+    Item,
+    chunk_key,
+    head_fields,
+    head_from,
+    id_key,
+    key,
+    plain,
+    query_arguments,
+    slot_fields,
+    slot_from,
+    strings,
+)
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+T = TypeVar("T")
+
+CHUNK_BYTES = 380_000
+"""Under DynamoDB's 400 KB an item, with room for keys and attributes."""
+
+MAX_BATCH_BYTES = 256 * 1024 * 1024
+_SLOT_FIELDS = "p, s, k, g, n, x"
+_FINAL_ERRORS = frozenset({"ValidationException", "AccessDeniedException", "UnrecognizedClientException"})
+
+
+class DynamoDBStore:
+    """Keeps :class:`~kainite.log.store.contract.LogStore`.
+
+    Args:
+        client: a boto3 DynamoDB client; thread-safe, so one serves all.
+        table: the table's name; :meth:`create` makes it.
+    """
+
+    def __init__(self, client: DynamoDBClient, table: str) -> None:
+        self._client = client
+        self._table = table
+
+    def create(self) -> None:
+        # Looked for first: a role that may not create tables will do where the table is there.
+        if self._answered(self._status) is None:
+            self._answered(self._create_table)
+        if self._answered(self._status) != "ACTIVE":
+            waiter = self._client.get_waiter("table_exists")
+            self._answered(lambda: waiter.wait(TableName=self._table, WaiterConfig={"Delay": 1}))
+
+    def _status(self) -> str | None:
+        with contextlib.suppress(self._client.exceptions.ResourceNotFoundException):
+            return self._client.describe_table(TableName=self._table)["Table"].get("TableStatus")
+        return None
+
+    def _create_table(self) -> None:
+        with contextlib.suppress(self._client.exceptions.ResourceInUseException):
+            self._client.create_table(**self._definition())
+
+    def _definition(self) -> Any:
+        keys = (("p", "HASH"), ("s", "RANGE"))
+        return {
+            "TableName": self._table,
+            "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name, _ in keys],
+            "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind in keys],
+        }
+
+    # Head
+
+    def read_head(self, partition: str) -> Head | None:
+        item = self._get(f"{partition}#H", "head")
+        return None if item is None else head_from(item)
+
+    def swap_head(self, partition: str, new: Head, expected: Head | None) -> bool:
+        item = {**key(f"{partition}#H", "head"), **head_fields(new)}
+        if expected is None:
+            in_way = self._put(item, "attribute_not_exists(p)")
+        else:
+            in_way = self._put(item, "v = :seen", {":seen": {"S": expected.version}})
+        # A lost reply: the version is new with every write, so finding it means the write was done.
+        return in_way is None or in_way.get("v", {}).get("S") == new.version
+
+    # Slots
+
+    def read_tail(self, partition: str) -> Slot | None:
+        items = self._query(f"{partition}#L", fields=_SLOT_FIELDS, strong=True, backwards=True, limit=1)
+        return next((slot_from(item) for item in items), None)
+
+    def put_fence(self, partition: str, at: int, generation: int, nonce: str) -> Slot | None:
+        item = {**key(f"{partition}#L", id_key(at)), "k": {"S": "f"}, **slot_fields(generation, 0, nonce)}
+        condition = "attribute_not_exists(p) OR (k = :fence AND g < :me)"
+        return self._put_slot(item, condition, generation, nonce)
+
+    def put_batch(self, partition: str, batch: Batch, nonce: str) -> Slot | None:
+        item = {
+            **key(f"{partition}#L", id_key(batch.first_id)),
+            "k": {"S": "d"},
+            **slot_fields(batch.generation, len(batch.entries), nonce),
+            **self._body(partition, batch, nonce),
+        }
+        condition = "attribute_not_exists(p) OR (k = :fence AND g = :me)"
+        return self._put_slot(item, condition, batch.generation, nonce)
+
+    def _put_slot(self, item: Item, condition: str, generation: int, nonce: str) -> Slot | None:
+        in_way = self._put(item, condition, {":fence": {"S": "f"}, ":me": {"N": str(generation)}})
+        if in_way is None:
+            return None
+        slot = slot_from(in_way)
+        return None if slot.nonce == nonce else slot
+
+    def _body(self, partition: str, batch: Batch, nonce: str) -> Item:
+        index, payload = encode(batch)
+        if len(index) + len(payload) <= CHUNK_BYTES:
+            return {"i": {"B": index}, "d": {"B": payload}}
+        whole = index + payload
+        if len(whole) > MAX_BATCH_BYTES:
+            raise LogError(f"a batch of {len(whole)} bytes is larger than the log takes ({MAX_BATCH_BYTES})")
+        chunks = range(0, len(whole), CHUNK_BYTES)
+        for number, start in enumerate(chunks):
+            at = key(f"{partition}#C", chunk_key(batch.first_id, nonce, number))
+            self._put({**at, "d": {"B": whole[start : start + CHUNK_BYTES]}})
+        return {"c": {"N": str(len(chunks))}, "l": {"N": str(len(index))}}
+
+    def read_batches(
+        self, partition: str, first_id: int, last_id: int | None = None, *, data: bool = True, strong: bool = False
+    ) -> Iterator[Batch]:
+        expected = first_id
+        for item in self._slots_from(partition, first_id, last_id, data=data, strong=strong):
+            slot = slot_from(item)
+            if slot.is_fence or slot.next_id <= first_id:
+                continue
+            if slot.first_id > expected:
+                if strong:
+                    raise LogCorruptError(f"log partition {partition} has no entry {expected}")
+                yield from self.read_batches(partition, expected, last_id, data=data, strong=True)
+                return
+            yield self._batch_from(partition, item, slot, data=data)
+            expected = slot.next_id
+
+    def _slots_from(
+        self, partition: str, first_id: int, last_id: int | None, *, data: bool, strong: bool
+    ) -> Iterator[Item]:
+        """Slot items in order, from the one that holds ``first_id``."""
+        fields = f"{_SLOT_FIELDS}, i, c, l" + (", d" if data else "")
+        before = self._query(
+            f"{partition}#L", last=id_key(first_id), fields=fields, strong=strong, backwards=True, limit=1
+        )
+        last = None if last_id is None else id_key(last_id)
+        after = self._query(f"{partition}#L", first=id_key(first_id + 1), last=last, fields=fields, strong=strong)
+        return itertools.chain(before, after)
+
+    def _batch_from(self, partition: str, item: Item, slot: Slot, *, data: bool) -> Batch:
+        if "c" in item:
+            index, payload = self._read_chunks(partition, item, slot, data=data)
+        else:
+            index, payload = item["i"]["B"], item["d"]["B"] if data else None
+        batch = decode(index, payload)
+        if (batch.first_id, batch.generation, len(batch.entries)) != (slot.first_id, slot.generation, slot.count):
+            raise LogCorruptError(f"log partition {partition}: slot {slot.first_id} holds another slot's batch")
+        return batch
+
+    def _read_chunks(self, partition: str, item: Item, slot: Slot, *, data: bool) -> tuple[bytes, bytes | None]:
+        length = int(item["l"]["N"])
+        needed = int(item["c"]["N"]) if data else -(-length // CHUNK_BYTES)
+        parts = []
+        for number in range(needed):
+            chunk = self._get(f"{partition}#C", chunk_key(slot.first_id, slot.nonce, number))
+            if chunk is None:
+                raise LogCorruptError(f"log partition {partition}: chunk {number} of slot {slot.first_id} is missing")
+            parts.append(chunk["d"]["B"])
+        whole = b"".join(parts)
+        return whole[:length], whole[length:] if data else None
+
+    def truncate(self, partition: str, below: int) -> int:
+        tail = self.read_tail(partition)
+        slots = [
+            slot_from(item)
+            for item in self._query(f"{partition}#L", last=id_key(below), fields=_SLOT_FIELDS, strong=True)
+        ]
+        gone = [slot for slot in slots if slot.next_id <= below and tail and slot.first_id != tail.first_id]
+        # Slots first: a reader may find a chunk without its slot, never a slot without its chunk.
+        self._delete(f"{partition}#L", [id_key(slot.first_id) for slot in gone])
+        if gone:
+            chunks = self._query(f"{partition}#C", last=id_key(gone[-1].first_id + 1), fields="p, s")
+            self._delete(f"{partition}#C", [item["s"]["S"] for item in chunks])
+        return len(gone)
+
+    # Requests
+
+    def put_request(self, partition: str, request: Mapping[str, str]) -> str:
+        request_id = f"{time.time_ns():020}-{uuid.uuid4().hex[:8]}"
+        self._put({**key(f"{partition}#Q", request_id), "r": strings(request)})
+        return request_id
+
+    def read_requests(self, partition: str) -> Sequence[tuple[str, Mapping[str, str]]]:
+        items = self._query(f"{partition}#Q", fields="p, s, r, a", strong=True)
+        return [(item["s"]["S"], plain(item["r"])) for item in items if "r" in item and "a" not in item]
+
+    def answer_request(self, partition: str, request_id: str, answer: Mapping[str, str]) -> None:
+        self._answered(
+            lambda: self._client.update_item(
+                TableName=self._table,
+                Key=key(f"{partition}#Q", request_id),
+                UpdateExpression="SET a = :answer",
+                ExpressionAttributeValues={":answer": strings(answer)},
+            )
+        )
+
+    def take_answer(self, partition: str, request_id: str) -> Mapping[str, str] | None:
+        item = self._get(f"{partition}#Q", request_id)
+        if item is None or "a" not in item:
+            return None
+        self._delete(f"{partition}#Q", [request_id])
+        return plain(item["a"])
+
+    # DynamoDB
+
+    def _get(self, p: str, s: str) -> Item | None:
+        return self._answered(
+            lambda: self._client.get_item(TableName=self._table, Key=key(p, s), ConsistentRead=True)
+        ).get("Item")
+
+    def _put(self, item: Item, condition: str | None = None, values: Item | None = None) -> Item | None:
+        """Put the item; None when it stands, else what is in the way."""
+        arguments: Any = {"TableName": self._table, "Item": item}
+        if condition is not None:
+            arguments |= {"ConditionExpression": condition, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+        if values is not None:
+            arguments["ExpressionAttributeValues"] = values
+        return self._answered(lambda: self._put_unless(arguments))
+
+    def _put_unless(self, arguments: Any) -> Item | None:
+        try:
+            self._client.put_item(**arguments)
+        except self._client.exceptions.ConditionalCheckFailedException as error:
+            in_way: Any = error.response.get("Item")
+            item = arguments["Item"]
+            found: Item | None = in_way or self._get(item["p"]["S"], item["s"]["S"])
+            if found is None:
+                raise LogUnavailableError("the item in the way of a log write vanished; try again") from error
+            return found
+        return None
+
+    def _query(
+        self,
+        p: str,
+        *,
+        first: str | None = None,
+        last: str | None = None,
+        fields: str,
+        strong: bool = False,
+        backwards: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[Item]:
+        """Items of one hash key in order of their range keys, both bounds inclusive."""
+        if first is not None and last is not None and first > last:
+            return
+        arguments = query_arguments(p, first, last)
+        arguments |= {"TableName": self._table, "ConsistentRead": strong, "ScanIndexForward": not backwards}
+        arguments |= {"ProjectionExpression": fields} | ({"Limit": limit} if limit else {})
+        while True:
+            page = self._answered(lambda: self._client.query(**arguments))
+            yield from page["Items"]
+            if limit or "LastEvaluatedKey" not in page:
+                return
+            arguments["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+    def _delete(self, p: str, sort_keys: Sequence[str]) -> None:
+        for start in range(0, len(sort_keys), 25):
+            pending: Any = [{"DeleteRequest": {"Key": key(p, s)}} for s in sort_keys[start : start + 25]]
+            while pending:
+                pending = self._write_some(pending)
+
+    def _write_some(self, requests: Any) -> Any:
+        """Write a part of the requests; what DynamoDB left over."""
+        reply = self._answered(lambda: self._client.batch_write_item(RequestItems={self._table: requests}))
+        return reply.get("UnprocessedItems", {}).get(self._table, [])
+
+    def _answered(self, call: Callable[[], T]) -> T:
+        """The call's answer; what boto3 raises becomes an error of ours, with its cause kept."""
+        try:
+            return call()
+        except ClientError as error:
+            kind = error.response.get("Error", {}).get("Code", "")
+            if kind == "ResourceNotFoundException":
+                raise LogError(
+                    f"there is no log table {self._table!r}: check applicationName, logTableName and regionName; "
+                    "kainite run makes it, with unitsOfWork = true"
+                ) from error
+            if kind in _FINAL_ERRORS:
+                raise LogError(f"DynamoDB refused a log request: {error}") from error
+            raise LogUnavailableError(f"DynamoDB did not serve a log request: {error}") from error
+        except BotoCoreError as error:
+            raise LogUnavailableError(f"DynamoDB did not answer: {error}") from error

@@ -1,0 +1,128 @@
+"""The log's store in memory: for tests, and the plainest statement of what a store must do."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from kainite.base.errors import LogCorruptError
+from kainite.log.format.entry import Batch
+from kainite.log.store.contract import Head, Slot
+
+
+@dataclass(slots=True)
+class _Partition:
+    head: Head | None = None
+    slots: dict[int, tuple[Slot, Batch | None]] = field(default_factory=dict)
+    requests: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    answers: dict[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+class MemoryStore:
+    """Keeps :class:`~kainite.log.store.contract.LogStore`; safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._partitions: dict[str, _Partition] = {}
+        self._lock = threading.Lock()
+        self._request_ids = itertools.count(1)
+
+    def create(self) -> None:
+        pass
+
+    def read_head(self, partition: str) -> Head | None:
+        with self._lock:
+            return self._of(partition).head
+
+    def swap_head(self, partition: str, new: Head, expected: Head | None) -> bool:
+        with self._lock:
+            kept = self._of(partition)
+            if (kept.head and kept.head.version) != (expected and expected.version):
+                return False
+            kept.head = new
+            return True
+
+    def read_tail(self, partition: str) -> Slot | None:
+        with self._lock:
+            slots = self._of(partition).slots
+            return slots[max(slots)][0] if slots else None
+
+    def put_fence(self, partition: str, at: int, generation: int, nonce: str) -> Slot | None:
+        with self._lock:
+            slots = self._of(partition).slots
+            there = slots[at][0] if at in slots else None
+            if there is not None and there.nonce != nonce and not (there.is_fence and there.generation < generation):
+                return there
+            slots[at] = (Slot(at, generation, 0, nonce), None)
+            return None
+
+    def put_batch(self, partition: str, batch: Batch, nonce: str) -> Slot | None:
+        with self._lock:
+            slots = self._of(partition).slots
+            there = slots[batch.first_id][0] if batch.first_id in slots else None
+            if there is not None and there.nonce == nonce:
+                return None
+            if there is not None and not (there.is_fence and there.generation == batch.generation):
+                return there
+            slot = Slot(batch.first_id, batch.generation, len(batch.entries), nonce)
+            slots[batch.first_id] = (slot, batch)
+            return None
+
+    def read_batches(
+        self, partition: str, first_id: int, last_id: int | None = None, *, data: bool = True, strong: bool = False
+    ) -> Iterator[Batch]:
+        with self._lock:
+            slots = self._of(partition).slots
+            starts = sorted(slots)
+            begin = max(bisect.bisect_right(starts, first_id) - 1, 0)
+            batches = [slots[start][1] for start in starts[begin:]]
+        expected: int | None = None
+        for batch in batches:
+            if batch is None or batch.last_id < first_id:
+                continue
+            if last_id is not None and batch.first_id > last_id:
+                return
+            if batch.first_id > (first_id if expected is None else expected):
+                raise LogCorruptError(f"log partition {partition} has no entry {expected or first_id}")
+            expected = batch.last_id + 1
+            yield batch if data else without_data(batch)
+
+    def truncate(self, partition: str, below: int) -> int:
+        with self._lock:
+            slots = self._of(partition).slots
+            gone = [start for start, (slot, _) in slots.items() if slot.next_id <= below and start != max(slots)]
+            for start in gone:
+                del slots[start]
+            return len(gone)
+
+    def put_request(self, partition: str, request: Mapping[str, str]) -> str:
+        with self._lock:
+            request_id = f"{next(self._request_ids):08}"
+            self._of(partition).requests[request_id] = dict(request)
+            return request_id
+
+    def read_requests(self, partition: str) -> Sequence[tuple[str, Mapping[str, str]]]:
+        with self._lock:
+            kept = self._of(partition)
+            return [item for item in sorted(kept.requests.items()) if item[0] not in kept.answers]
+
+    def answer_request(self, partition: str, request_id: str, answer: Mapping[str, str]) -> None:
+        with self._lock:
+            self._of(partition).answers[request_id] = dict(answer)
+
+    def take_answer(self, partition: str, request_id: str) -> Mapping[str, str] | None:
+        with self._lock:
+            kept = self._of(partition)
+            if request_id in kept.answers:
+                kept.requests.pop(request_id, None)
+            return kept.answers.pop(request_id, None)
+
+    def _of(self, partition: str) -> _Partition:
+        return self._partitions.setdefault(partition, _Partition())
+
+
+def without_data(batch: Batch) -> Batch:
+    """The batch as its index alone gives it."""
+    return replace(batch, entries=tuple(replace(entry, data=b"") for entry in batch.entries))

@@ -1,0 +1,191 @@
+"""Whether the daemon, and each of its shards, does its work. Pure: facts in, a verdict and its sentences out.
+
+A child hangs when it was asked something and has said nothing since for the setting's time; a shard is quiet
+when nothing is asked of its child because there are no records. Three questions, for those who ask them:
+
+* *live*: does the daemon's own loop turn? Whatever a child or AWS does, a restart would not mend it.
+* *ready*: does it reach the lease table, and is the log, where there is one, its own?
+* *healthy*: is any shard hung or failing, or the lease table away? Somebody should look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from kainite.observe.shard_status import ShardStatus
+from kainite.settings import Settings
+
+BEHIND_MS = 60_000
+"""A shard this far behind is called behind: Kinesis' own reader is a few seconds behind."""
+
+QUIET_S = 60.0
+"""A shard without records for so long is called quiet."""
+
+MISSED_ROUNDS = 3
+"""So many intervals of ``leaseAssignmentIntervalMillis`` without a round are no accident."""
+
+
+class Health(StrEnum):
+    """A shard's."""
+
+    OK = "ok"
+    QUIET = "quiet"  # no records
+    BEHIND = "behind"  # at work, and late
+    WAITING = "waiting"  # its child starts, ends or is between two tries
+    FAILING = "failing"  # child after child fails
+    HUNG = "hung"  # its child does not answer
+
+
+TROUBLE = frozenset({Health.FAILING, Health.HUNG})
+
+
+class LogState(StrEnum):
+    """The serialization log's, as this daemon sees it."""
+
+    DISABLED = "disabled"
+    WAITING = "waiting"  # another daemon owns it
+    MOUNTED = "mounted"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFacts:
+    """What the daemon knows of itself.
+
+    Attributes:
+        leases: how many it holds.
+        reached: seconds since the lease table last answered a whole round; None before the first.
+        log: the log's state.
+        stopping: it was told to stop.
+    """
+
+    leases: int = 0
+    reached: float | None = None
+    log: LogState = LogState.DISABLED
+    stopping: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the settings say.
+
+    Attributes:
+        hung_after: seconds that a child may be silent.
+        poison_tries: failures in a row from which a shard is failing.
+        unreached_after: seconds without a round of the lease table from which the table counts as away.
+    """
+
+    hung_after: float
+    poison_tries: int
+    unreached_after: float
+
+    @classmethod
+    def of(cls, settings: Settings) -> Limits:
+        interval = settings.leases.assignment_interval or 2 * settings.leases.failover
+        return cls(settings.metrics.hung_after, settings.child.poison_tries, MISSED_ROUNDS * interval)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardHealth:
+    """A shard's status, what it comes to, and why, in a sentence."""
+
+    status: ShardStatus
+    health: Health
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """On the whole daemon. ``not_ready`` and ``problems`` say why; empty is good."""
+
+    worker: WorkerFacts
+    shards: tuple[ShardHealth, ...]
+    not_ready: tuple[str, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def ready(self) -> bool:
+        return not self.not_ready
+
+    @property
+    def healthy(self) -> bool:
+        return not self.problems
+
+    def as_json(self) -> dict[str, Any]:
+        """The answer to ``GET /health``."""
+        return {
+            "healthy": self.healthy,
+            "ready": self.ready,
+            "problems": self.problems,
+            "not_ready": self.not_ready,
+            "leases": self.worker.leases,
+            "log": self.worker.log,
+            "shards": [_shard_json(shard) for shard in self.shards],
+        }
+
+
+def judge(statuses: Sequence[ShardStatus], worker: WorkerFacts, limits: Limits) -> Verdict:
+    """What the facts come to."""
+    shards = tuple(judge_shard(status, limits) for status in sorted(statuses, key=lambda status: status.shard))
+    problems = [f"{shard.status.shard}: {shard.why}" for shard in shards if shard.health in TROUBLE]
+    if _is_late(worker, limits):
+        problems.append(_late(worker))
+    return Verdict(worker, shards, tuple(_not_ready(worker, limits)), tuple(problems))
+
+
+def judge_shard(status: ShardStatus, limits: Limits) -> ShardHealth:
+    """What one shard's status comes to: the worst that holds."""
+    silent = status.silent or 0.0
+    if status.action is not None and silent >= limits.hung_after:
+        return ShardHealth(status, Health.HUNG, f"the child has not answered {status.action} for {silent:.0f} s")
+    if status.failures >= limits.poison_tries:
+        return ShardHealth(status, Health.FAILING, f"{status.failures} children failed in a row")
+    if status.pid is None or status.state != "PROCESSING":
+        return ShardHealth(status, Health.WAITING, f"no records are processed in state {status.state}")
+    behind = status.behind_ms or 0
+    if behind >= BEHIND_MS:
+        return ShardHealth(status, Health.BEHIND, f"{behind / 1000:.0f} s behind the latest record")
+    if status.action is not None:
+        return ShardHealth(status, Health.OK, f"the child is at {status.action} since {silent:.0f} s")
+    if status.last_record is None:
+        return ShardHealth(status, Health.QUIET, "no records yet")
+    if status.last_record >= QUIET_S:
+        return ShardHealth(status, Health.QUIET, f"no records for {status.last_record:.0f} s")
+    return ShardHealth(status, Health.OK, "records are processed as they come")
+
+
+def _not_ready(worker: WorkerFacts, limits: Limits) -> list[str]:
+    reasons = ["the daemon stops"] if worker.stopping else []
+    if worker.log is LogState.WAITING:
+        reasons.append("another daemon owns the log")
+    if worker.reached is None:
+        reasons.append("the lease table was not read yet")
+    elif _is_late(worker, limits):
+        reasons.append(_late(worker))
+    return reasons
+
+
+def _is_late(worker: WorkerFacts, limits: Limits) -> bool:
+    return worker.reached is not None and worker.reached >= limits.unreached_after
+
+
+def _late(worker: WorkerFacts) -> str:
+    return f"the lease table has not answered for {worker.reached:.0f} s"
+
+
+def _shard_json(shard: ShardHealth) -> dict[str, Any]:
+    status = shard.status
+    return {
+        "shard": status.shard,
+        "health": shard.health,
+        "why": shard.why,
+        "state": status.state,
+        "pid": status.pid,
+        "action": status.action,
+        "silent_seconds": status.silent,
+        "behind_millis": status.behind_ms,
+        "last_record_seconds": status.last_record,
+        "failures": status.failures,
+    }

@@ -1,0 +1,97 @@
+"""The metrics as Prometheus reads them.
+
+In a registry of its own, with figures of the process beside them. A shard's series outlive the shard by one
+scrape, so that its last figures are seen and yet their number stays that of the shards held.
+"""
+
+from __future__ import annotations
+
+import platform
+import threading
+from collections import Counter as Tally
+from collections.abc import Sequence
+
+import prometheus_client as client
+
+import kainite
+from kainite.observe.health import Health, ShardHealth
+from kainite.observe.metric import METRICS, Kind, Metric, Unit
+
+CONTENT_TYPE = client.CONTENT_TYPE_LATEST
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+"""Seconds: from a child that echoes to one that takes minutes for a batch."""
+
+Family = client.Counter | client.Gauge | client.Histogram
+
+
+class Prometheus:
+    """A sink that is scraped; :meth:`observe` and :meth:`render` may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._registry = client.CollectorRegistry()
+        self._families = {metric: _family(metric, self._registry) for metric in METRICS}
+        self._series: dict[tuple[Metric, str | None], Family] = {}
+        self._beginning_and_ending = threading.Lock()
+        self._shards = client.Gauge("kainite_shards", "Shards held, by health.", ["health"], registry=self._registry)
+        self._silent = client.Gauge(
+            "kainite_child_silent_seconds", "Since a child that was asked something was heard of.", ["shard"],
+            registry=self._registry,
+        )  # fmt: skip
+        client.Info("kainite_build", "What runs.", registry=self._registry).info(
+            {"version": kainite.__version__, "python": platform.python_version()}
+        )
+        client.ProcessCollector(registry=self._registry)
+
+    def observe(self, metric: Metric, value: float, shard: str | None) -> None:
+        key = (metric, shard if metric.per_shard else None)
+        series = self._series.get(key) or self._begin(key)
+        if metric.unit is Unit.MILLIS:
+            value /= 1000
+        match series:
+            case client.Counter():
+                series.inc(value)
+            case client.Gauge():
+                series.set(value)
+            case _:
+                series.observe(value)
+
+    def render(self, shards: Sequence[ShardHealth]) -> bytes:
+        """The text format, and the end of the series of all shards but these.
+
+        Args:
+            shards: those that are held at the moment.
+        """
+        tally = Tally(shard.health for shard in shards)
+        for health in Health:
+            self._shards.labels(health.value).set(tally[health])
+        self._silent.clear()
+        for shard in shards:
+            if shard.status.silent is not None:
+                self._silent.labels(shard.status.shard).set(shard.status.silent)
+        page = client.generate_latest(self._registry)
+        self._forget_all_but({shard.status.shard for shard in shards})
+        return page
+
+    def _begin(self, key: tuple[Metric, str | None]) -> Family:
+        metric, shard = key
+        family = self._families[metric]
+        with self._beginning_and_ending:
+            return self._series.setdefault(key, family.labels(shard or "") if metric.per_shard else family)
+
+    def _forget_all_but(self, live: set[str]) -> None:
+        with self._beginning_and_ending:
+            gone = [key for key in self._series if key[0].per_shard and key[1] not in live]
+            for metric, shard in gone:
+                del self._series[metric, shard]
+                self._families[metric].remove(shard or "")
+
+
+def _family(metric: Metric, registry: client.CollectorRegistry) -> Family:
+    labels = ["shard"] if metric.per_shard else []
+    match metric.kind:
+        case Kind.COUNTER:
+            return client.Counter(metric.series, metric.help, labels, registry=registry)
+        case Kind.GAUGE:
+            return client.Gauge(metric.series, metric.help, labels, registry=registry)
+        case Kind.TIMING:
+            return client.Histogram(metric.series, metric.help, labels, registry=registry, buckets=BUCKETS)

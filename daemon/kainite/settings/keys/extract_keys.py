@@ -1,0 +1,69 @@
+"""The keys of ``kainite extract``."""
+
+from __future__ import annotations
+
+from kainite.settings.keys.key import Key
+from kainite.settings.kinds import choice, command, millis, path, whole
+from kainite.settings.sections import ExtractMode, ExtractOffsets, ExtractSpread
+
+EXTRACT_KEYS = (
+    Key("extractorName", "extract", "command", command(), "The extractor's command line.", default="none"),
+    Key(
+        "extractorMode",
+        "extract",
+        "mode",
+        choice(ExtractMode),
+        "Whether the extractor writes its messages and exits, or is asked for them in cycles.",
+    ),
+    Key(
+        "extractorOffsets",
+        "extract",
+        "offsets",
+        choice(ExtractOffsets),
+        "Cyclic mode: where the place in the source is kept: by the extractor, by Kainite for it, or as times.",
+    ),
+    Key(
+        "extractorOffsetFile",
+        "extract",
+        "offset_file",
+        path(),
+        "Where the place in the source is kept, with `extractorOffsets=child` or `time`.",
+        default="none",
+    ),
+    Key(
+        "extractorIntervalMillis",
+        "extract",
+        "interval",
+        millis(0, 604_800_000),
+        "Pause after a cycle that brought nothing, and after each range of time; in plain mode, between two runs.",
+        default="1000; in plain mode there is one run only",
+    ),
+    Key(
+        "extractorTimeoutMillis",
+        "extract",
+        "reply_timeout",
+        millis(100, 86_400_000),
+        "Longest silence of a cyclic extractor that was asked; a plain one may be silent.",
+    ),
+    Key(
+        "extractorTries",
+        "extract",
+        "tries",
+        whole(1, 1_000_000),
+        "Failures in a row after which `kainite extract` gives up.",
+    ),
+    Key(
+        "extractorHoldBytes",
+        "extract",
+        "hold_bytes",
+        whole(0, unit="bytes"),
+        "Most bytes of a cycle that are held until its end; what exceeds them is put before the cycle is whole.",
+    ),
+    Key(
+        "extractSpread",
+        "extract",
+        "spread",
+        choice(ExtractSpread),
+        "Whether a unit of work goes to one shard, or its records to all in turn.",
+    ),
+)

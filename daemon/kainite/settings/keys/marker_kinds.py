@@ -1,0 +1,72 @@
+r"""How the settings of the ``markers`` dialect become values: markers, and templates of a run instruction.
+
+A ``.properties`` file eats backslashes before anybody can see them: ``\x06`` arrives as ``x06``. In a file they are
+doubled (``\\x06``), or a character is written as Java does it (``\u0006``). The eaten form is refused: a marker
+``x06`` would be looked for, and stand in the data one day.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, cast
+
+from kainite.base.marker_spelling import escape, unescape
+from kainite.settings.kinds import Kind, command
+from kainite.settings.placeholders import check_template
+
+_EATEN: Final = re.compile(r"(x[0-9A-Fa-f]{2})+|[0-9A-Za-z]")
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_=/.,:{}-]+")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def marker() -> Kind:
+    """One marker, with escapes."""
+    allowed = r"text with the escapes `\n` `\r` `\t` `\0` `\xHH` (in a file their backslash is doubled)"
+
+    def parse(value: str, folder: Path) -> bytes:
+        if _EATEN.fullmatch(value):
+            raise ValueError(
+                f"{value!r} is no marker: a .properties file drops single backslashes, write {_doubled(value)}"
+            )
+        return unescape(value)
+
+    return Kind(allowed, parse, escape, blanks=True)
+
+
+def arguments() -> Kind:
+    """Words for a command line, with placeholders."""
+    words = command()
+
+    def parse(value: str, folder: Path) -> object:
+        check_template(value)
+        return words.parse(value, folder)
+
+    return Kind("words like `-e {eom} -E {eop}`", parse, _joined)
+
+
+def variables() -> Kind:
+    """``NAME=TEMPLATE`` words."""
+    words = arguments()
+
+    def parse(value: str, folder: Path) -> tuple[tuple[str, str], ...]:
+        pairs: list[tuple[str, str]] = []
+        for word in cast(tuple[str, ...], words.parse(value, folder)):
+            name, equals, template = word.partition("=")
+            if not equals or not _VARIABLE.fullmatch(name):
+                raise ValueError(f"must be words like NAME={{eom}}, not {word!r}")
+            pairs.append((name, template))
+        return tuple(pairs)
+
+    return Kind("words like `NAME={eom}`", parse, lambda pairs: _joined(f"{n}={t}" for n, t in pairs))
+
+
+def _joined(words: Iterable[str]) -> str:
+    """Words as a shell reads them; braces mean nothing to it here, and need no quotes."""
+    return " ".join(word if _PLAIN.fullmatch(word) else shlex.quote(word) for word in words)
+
+
+def _doubled(value: str) -> str:
+    return re.sub("x(?=..)", r"\\\\x", value) if value[0] == "x" and len(value) > 1 else f"\\\\{value}"

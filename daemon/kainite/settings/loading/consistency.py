@@ -1,0 +1,83 @@
+"""Problems that no single value shows: what is missing, what contradicts what, what another program may have meant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kainite.base.markers import Markers
+from kainite.settings.keys.table import DEFAULTS, KEYS
+from kainite.settings.keys.without_effect import INERT_KEYS, is_client_key
+from kainite.settings.loading.overrides import Given
+from kainite.settings.loading.surprises import problem_of
+from kainite.settings.sections import UnknownKey
+
+
+class Overridden(NamedTuple):
+    """A key that is set twice: what counts, and what does not."""
+
+    key: str
+    winner: Given
+    other: Given
+
+
+def _is_bare(winner: Given, other: Given) -> bool:
+    """Whether a variable that may be meant for another program changed the file's value."""
+    from_file = other.origin == "file" and winner.text != other.text
+    return from_file and winner.origin.startswith("environment ") and "KAINITE_" not in winner.origin
+
+
+def overridden(changed: Sequence[Overridden]) -> list[str]:
+    """A warning for each value of the file that a bare name of the environment changed."""
+    return [
+        f"{key}: {winner.origin} wins over the file"
+        for key, winner, other in changed
+        if _is_bare(winner, other) and key != "applicationName"
+    ]
+
+
+def clashes(changed: Sequence[Overridden]) -> list[str]:
+    """Another application name means another lease table: everything would be read again, or skipped."""
+    return [
+        f"{key}: the file says {other.text!r} and {winner.origin} {winner.text!r}: unset the variable, or say"
+        f" KAINITE_APPLICATION_NAME where it is meant"
+        for key, winner, other in changed
+        if _is_bare(winner, other) and key == "applicationName"
+    ]
+
+
+def missing(texts: Mapping[str, Given]) -> list[str]:
+    """The keys that must be set and are not. A file may be an extractor's alone."""
+    instead = {"streamName": "streamArn", "executableName": "extractorName"}
+    missing = [key for key in KEYS if key.required and key.name not in texts and instead.get(key.name) not in texts]
+    return [f"{key.name} is missing: {key.meaning[0].lower()}{key.meaning[1:].rstrip('.')}" for key in missing]
+
+
+def refused(texts: Mapping[str, Given], unknown: Sequence[UnknownKey]) -> list[str]:
+    """What keeps Java from starting, though it has no effect here."""
+    problems = [
+        f"{key.name}: {wrong}"
+        for key in INERT_KEYS
+        if key.strict and key.name in texts and (wrong := problem_of(key.kind.parse, texts[key.name].text))
+    ]
+    for entry in unknown:
+        if is_client_key(entry.key):
+            hint = f", did you mean {entry.nearest}?" if entry.nearest else ""
+            problems.append(f"{entry.key}: the SDK's client has no such setting{hint}")
+    return problems
+
+
+def contradictions(values: Mapping[tuple[str, str], Any]) -> list[str]:
+    """Values that do not go together."""
+    now = {**DEFAULTS, **values}
+    problems: list[str] = []
+    if now["log", "heartbeat"] > now["log", "lease"] / 2:
+        problems.append("logHeartbeatMillis must be at most half of logLeaseMillis, or the owner loses its log")
+    longest = values.get(("child", "restart_backoff_max"))
+    if longest is not None and now["child", "restart_backoff"] > longest:
+        problems.append("childRestartBackoffMillis must not be above childRestartBackoffMaxMillis")
+    try:
+        Markers(*(now["markers", mark] for mark in ("eom", "eop", "eob", "bnc")))
+    except ValueError as error:
+        problems.append(f"markerEom, markerEop, markerEob, markerBnc: {error}; none may stand in another")
+    return problems

@@ -1,0 +1,287 @@
+"""Reading settings: a file, the environment and the command line, to keys, to values, to sections.
+
+Every problem is collected. A problem is something that must be mended before anything can start. An unknown key is
+none (Java ignores it, and so old files go on working), but ``kainite run --check`` names it; an unknown option is one.
+"""
+
+from __future__ import annotations
+
+import codecs
+import difflib
+import os
+import secrets
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import javaproperties
+
+from kainite.base.errors import SettingsError
+from kainite.settings.keys.key import Key
+from kainite.settings.keys.table import DEFAULTS, KEYS
+from kainite.settings.keys.without_effect import is_client_key, why_without_effect
+from kainite.settings.loading import consistency, surprises
+from kainite.settings.loading.consistency import Overridden
+from kainite.settings.loading.overrides import SPELLINGS, Given, from_environment, from_options
+from kainite.settings.sections import (
+    ApplySettings,
+    AwsSettings,
+    ChildSettings,
+    ClientSettings,
+    ExtractSettings,
+    InitialPosition,
+    LeaseSettings,
+    LogSettings,
+    MarkersSettings,
+    MetricsSettings,
+    Settings,
+    StreamSettings,
+    UnknownKey,
+    UowSettings,
+)
+
+_BY_SPELLING: Mapping[str, Key] = {spelling: key for key in KEYS for spelling in (key.name, *key.aliases)}
+_CREDENTIALS = {key.name.lower(): key.name for key in KEYS if key.field == "credentials"}
+
+Values = dict[tuple[str, str], Any]
+Texts = dict[str, Given]
+
+_NOTHING: tuple[Texts, tuple[str, ...]] = ({}, ())
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What was found: settings, or problems.
+
+    Attributes:
+        path: the file, if there is one.
+        settings: None when there are problems.
+        values: by section and field, what is set and could be understood.
+        origins: by key, where its value stands.
+        wrong: the keys whose text could not be understood.
+        problems: each one line, with its key.
+        warnings, notes: as in :mod:`kainite.settings.loading.surprises`.
+        ignored, unknown: as in :class:`~kainite.settings.sections.Settings`.
+    """
+
+    path: Path | None
+    settings: Settings | None
+    values: Values
+    origins: Mapping[str, str] = field(default_factory=dict)
+    wrong: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    unknown: tuple[UnknownKey, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """Where the settings stand, for messages."""
+        return str(self.path) if self.path else "settings from the environment and the command line"
+
+    def settings_or_raise(self) -> Settings:
+        """The settings; raises SettingsError with all problems when there are any."""
+        if self.settings is None:
+            raise SettingsError(f"{self.place}: {'; '.join(self.problems)}")
+        return self.settings
+
+
+def examine(
+    path: Path | None, *, options: Sequence[str] = (), environment: Mapping[str, str] | None = None
+) -> Examination:
+    """Read a file and what overrides it; problems with the contents are returned.
+
+    Args:
+        path: the file; None where everything comes from elsewhere.
+        options: the command line's settings, as :func:`~kainite.settings.loading.overrides.from_options` takes them.
+        environment: ``os.environ`` unless given.
+
+    Raises:
+        SettingsError: the file cannot be read, or an option is unknown.
+    """
+    found_in_file, twice = read_properties(path) if path else _NOTHING
+    in_file = _known_credentials(found_in_file)
+    in_environment, strangers = from_environment(os.environ if environment is None else environment)
+    on_line, _ = from_options(options)
+    texts, overridden = _by_key((on_line, in_environment, in_file))
+    values, misread = _parse(texts, Path.cwd() if path is None else path.absolute().parent)
+    ignored = tuple(key for key in texts if why_without_effect(key))
+    unknown = tuple(UnknownKey(key, nearest(key)) for key in (*texts, *strangers) if not _is_known(key))
+    problems = (
+        *misread.values(),
+        *consistency.missing(texts),
+        *consistency.contradictions(values),
+        *consistency.refused(texts, unknown),
+        *consistency.clashes(overridden),
+    )
+    found = Examination(
+        path,
+        None,
+        values,
+        origins={key: given.origin for key, given in texts.items()},
+        wrong=tuple(misread),
+        problems=problems,
+        warnings=(*surprises.warnings(texts, values), *twice, *consistency.overridden(overridden)),
+        notes=surprises.notes(texts, values),
+        ignored=ignored,
+        unknown=tuple(entry for entry in unknown if not is_client_key(entry.key)),
+    )
+    return found if problems else replace(found, settings=_settings(found, tuple(options)))
+
+
+def load(path: str | Path | None, options: Sequence[str] = ()) -> Settings:
+    """Read and validate a settings file, with what the environment and ``options`` override.
+
+    Raises:
+        SettingsError: the file cannot be read, or something is wrong; all problems at once.
+    """
+    return examine(None if path is None else Path(path), options=options).settings_or_raise()
+
+
+def read_properties(path: Path) -> tuple[Texts, tuple[str, ...]]:
+    """Keys and values of a file, by the rules of ``java.util.Properties``: Latin-1, the last of two wins.
+
+    Surrounding space goes, and a key without a value is as good as absent. So does a byte order mark, which editors put
+    before the first key, and Java takes for a part of it.
+
+    Returns:
+        The keys, and a warning for each that stands there again with another value.
+
+    Raises:
+        SettingsError: the file cannot be opened, is no text, or holds a broken ``\\u`` escape.
+    """
+    try:
+        contents = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+        pairs = javaproperties.loads(contents, object_pairs_hook=list)
+    except OSError as error:
+        raise SettingsError(f"settings file {path}: {error.strerror}") from error
+    except javaproperties.InvalidUEscapeError as error:
+        raise SettingsError(f"settings file {path}: {error}") from error
+    if b"\0" in contents:
+        raise SettingsError(f"settings file {path}: is no text, or UTF-16: it holds NUL bytes; save it as UTF-8")
+    properties: dict[str, str] = dict(pairs)
+    twice = dict.fromkeys(key for key, value in pairs if value != properties[key])
+    given = {key: Given(_trimmed(key, value), key, "file") for key, value in properties.items()}
+    return (
+        {key: value for key, value in given.items() if value.text},
+        tuple(f"{key}: stands in the file more than once; the last one counts, as in Java" for key in twice),
+    )
+
+
+def nearest(key: str) -> str | None:
+    """The known key that ``key`` may have been meant to be."""
+    by_lower = {known.lower(): known for known in SPELLINGS}
+    found = difflib.get_close_matches(key.lower(), by_lower, n=1, cutoff=0.75)
+    return by_lower[found[0]] if found else None
+
+
+def _trimmed(spelling: str, value: str) -> str:
+    key = _BY_SPELLING.get(spelling)
+    return value.strip(" ") if key is not None and key.kind.blanks else value.strip()
+
+
+def _known_credentials(properties: dict[str, Given]) -> dict[str, Given]:
+    """KCL reads the keys for credentials in any case."""
+    return {_CREDENTIALS.get(key.lower(), key): given for key, given in properties.items()}
+
+
+def _by_key(layers: Sequence[Mapping[str, Given]]) -> tuple[Texts, list[Overridden]]:
+    """What counts for each key, and what it won over."""
+    texts: Texts = {}
+    overridden: list[Overridden] = []
+    for layer in layers:
+        here: Texts = {}
+        for spelling in sorted(layer, key=_is_alias):
+            key = _BY_SPELLING.get(spelling)
+            here.setdefault(key.name if key else spelling, layer[spelling])
+        overridden += [Overridden(key, texts[key], given) for key, given in here.items() if key in texts]
+        texts = here | texts
+    return texts, overridden
+
+
+def _is_alias(spelling: str) -> bool:
+    key = _BY_SPELLING.get(spelling)
+    return key is not None and key.name != spelling
+
+
+def _is_known(key: str) -> bool:
+    return key in _BY_SPELLING or why_without_effect(key) is not None
+
+
+def _parse(texts: Texts, folder: Path) -> tuple[Values, dict[str, str]]:
+    """Values, and what is wrong with the keys that have none, by the key's name."""
+    values: Values = {}
+    misread: dict[str, str] = {}
+    for key in KEYS:
+        given = texts.get(key.name)
+        if given is None:
+            continue
+        try:
+            values[key.section, key.field] = key.kind.parse(given.text, folder)
+        except ValueError as error:
+            where = "" if given.origin == "file" else f" ({given.origin})"
+            misread[key.name] = f"{given.spelling}{where}: {error}"
+    return values, misread
+
+
+def _settings(found: Examination, options: tuple[str, ...]) -> Settings:
+    values = _worked_out(found.values)
+    return Settings(
+        path=found.path,
+        aws=AwsSettings(
+            **_of("aws", values),
+            kinesis=ClientSettings(**_of("kinesis_client", values)),
+            dynamodb=ClientSettings(**_of("dynamodb_client", values)),
+            cloudwatch=ClientSettings(**_of("cloudwatch_client", values)),
+        ),
+        stream=StreamSettings(**_of("stream", values)),
+        leases=LeaseSettings(**_of("leases", values)),
+        child=ChildSettings(**_of("child", values), markers=MarkersSettings(**_of("markers", values))),
+        log=LogSettings(**_of("log", values)),
+        uow=UowSettings(**_of("uow", values)),
+        apply=ApplySettings(**_of("apply", values)),
+        metrics=MetricsSettings(**_of("metrics", values)),
+        extract=ExtractSettings(**_of("extract", values)),
+        ignored=found.ignored,
+        unknown=found.unknown,
+        warnings=found.warnings,
+        options=options,
+    )
+
+
+def _of(section: str, values: Values) -> dict[str, Any]:
+    return {field: value for (owner, field), value in values.items() if owner == section}
+
+
+def _worked_out(values: Values) -> Values:
+    """Add the values that follow from others."""
+    application = values["leases", "application"]
+    backoff = values.get(("child", "restart_backoff"), 0.0)
+    defaults: Values = {
+        ("leases", "table"): application,
+        ("leases", "worker_id"): f"{socket.gethostname()}:{secrets.token_hex(8)}",
+        ("log", "table"): f"{application}-log",
+        ("child", "command"): (),
+        ("child", "restart_backoff_max"): max(backoff, DEFAULTS["child", "restart_backoff_max"]),
+    }
+    result = defaults | values
+    result["log", "owner"] = result["leases", "worker_id"]
+    if ("stream", "initial_timestamp") in values:
+        result["stream", "initial_position"] = InitialPosition.AT_TIMESTAMP
+    return result | _from_arn(values)
+
+
+def _from_arn(values: Values) -> Values:
+    """The stream's name and region out of its ARN; the other services follow where no region is given."""
+    arn = values.get(("stream", "arn"))
+    if arn is None:
+        return {}
+    region, name = arn.split(":")[3], arn.rpartition("/")[2]
+    return {
+        ("stream", "name"): name,
+        ("aws", "region"): values.get(("aws", "region"), region),
+        ("kinesis_client", "region"): values.get(("kinesis_client", "region"), region),
+    }

@@ -1,0 +1,117 @@
+"""Settings from the environment and the command line, in relaxed spelling.
+
+==============================  ==================================================================
+``--stream-name X``             an option of ``kainite run``, also ``--streamName=X`` and so on
+``KAINITE_STREAM_NAME``         the environment, for every key
+``STREAM_NAME``                 the environment, for KCL's keys, spelled exactly so
+==============================  ==================================================================
+
+An option wins over the environment, the environment over the file (as in Sylvite), and ``KAINITE_STREAM_NAME`` over
+``STREAM_NAME``. The bare spelling has exceptions, because other programs use the same names and a lease table or a
+worker's name that changes unnoticed is dear: see :data:`NOT_BARE`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kainite.base.errors import SettingsError
+from kainite.settings.keys.kcl_keys import KCL_KEYS
+from kainite.settings.keys.table import KEYS
+from kainite.settings.keys.without_effect import WITHOUT_EFFECT
+
+PREFIX = "KAINITE_"
+NOT_BARE = frozenset({"TABLE_NAME", "WORKER_ID", "WORKER_IDENTIFIER"})
+"""Names that mean something else so often that only ``KAINITE_TABLE_NAME`` and so on are read."""
+
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[.]")
+_KCL = [spelling for key in KCL_KEYS for spelling in (key.name, *key.aliases)] + list(WITHOUT_EFFECT)
+SPELLINGS: tuple[str, ...] = tuple(
+    dict.fromkeys([*(spelling for key in KEYS for spelling in (key.name, *key.aliases)), *WITHOUT_EFFECT])
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A key's text, how the key is spelled there, and where it stands.
+
+    ``origin`` is ``file``, ``environment STREAM_NAME`` or ``command line``.
+    """
+
+    text: str
+    spelling: str
+    origin: str
+
+
+def relaxed(spelling: str) -> str:
+    """What is left of a spelling when case and separators do not count: two keys never agree in it."""
+    return re.sub(r"[-_.\s]", "", spelling).lower()
+
+
+_BY_RELAXED: Mapping[str, str] = {relaxed(spelling): spelling for spelling in SPELLINGS}
+
+
+def environment_name(key: str) -> str:
+    """``streamName`` as the environment has it: ``STREAM_NAME``."""
+    return _WORD.sub("_", key).upper()
+
+
+def option_name(key: str) -> str:
+    """``streamName`` as the command line has it: ``--stream-name``."""
+    return "--" + _WORD.sub("-", key).lower()
+
+
+_BARE: Mapping[str, str] = {name: spelling for spelling in _KCL if (name := environment_name(spelling)) not in NOT_BARE}
+
+
+def from_environment(environment: Mapping[str, str]) -> tuple[dict[str, Given], tuple[str, ...]]:
+    """Keys by their spelling in a file, and the names with our prefix that are nobody's."""
+    found: dict[str, Given] = {}
+    unknown: list[str] = []
+    for name, value in sorted(environment.items(), key=lambda item: item[0].startswith(PREFIX)):
+        if not value.strip():
+            continue
+        prefixed = name.startswith(PREFIX)
+        key = _BY_RELAXED.get(relaxed(name.removeprefix(PREFIX))) if prefixed else _BARE.get(name)
+        if key is None and prefixed:
+            unknown.append(name)
+        elif key is not None:
+            found[key] = Given(value.strip(), key, f"environment {name}")
+    return found, tuple(unknown)
+
+
+def from_options(arguments: Iterable[str]) -> tuple[dict[str, Given], tuple[str, ...]]:
+    """Keys by their spelling in a file, and the arguments that are no options.
+
+    Args:
+        arguments: ``--stream-name X`` or ``--stream-name=X``, mixed with positional arguments.
+
+    Raises:
+        SettingsError: an option that no key is meant by, or one without a value.
+    """
+    found: dict[str, Given] = {}
+    positional: list[str] = []
+    left = iter(arguments)
+    for argument in left:
+        if not argument.startswith("-") or argument == "-":
+            positional.append(argument)
+            continue
+        option, equals, value = argument.partition("=")
+        key = _key_of(option)
+        text = value if equals else next(left, "")
+        if not text.strip() or (not equals and text.startswith("--")):
+            raise SettingsError(f"{option} needs a value: {option} VALUE")
+        found[key] = Given(text.strip(), key, "command line")
+    return found, tuple(positional)
+
+
+def _key_of(option: str) -> str:
+    key = _BY_RELAXED.get(relaxed(option)) if option.startswith("--") else None
+    if key is not None:
+        return key
+    near = difflib.get_close_matches(relaxed(option), _BY_RELAXED, n=1, cutoff=0.75)
+    hint = f": did you mean {option_name(_BY_RELAXED[near[0]])}?" if near else ""
+    raise SettingsError(f"there is no option {option}{hint} (each key of a settings file is one)")

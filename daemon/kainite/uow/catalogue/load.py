@@ -1,0 +1,36 @@
+"""Where the catalogue and the precedence map come from, by the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from kainite.settings.loader_command import EXEC
+from kainite.uow.catalogue import file as files
+from kainite.uow.catalogue.tables import Catalogue
+
+
+def load_catalogue(catalogue_file: Path | None, target: str | None, schemas: Sequence[str] = ()) -> Catalogue | None:
+    """The catalogue from its file if there is one, else from the target itself.
+
+    Args:
+        catalogue_file: a file written by ``kainite precedence --write``.
+        target: the target's URL, or a loader's command, which cannot be read from.
+        schemas: which schemas of the target; none for its default schema.
+
+    Returns:
+        None when neither a file nor a database is set.
+
+    Raises:
+        CatalogueError: the file or the target's tables cannot be used.
+        TargetUnavailableError: the target does not answer.
+        MissingExtraError: reading the target needs a package that is not installed.
+    """
+    if catalogue_file is not None:
+        return files.read_catalogue(catalogue_file)
+    if target is None or target.startswith(EXEC):
+        return None
+    # Imported here, so that a host with a catalogue file needs no database driver.
+    from kainite.uow.catalogue.reflection import reflect
+
+    return reflect(target, schemas)

@@ -1,0 +1,124 @@
+"""Columns, unique keys and foreign keys from PostgreSQL's own catalogue."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import text
+
+from kainite.uow.catalogue.introspection import Found
+from kainite.uow.catalogue.tables import Column, TypeFamily, UniqueKey
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Row
+
+# A domain is seen through to the type that it is made of; format_type spells the column's own type.
+_COLUMNS = text("""
+WITH RECURSIVE base AS (
+    SELECT oid, oid AS base FROM pg_type WHERE typtype <> 'd'
+    UNION ALL
+    SELECT domain.oid, base.base FROM pg_type domain JOIN base ON domain.typbasetype = base.oid
+    WHERE domain.typtype = 'd'
+)
+SELECT r.relname AS "table", a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type,
+       b.typname AS base, b.typtype = 'e' AS enum, a.atttypid <> b.oid AS domain,
+       coalesce(c.collisdeterministic, true) AS deterministic,
+       NOT a.attnotnull AS nullable, a.attgenerated <> '' AS generated
+FROM pg_attribute a
+JOIN pg_class r ON r.oid = a.attrelid
+JOIN pg_namespace n ON n.oid = r.relnamespace
+JOIN base ON base.oid = a.atttypid
+JOIN pg_type b ON b.oid = base.base
+LEFT JOIN pg_collation c ON c.oid = a.attcollation
+WHERE n.nspname = :schema AND r.relname = ANY(:tables) AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY r.relname, a.attnum
+""")
+
+# indnullsnotdistinct came with PostgreSQL 15; through JSON it is merely absent before.
+_UNIQUE_KEYS = text("""
+SELECT r.relname AS "table", i.relname AS name,
+       coalesce((to_jsonb(x) ->> 'indnullsnotdistinct')::boolean, false) AS nulls_not_distinct,
+       x.indpred IS NOT NULL OR x.indexprs IS NOT NULL OR x.indisexclusion OR EXISTS (
+           SELECT FROM unnest(x.indcollation) AS used JOIN pg_collation c ON c.oid = used
+           WHERE NOT c.collisdeterministic) AS unclear,
+       ARRAY(SELECT a.attname::text FROM unnest(x.indkey) WITH ORDINALITY AS k (attnum, place)
+             JOIN pg_attribute a ON a.attrelid = r.oid AND a.attnum = k.attnum
+             WHERE k.place <= x.indnkeyatts ORDER BY k.place) AS columns
+FROM pg_index x
+JOIN pg_class i ON i.oid = x.indexrelid
+JOIN pg_class r ON r.oid = x.indrelid
+JOIN pg_namespace n ON n.oid = r.relnamespace
+WHERE n.nspname = :schema AND r.relname = ANY(:tables)
+  AND (x.indisunique OR x.indisexclusion) AND NOT x.indisprimary
+ORDER BY r.relname, i.relname
+""")
+
+# A foreign key to a partitioned table has a copy for each partition, which says nothing new.
+_FOREIGN_KEYS = text("""
+SELECT r.relname AS "table", c.conname AS name, pn.nspname AS parent_schema, p.relname AS parent,
+       c.condeferrable AS deferrable,
+       ARRAY(SELECT a.attname::text FROM unnest(c.conkey) WITH ORDINALITY AS k (attnum, place)
+             JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.attnum ORDER BY k.place) AS columns,
+       ARRAY(SELECT a.attname::text FROM unnest(c.confkey) WITH ORDINALITY AS k (attnum, place)
+             JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.attnum ORDER BY k.place) AS parent_columns
+FROM pg_constraint c
+JOIN pg_class r ON r.oid = c.conrelid
+JOIN pg_namespace n ON n.oid = r.relnamespace
+JOIN pg_class p ON p.oid = c.confrelid
+JOIN pg_namespace pn ON pn.oid = p.relnamespace
+WHERE c.contype = 'f' AND n.nspname = :schema AND r.relname = ANY(:tables)
+  AND NOT EXISTS (SELECT FROM pg_constraint whole WHERE whole.oid = c.conparentid AND whole.conrelid = c.conrelid)
+""")
+
+_FAMILIES: Mapping[str, TypeFamily] = {
+    "int2": TypeFamily.INTEGER,
+    "int4": TypeFamily.INTEGER,
+    "int8": TypeFamily.INTEGER,
+    "numeric": TypeFamily.NUMERIC,
+    "text": TypeFamily.TEXT,
+    "varchar": TypeFamily.TEXT,
+    "bpchar": TypeFamily.TEXT,
+    "bool": TypeFamily.BOOLEAN,
+    "uuid": TypeFamily.UUID,
+    "date": TypeFamily.DATE,
+}
+
+
+class PostgreSQL:
+    """PostgreSQL 12 and later, through psycopg 3; see :class:`kainite.uow.catalogue.reflection.Dialect`."""
+
+    def columns(self, connection: Connection, schema: str | None, tables: Sequence[str]) -> Mapping[str, list[Column]]:
+        found: defaultdict[str, list[Column]] = defaultdict(list)
+        for row in connection.execute(_COLUMNS, {"schema": schema, "tables": list(tables)}):
+            column = Column(row.name, row.type, _family(row), nullable=row.nullable, generated=row.generated)
+            found[row.table].append(column)
+        return found
+
+    def unique_keys(
+        self, connection: Connection, schema: str | None, tables: Sequence[str]
+    ) -> Mapping[str, list[UniqueKey]]:
+        found: defaultdict[str, list[UniqueKey]] = defaultdict(list)
+        for row in connection.execute(_UNIQUE_KEYS, {"schema": schema, "tables": list(tables)}):
+            columns = () if row.unclear else tuple(row.columns)
+            found[row.table].append(UniqueKey(row.name, columns, nulls_distinct=not row.nulls_not_distinct))
+        return found
+
+    def foreign_keys(
+        self, connection: Connection, schema: str | None, tables: Sequence[str]
+    ) -> Mapping[str, list[Found]]:
+        found: defaultdict[str, list[Found]] = defaultdict(list)
+        for row in connection.execute(_FOREIGN_KEYS, {"schema": schema, "tables": list(tables)}):
+            key = Found(
+                row.name, tuple(row.columns), row.parent_schema, row.parent, tuple(row.parent_columns), row.deferrable
+            )
+            found[row.table].append(key)
+        return found
+
+
+def _family(row: Row[Any]) -> TypeFamily:
+    # A domain over numeric may round, and does not show to which scale.
+    if not row.deterministic or (row.base == "numeric" and row.domain):
+        return TypeFamily.OPAQUE
+    return TypeFamily.TEXT if row.enum else _FAMILIES.get(row.base, TypeFamily.OPAQUE)

@@ -1,0 +1,140 @@
+"""Columns, unique keys and foreign keys from SQLite's pragmas.
+
+SQLite compares names without regard to case, and writes foreign keys down as they were typed: here
+they are spelled as in the tables that they name. Each of its foreign keys can be deferred, by
+``PRAGMA defer_foreign_keys`` within a transaction, whatever its declaration says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import text
+
+from kainite.uow.catalogue.introspection import Found
+from kainite.uow.catalogue.tables import Column, TypeFamily, UniqueKey
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Row
+
+_COLUMNS = text('SELECT name, type, "notnull", pk, hidden FROM pragma_table_xinfo(:table) ORDER BY cid')
+_INDEXES = text('SELECT name, origin, partial FROM pragma_index_list(:table) WHERE "unique" ORDER BY name')
+_INDEX = text("SELECT name, coll FROM pragma_index_xinfo(:index) WHERE key ORDER BY seqno")
+_FOREIGN_KEYS = text(
+    'SELECT id, "table" AS parent, "from" AS child_column, "to" AS parent_column '
+    "FROM pragma_foreign_key_list(:table) ORDER BY id, seq"
+)
+
+_HIDDEN_GENERATED = (2, 3)
+
+# By the declared type's first word, as databases beside SQLite mean it; SQLite itself takes any word.
+_FAMILIES: Mapping[str, TypeFamily] = {
+    **dict.fromkeys(
+        ("int", "integer", "bigint", "smallint", "tinyint", "mediumint", "int2", "int4", "int8"), TypeFamily.INTEGER
+    ),
+    **dict.fromkeys(("numeric", "decimal"), TypeFamily.NUMERIC),
+    **dict.fromkeys(("text", "varchar", "char", "character", "nchar", "nvarchar", "clob"), TypeFamily.TEXT),
+    **dict.fromkeys(("bool", "boolean"), TypeFamily.BOOLEAN),
+    "uuid": TypeFamily.UUID,
+    "date": TypeFamily.DATE,
+}
+
+
+class SQLite:
+    """SQLite 3.31 and later; see :class:`kainite.uow.catalogue.reflection.Dialect`. The schema is always None."""
+
+    def columns(self, connection: Connection, schema: str | None, tables: Sequence[str]) -> Mapping[str, list[Column]]:
+        return {table: _columns(connection, table) for table in tables}
+
+    def unique_keys(
+        self, connection: Connection, schema: str | None, tables: Sequence[str]
+    ) -> Mapping[str, list[UniqueKey]]:
+        return {
+            table: [
+                UniqueKey(index.name, _told(index, _index_columns(connection, index)))
+                for index in connection.execute(_INDEXES, {"table": table})
+                if index.origin != "pk"
+            ]
+            for table in tables
+        }
+
+    def foreign_keys(
+        self, connection: Connection, schema: str | None, tables: Sequence[str]
+    ) -> Mapping[str, list[Found]]:
+        spelled = {table.casefold(): table for table in tables}
+        return {table: _foreign_keys(connection, table, spelled) for table in tables}
+
+
+def _foreign_keys(connection: Connection, table: str, tables: Mapping[str, str]) -> list[Found]:
+    """Foreign keys to ``tables``, which are given by their names without case."""
+    own = _spelling(connection, table)
+    found = []
+    rows = connection.execute(_FOREIGN_KEYS, {"table": table}).all()
+    for _, part in groupby(rows, key=lambda row: row.id):
+        key = list(part)
+        parent = tables.get(key[0].parent.casefold())
+        if parent is None:
+            continue
+        columns = tuple(own[row.child_column.casefold()] for row in key)
+        if key[0].parent_column is None:
+            named = _primary_key(connection, parent)
+        else:
+            spelling = _spelling(connection, parent)
+            named = tuple(spelling[row.parent_column.casefold()] for row in key)
+        # SQLite does not tell how a constraint is called.
+        name = f"{table}_{'_'.join(columns)}_fkey"
+        found.append(Found(name, columns, None, parent, named, deferrable=True))
+    return found
+
+
+def _spelling(connection: Connection, table: str) -> dict[str, str]:
+    """The table's columns by their names without case."""
+    return {row.name.casefold(): row.name for row in connection.execute(_COLUMNS, {"table": table})}
+
+
+def _primary_key(connection: Connection, table: str) -> tuple[str, ...]:
+    keyed = [row for row in connection.execute(_COLUMNS, {"table": table}) if row.pk]
+    return tuple(row.name for row in sorted(keyed, key=lambda row: row.pk))
+
+
+def _columns(connection: Connection, table: str) -> list[Column]:
+    folded = _collated_columns(connection, table)
+    return [
+        Column(
+            name=row.name,
+            type=row.type,
+            family=TypeFamily.OPAQUE if row.name in folded else _family(row.type),
+            nullable=not row.notnull and not row.pk,
+            generated=row.hidden in _HIDDEN_GENERATED,
+        )
+        for row in connection.execute(_COLUMNS, {"table": table})
+    ]
+
+
+def _collated_columns(connection: Connection, table: str) -> set[str]:
+    """Columns of keys that are not compared byte by byte (NOCASE, RTRIM, the application's own)."""
+    indexes = connection.execute(_INDEXES, {"table": table}).all()
+    return {
+        column.name
+        for index in indexes
+        for column in _index_columns(connection, index)
+        if column.name is not None and column.coll != "BINARY"
+    }
+
+
+def _index_columns(connection: Connection, index: Row[Any]) -> Sequence[Row[Any]]:
+    return connection.execute(_INDEX, {"index": index.name}).all()
+
+
+def _told(index: Row[Any], columns: Sequence[Row[Any]]) -> tuple[str, ...]:
+    """The key's columns; none for a partial index or one over expressions."""
+    names = tuple(column.name for column in columns)
+    return () if index.partial or None in names else names
+
+
+def _family(declared: str) -> TypeFamily:
+    word = re.match(r"\w*", declared.strip().lower())
+    return _FAMILIES.get(word[0] if word else "", TypeFamily.OPAQUE)

@@ -1,0 +1,97 @@
+"""What Kainite knows of the target's tables: columns, keys and foreign keys.
+
+The catalogue is read once from the target (:mod:`kainite.uow.catalogue.reflection`), may be kept as a JSON
+file so that a shard host needs no database driver, and is immutable afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class TypeFamily(StrEnum):
+    """How a column's values are brought to one form before they are compared.
+
+    ``OPAQUE`` values have no form that Kainite can be sure of (floats, time stamps, collations that
+    ignore case, arrays …): two keys that differ in such columns alone conflict.
+    """
+
+    INTEGER = "integer"
+    NUMERIC = "numeric"
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    UUID = "uuid"
+    DATE = "date"
+    OPAQUE = "opaque"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: ``type`` is the target's own spelling, fit for a cast in its SQL.
+
+    ``generated`` columns are computed by the target and never written; identity columns are not.
+    """
+
+    name: str
+    type: str
+    family: TypeFamily
+    nullable: bool = True
+    generated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueKey:
+    """A unique constraint or index.
+
+    ``columns`` is empty when they do not tell which rows exclude each other (a partial or
+    expression index, an exclusion constraint): then any two rows of the table may.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    nulls_distinct: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """``columns`` of the child name ``parent_columns`` of ``parent``, in this order."""
+
+    name: str
+    columns: tuple[str, ...]
+    parent: str
+    parent_columns: tuple[str, ...]
+    deferrable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A target table. ``name`` is how deltas call it: with its schema, but for the default one."""
+
+    name: str
+    schema: str | None
+    columns: Mapping[str, Column]
+    primary_key: tuple[str, ...] = ()
+    unique_keys: tuple[UniqueKey, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
+
+    @property
+    def bare_name(self) -> str:
+        """The table's name without its schema."""
+        return self.name.removeprefix(f"{self.schema}.") if self.schema else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """All target tables by the name that deltas use."""
+
+    tables: Mapping[str, Table]
+    default_schema: str | None = None
+
+    def find(self, name: str) -> Table | None:
+        """The table that a delta calls ``name``, with or without the default schema."""
+        table = self.tables.get(name)
+        if table is None and self.default_schema:
+            table = self.tables.get(name.removeprefix(f"{self.default_schema}."))
+        return table

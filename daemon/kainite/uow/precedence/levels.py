@@ -1,0 +1,159 @@
+"""The precedence map: each table's level in the foreign-key graph (the white paper's "Sequence Hash").
+
+A table without parents has level 1, any other one more than the highest of its parents: the length
+of the longest path down to it. Inserts go by ascending level, deletes by descending level. (The
+paper's prose says so; its Perl listing removes edges while it numbers, never numbers the leaves
+and does not end on a cycle.)
+
+A table that references itself is ordered row by row, not here. Tables that reference each other in
+a cycle share a level when enough of the cycle's foreign keys can be deferred; those that cannot be
+still put their parent before their child. A cycle of foreign keys none of which can be deferred has
+no order at all and is refused.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeAlias
+
+from kainite.base.errors import CatalogueError
+from kainite.uow.catalogue.tables import Catalogue
+
+_Parents: TypeAlias = Mapping[str, Set[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A foreign key as an edge. ``name`` is the constraint's, empty when it is not known."""
+
+    parent: str
+    child: str
+    deferrable: bool = False
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableGraph:
+    """Tables and the foreign keys between them; every reference's tables are among ``tables``."""
+
+    tables: tuple[str, ...]
+    references: tuple[Reference, ...]
+
+
+def precedence_map(catalogue: Catalogue) -> Mapping[str, int]:
+    """Level of each table of the catalogue, from 1.
+
+    Raises:
+        CatalogueError: tables reference each other and that cannot be deferred.
+    """
+    return levels(graph_of(catalogue))
+
+
+def graph_of(catalogue: Catalogue) -> TableGraph:
+    """The catalogue's foreign keys; those to tables outside of it play no part."""
+    references = [
+        Reference(foreign_key.parent, table.name, foreign_key.deferrable, foreign_key.name)
+        for table in catalogue.tables.values()
+        for foreign_key in table.foreign_keys
+        if foreign_key.parent in catalogue.tables
+    ]
+    return TableGraph(tuple(sorted(catalogue.tables)), tuple(references))
+
+
+def read_graph(path: Path) -> TableGraph:
+    """A file of parent-child pairs, one ``parent child`` a line.
+
+    A table without relations stands alone on its line; ``#`` begins a comment.
+
+    Raises:
+        CatalogueError: the file cannot be read, or a line has more than two names.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CatalogueError(f"precedence file {path}: {error}") from error
+    tables: dict[str, None] = {}
+    references: dict[Reference, None] = {}
+    for number, line in enumerate(lines, start=1):
+        names = line.partition("#")[0].split()
+        if len(names) > 2:
+            raise CatalogueError(f"{path}:{number}: one 'parent child' pair a line, not {len(names)} names")
+        tables.update(dict.fromkeys(names))
+        if len(names) == 2:
+            references[Reference(parent=names[0], child=names[1])] = None
+    return TableGraph(tuple(sorted(tables)), tuple(references))
+
+
+def levels(graph: TableGraph) -> dict[str, int]:
+    """Level of each table, from 1, in order of level and name; raises as :func:`precedence_map`."""
+    parents = _parents(graph.tables, graph.references)
+    groups = _strong_components(parents)
+    found: dict[str, int] = {}
+    for group in groups:
+        outer = {parent for table in group for parent in parents[table]} - group
+        base = 1 + max((found[parent] for parent in outer), default=0)
+        inner = [edge for edge in graph.references if edge.child in group and edge.parent in group]
+        found.update((table, base + depth) for table, depth in _depths(group, inner).items())
+    return dict(sorted(found.items(), key=lambda item: (item[1], item[0])))
+
+
+def cycles(graph: TableGraph) -> tuple[tuple[str, ...], ...]:
+    """Groups of two and more tables that reference each other, directly or not."""
+    groups = _strong_components(_parents(graph.tables, graph.references))
+    return tuple(sorted(tuple(sorted(group)) for group in groups if len(group) > 1))
+
+
+def _parents(tables: Iterable[str], references: Iterable[Reference]) -> dict[str, set[str]]:
+    parents: dict[str, set[str]] = {table: set() for table in tables}
+    for edge in references:
+        if edge.parent != edge.child:
+            parents[edge.child].add(edge.parent)
+    return parents
+
+
+def _strong_components(parents: _Parents) -> list[frozenset[str]]:
+    """Tables that reach each other, grouped; parents' groups before their children's.
+
+    Each cycle that the sorter meets is drawn together to one node, until there is none left. Schemas
+    have few cycles, so this is as good as Tarjan's algorithm and shorter.
+    """
+    group_of = {table: frozenset({table}) for table in parents}
+    while True:
+        graph: defaultdict[frozenset[str], set[frozenset[str]]] = defaultdict(set)
+        for table, above in parents.items():
+            group = group_of[table]
+            graph[group].update(group_of[parent] for parent in above if group_of[parent] != group)
+        try:
+            return list(TopologicalSorter(graph).static_order())
+        except CycleError as error:
+            merged = frozenset[str]().union(*error.args[1])
+            group_of.update(dict.fromkeys(merged, merged))
+
+
+def _depths(group: frozenset[str], inner: Iterable[Reference]) -> dict[str, int]:
+    """How far below its group's level each table stands, because of what cannot be deferred."""
+    firm = [edge for edge in inner if not edge.deferrable]
+    # Sorted, so that the same cycle is reported each time.
+    parents = {table: sorted(above) for table, above in sorted(_parents(group, firm).items())}
+    depths: dict[str, int] = {}
+    try:
+        for table in TopologicalSorter(parents).static_order():
+            depths[table] = max((depths[parent] + 1 for parent in parents[table]), default=0)
+    except CycleError as error:
+        raise _refusal(error.args[1], firm) from None
+    return depths
+
+
+def _refusal(cycle: list[str], firm: Iterable[Reference]) -> CatalogueError:
+    steps = set(pairwise(cycle))
+    names = sorted({edge.name for edge in firm if (edge.parent, edge.child) in steps and edge.name})
+    which = f" ({', '.join(names)})" if names else ""
+    return CatalogueError(
+        f"tables {' → '.join(cycle)} reference each other and their foreign keys cannot be deferred: "
+        f"make one of them DEFERRABLE{which}"
+    )

@@ -1,0 +1,95 @@
+"""The shard consumers of a daemon: one for each lease gained, and at most one for a shard at any time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from kainite.base.logs import event
+from kainite.leases.keeper import Gained, HandingOver, HeldLease, LeaseKeeper, Lost
+from kainite.observe.shard_status import ShardStatus
+from kainite.worker.shard_consumer import Parts, ShardConsumer
+
+logger = logging.getLogger(__name__)
+
+
+class Consumers:
+    """Starts consumers as leases come, and ends them as they go.
+
+    Args:
+        keeper: whose leases.
+        parts: what consumers share, asked anew for each child.
+        group: where the consumers run.
+    """
+
+    def __init__(self, keeper: LeaseKeeper, parts: Callable[[], Parts], group: asyncio.TaskGroup) -> None:
+        self._keeper = keeper
+        self._parts = parts
+        self._group = group
+        self._stopping = False
+        self._running: dict[HeldLease, tuple[ShardConsumer, asyncio.Task[None]]] = {}
+
+    def statuses(self) -> tuple[ShardStatus, ...]:
+        """What each is doing."""
+        return tuple(consumer.status() for consumer, _ in self._running.values())
+
+    async def follow_leases(self) -> None:
+        """Start a consumer for each lease gained, and end it when the lease is lost or handed over; until cancelled.
+
+        After a loss the child has only so much of the grace that it is gone, killed if need be, before another worker
+        has had the shard for the failover time.
+        """
+        while True:
+            match await self._keeper.next():
+                case Gained(lease) if not self._stopping:
+                    self._start(lease)
+                case HandingOver(lease) if lease in self._running:
+                    consumer, task = self._running[lease]
+                    consumer.hand_over()
+                    self._group.create_task(self._end(task, self._grace))
+                case Lost(lease) if lease in self._running:
+                    consumer, task = self._running[lease]
+                    consumer.lose()
+                    child = self._parts().child_settings
+                    grace = min(child.shutdown_grace, max(0.0, self._keeper.overlap - child.kill_after))
+                    self._group.create_task(self._end(task, grace))
+
+    async def stop(self) -> None:
+        """End all consumers within the grace; no lease is taken from now on."""
+        self._stopping = True
+        self._keeper.leave()
+        running = tuple(self._running.values())
+        for consumer, _ in running:
+            consumer.stop()
+        await asyncio.gather(*(self._end(task, self._grace) for _, task in running))
+
+    def kill(self) -> None:
+        """Kill all children; their consumers are to be cancelled."""
+        for consumer, _ in self._running.values():
+            consumer.kill()
+
+    def _start(self, lease: HeldLease) -> None:
+        before = [task for other, (_, task) in self._running.items() if other.shard_id == lease.shard_id]
+        consumer = ShardConsumer(lease, self._parts)
+        task = self._group.create_task(_after(before, consumer), name=f"consumer of {lease.shard_id}")
+        self._running[lease] = consumer, task
+        task.add_done_callback(lambda _: self._running.pop(lease, None))
+
+    @property
+    def _grace(self) -> float:
+        return self._parts().child_settings.shutdown_grace
+
+    async def _end(self, task: asyncio.Task[None], grace: float) -> None:
+        _, late = await asyncio.wait({task}, timeout=grace)
+        if late:
+            event(logger, logging.WARNING, "child did not end in time", task=task.get_name(), grace=grace)
+            task.cancel()
+            await asyncio.wait({task})
+
+
+async def _after(before: list[asyncio.Task[None]], consumer: ShardConsumer) -> None:
+    """Run a consumer when an earlier one of its shard has ended."""
+    if before:
+        await asyncio.wait(before)
+    await consumer.run()

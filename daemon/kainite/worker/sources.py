@@ -1,0 +1,52 @@
+"""Which way a daemon reads its shards, as its settings have it: by polling, or by enhanced fan-out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from kainite.child.markers.records import render_records
+from kainite.kinesis.client import StreamClient
+from kainite.kinesis.read.batch import Render, render_process_records, render_process_records_v0
+from kainite.kinesis.read.source import OpenSource, polling
+from kainite.observe.meter import Meter
+from kainite.settings import ChildProtocol, Retrieval, Settings
+
+if TYPE_CHECKING:
+    from types_boto3_kinesis import KinesisClient
+
+Sources: TypeAlias = Callable[[ChildProtocol], OpenSource]
+"""Sources whose batches are lines of a protocol."""
+
+RENDER: Final[Mapping[ChildProtocol, Render]] = {
+    ChildProtocol.JSON_LINES: render_process_records,
+    ChildProtocol.JSON_LINES_V0: render_process_records_v0,
+    ChildProtocol.MARKERS: render_records,
+}
+"""How a batch is kept for the children of a protocol."""
+
+
+def open_sources(kinesis: KinesisClient, stream: StreamClient, settings: Settings, meter: Meter) -> Sources:
+    """Prepare reading; with fan-out, this registers the consumer. Blocks.
+
+    Args:
+        kinesis: the client that ``stream`` has taken over.
+        stream: the stream.
+        settings: how to read it; ``DEFAULT`` is polling.
+        meter: what is measured goes there.
+
+    Raises:
+        StreamError: the consumer cannot be registered.
+    """
+
+    def poll(protocol: ChildProtocol) -> OpenSource:
+        return polling(stream, render=RENDER[protocol], meter=meter)
+
+    if settings.stream.retrieval is not Retrieval.FANOUT:
+        return poll
+    from kainite.kinesis.read.consumer_registration import registered_consumer
+    from kainite.kinesis.read.fan_out import fan_out
+    from kainite.kinesis.read.fan_out_events import Subscriber
+
+    subscriber = Subscriber(kinesis, registered_consumer(kinesis, settings.stream, settings.leases.application))
+    return lambda protocol: fan_out(stream, subscriber, poll(protocol), render=RENDER[protocol], meter=meter)

@@ -1,0 +1,106 @@
+"""Keeping what the apply job knows of units in step with the main log.
+
+The log is folded as everywhere; beside that, its entries tell :class:`~kainite_spark.plan.held_back.HeldBack`
+
+* of new units (UNIT), those that were broken before they came here already failed;
+* of what a person decided (STATUS without ``through``): retry and discard.
+
+STATUS entries with ``through`` are our own outcomes coming back: they say how far the owner has taken
+them over. After a start the outcomes that it has not taken over yet are laid over the folded log;
+the outcomes partition is ours by then, so no other can come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kainite.base.errors import LogCorruptError
+from kainite.log.format.entry import Batch, Outcome, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.state.folded import LogState, UnitState
+from kainite.log.state.loading import load_state
+from kainite.log.store.contract import LogStore
+from kainite_spark.plan.candidate import Candidate
+from kainite_spark.plan.held_back import HeldBack
+
+_RESOLVED = (UnitStatus.COMMITTED, UnitStatus.DISCARDED)
+
+
+class Follower:
+    """The main log as the apply job reads it.
+
+    Args:
+        store: where the log is.
+        partition: the main log's partition.
+        held: told of everything that concerns it.
+    """
+
+    def __init__(self, store: LogStore, partition: str, held: HeldBack) -> None:
+        self._store = store
+        self._partition = partition
+        self._held = held
+        self._state = LogState()
+
+    @property
+    def next_id(self) -> int:
+        """Transaction id of the entry that is read next."""
+        return self._state.next_id
+
+    @property
+    def through(self) -> int:
+        """The owner has taken over our outcomes up to this id."""
+        return self._state.through
+
+    def start(self) -> None:
+        """Read the log up to its tail, as it stands now."""
+        self._state = load_state(self._store, self._partition, strong=True)
+
+    def resume(self, outcomes: Iterable[Outcome]) -> None:
+        """Tell of all unresolved units, as the log has them and ``outcomes`` changed them since."""
+        since = {outcome.tid: outcome for outcome in outcomes}
+        for tid, unit in self._state.units.items():
+            latest = since.get(tid) or Outcome(tid, unit.status, cause=unit.cause)
+            if latest.status not in _RESOLVED:
+                in_progress = latest.status is UnitStatus.IN_PROGRESS
+                self._held.add(candidate(unit), latest.status, None if in_progress else latest.cause)
+
+    def poll(self, *, strong: bool = False) -> bool:
+        """Read what has come. False when the owner truncated entries before we read them: start anew.
+
+        It truncates nothing that an unresolved unit needs, so no unit can be missed by that.
+
+        Raises:
+            LogCorruptError: entries are missing that were not truncated.
+        """
+        try:
+            for batch in self._store.read_batches(self._partition, self.next_id, data=False, strong=strong):
+                self._take(batch)
+        except LogCorruptError:
+            head = self._store.read_head(self._partition)
+            if head is None or head.low_water_mark <= self.next_id:
+                raise
+            return False
+        return True
+
+    def _take(self, batch: Batch) -> None:
+        for tid, entry in enumerate(batch.entries, batch.first_id):
+            if tid < self.next_id:
+                continue
+            self._state.apply(tid, entry, batch.time_ms)
+            if isinstance(entry.meta, UnitMeta):
+                unit = self._state.units[tid]
+                self._held.add(candidate(unit), unit.status, unit.cause)
+            elif isinstance(entry.meta, StatusMeta) and entry.meta.through is None:
+                self._decided(entry.meta.outcomes)
+
+    def _decided(self, outcomes: Iterable[Outcome]) -> None:
+        """Retry and discard. What we resolved ourselves meanwhile stays as it is."""
+        for outcome in outcomes:
+            if outcome.status is UnitStatus.DISCARDED:
+                self._held.discard(outcome.tid)
+            elif outcome.status is UnitStatus.IN_PROGRESS and outcome.tid in self._held.failed:
+                self._held.retry(outcome.tid, self._state.units[outcome.tid].attempt)
+
+
+def candidate(unit: UnitState) -> Candidate:
+    """What scheduling needs of a unit."""
+    return Candidate(unit.tid, unit.uow, unit.count, unit.kind, unit.written, unit.read, unit.fragments, unit.attempt)

@@ -1,0 +1,107 @@
+"""The long-lived Spark session that micro-batches run on.
+
+Any master will do. Locally, a failed task is tried again (``local[N,4]``; Spark's own default
+is once), everything is bound to the loopback address, and workers run this interpreter. The
+JVM gets a session of its own, so that Ctrl-C or a TERM to our process group ends the apply
+job after its micro-batch instead of pulling Spark away beneath it; it ends with this process, for it
+watches its standard input.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kainite.base.errors import SparkUnavailableError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+TASK_TRIES = 4
+_LOCAL = re.compile(r"local(?:\[(\*|\d+)\])?")
+
+_LOG_FILE = Path(__file__).with_name("log4j2.properties")
+
+_CONFIGURATION: Mapping[str, str] = {
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG_FILE.as_uri()}",
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.python.worker.reuse": "true",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+_LOCAL_CONFIGURATION: Mapping[str, str] = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+}
+
+# Spark has no other way to be told these. Without the first, workers are whatever "python3" is in PATH.
+_LOCAL_ENVIRONMENT: Mapping[str, str] = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+def configuration(master: str, name: str) -> dict[str, str]:
+    """Spark's settings for a master; the user's ``spark-defaults.conf`` may set all others.
+
+    Args:
+        master: a Spark master URL.
+        name: shown as the application's name.
+    """
+    settings = {**_CONFIGURATION, "spark.app.name": name, "spark.master": master}
+    if local := _LOCAL.fullmatch(master):
+        settings["spark.master"] = f"local[{local[1] or 1},{TASK_TRIES}]"
+    return {**settings, **(_LOCAL_CONFIGURATION if master.startswith("local") else {})}
+
+
+def require_java() -> None:
+    """Look for Java where Spark does: in JAVA_HOME, else in the path.
+
+    Raises:
+        SparkUnavailableError: it is not there.
+    """
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which(f"{home}/bin/java" if home else "java") is None:
+        where = f"JAVA_HOME={home}" if home else "PATH"
+        raise SparkUnavailableError(
+            f"Java 17 or newer is missing in {where} (PySpark needs it); "
+            "on Debian or Ubuntu: apt-get install openjdk-17-jre-headless"
+        )
+
+
+@contextlib.contextmanager
+def spark_context(master: str, name: str) -> Iterator[SparkContext]:
+    """A Spark context; it takes about 10 s to start.
+
+    Raises:
+        SparkUnavailableError: it cannot be started: no Java, or no such master.
+    """
+    require_java()
+    from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+
+    if master.startswith("local"):
+        for variable, value in _LOCAL_ENVIRONMENT.items():
+            os.environ.setdefault(variable, value)
+    conf = SparkConf(loadDefaults=False)
+    conf.setAll(list(configuration(master, name).items()))
+    try:
+        gateway = launch_gateway(conf, {"start_new_session": True})  # type: ignore[no-untyped-call]
+        context = SparkContext(conf=conf, gateway=gateway)
+    except (PySparkException, Py4JError, OSError) as error:
+        first_line = str(error).strip().partition("\n")[0]
+        raise SparkUnavailableError(
+            f"Spark does not start with applyMaster={master}: {first_line}; it needs Java 17 or newer"
+        ) from error
+    try:
+        yield context
+    finally:
+        with contextlib.suppress(Py4JError, OSError):  # the JVM may be gone, and what ended the job matters more
+            context.stop()
+            gateway.shutdown()

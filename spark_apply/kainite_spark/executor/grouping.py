@@ -1,0 +1,197 @@
+"""Group commit: apply a job instance's units in groups, and find the one that a target refuses.
+
+A group of consecutive units shares one target transaction. When the target refuses it, the group
+is rolled back and cut in two, in log order, until the unit at fault stands alone; that one is
+tried once more in its source's own order, and then it has failed. So a failed unit costs its
+group about ``2·log2(group size)`` more transactions, and no other unit fails for it.
+
+A unit that conflicts with an earlier one of the list that failed, or that is itself held back, is
+not tried (policy ``block``): it is blocked, and its cause names the unit that it waits for.
+
+A transaction whose end is unknown (the connection broke in the commit) is asked about before it is
+tried again: what the target has acknowledged is applied. A crash of the process anywhere leaves
+what the target's transactions leave; the next call with the same units goes on from there.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from kainite.base.errors import TargetRejectedError, TargetUnavailableError
+from kainite.base.logs import event
+from kainite.log.format.entry import Outcome, UnitStatus
+from kainite_spark.targets.contract import Fence, TargetSession, Unit
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often an unavailable target is asked again, and how long to wait: seconds, doubling."""
+
+    tries: int = 6
+    first: float = 0.1
+    limit: float = 5.0
+
+    def delay(self, attempt: int) -> float:
+        """Seconds to wait after the ``attempt``-th try, counted from 0."""
+        return float(min(self.limit, self.first * 2**attempt))
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyOptions:
+    """How a list of units is applied.
+
+    Attributes:
+        on_failure: ``block`` holds back later units that conflict with a failed one, ``skip`` lets
+            them through, ``stop`` tries nothing after the first failure.
+        group_units: at most so many units share a target transaction.
+        retry: for when the target is unavailable.
+    """
+
+    on_failure: str = "block"
+    group_units: int = 500
+    retry: Retry = Retry()
+
+
+def apply_units(
+    session: TargetSession,
+    fence: Fence,
+    units: Sequence[Unit],
+    options: ApplyOptions | None = None,
+    instance: int | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> tuple[Outcome, ...]:
+    """Apply one job instance's units.
+
+    Args:
+        session: the target.
+        fence: who writes.
+        units: in log order.
+        options: groups, failure policy, retries.
+        instance: the job instance's number, for the outcomes.
+        sleep: waits between tries.
+
+    Returns:
+        An outcome for each unit, in log order: committed (also by an earlier call), failed or
+        blocked. With the policy ``stop`` they end with the failed unit; the rest was not tried.
+
+    Raises:
+        TargetFencedError: a newer apply job or micro-batch owns the target.
+        TargetUnavailableError: the target stayed away, or asked for one more try too often.
+    """
+    run = _Run(session, fence, options or ApplyOptions(), instance, sleep)
+    run.acknowledge(units)
+    todo = [unit for unit in units if unit.tid not in run.outcomes]
+    size = run.options.group_units
+    stack = [todo[start : start + size] for start in range(0, len(todo), size)][::-1]
+    while stack and not run.stopped:
+        stack.extend(run.apply(stack.pop()))
+    return tuple(run.outcomes[unit.tid] for unit in units if unit.tid in run.outcomes)
+
+
+@dataclass(slots=True)
+class _Run:
+    """One call of :func:`apply_units`; ``held_…`` map a signature to the first unit that holds it back."""
+
+    session: TargetSession
+    fence: Fence
+    options: ApplyOptions
+    instance: int | None
+    sleep: Callable[[float], None]
+    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    held_written: dict[int, Unit] = field(default_factory=dict)
+    held_read: dict[int, Unit] = field(default_factory=dict)
+    stopped: bool = False
+
+    def apply(self, group: Sequence[Unit]) -> list[list[Unit]]:
+        """Apply a group; returns the halves still to be applied when it was refused, the first one last."""
+        ready = [unit for unit in group if not self._blocked(unit)]
+        refusal = self._attempt(ready, lambda rest: self.session.apply(self.fence, rest)) if ready else None
+        if refusal is None:
+            return []
+        if len(ready) == 1:
+            self._alone(ready[0], refusal)
+            return []
+        middle = len(ready) // 2
+        return [ready[middle:], ready[:middle]]
+
+    def acknowledge(self, units: Sequence[Unit]) -> None:
+        """Note which units the target has acknowledged already."""
+        self._patiently(lambda _: self._ask(units))
+
+    def _attempt(self, units: Sequence[Unit], act: Callable[[Sequence[Unit]], None]) -> str | None:
+        """Commit units by ``act``; returns why the target refused them, if it did."""
+
+        def once(attempt: int) -> None:
+            if attempt:  # The try before may have committed without our hearing of it.
+                self._ask(units)
+            rest = [unit for unit in units if unit.tid not in self.outcomes]
+            if rest:
+                act(rest)
+
+        try:
+            self._patiently(once)
+        except TargetRejectedError as refusal:
+            return str(refusal)
+        self._committed(units)
+        return None
+
+    def _ask(self, units: Sequence[Unit]) -> None:
+        applied = self.session.applied(self.fence.log_partition, [unit.tid for unit in units])
+        self._committed([unit for unit in units if unit.tid in applied])
+
+    def _patiently(self, act: Callable[[int], None]) -> None:
+        """Call ``act`` with the number of the try, from 0, until the target is there."""
+        retry = self.options.retry
+        for attempt in range(retry.tries - 1):
+            try:
+                return act(attempt)
+            except TargetUnavailableError as error:
+                event(_LOG, logging.WARNING, "target unavailable", attempt=attempt + 1, cause=error)
+                self.sleep(retry.delay(attempt))
+        return act(retry.tries - 1)
+
+    def _alone(self, unit: Unit, refusal: str) -> None:
+        """A unit that was refused by itself: what remains is the source's own order."""
+        again: str | None = refusal
+        if len(unit.deltas) > 1:
+            again = self._attempt((unit,), lambda rest: self.session.apply_in_source_order(self.fence, rest[0]))
+        if again is None:
+            return
+        cause = again if again == refusal else f"{again} (in order of precedence: {refusal})"
+        self._hold(unit, UnitStatus.FAILED, cause)
+        self.stopped = self.options.on_failure == "stop"
+
+    def _blocked(self, unit: Unit) -> bool:
+        holder = self._holder(unit) if self.options.on_failure == "block" else None
+        if holder is not None:
+            status = self.outcomes[holder.tid].status
+            self._hold(unit, UnitStatus.BLOCKED, f"waits for unit {holder.tid} ({holder.uow}), which is {status}")
+        return holder is not None
+
+    def _holder(self, unit: Unit) -> Unit | None:
+        """The first earlier unit that is held and conflicts with ``unit``.
+
+        Units are held out of order: a group's blocked units before it is cut to find the failed one.
+        """
+        if not self.held_written:
+            return None
+        holders = [self.held_written[s] for s in (*unit.written, *unit.read) if s in self.held_written]
+        holders += [self.held_read[s] for s in unit.written if s in self.held_read]
+        first = min(holders, key=lambda holder: holder.tid, default=unit)
+        return first if first.tid < unit.tid else None
+
+    def _hold(self, unit: Unit, status: UnitStatus, cause: str) -> None:
+        self.outcomes[unit.tid] = Outcome(unit.tid, status, self.instance, cause)
+        for signatures, held in ((unit.written, self.held_written), (unit.read, self.held_read)):
+            for signature in signatures:
+                if unit.tid < held.setdefault(signature, unit).tid:
+                    held[signature] = unit
+
+    def _committed(self, units: Sequence[Unit]) -> None:
+        for unit in units:
+            self.outcomes[unit.tid] = Outcome(unit.tid, UnitStatus.COMMITTED, self.instance)

@@ -1,0 +1,126 @@
+"""What runs inside Spark's tasks: reading entries out of the log, and applying a job instance's units.
+
+Both functions take everything they need and give everything back, and may be run again, or twice at
+once, for the same micro-batch: reading changes nothing, and the target recognises by its
+acknowledgements what it has, and by its fence who is too late.
+
+Errors that Kainite knows travel as data (:class:`~kainite_spark.plan.micro_batch.TaskResult`): raising
+them would make Spark try the task three times more in new worker processes, which is the wrong
+answer to a target that is away and to a fence that was lost. Only what nobody foresaw is raised.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from kainite.aws.clients import client
+from kainite.base import logs
+from kainite.base.errors import KainiteError, LogCorruptError
+from kainite.log.format.entry import Entry, UnitMeta
+from kainite.log.store.contract import LogStore
+from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.settings import AwsSettings
+from kainite_spark.executor.assemble import Head, Part, assemble
+from kainite_spark.executor.grouping import ApplyOptions, apply_units
+from kainite_spark.plan.micro_batch import Slice, TaskResult, Wanted
+from kainite_spark.targets.contract import Fence, Target, TargetSession
+
+Share = tuple[int, Part | KainiteError]
+"""What reading gives: a job instance, and a part for it, or why its parts cannot be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSettings:
+    """What tasks need of the settings; two are equal when they belong to the same run of the job.
+
+    Attributes:
+        run: unlike that of any other run.
+        aws, table: where the log is.
+        partition: its log partition.
+        target, options: where units are applied, and how.
+    """
+
+    run: str
+    aws: AwsSettings = field(compare=False)
+    table: str = field(compare=False)
+    partition: str = field(compare=False)
+    target: Target = field(compare=False)
+    options: ApplyOptions = field(compare=False)
+
+
+@functools.lru_cache(maxsize=1)
+def store_of(settings: TaskSettings) -> LogStore:
+    """The log's store, once for each Python worker process: Spark uses them again."""
+    return DynamoDBStore(client("dynamodb", settings.aws), settings.table)
+
+
+@functools.lru_cache(maxsize=1)
+def session_of(settings: TaskSettings) -> TargetSession:
+    """The connection to the target, once for each Python worker process, which gets a log with it."""
+    if not logging.getLogger().hasHandlers():
+        logs.configure()
+    return settings.target.connect()
+
+
+def read_slice(store: LogStore, partition: str, piece: Slice) -> Iterator[Share]:
+    """The wanted parts of a slice, each with its job instance.
+
+    When the log cannot be read, every job instance that wanted something gets the error.
+    """
+    try:
+        found = _read(store, partition, piece, strong=False)
+        if len(found) < len(piece.wanted):
+            found = _read(store, partition, piece, strong=True)
+        _all_there(partition, piece, found)
+    except KainiteError as error:
+        yield from ((instance, error) for instance in {wanted.instance for wanted in piece.wanted})
+        return
+    for wanted in piece.wanted:
+        yield wanted.instance, found[wanted.entry]
+
+
+def apply_shares(
+    connect: Callable[[], TargetSession],
+    fence: Fence,
+    options: ApplyOptions,
+    instance: int,
+    shares: Iterable[Part | KainiteError],
+) -> TaskResult:
+    """Assemble a job instance's units and apply them on the session that ``connect`` gives."""
+    parts: list[Part] = []
+    for share in shares:
+        if isinstance(share, KainiteError):
+            return TaskResult(instance, (), share)
+        parts.append(share)
+    try:
+        return TaskResult(instance, apply_units(connect(), fence, assemble(parts), options, instance))
+    except KainiteError as error:
+        return TaskResult(instance, (), error)
+
+
+def _read(store: LogStore, partition: str, piece: Slice, *, strong: bool) -> dict[int, Part]:
+    wanted = {entry.entry: entry for entry in piece.wanted}
+    found: dict[int, Part] = {}
+    for first, last in piece.ranges:
+        for batch in store.read_batches(partition, first, last, strong=strong):
+            for tid, entry in enumerate(batch.entries, batch.first_id):
+                if tid in wanted:
+                    found[tid] = _part(wanted[tid], entry)
+    return found
+
+
+def _part(wanted: Wanted, entry: Entry) -> Part:
+    meta = entry.meta
+    head = Head(meta.uow, meta.count, entry.written, entry.read) if isinstance(meta, UnitMeta) else None
+    return Part(wanted.unit, wanted.number, entry.data, head)
+
+
+def _all_there(partition: str, piece: Slice, found: dict[int, Part]) -> None:
+    missing = [entry for entry in piece.wanted if entry.entry not in found]
+    if missing:
+        raise LogCorruptError(
+            f"log partition {partition} has no entry {missing[0].entry}, which unit {missing[0].unit} needs"
+        )

@@ -1,0 +1,168 @@
+"""A loader's process, asked by calls that wait for the answer.
+
+Spark's tasks have no event loop, and a child's pipes need one: so the process runs on a loop of its own, which
+turns only while something is asked. States, and what moves between them::
+
+    ABSENT --ask--> RUNNING --ask--> RUNNING
+                    RUNNING --it ended, fell silent, or broke the protocol--> ABSENT
+
+Invariants: one request is under way at a time, and none is when :meth:`LoaderProcess.ask` returns; a process that
+left one unanswered, or answered it with junk, is dead, with its whole group, before ``ask`` raises. Whether
+that request was done is not known then. When this process dies, the loader's input ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from kainite.base.errors import ChildError, ChildExitedError, ChildProtocolError, ChildTimeoutError
+from kainite.child.events import Send
+from kainite.child.markers.exchange import Answer, Exchange, Violation
+from kainite.child.markers.run_instruction import run_instruction
+from kainite.child.program_process import Hooks, Program, ProgramProcess
+from kainite.settings import MarkersSettings
+
+T = TypeVar("T")
+
+END_GRACE = 5.0
+KILL_AFTER = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoaderSettings:
+    """How a loader is started and spoken to.
+
+    Attributes:
+        command: the program and its arguments.
+        markers: the dialect; its batching and batch size are the loader's.
+        timeout: seconds that it may be silent after it was asked something.
+    """
+
+    command: tuple[str, ...]
+    markers: MarkersSettings
+    timeout: float
+
+
+class LoaderProcess:
+    """The loader, running whenever it is asked something; see the module."""
+
+    def __init__(self, settings: LoaderSettings) -> None:
+        self._settings = settings
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._conversation: _Conversation | None = None
+
+    def start(self) -> None:
+        """Start it, unless it runs; raises ChildExitedError."""
+        if self._conversation is not None:
+            self._run(asyncio.sleep(0))  # hear of what happened since it was asked last
+            if self._conversation.process.broken.done():
+                self._abandon()
+        if self._conversation is None:
+            self._conversation = self._run(_Conversation.start(self._settings))
+
+    def ask(self, messages: Sequence[bytes], take: Callable[[Answer], None]) -> None:
+        """Send messages, in batches as the settings have it, and wait for all answers.
+
+        Args:
+            messages: with their EOM.
+            take: called with each answer as it comes; when it raises, no further message is sent.
+
+        Raises:
+            ChildError: the loader cannot be started, ended, was silent for too long, or broke the protocol.
+            Exception: whatever ``take`` raises.
+        """
+        self.start()
+        assert self._conversation is not None
+        try:
+            self._run(self._conversation.hold(messages, take))
+        except BaseException as error:
+            if isinstance(error, ChildError) or not self._conversation.idle:
+                self._abandon()
+            raise
+
+    def close(self) -> None:
+        """End it: close its input, then TERM, then KILL. May be called again."""
+        if self._conversation is not None:
+            self._run(self._conversation.process.close(END_GRACE, KILL_AFTER))
+            self._conversation = None
+        if self._loop is not None:
+            self._loop.close()
+            self._loop = None
+
+    def _abandon(self) -> None:
+        if self._conversation is not None:
+            self._conversation.process.kill()
+            self._conversation = None
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+        return self._loop.run_until_complete(work)
+
+
+class _Conversation:
+    """One process, and what is said with it."""
+
+    def __init__(self, settings: LoaderSettings) -> None:
+        self._timeout = settings.timeout
+        markers = settings.markers
+        self._exchange = Exchange(markers.markers, markers.batching, batch_size=markers.batch_size)
+        self._news = asyncio.Event()
+        self.idle = True
+        # The end of its output is not told to the exchange: the process ends too, and how it ended tells more.
+        self.process = ProgramProcess.start(_program(settings), Hooks(self._output, self._news.set, self._news.set))
+
+    @classmethod
+    async def start(cls, settings: LoaderSettings) -> _Conversation:
+        """Start the process on the running loop; raises ChildExitedError."""
+        return cls(settings)
+
+    async def hold(self, messages: Sequence[bytes], take: Callable[[Answer], None]) -> None:
+        self.idle = False
+        self._exchange.send(messages)
+        answered = 0
+        while answered < len(messages):
+            answer = await self._answer()
+            answered += answer.count
+            self.idle = answered == len(messages)
+            take(answer)
+
+    async def _answer(self) -> Answer:
+        while True:
+            match self._exchange.next_event():
+                case Send(data):
+                    self.process.write(data)
+                case Answer() as answer:
+                    return answer
+                case Violation(reason):
+                    raise ChildProtocolError(f"{self.process.title} {reason}")
+                case None:
+                    await self._wait()
+
+    async def _wait(self) -> None:
+        if self.process.broken.done():
+            raise self._ended()
+        self._news.clear()
+        try:
+            async with asyncio.timeout(self._timeout):
+                await self._news.wait()
+        except TimeoutError:
+            raise ChildTimeoutError(
+                f"{self.process.title} was silent for {self._timeout:g} s; see loaderTimeoutMillis"
+            ) from None
+
+    def _ended(self) -> ChildError:
+        error, last_words = self.process.broken.result(), self.process.stderr_tail
+        return ChildExitedError(f"{error}: {last_words[-1]}") if last_words else error
+
+    def _output(self, data: bytes) -> None:
+        self._exchange.receive(data)
+        self._news.set()
+
+
+def _program(settings: LoaderSettings) -> Program:
+    arguments, environment = run_instruction(settings.markers)
+    return Program((*settings.command, *arguments), "target", "setting", environment, "target")

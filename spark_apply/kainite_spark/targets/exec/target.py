@@ -1,0 +1,169 @@
+"""A child process in any language as a target: it loads units, and keeps the account of them with its data.
+
+What is said to it stands in :mod:`kainite_spark.targets.exec.messages` and docs/targets.md. Nothing is kept on
+this side that must survive: a session knows which units its loader has confirmed under the fence that it works
+under, so a group that broke off in the middle is taken up again behind them, also with a loader that
+keeps no account; it forgets that with its process. What a crash leaves:
+
+=====================================  ====================================================================
+crash                                  the next try
+=====================================  ====================================================================
+loader, before it committed            asks what is applied: not this unit; it is loaded
+loader, between its commit and EOP     asks what is applied: this unit too, and it is not loaded again; a
+                                       loader that acknowledges nothing loads it twice
+task or executor                       the same; a loader that runs on is stopped by its own fence
+driver                                 the next one takes over with a higher generation
+=====================================  ====================================================================
+
+A batch is loaded as a whole or not at all. A group of units may be several batches: those that were answered
+before one is refused stay loaded, and are passed over when the group comes again in halves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from kainite.base.errors import (
+    ChildError,
+    MessageRefusedError,
+    TargetFencedError,
+    TargetRejectedError,
+    TargetUnavailableError,
+)
+from kainite.base.markers import Batching
+from kainite.child.markers.exchange import Answer
+from kainite.uow.catalogue.tables import Catalogue
+from kainite.uow.delta import Delta
+from kainite_spark.targets import ledger
+from kainite_spark.targets.contract import Fence, Unit
+from kainite_spark.targets.exec import messages as say
+from kainite_spark.targets.exec.loader import LoaderProcess, LoaderSettings
+from kainite_spark.targets.exec.order import Order
+from kainite_spark.targets.schema import Schema
+
+
+class ExecSession:
+    """One loader; see :class:`kainite_spark.targets.contract.TargetSession`."""
+
+    def __init__(self, settings: LoaderSettings, order: Order) -> None:
+        self._markers = settings.markers.markers
+        self._batch = 1 if settings.markers.batching is Batching.SINGLE else settings.markers.batch_size
+        self._order = order
+        self._loader = LoaderProcess(settings)
+        self._confirmed = _Confirmed()
+
+    def open(self) -> None:
+        """Start the loader, unless it runs; raises TargetUnavailableError."""
+        with _translated():
+            self._loader.start()
+
+    def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
+        return set(tids) & self.ask(say.applied(log_partition, tids)).applied
+
+    def apply(self, fence: Fence, units: Sequence[Unit]) -> None:
+        self._load(fence, units, self._order.by_precedence)
+
+    def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
+        self._load(fence, (unit,), self._order.by_source)
+
+    def close(self) -> None:
+        self._loader.close()
+
+    def ask(self, request: bytes, fenced: TargetFencedError | None = None) -> say.Reply:
+        """One request that is no unit.
+
+        Raises:
+            TargetFencedError: ``fenced``, when the loader says that somebody newer may write.
+            TargetError: as :func:`~kainite_spark.targets.exec.messages.read_answer`.
+        """
+        replies: list[say.Reply] = []
+        with _translated(fenced):
+            message = self._markers.message(request)
+            self._loader.ask([message], lambda answer: replies.append(say.read_answer(answer.messages)))
+        return replies[0]
+
+    def _load(self, fence: Fence, units: Sequence[Unit], order: Callable[[Unit], Sequence[Delta]]) -> None:
+        self._confirmed.under(fence)
+        todo = [unit for unit in units if unit.tid not in self._confirmed.tids]
+        for first in range(0, len(todo), self._batch):
+            self._load_batch(fence, todo[first : first + self._batch], order)
+
+    def _load_batch(self, fence: Fence, units: Sequence[Unit], order: Callable[[Unit], Sequence[Delta]]) -> None:
+        def take(answer: Answer) -> None:
+            say.read_answer(answer.messages)
+            self._confirmed.add(units[answer.first : answer.first + answer.count])
+
+        with _translated(ledger.fenced(fence)):
+            self._loader.ask([self._markers.message(say.load(fence, unit, order(unit))) for unit in units], take)
+
+
+class ExecTarget:
+    """A loader's command as a target; see :class:`kainite_spark.targets.contract.Target`.
+
+    The calls of the apply job's driver go to one loader that is started when it is needed first; tasks have
+    loaders of their own.
+
+    Args:
+        settings: how loaders are started.
+        order: what is known of the tables.
+    """
+
+    def __init__(self, settings: LoaderSettings, order: Order) -> None:
+        self._settings = settings
+        self._order = order
+        self._own = ExecSession(settings, order)
+
+    def __reduce__(self) -> tuple[type[ExecTarget], tuple[LoaderSettings, Order]]:
+        return ExecTarget, (self._settings, self._order)
+
+    def connect(self) -> ExecSession:
+        session = ExecSession(self._settings, self._order)
+        session.open()
+        return session
+
+    def prepare(self, catalogue: Catalogue) -> None:
+        Schema.of(catalogue)
+        self._own.ask(say.prepare())
+
+    def raise_generation(self, log_partition: str, generation: int) -> None:
+        self._own.ask(say.take_over(log_partition, generation), ledger.outranked(log_partition, generation))
+
+    def begin_micro_batch(self, fence: Fence) -> None:
+        self._own.ask(say.begin_micro_batch(fence), ledger.fenced(fence))
+
+    def trim(self, fence: Fence, below: int) -> int:
+        return self._own.ask(say.trim(fence, below), ledger.fenced(fence)).trimmed
+
+    def close(self) -> None:
+        self._own.close()
+
+
+@dataclass(slots=True)
+class _Confirmed:
+    """Units that were answered for under one fence; no other can come while it holds."""
+
+    fence: Fence | None = None
+    tids: set[int] = field(default_factory=set)
+
+    def under(self, fence: Fence) -> None:
+        if fence != self.fence:
+            self.fence, self.tids = fence, set()
+
+    def add(self, units: Sequence[Unit]) -> None:
+        self.tids.update(unit.tid for unit in units)
+
+
+@contextmanager
+def _translated(fenced: TargetFencedError | None = None) -> Iterator[None]:
+    try:
+        yield
+    except TargetFencedError as error:
+        if fenced is None:
+            raise
+        raise fenced from error
+    except ChildError as error:
+        raise TargetUnavailableError(str(error)) from error
+    except MessageRefusedError as error:
+        raise TargetRejectedError(str(error)) from error

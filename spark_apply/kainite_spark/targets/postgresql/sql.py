@@ -1,0 +1,110 @@
+"""Set-based statements in PostgreSQL's SQL: all rows of a statement in one JSON parameter.
+
+``json_to_recordset`` was measured twice as fast as ``unnest`` and as ``executemany``. It reads each
+value by its column's type, as an assignment would: a string goes through the type's input
+function with its length checked, an object into a ``jsonb`` column as it is, null becomes NULL.
+A column that is not in the list gets its default. Values that decide which row is touched come in
+the record too, under the key's own column; an update that changes its key sends its keys in a
+second parameter, zipped to the first by ``ROWS FROM``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+import orjson
+
+from kainite.uow.catalogue.tables import Table
+from kainite.uow.delta import Delta, Operation, Row
+from kainite_spark.targets.statements.planner import Shape
+
+
+def render(shape: Shape, table: Table) -> str:
+    """The statement for any number of rows of ``shape``, its values as :func:`parameters` gives them."""
+    match shape.op:
+        case Operation.INSERT:
+            return _insert(shape, table)
+        case Operation.UPSERT:
+            return f"{_insert(shape, table)} {_on_conflict(shape)}"
+        case Operation.UPDATE:
+            return _update(shape, table)
+        case Operation.DELETE:
+            source = f"{_records()} AS d({_typed(table, shape.key)})"
+            return f"DELETE FROM {name_of(table)} AS t USING {source} WHERE {_same_key(shape)}"
+
+
+def parameters(shape: Shape, deltas: Sequence[Delta]) -> tuple[str, ...]:
+    """The statement's JSON parameters, one or two."""
+    if shape.op is Operation.DELETE:
+        return (_dumps([delta.key for delta in deltas]),)
+    if shape.moves:
+        return _dumps([delta.row for delta in deltas]), _dumps([delta.key for delta in deltas])
+    width = len(shape.columns) if shape.op is not Operation.UPDATE else len({*shape.columns, *shape.key})
+    return (_dumps([_complete(delta, width) for delta in deltas]),)
+
+
+def name_of(table: Table) -> str:
+    """The table's quoted name, with its schema."""
+    return ".".join(quoted(part) for part in (table.schema, table.bare_name) if part)
+
+
+def quoted(identifier: str) -> str:
+    """An identifier in SQL text that psycopg will look for placeholders in."""
+    return '"' + identifier.replace('"', '""').replace("%", "%%") + '"'
+
+
+def _insert(shape: Shape, table: Table) -> str:
+    columns = ", ".join(map(quoted, shape.columns))
+    selected = ", ".join(f"d.{quoted(column)}" for column in shape.columns)
+    source = f"{_records()} AS d({_typed(table, shape.columns)})"
+    return f"INSERT INTO {name_of(table)} ({columns}) OVERRIDING SYSTEM VALUE SELECT {selected} FROM {source}"
+
+
+def _on_conflict(shape: Shape) -> str:
+    target = ", ".join(map(quoted, shape.key))
+    changed = [quoted(column) for column in shape.columns if column not in shape.key]
+    action = f"UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in changed)}" if changed else "NOTHING"
+    return f"ON CONFLICT ({target}) DO {action}"
+
+
+def _update(shape: Shape, table: Table) -> str:
+    if shape.moves:
+        return _moving_update(shape, table)
+    assigned = ", ".join(f"{quoted(column)} = d.{quoted(column)}" for column in shape.columns)
+    columns = tuple(dict.fromkeys((*shape.key, *shape.columns)))
+    source = f"{_records()} AS d({_typed(table, columns)})"
+    return f"UPDATE {name_of(table)} AS t SET {assigned} FROM {source} WHERE {_same_key(shape)}"
+
+
+def _moving_update(shape: Shape, table: Table) -> str:
+    rows = f"{_records()} AS ({_typed(table, shape.columns)})"
+    keys = f"{_records()} AS ({_typed(table, shape.key)})"
+    names = [f"new{i}" for i in range(len(shape.columns))] + [f"old{i}" for i in range(len(shape.key))]
+    assigned = ", ".join(f"{quoted(column)} = d.new{i}" for i, column in enumerate(shape.columns))
+    found = " AND ".join(f"t.{quoted(column)} = d.old{i}" for i, column in enumerate(shape.key))
+    source = f"ROWS FROM ({rows}, {keys}) AS d({', '.join(names)})"
+    return f"UPDATE {name_of(table)} AS t SET {assigned} FROM {source} WHERE {found}"
+
+
+def _records() -> str:
+    return "json_to_recordset(%s::json)"
+
+
+def _typed(table: Table, columns: Iterable[str]) -> str:
+    return ", ".join(f"{quoted(column)} {table.columns[column].type.replace('%', '%%')}" for column in columns)
+
+
+def _same_key(shape: Shape) -> str:
+    return " AND ".join(f"t.{quoted(column)} = d.{quoted(column)}" for column in shape.key)
+
+
+def _complete(delta: Delta, width: int) -> Row:
+    return delta.row if len(delta.row) == width else {**delta.key, **delta.row}
+
+
+def _dumps(rows: Sequence[Row]) -> str:
+    try:
+        return orjson.dumps(rows).decode()
+    except TypeError:  # An integer beyond 64 bits, or half a surrogate pair, which the server refuses.
+        return json.dumps(rows)

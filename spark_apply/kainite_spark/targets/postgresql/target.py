@@ -1,0 +1,233 @@
+"""PostgreSQL as a target, by psycopg 3.
+
+A transaction of :meth:`PostgresSession.apply` is two round trips: everything in one pipeline, then
+the commit once the row counts are right. Its first statement locks the fence's row (FOR SHARE) and
+writes the acknowledgements in one, so that
+
+* a task whose fence is gone writes no acknowledgement, sees that by the row count, and rolls back;
+* two tasks that apply the same unit meet at the acknowledgement's key before they touch any data:
+  the second waits, then fails there, not at a row that looks like a unit's own fault.
+
+A session opens its connection again after it was lost. A connection lost during the commit leaves
+the units in doubt; their acknowledgements tell. Constraints and triggers stay on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import psycopg
+from psycopg import errors
+
+from kainite.base.errors import TargetError
+from kainite.uow.catalogue.tables import Catalogue
+from kainite_spark.targets import ledger
+from kainite_spark.targets.contract import Fence, Unit
+from kainite_spark.targets.postgresql.errors import translated
+from kainite_spark.targets.postgresql.sql import parameters, render
+from kainite_spark.targets.schema import Schema
+from kainite_spark.targets.statements.planner import Planner, Shape, Statement
+
+_CONNECT_SECONDS = 10
+
+# Waits have limits, also those of others on a task that hangs in its transaction.
+_SESSION = """
+    SET lock_timeout = '30s'; SET idle_in_transaction_session_timeout = '60s'; SET TimeZone = 'UTC'"""
+
+_ACKNOWLEDGE = f"""
+    WITH fence AS MATERIALIZED ({ledger.READ_FENCE} FOR SHARE)
+    INSERT INTO kainite_applied (log_partition, transaction_id, uow)
+    SELECT %s, u.tid, u.uow FROM fence, unnest(%s::bigint[], %s::text[]) AS u(tid, uow)"""
+
+_APPLIED = "SELECT transaction_id FROM kainite_applied WHERE log_partition = %s AND transaction_id = ANY(%s)"
+
+
+class PostgresSession:
+    """One connection and one transaction at a time; see :class:`kainite_spark.targets.contract.TargetSession`."""
+
+    def __init__(self, url: str, schema: Schema) -> None:
+        self._url = url
+        self._schema = schema
+        self._planner = Planner(schema.catalogue, schema.levels)
+        self._sql: dict[Shape, str] = {}
+        self._connection: psycopg.Connection | None = None
+
+    def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
+        with self._transaction() as connection:
+            return {tid for (tid,) in connection.execute(_APPLIED, (log_partition, list(tids)))}
+
+    def apply(self, fence: Fence, units: Sequence[Unit]) -> None:
+        if units:
+            self._apply(fence, units, self._planner.plan(units))
+
+    def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
+        self._apply(fence, (unit,), self._planner.one_by_one(unit))
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def open(self) -> psycopg.Connection:
+        """The connection, opened when there is none; raises TargetUnavailableError."""
+        if self._connection is None or self._connection.closed:
+            self._connection = _connect(self._url)
+        return self._connection
+
+    @contextmanager
+    def _transaction(self) -> Iterator[psycopg.Connection]:
+        connection = self.open()
+        try:
+            yield connection
+            connection.commit()
+        except psycopg.Error as error:
+            self._abandon()
+            raise translated(error, None) from error
+        except BaseException:
+            self._abandon()
+            raise
+
+    def _abandon(self) -> None:
+        """Roll back; a connection that cannot is closed, which does the same."""
+        if self._connection is not None:
+            try:
+                self._connection.rollback()
+            except psycopg.Error:
+                self.close()
+
+    def _apply(self, fence: Fence, units: Sequence[Unit], statements: Iterable[Statement]) -> None:
+        with self._transaction() as connection:
+            sent = _Sent(fence, len(units))
+            try:
+                with connection.pipeline():
+                    self._send(connection, sent, units, statements)
+            except psycopg.Error as error:
+                raise sent.failure(error) from error
+            sent.check()
+
+    def _send(
+        self, connection: psycopg.Connection, sent: _Sent, units: Sequence[Unit], statements: Iterable[Statement]
+    ) -> None:
+        fence = sent.fence
+        which = (fence.log_partition, fence.generation, fence.micro_batch)
+        acknowledged = (fence.log_partition, [unit.tid for unit in units], [unit.uow for unit in units])
+        sent.acknowledgement = connection.execute(_ACKNOWLEDGE, (*which, *acknowledged))
+        if self._schema.cyclic:
+            connection.execute("SET CONSTRAINTS ALL DEFERRED")
+        for statement in statements:
+            shape = statement.shape
+            sql = self._sql.get(shape)
+            if sql is None:
+                sql = self._sql[shape] = render(shape, self._schema.catalogue.tables[shape.table])
+            sent.cursors.append((statement, connection.execute(sql, parameters(shape, statement.deltas))))
+
+
+@dataclass(slots=True)
+class _Sent:
+    """What a transaction has sent, and what came back."""
+
+    fence: Fence
+    units: int
+    acknowledgement: psycopg.Cursor | None = None
+    cursors: list[tuple[Statement, psycopg.Cursor]] = field(default_factory=list)
+
+    def check(self) -> None:
+        """Raise unless every statement touched a row for every delta, and the fence was ours."""
+        if self._fence_lost():
+            raise ledger.fenced(self.fence)
+        for statement, cursor in self.cursors:
+            if cursor.rowcount != len(statement.deltas) and statement.shape.counts_rows:
+                raise ledger.missed(statement, cursor.rowcount)
+
+    def failure(self, error: psycopg.Error) -> TargetError:
+        """What an error during the pipeline means; the fence comes first, it explains everything."""
+        if self._fence_lost():
+            return ledger.fenced(self.fence)
+        if isinstance(error, errors.UniqueViolation) and error.diag.table_name == "kainite_applied":
+            return ledger.already_applied(self.fence)
+        failed = (statement.shape.table for statement, cursor in self.cursors if cursor.pgresult is None)
+        return translated(error, next(failed, None))
+
+    def _fence_lost(self) -> bool:
+        cursor = self.acknowledgement
+        return cursor is not None and cursor.pgresult is not None and cursor.rowcount != self.units
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresTarget:
+    """A PostgreSQL database; see :class:`kainite_spark.targets.contract.Target`.
+
+    Attributes:
+        url: ``postgresql://…``, as libpq takes it.
+        schema: its tables.
+    """
+
+    url: str
+    schema: Schema
+
+    def connect(self) -> PostgresSession:
+        session = PostgresSession(self.url, self.schema)
+        session.open()
+        return session
+
+    def prepare(self, catalogue: Catalogue) -> None:
+        Schema.of(catalogue)
+        with self._transaction() as connection:
+            # CREATE TABLE IF NOT EXISTS by two sessions at once may fail in the system catalogue.
+            connection.execute("SELECT pg_advisory_xact_lock(hashtext('kainite_applied'))")
+            connection.execute(ledger.CREATE_APPLIED)
+            connection.execute(ledger.CREATE_FENCE)
+
+    def raise_generation(self, log_partition: str, generation: int) -> None:
+        with self._transaction() as connection:
+            if connection.execute(ledger.RAISE_GENERATION, (log_partition, generation)).rowcount != 1:
+                raise ledger.outranked(log_partition, generation)
+
+    def begin_micro_batch(self, fence: Fence) -> None:
+        values = (fence.micro_batch, fence.log_partition, fence.generation, fence.micro_batch)
+        with self._transaction() as connection:
+            if connection.execute(ledger.BEGIN_MICRO_BATCH, values).rowcount != 1:
+                raise ledger.fenced(fence)
+
+    def trim(self, fence: Fence, below: int) -> int:
+        values = (fence.log_partition, fence.generation, fence.micro_batch)
+        with self._transaction() as connection:
+            if connection.execute(f"{ledger.READ_FENCE} FOR SHARE", values).rowcount != 1:
+                raise ledger.fenced(fence)
+            return connection.execute(ledger.TRIM, (fence.log_partition, below)).rowcount
+
+    def close(self) -> None:
+        """Nothing is held: each call has a connection of its own."""
+
+    @contextmanager
+    def _transaction(self) -> Iterator[psycopg.Connection]:
+        """A short transaction on a connection of its own."""
+        connection = _connect(self.url)
+        try:
+            with connection:
+                yield connection
+        except psycopg.Error as error:
+            raise translated(error, None) from error
+
+
+def _connect(url: str) -> psycopg.Connection:
+    """Open a connection that prepares nothing: a plan made while a table was small would live on.
+
+    (``plan_cache_mode`` is no way to have that: the foreign keys' own checks are planned by it
+    too, row by row, which was measured to double the time of an insert.)
+    """
+    try:
+        connection = psycopg.connect(
+            url,
+            connect_timeout=_CONNECT_SECONDS,
+            application_name="kainite apply",
+            autocommit=True,
+            prepare_threshold=None,
+        )
+        connection.execute(_SESSION)
+        connection.autocommit = False
+    except psycopg.Error as error:
+        raise translated(error, None) from error
+    return connection

@@ -1,0 +1,73 @@
+"""Statements in SQLite's SQL, one row an execution, and JSON values as SQLite keeps them.
+
+A boolean is 1 or 0, an object or a list its JSON text; a string in PostgreSQL's form of binary
+data, ``\\x`` and hexadecimal digits, is binary in a BLOB column. SQLite itself brings numbers and
+strings to their column's affinity.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import orjson
+
+from kainite.uow.catalogue.tables import Table
+from kainite.uow.delta import Delta, Json, Operation
+from kainite_spark.targets.statements.planner import Shape
+
+Value: TypeAlias = str | bytes | int | float | None
+
+
+def render(shape: Shape, table: Table) -> str:
+    """The statement for one row of ``shape``, its values as :func:`parameters` gives them."""
+    match shape.op:
+        case Operation.INSERT:
+            return _insert(shape, table)
+        case Operation.UPSERT:
+            return f"{_insert(shape, table)} {_on_conflict(shape)}"
+        case Operation.UPDATE:
+            assigned = ", ".join(f"{quoted(column)} = ?" for column in shape.columns)
+            return f"UPDATE {quoted(table.name)} SET {assigned} WHERE {_where(shape)}"
+        case Operation.DELETE:
+            return f"DELETE FROM {quoted(table.name)} WHERE {_where(shape)}"
+
+
+def parameters(shape: Shape, table: Table, delta: Delta) -> list[Value]:
+    """The values of one row: those written, then those that find it.
+
+    Raises:
+        OverflowError, ValueError: a value that SQLite cannot keep.
+    """
+    image = {**delta.key, **delta.row}
+    values = [_value(table, column, image[column]) for column in shape.columns]
+    if shape.op in (Operation.UPDATE, Operation.DELETE):
+        values += [_value(table, column, delta.key[column]) for column in shape.key]
+    return values
+
+
+def quoted(identifier: str) -> str:
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def _insert(shape: Shape, table: Table) -> str:
+    columns = ", ".join(map(quoted, shape.columns))
+    return f"INSERT INTO {quoted(table.name)} ({columns}) VALUES ({', '.join('?' * len(shape.columns))})"
+
+
+def _on_conflict(shape: Shape) -> str:
+    changed = [quoted(column) for column in shape.columns if column not in shape.key]
+    action = f"UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in changed)}" if changed else "NOTHING"
+    return f"ON CONFLICT ({', '.join(map(quoted, shape.key))}) DO {action}"
+
+
+def _where(shape: Shape) -> str:
+    return " AND ".join(f"{quoted(column)} = ?" for column in shape.key)
+
+
+def _value(table: Table, column: str, value: Json) -> Value:
+    if isinstance(value, dict | list):
+        return orjson.dumps(value).decode()
+    if isinstance(value, str) and value.startswith("\\x") and table.columns[column].type.upper() == "BLOB":
+        return bytes.fromhex(value[2:])
+    scalar: Value = value
+    return scalar

@@ -1,0 +1,190 @@
+"""SQLite as a target, by the standard library's driver.
+
+SQLite has one writer at a time, so ``BEGIN IMMEDIATE`` is all the locking there is: whoever
+advances the fence waits for the transaction that runs, and whoever writes reads the fence first.
+Foreign keys are checked statement by statement, here row by row; those of tables that reference
+each other in a cycle are put off to the commit (``PRAGMA defer_foreign_keys``).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kainite.base.errors import TargetError, TargetRejectedError, TargetUnavailableError
+from kainite.uow.catalogue.tables import Catalogue
+from kainite_spark.targets import ledger
+from kainite_spark.targets.contract import Fence, Unit
+from kainite_spark.targets.schema import Schema
+from kainite_spark.targets.sqlite.sql import parameters, render
+from kainite_spark.targets.statements.planner import Planner, Shape, Statement
+
+_BUSY_SECONDS = 30.0
+
+_ACKNOWLEDGE = "INSERT INTO kainite_applied (log_partition, transaction_id, uow) VALUES (?, ?, ?)"
+_APPLIED = """
+    SELECT transaction_id FROM kainite_applied
+    WHERE log_partition = ? AND transaction_id IN (SELECT value FROM json_each(?))"""
+
+# Primary result codes that say nothing about the unit: the file, the disk, another's lock.
+_UNAVAILABLE = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_INTERRUPT,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_NOTADB,
+    }
+)
+
+
+class SqliteSession:
+    """One connection; see :class:`kainite_spark.targets.contract.TargetSession`."""
+
+    def __init__(self, path: str, schema: Schema) -> None:
+        self._schema = schema
+        self._planner = Planner(schema.catalogue, schema.levels)
+        self._sql: dict[Shape, str] = {}
+        self._connection = _connect(path)
+
+    def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
+        with _translated():
+            rows = self._connection.execute(_APPLIED, (log_partition, str(list(tids))))
+            return {tid for (tid,) in rows}
+
+    def apply(self, fence: Fence, units: Sequence[Unit]) -> None:
+        if units:
+            self._apply(fence, units, self._planner.plan(units))
+
+    def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
+        self._apply(fence, (unit,), self._planner.one_by_one(unit))
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _apply(self, fence: Fence, units: Sequence[Unit], statements: Iterable[Statement]) -> None:
+        with _transaction(self._connection) as connection:
+            if connection.execute(ledger.qmark(ledger.READ_FENCE), _values(fence)).fetchone() is None:
+                raise ledger.fenced(fence)
+            if self._schema.cyclic:
+                connection.execute("PRAGMA defer_foreign_keys = ON")
+            self._acknowledge(connection, fence, units)
+            for statement in statements:
+                self._execute(connection, statement)
+
+    def _acknowledge(self, connection: sqlite3.Connection, fence: Fence, units: Sequence[Unit]) -> None:
+        try:
+            connection.executemany(_ACKNOWLEDGE, [(fence.log_partition, unit.tid, unit.uow) for unit in units])
+        except sqlite3.IntegrityError as error:
+            raise ledger.already_applied(fence) from error
+
+    def _execute(self, connection: sqlite3.Connection, statement: Statement) -> None:
+        shape, deltas = statement.shape, statement.deltas
+        table = self._schema.catalogue.tables[shape.table]
+        sql = self._sql.get(shape)
+        if sql is None:
+            sql = self._sql[shape] = render(shape, table)
+        try:
+            cursor = connection.executemany(sql, (parameters(shape, table, delta) for delta in deltas))
+        except (sqlite3.Error, OverflowError, ValueError) as error:
+            raise _meaning(error, shape.table) from error
+        if cursor.rowcount != len(deltas) and shape.counts_rows:
+            raise ledger.missed(statement, cursor.rowcount)
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteTarget:
+    """A SQLite database file; see :class:`kainite_spark.targets.contract.Target`."""
+
+    path: str
+    schema: Schema
+
+    def connect(self) -> SqliteSession:
+        return SqliteSession(self.path, self.schema)
+
+    def prepare(self, catalogue: Catalogue) -> None:
+        Schema.of(catalogue)
+        with self._transaction() as connection:
+            connection.execute(ledger.CREATE_APPLIED)
+            connection.execute(ledger.CREATE_FENCE)
+
+    def raise_generation(self, log_partition: str, generation: int) -> None:
+        with self._transaction() as connection:
+            sql = ledger.qmark(ledger.RAISE_GENERATION)
+            if connection.execute(sql, (log_partition, generation)).rowcount != 1:
+                raise ledger.outranked(log_partition, generation)
+
+    def begin_micro_batch(self, fence: Fence) -> None:
+        values = (fence.micro_batch, fence.log_partition, fence.generation, fence.micro_batch)
+        with self._transaction() as connection:
+            if connection.execute(ledger.qmark(ledger.BEGIN_MICRO_BATCH), values).rowcount != 1:
+                raise ledger.fenced(fence)
+
+    def trim(self, fence: Fence, below: int) -> int:
+        with self._transaction() as connection:
+            if connection.execute(ledger.qmark(ledger.READ_FENCE), _values(fence)).fetchone() is None:
+                raise ledger.fenced(fence)
+            return connection.execute(ledger.qmark(ledger.TRIM), (fence.log_partition, below)).rowcount
+
+    def close(self) -> None:
+        """Nothing is held: each call has a connection of its own."""
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        connection = _connect(self.path)
+        try:
+            with _transaction(connection):
+                yield connection
+        finally:
+            connection.close()
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    """Open the database file, which must exist; constraints are enforced."""
+    with _translated():
+        uri = f"{Path(path).absolute().as_uri()}?mode=rw"
+        connection = sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
+        connection.execute("PRAGMA foreign_keys = ON")
+        return connection
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    with _translated():
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            # Some errors (a full disk) have rolled back already.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _meaning(error, None) from error
+
+
+def _meaning(error: Exception, table: str | None) -> TargetError:
+    text = " ".join(f"{table}: {error}".split()) if table else str(error)
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is not None and code & 0xFF in _UNAVAILABLE:
+        return TargetUnavailableError(f"SQLite: {text}")
+    return TargetRejectedError(text)
+
+
+def _values(fence: Fence) -> tuple[str, int, int]:
+    return fence.log_partition, fence.generation, fence.micro_batch

@@ -1,0 +1,173 @@
+"""Set-based statements: which deltas of a group of units go into one statement, and in which order.
+
+Units come wave by wave (:mod:`kainite_spark.targets.statements.waves`), a unit's deltas step by step
+(:mod:`kainite_spark.targets.statements.steps`). Within a step: inserts and upserts by ascending precedence, then
+updates, then deletes by descending precedence (DESIGN, *Applying*); one statement for the deltas
+of one table that write the same columns. Rows of a table that references itself stand parents
+first when they are written, children first when they are deleted.
+
+Nothing here touches a database: a target renders the statements in its own SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import ClassVar, TypeAlias
+
+from kainite.base.errors import TargetRejectedError
+from kainite.uow.catalogue.tables import Catalogue, Table
+from kainite.uow.delta import Delta, Operation
+from kainite_spark.targets.contract import Unit
+from kainite_spark.targets.statements.lineage import generations, references_itself
+from kainite_spark.targets.statements.steps import Stepper
+from kainite_spark.targets.statements.waves import waves
+
+_RANK = {Operation.INSERT: 0, Operation.UPSERT: 0, Operation.UPDATE: 1, Operation.DELETE: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the deltas of one statement have in common.
+
+    Attributes:
+        table: the table's name in the catalogue.
+        op: what is done.
+        columns: the columns that are written, sorted; for an update that keeps its row's key,
+            without the key's columns.
+        key: the columns that find the row: the primary key; () for an insert.
+        moves: an update that changes its row's key: ``columns`` hold the new key.
+    """
+
+    table: str
+    op: Operation
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    moves: bool = False
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether a row must be touched for every delta: not by an upsert that has nothing to change."""
+        return self.op is not Operation.UPSERT or len(self.columns) > len(self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One set-based statement: ``deltas`` touch different rows, and all have ``shape``."""
+
+    shape: Shape
+    deltas: Sequence[Delta]
+
+    MAX_ROWS: ClassVar[int] = 10_000
+
+
+_Groups: TypeAlias = dict[Shape, list[Delta]]
+_Part: TypeAlias = tuple[int, Shape, list[Delta]]
+
+
+class Planner:
+    """Turns units into statements; knows the target's tables and their precedence.
+
+    Args:
+        catalogue: the target's tables.
+        levels: precedence by table name (:func:`kainite.uow.precedence.levels.precedence_map`).
+    """
+
+    def __init__(self, catalogue: Catalogue, levels: Mapping[str, int]) -> None:
+        self._catalogue = catalogue
+        self._levels = levels
+        self._stepper = Stepper(catalogue)
+        self._shapes: dict[tuple[object, ...], Shape] = {}
+
+    def plan(self, units: Sequence[Unit]) -> Iterator[Statement]:
+        """The statements that apply ``units``, given in log order, all in one transaction.
+
+        Raises:
+            TargetRejectedError: a delta names a table or column that the target does not have, or
+                a key that is not the table's primary key.
+        """
+        for wave in waves(units):
+            steps = zip_longest(*(self._stepper.steps(unit.deltas) for unit in wave), fillvalue=())
+            for step in steps:
+                yield from self._ordered(chain.from_iterable(step))
+
+    def one_by_one(self, unit: Unit) -> Iterator[Statement]:
+        """A statement for each delta, in the source's order; raises as :meth:`plan`."""
+        for delta in unit.deltas:
+            yield Statement(self._shape(delta), (delta,))
+
+    def _ordered(self, deltas: Iterable[Delta]) -> Iterator[Statement]:
+        groups: _Groups = {}
+        for delta in deltas:
+            groups.setdefault(self._shape(delta), []).append(delta)
+        parts = sorted(self._parts(groups), key=lambda part: (*self._rank(part[1]), part[0]))
+        for _, shape, rows in parts:
+            for start in range(0, len(rows), Statement.MAX_ROWS):
+                yield Statement(shape, rows[start : start + Statement.MAX_ROWS])
+
+    def _parts(self, groups: _Groups) -> Iterator[_Part]:
+        families: dict[tuple[str, int], _Groups] = {}
+        for shape, rows in groups.items():
+            families.setdefault((shape.table, _RANK[shape.op]), {})[shape] = rows
+        for (name, rank), family in families.items():
+            table = self._catalogue.tables[name]
+            if rank == _RANK[Operation.UPDATE] or not references_itself(table):
+                yield from ((0, shape, rows) for shape, rows in family.items())
+            else:
+                yield from _by_generation(table, family)
+
+    def _rank(self, shape: Shape) -> tuple[int, int]:
+        level = self._levels.get(shape.table, 1)
+        return _RANK[shape.op], -level if shape.op is Operation.DELETE else level
+
+    def _shape(self, delta: Delta) -> Shape:
+        moves = delta.op is Operation.UPDATE and _moves(delta)
+        signature = (delta.table, delta.op, moves, *delta.key, None, *delta.row)
+        shape = self._shapes.get(signature)
+        if shape is None:
+            shape = self._shapes[signature] = _shape(self._table(delta.table), delta, moves)
+        return shape
+
+    def _table(self, name: str) -> Table:
+        table = self._catalogue.find(name)
+        if table is None:
+            raise TargetRejectedError(f"the target has no table {name}")
+        return table
+
+
+def _moves(delta: Delta) -> bool:
+    row = delta.row
+    return any(row.get(column, value) != value for column, value in delta.key.items())
+
+
+def _shape(table: Table, delta: Delta, moves: bool) -> Shape:
+    key, row = frozenset(delta.key), frozenset(delta.row)
+    unknown = sorted((key | row) - table.columns.keys())
+    if unknown:
+        raise TargetRejectedError(f"{table.name} has no column {unknown[0]}")
+    if delta.op is Operation.INSERT:
+        return Shape(table.name, delta.op, tuple(sorted(row | key)), ())
+    if key != frozenset(table.primary_key):
+        named = ", ".join(table.primary_key) or "missing, so that it takes inserts only"
+        raise TargetRejectedError(f"{table.name}: cannot {delta.op} by ({', '.join(sorted(key))}): its key is {named}")
+    columns = {
+        Operation.UPSERT: row | key,
+        Operation.UPDATE: row if moves else (row - key) or key,
+        Operation.DELETE: frozenset[str](),
+    }[delta.op]
+    return Shape(table.name, delta.op, tuple(sorted(columns)), table.primary_key, moves)
+
+
+def _by_generation(table: Table, family: _Groups) -> Iterator[_Part]:
+    """Parents before children when they are written, after them when they are deleted.
+
+    Rows of one shape stay in one statement, in that order; several shapes are cut by generation.
+    """
+    ages = iter(generations(table, [delta for rows in family.values() for delta in rows]))
+    aged = [(next(ages), shape, delta) for shape, rows in family.items() for delta in rows]
+    aged.sort(key=lambda row: row[0], reverse=aged[0][1].op is Operation.DELETE)
+    parts: dict[tuple[int, Shape], list[Delta]] = {}
+    for age, shape, delta in aged:
+        parts.setdefault((age if len(family) > 1 else 0, shape), []).append(delta)
+    yield from ((age, shape, rows) for (age, shape), rows in parts.items())

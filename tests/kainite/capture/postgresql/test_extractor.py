@@ -1,0 +1,277 @@
+"""The extractor under ``kainite extract``, either killed at any moment: everything once or more, one number each."""
+
+from __future__ import annotations
+
+import os
+import random
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+import psycopg
+import pytest
+
+from kainite.base.errors import SourceError
+from kainite.capture.postgresql.extractor import Extractor, Offset, markers_of
+from kainite.capture.postgresql.replication import SourceSlot, create_slot
+from kainite.extract.offset_file import OffsetFile
+from kainite.extract.place import Place
+from kainite.settings import ExtractOffsets
+from kainite_demo.json_lines import JsonLines
+from support.names import unique
+
+SHARDS = 3
+LIMIT = 60.0
+
+
+class Bench:
+    """A source, a stream and the settings of an extraction between them."""
+
+    def __init__(self, source: SourceSlot, kinesis: Any, endpoint: str, folder: Path) -> None:
+        self.source = source
+        self.kinesis = kinesis
+        self.stream = unique("extractor")
+        self.log = folder / "extract.log"
+        self.journal = folder / "journal"
+        self.offset_file = OffsetFile(folder / "offset", self.stream, ExtractOffsets.CHILD)
+        self.settings = folder / "app.properties"
+        kinesis.create_stream(StreamName=self.stream, ShardCount=SHARDS)
+        with create_slot(source) as slot:
+            self.offset_file.create(Place(Offset(slot.lsn, 0).as_json()))
+        lines = {
+            "applicationName": "extraction",
+            "streamName": self.stream,
+            "regionName": "us-east-1",
+            "kinesisEndpoint": endpoint,
+            "extractorName": shlex.join(self._extractor()),
+            "extractorMode": "cyclic",
+            "extractorOffsets": "child",
+            "extractorOffsetFile": "offset",
+            "extractorIntervalMillis": "10",
+            "extractorTries": "3",
+            "taskBackoffTimeMillis": "50",
+            "extractSpread": "record",
+        }
+        self.settings.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+
+    @contextmanager
+    def running(self) -> Iterator[subprocess.Popen[bytes]]:
+        command = [sys.executable, "-m", "kainite", "--log-format", "json", "extract", "-p", str(self.settings)]
+        with self.log.open("wb") as stderr:
+            process = subprocess.Popen(command, stderr=stderr)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+    def number(self) -> int:
+        """The last transaction that is on the stream for sure."""
+        return int(self.offset_file.load().start["number"])
+
+    def child(self) -> int | None:
+        """The process id of the extractor that was started last."""
+        return max(
+            (line["pid"] for line in JsonLines(self.log).read() if line["event"] == "child started"), default=None
+        )
+
+    def kill_child(self) -> None:
+        pid = self.child()
+        with suppress(ProcessLookupError):
+            if pid is not None:
+                os.kill(pid, signal.SIGKILL)
+
+    def _extractor(self) -> list[str]:
+        options = {
+            "source": self.source.url,
+            "slot": self.source.slot,
+            "publication": self.source.publication,
+            "journal": str(self.journal),
+        }
+        arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
+        return [sys.executable, "-m", "kainite.capture.postgresql.extractor", *arguments]
+
+    def units(self) -> dict[str, list[dict[str, Any]]]:
+        """Everything on the stream, by unit."""
+        units = defaultdict(list)
+        for shard in self.kinesis.list_shards(StreamName=self.stream)["Shards"]:
+            for record in self.records(shard["ShardId"]):
+                units[record["uow"]].append(record)
+        return dict(units)
+
+    def records(self, shard: str) -> Iterator[dict[str, Any]]:
+        iterator = self.kinesis.get_shard_iterator(
+            StreamName=self.stream, ShardId=shard, ShardIteratorType="TRIM_HORIZON"
+        )["ShardIterator"]
+        while True:
+            reply = self.kinesis.get_records(ShardIterator=iterator)
+            yield from (orjson.loads(record["Data"]) for record in reply["Records"])
+            if not reply["Records"] and not reply["MillisBehindLatest"]:
+                return
+            iterator = reply["NextShardIterator"]
+
+
+@pytest.fixture
+def bench(source: SourceSlot, kinesis: Any, moto_endpoint: str, tmp_path: Path) -> Bench:
+    return Bench(source, kinesis, moto_endpoint, tmp_path)
+
+
+class Application:
+    """Writes transactions of one to six inserts, some with an update, in a thread until it is stopped."""
+
+    def __init__(self, url: str, seed: int, pause: float = 0.005) -> None:
+        self.committed = 0
+        self._url = url
+        self._choice = random.Random(seed)
+        self._pause = pause
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Application:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        with psycopg.connect(self._url, autocommit=True) as connection:
+            while not self._stop.wait(self._pause):
+                with connection.transaction():
+                    self._write(connection)
+                self.committed += 1
+
+    def _write(self, connection: psycopg.Connection) -> None:
+        first = 10 * self.committed
+        for part in range(self._choice.randint(1, 6)):
+            connection.execute("INSERT INTO item VALUES (%s, %s, 1.10)", [first + part, str(self.committed)])
+        if self._choice.random() < 0.5:
+            connection.execute("UPDATE item SET price = 2.20 WHERE id = %s", [first])
+
+
+def wait_for_number(bench: Bench, process: subprocess.Popen[bytes], number: int) -> None:
+    deadline = time.monotonic() + LIMIT
+    while bench.number() < number:
+        if process.poll() is not None or time.monotonic() > deadline:
+            pytest.fail(f"the extractor does not get on: {bench.log.read_text()}")
+        time.sleep(0.01)
+
+
+def check_units(units: dict[str, list[dict[str, Any]]], transactions: int) -> None:
+    """Dense numbers, one unit each, whole, and in the source's order of commits."""
+    by_number: dict[int, str] = {}
+    for uow, records in units.items():
+        (number,) = {record["number"] for record in records}
+        (count,) = {record["count"] for record in records}
+        changes = [record for record in records if not record.get("end")]
+        assert by_number.setdefault(number, uow) == uow
+        assert {change["ordinal"] for change in changes} == set(range(count))
+        assert len(changes) < len(records), "the end is missing"
+        assert {change["new"].get("name", "") for change in changes} == {str(number - 1)}
+    assert sorted(by_number) == list(range(1, transactions + 1))
+
+
+def test_each_transaction_arrives_once_spread_over_the_shards(bench: Bench) -> None:
+    with bench.running() as process:
+        with Application(bench.source.url, seed=1) as application:
+            wait_for_number(bench, process, 30)
+        wait_for_number(bench, process, application.committed)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(LIMIT) == 0, bench.log.read_text()
+    units = bench.units()
+    check_units(units, application.committed)
+    assert all(len(records) == records[0]["count"] + 1 for records in units.values()), "nothing comes twice"
+    shards = bench.kinesis.list_shards(StreamName=bench.stream)["Shards"]
+    assert all(list(bench.records(shard["ShardId"])) for shard in shards)
+    journal = [commit for line in JsonLines(bench.journal).read() for commit in line["commits"]]
+    assert {uow: changes for uow, _, changes in journal} == {uow: unit[0]["count"] for uow, unit in units.items()}
+    assert all(abs(time.time() - commit / 1e6) < 300 for _, commit, _ in journal)
+
+
+def kill_extract(bench: Bench, process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+
+
+def kill_child(bench: Bench, process: subprocess.Popen[bytes]) -> None:
+    bench.kill_child()
+
+
+@pytest.mark.parametrize("kill", [kill_extract, kill_child])
+def test_killed_at_any_moment_nothing_is_missing_and_numbers_stay(
+    bench: Bench, kill: Callable[[Bench, subprocess.Popen[bytes]], None]
+) -> None:
+    choice = random.Random(kill.__name__)
+    with Application(bench.source.url, seed=1) as application:
+        for _ in range(3):
+            reached = bench.number()
+            with bench.running() as process:
+                wait_for_number(bench, process, reached + choice.randint(1, 40))
+                time.sleep(choice.uniform(0.0, 0.1))  # any moment is as good as another: that is the test
+                kill(bench, process)
+                if process.poll() is None:
+                    wait_for_number(bench, process, bench.number() + 1)
+    with bench.running() as process:
+        wait_for_number(bench, process, application.committed)
+    check_units(bench.units(), application.committed)
+
+
+def test_what_is_not_on_the_stream_is_not_acknowledged(bench: Bench, tmp_path: Path) -> None:
+    with psycopg.connect(bench.source.url) as connection:
+        connection.execute("INSERT INTO item VALUES (1, 'x', 1)")
+    request = orjson.dumps({"start": bench.offset_file.load().start, "end": None})
+    given = []
+    for _ in range(2):
+        extractor = Extractor(bench.source, tmp_path / "journal")
+        given.append(list(extractor.answer(request)))
+        extractor.close()
+    assert given[0] == given[1], "the same request brings the same answer"
+    assert [orjson.loads(message).keys() & {"end", "offset", "new"} for message in given[0]] == [
+        {"new"},
+        {"end"},
+        {"offset"},
+    ]
+
+
+def test_a_request_that_does_not_follow_its_last_answer_is_refused(bench: Bench, tmp_path: Path) -> None:
+    start = bench.offset_file.load().start
+    extractor = Extractor(bench.source, tmp_path / "journal")
+    list(extractor.answer(orjson.dumps({"start": start, "end": None})))
+    with pytest.raises(SourceError, match=r"asked from .*'number': 7"):
+        list(extractor.answer(orjson.dumps({"start": {**start, "number": 7}, "end": None})))
+    extractor.close()
+
+
+@pytest.mark.parametrize(
+    "request_", [b"", b"{}", b"[]", b'{"start":null,"end":null}', b'{"start":{"lsn":"x","number":1}}']
+)
+def test_what_is_no_request_of_its_kind_is_refused(bench: Bench, tmp_path: Path, request_: bytes) -> None:
+    with pytest.raises(SourceError, match=r"no request|no offset|no LSN"):
+        list(Extractor(bench.source, tmp_path / "journal").answer(request_))
+
+
+def test_markers_are_read_from_the_environment() -> None:
+    names = ("EOM", "EOP", "EOB", "BNC")
+    markers = markers_of({f"KAINITE_{name}": rf"{name}" for name in names})
+    assert (markers.eom, markers.bnc) == (b"EOM\x06", b"BNC\x06")
+    assert markers_of({}).eom == b"\n"
+
+
+def test_a_truncate_ends_it_with_one_clear_line(bench: Bench) -> None:
+    with psycopg.connect(bench.source.url) as connection:
+        connection.execute("TRUNCATE item")
+    with bench.running() as process:
+        assert process.wait(LIMIT) == 1
+    last = bench.log.read_text().splitlines()[-1]
+    assert last.startswith("kainite: given up after 3 failures in a row (extractorTries): child ")
+    assert bench.log.read_text().count("extractor: TRUNCATE of public.item") >= 3

@@ -1,0 +1,143 @@
+"""pgoutput, to the byte: what PostgreSQL 18 really sent, and what it never would."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kainite.base.errors import SourceError
+from kainite.capture.postgresql.pgoutput import (
+    UNCHANGED,
+    Begin,
+    Commit,
+    Delete,
+    Insert,
+    Origin,
+    Relation,
+    RelationColumn,
+    Truncate,
+    TypeName,
+    Update,
+    decode,
+)
+from kainite.capture.postgresql.replication_frames import (
+    Data,
+    Keepalive,
+    decode_frame,
+    encode_status,
+    format_lsn,
+    parse_lsn,
+)
+
+GOLDEN = Path(__file__).parent / "golden" / "pgoutput_v1.hex"
+FRAMES = [bytes.fromhex(line) for line in GOLDEN.read_text().splitlines() if not line.startswith("#")]
+PAYLOADS = [frame.payload for frame in map(decode_frame, FRAMES) if isinstance(frame, Data)]
+MESSAGES = [decode(payload) for payload in PAYLOADS]
+
+
+def test_a_transaction_is_framed_by_begin_and_commit() -> None:
+    assert MESSAGES[0] == Begin(final_lsn=0x172C828, commit_us=1_795_255_365_867_544, xid=759)
+    assert MESSAGES[4] == Commit(commit_lsn=0x172C828, end_lsn=0x172C858, commit_us=1_795_255_365_867_544)
+
+
+def test_a_relation_names_its_columns_types_and_key() -> None:
+    assert MESSAGES[1] == TypeName(16385, "public", "mood")
+    relation = MESSAGES[2]
+    assert isinstance(relation, Relation)
+    assert (relation.oid, relation.schema, relation.name, relation.replica_identity) == (16389, "public", "item", "d")
+    assert relation.columns[0] == RelationColumn("id", 20, is_key=True)
+    assert [c.name for c in relation.columns] == ["id", "name", "price", "sold", "feel", "big"]
+    assert [c.is_key for c in relation.columns] == [True] + [False] * 5
+
+
+def test_values_come_as_text_null_or_unchanged() -> None:
+    inserts = [m for m in MESSAGES if isinstance(m, Insert)]
+    updates = [m for m in MESSAGES if isinstance(m, Update)]
+    assert inserts[0].new == ("1", "Käse", "1.50", "t", "glad", "x" * 3000)
+    assert inserts[-1].new == (None, "")
+    assert updates[0] == Update(16389, ("1", None, "2.00", "t", "glad", UNCHANGED))
+
+
+def test_a_changed_key_and_an_old_row_come_with_their_update_or_delete() -> None:
+    nothing = (None,) * 5
+    assert [m for m in MESSAGES if isinstance(m, Update | Delete)][1:] == [
+        Update(16389, ("9", None, "2.00", "t", "glad", UNCHANGED), key=("1", *nothing)),
+        Update(16402, ("1", "b"), old=("1", "a")),
+        Delete(16402, old=("1", "b")),
+        Delete(16389, key=("9", *nothing)),
+    ]
+
+
+def test_origins_and_truncates_are_read() -> None:
+    assert Origin(0xAB, "elsewhere") in MESSAGES
+    assert Truncate((16389, 16397)) in MESSAGES
+
+
+def test_keepalives_say_how_far_the_server_is_and_whether_it_waits() -> None:
+    last = decode_frame(FRAMES[-1])
+    assert last == Keepalive(end_lsn=0x172E5F8, sent_us=1_795_255_365_939_179, reply_requested=False)
+    assert decode_frame(FRAMES[-1][:-1] + b"\x01") == Keepalive(0x172E5F8, 1_795_255_365_939_179, True)
+
+
+def test_a_status_update_is_what_the_manual_says() -> None:
+    status = encode_status(written=0x2_0000_0001, flushed=0x1_0000_0002, now_us=946_684_800_000_003)
+    fields = ["72", "0000000200000001", "0000000100000002", "0000000100000002", "0000000000000003", "00"]
+    assert status.hex() == "".join(fields)
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_lsns_are_read_as_they_are_written(lsn: int) -> None:
+    assert parse_lsn(format_lsn(lsn)) == lsn
+
+
+@pytest.mark.parametrize("text", ["", "/", "1/", "/1", "1/123456789", "g/1", "1/2/3", "-1/2", "0x1/1"])
+def test_what_is_no_lsn_is_refused(text: str) -> None:
+    with pytest.raises(SourceError, match="no LSN"):
+        parse_lsn(text)
+
+
+@pytest.mark.parametrize("payload", sorted(set(PAYLOADS)), ids=lambda p: p[:1].decode())
+def test_a_message_cut_short_anywhere_or_with_a_tail_is_refused(payload: bytes) -> None:
+    for end in range(min(len(payload), 200)):
+        with pytest.raises(SourceError, match="pgoutput"):
+            decode(payload[:end])
+    with pytest.raises(SourceError, match="1 bytes too many"):
+        decode(payload + b"\0")
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        (b"S\0\0\0\1", "unknown message kind 'S'"),
+        (b"I\0\0\0\1X", "'X' where one of 'N' belongs"),
+        (b"U\0\0\0\1X", "'X' where one of 'N' belongs"),
+        (b"D\0\0\0\1N\0\0", "'N' where one of 'KO' belongs"),
+        (b"I\0\0\0\1N\0\1b\0\0\0\0", "'b' where one of 't' belongs"),
+        (b"I\0\0\0\1N\0\1t\0\0\0\1\xff", "not UTF-8"),
+        (b"I\0\0\0\1N\0\1t\xff\xff\xff\xff", "cut short"),
+        (b"Y\0\0\0\1public", "string without an end"),
+    ],
+)
+def test_the_complaint_says_what_is_wrong(data: bytes, complaint: str) -> None:
+    with pytest.raises(SourceError, match=complaint):
+        decode(data)
+
+
+@given(st.binary(max_size=300))
+def test_garbage_is_read_or_refused_but_never_anything_else(data: bytes) -> None:
+    for reader in (decode, decode_frame):
+        with suppress(SourceError):
+            reader(data)
+
+
+@given(st.sampled_from(PAYLOADS), st.data())
+def test_a_damaged_message_is_read_or_refused_but_never_anything_else(payload: bytes, data: st.DataObject) -> None:
+    damaged = bytearray(payload[:400])
+    for _ in range(data.draw(st.integers(1, 4))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    with suppress(SourceError):
+        decode(bytes(damaged))

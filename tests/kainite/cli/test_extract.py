@@ -1,0 +1,144 @@
+"""``kainite extract`` as it is called: checks, the beginning, mistakes, and what a terminal shows."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from click.testing import CliRunner, Result
+
+from kainite.cli.extract import extract
+from kainite.cli.main import main
+from kainite.extract.place import Place
+from kainite.extract.progress import EVERY, Progress, Showing
+from kainite.extract.sink import Totals
+
+LIMIT = 60.0
+
+
+def call(path: Path, *options: str) -> Result:
+    return CliRunner().invoke(main, ["extract", "-p", str(path), *options])
+
+
+def test_a_sound_file_s_check_says_what_is_promised_and_shows_no_other_settings(bench: Any) -> None:
+    result = call(bench.counting(1), "--check", "--json")
+    report = orjson.loads(result.stdout)
+    assert (result.exit_code, report["problems"]) == (0, [])
+    assert report["notes"][0].startswith("offsets of child: exactly once for messages with uow and ordinal")
+    keys = {line["key"] for line in report["settings"]}
+    assert keys > {"extractorName", "streamName", "markerEop"}
+    assert keys.isdisjoint({"executableName", "target", "failoverTimeMillis"})
+
+
+@pytest.mark.parametrize(
+    ("keys", "promise"),
+    [
+        ({}, "plain: what a failed run wrote stays on the stream"),
+        ({"extractorMode": "cyclic"}, "offsets of the worker: at least once, if it stores its offset when the next"),
+    ],
+)
+def test_weaker_promises_are_said_too(bench: Any, keys: dict[str, str], promise: str) -> None:
+    result = call(bench.settings("true", **keys), "--check", "--json")
+    assert orjson.loads(result.stdout)["notes"][0].startswith(promise)
+
+
+@pytest.mark.parametrize(
+    ("command", "keys", "problem"),
+    [
+        ("no-such-program", {}, "extractorName: there is no program 'no-such-program' on the PATH"),
+        ("", {"executableName": "cat"}, "extractorName is missing"),
+        ("true", {"extractorMode": "circular"}, "extractorMode: must be one of plain, cyclic"),
+        ("true", {"extractorMode": "cyclic", "extractorOffsets": "time"}, "extractorOffsetFile is missing"),
+        (
+            "true",
+            {"extractorMode": "cyclic", "extractorOffsets": "child", "extractorOffsetFile": "o"},
+            "No such file or directory; say where to begin with --begin, once",
+        ),
+    ],
+)
+def test_what_would_not_work_is_said_by_check_and_by_the_start(
+    bench: Any, command: str, keys: dict[str, str], problem: str
+) -> None:
+    path = bench.settings(*filter(None, [command]), **keys)
+    checked, started = call(path, "--check", "--json"), call(path)
+    assert (checked.exit_code, started.exit_code) == (1, 1)
+    assert problem in " ".join(orjson.loads(checked.stdout)["problems"])
+    assert problem in started.stderr
+    assert started.stderr.count("\n") == 1
+
+
+def test_a_beginning_is_made_once(bench: Any) -> None:
+    path = bench.cyclic("true")
+    assert call(path, "--begin", '{"page":3}').exit_code == 0
+    assert bench.start() == {"page": 3}
+    again = call(path, "--begin", "null")
+    assert (again.exit_code, bench.start()) == (1, {"page": 3})
+    assert "is there already: --begin is said once" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("offsets", "begin", "complaint"),
+    [
+        ("child", "{", "'{' is no JSON"),
+        ("time", "yesterday", "'yesterday' is no time"),
+        ("worker", "null", "--begin is for extractorMode=cyclic with extractorOffsets=child or time"),
+    ],
+)
+def test_a_beginning_that_cannot_be_is_refused(bench: Any, offsets: str, begin: str, complaint: str) -> None:
+    result = call(bench.cyclic("true", offsets=offsets), "--begin", begin)
+    assert result.exit_code == 1
+    assert complaint in result.stderr
+    assert not bench.offset.exists()
+
+
+def test_a_key_is_an_option_too(bench: Any) -> None:
+    result = call(bench.settings("true"), "--extract-spread", "record", "--check", "--json")
+    (line,) = [line for line in orjson.loads(result.stdout)["settings"] if line["key"] == "extractSpread"]
+    assert (line["value"], line["origin"]) == ("record", "command line")
+
+
+def test_a_terminal_shows_records_units_and_the_offset(bench: Any) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "kainite", "extract", "-p", str(bench.counting(2)), "--once"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while chunk := _read(ours):
+        shown += chunk
+    output, _ = process.communicate(timeout=LIMIT)
+    os.close(ours)
+    assert (process.returncode, output) == (0, b"")
+    plain = re.sub(rb"\x1b\[[0-9;]*[A-Za-z]", b"", shown).decode()
+    assert re.search(r"6 records · \d+/s · 2 units · offset 2\r\n", plain), plain
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # Linux's way to say that the other side has closed it
+        return b""
+
+
+def test_progress_is_shown_from_time_to_time_and_a_long_offset_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    now = [0.0]
+    totals = Totals()
+    progress = Progress(Showing(line=True, events=False), totals, lambda: now[0])
+    for moment, records in ((EVERY / 2, 100), (2.0, 4_000)):
+        now[0], totals.records = moment, records
+        progress.moved(Place("x" * 100))
+    _, shown = capsys.readouterr()
+    assert shown.count("records") == 1
+    assert "4,000 records · 2,000/s · 0 units" in shown
+    assert "…" in shown
+
+
+def test_the_help_has_examples() -> None:
+    result = CliRunner().invoke(extract, ["--help"])
+    assert "kainite extract -p app.properties --begin null" in result.output

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from kainite.base.errors import StreamError
+from kainite.kinesis.read.batch import RecordBatch, ShardEnd
+from kainite.kinesis.read.prefetch import Bounds, Prefetch
+
+
+def batch(size: int = 10, count: int = 1) -> RecordBatch:
+    return RecordBatch(b"x" * size, count, None, None, None, None)
+
+
+async def has_room(queue: Prefetch) -> bool:
+    try:
+        await asyncio.wait_for(queue.room(), 0.01)
+    except TimeoutError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [Bounds(batches=2), Bounds(batches=9, bytes=20), Bounds(batches=9, records=4)],
+    ids=["batches", "bytes", "records"],
+)
+async def test_each_bound_alone_stops_fetching_until_a_batch_is_taken(bounds: Bounds) -> None:
+    queue = Prefetch(bounds)
+    queue.put(batch(count=2))
+    assert await has_room(queue)
+    queue.put(batch(count=2))
+    assert not await has_room(queue)
+    await queue.take()
+    assert await has_room(queue)
+
+
+async def test_what_ends_the_reader_comes_last_and_stays() -> None:
+    queue = Prefetch(Bounds())
+    queue.put(batch())
+    queue.end(ShardEnd(()))
+    queue.end(StreamError("too late"))
+    assert isinstance(await queue.take(), RecordBatch)
+    assert await queue.take() == ShardEnd(())
+    assert await queue.take() == ShardEnd(())
+
+
+async def test_a_taker_that_waits_is_woken() -> None:
+    queue = Prefetch(Bounds())
+    taker = asyncio.create_task(queue.take())
+    await asyncio.sleep(0)
+    queue.put(batch(size=7))
+    taken = await asyncio.wait_for(taker, 1)
+    assert isinstance(taken, RecordBatch)
+    assert len(taken.line) == 7

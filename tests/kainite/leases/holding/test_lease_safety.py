@@ -1,0 +1,165 @@
+"""Several workers on one table, in any order of renewals, takes, lost answers, pauses, crashes and hand-overs.
+
+Without stealing (which is abrupt, as KCL 2's) no two workers ever believe that they hold one lease, and checkpoints
+never move backwards. A pause is a worker that no rule picks; a crash forgets what it held.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import boto3
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from kainite.base.checkpoint import TRIM_HORIZON, Checkpoint
+from kainite.leases.holding.held_leases import HeldLease, Holdings, Using
+from kainite.leases.table.lease import Lease
+from kainite.leases.table.lease_table import LeaseTable
+from kainite.leases.taking.choice import Limits, Seen, choose, observe
+from kainite.observe.meter import SILENT
+from kainite.settings import LeaseSettings, StreamSettings
+from support.names import unique
+
+FAILOVER = 10.0
+NAMES = st.sampled_from(["one", "two", "three"])
+CHANCE = st.booleans()
+
+
+class Worker:
+    """One worker's view, with a clock that differs from the others'."""
+
+    def __init__(self, name: str, table: LeaseTable, skew: float) -> None:
+        self.name, self.skew, self.now = name, skew, 0.0
+        self._table = table
+        self.forget()
+
+    def forget(self) -> None:
+        using = Using(LeaseSettings("app", self._table.name, self.name, failover=FAILOVER), StreamSettings("orders"))
+        self.holdings = Holdings(using, self.clock, SILENT)
+        self.seen: dict[str, Seen] = {}
+
+    def clock(self) -> float:
+        return self.now + self.skew
+
+    def believes(self) -> set[str]:
+        return {held.shard_id for held in self.holdings.all if self.holdings.age(held) < FAILOVER}
+
+    def round(self) -> None:
+        leases = self._table.scan()
+        self.seen = observe(self.seen, leases, self.clock())
+        choice = choose(
+            leases, self.seen, self.holdings.keys, worker=self.name, limits=Limits(FAILOVER, steal_at_once=0),
+            now=self.clock(), rng=Random(3), contested=self.holdings.namesakes(leases),
+        )  # fmt: skip
+        for lease in choice.take:
+            taken = self._table.take(lease, self.name)
+            if taken is not None:
+                self.holdings.add(taken, self.clock())
+
+    def write(self, held: HeldLease, checkpoint: Checkpoint | None, lost: bool) -> None:
+        """Renew or checkpoint; the answer may get lost."""
+        if self.holdings.age(held) >= FAILOVER:
+            self.holdings.lose(held)
+            return
+        began, doubtful, held.doubtful = self.clock(), held.doubtful, True
+        if checkpoint is None:
+            stored = self._table.renew(held.lease, doubtful=doubtful)
+        else:
+            stored = self._table.checkpoint(held.lease, max(checkpoint, held.checkpoint), doubtful=doubtful)
+        if not lost:
+            held.doubtful = False
+            self.holdings.written(held, stored, began)
+
+
+class Fleet(RuleBasedStateMachine):
+    """Two leases and three workers."""
+
+    dynamodb: Any = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = LeaseTable(self.dynamodb, unique("leases"))
+        self.table.create()
+        for key in ("a", "b"):
+            self.table.put_new(Lease(key, checkpoint=TRIM_HORIZON))
+        self.stored = {"a": TRIM_HORIZON, "b": TRIM_HORIZON}
+        self.workers = {
+            name: Worker(name, self.table, skew) for name, skew in (("one", 0.0), ("two", 1e6), ("three", -1e6))
+        }
+
+    @initialize(name=NAMES)
+    def begin(self, name: str) -> None:
+        self.workers[name].round()
+
+    @rule(seconds=st.sampled_from([1.0, 4.0, 9.0, 11.0, 40.0]))
+    def wait(self, seconds: float) -> None:
+        for worker in self.workers.values():
+            worker.now += seconds
+
+    @rule(name=NAMES)
+    def take(self, name: str) -> None:
+        self.workers[name].round()
+
+    @rule(name=NAMES, lost=CHANCE)
+    def renew(self, name: str, lost: bool) -> None:
+        for held in self.workers[name].holdings.all:
+            self.workers[name].write(held, None, lost)
+
+    @rule(name=NAMES, lost=CHANCE, number=st.integers(1, 50))
+    def checkpoint(self, name: str, lost: bool, number: int) -> None:
+        for held in self.workers[name].holdings.all:
+            self.workers[name].write(held, Checkpoint(str(number)), lost)
+
+    @rule(name=NAMES)
+    def crash(self, name: str) -> None:
+        self.workers[name].forget()
+
+    @rule(name=NAMES)
+    def leave(self, name: str) -> None:
+        for held in self.workers[name].holdings.all:
+            if self.workers[name].holdings.drop(held):
+                self.table.evict(held.lease)
+                self.workers[name].holdings.rest(held.shard_id)
+
+    @rule(key=st.sampled_from("ab"), name=NAMES)
+    def begin_hand_over(self, key: str, name: str) -> None:
+        lease = self.table.get(key)
+        if lease is not None and lease.owner not in (None, name):
+            self.table.handoff(lease, name)
+
+    @rule(name=NAMES)
+    def end_hand_over(self, name: str) -> None:
+        for held in self.workers[name].holdings.all:
+            if held.hand_over_by is not None and self.workers[name].holdings.drop(held):
+                self.table.assign(held.lease, held.lease.owner or "")
+                self.workers[name].holdings.rest(held.shard_id)
+
+    @invariant()
+    def one_believer(self) -> None:
+        for key in ("a", "b"):
+            believers = [name for name, worker in self.workers.items() if key in worker.believes()]
+            assert len(believers) <= 1, (key, believers)
+
+    @invariant()
+    def never_backwards(self) -> None:
+        for lease in self.table.scan():
+            assert self.stored[lease.key] <= lease.checkpoint
+            self.stored[lease.key] = lease.checkpoint
+
+
+def test_no_two_workers_believe_they_hold_one_lease_and_checkpoints_never_go_back(moto_endpoint: str) -> None:
+    Fleet.dynamodb = boto3.client("dynamodb", endpoint_url=moto_endpoint, region_name="us-east-1")
+    # Without shrinking: each step costs several calls to a real server, and a failure shows its steps as they were.
+    run_state_machine_as_test(
+        Fleet,
+        settings=settings(
+            max_examples=25,
+            stateful_step_count=25,
+            deadline=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

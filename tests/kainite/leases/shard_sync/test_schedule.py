@@ -1,0 +1,171 @@
+"""PeriodicShardSyncManager's cases (reference/kcl_multilang.md §7, 44), and who looks after the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kainite.base.checkpoint import SHARD_END, TRIM_HORIZON, Checkpoint
+from kainite.base.errors import StreamUnavailableError
+from kainite.kinesis.client import StreamClient
+from kainite.kinesis.shards import MAX_HASH_KEY, HashRange
+from kainite.leases.holding.held_leases import Using
+from kainite.leases.shard_sync.schedule import SURE_AFTER, HoleWatch, Upkeep
+from kainite.leases.stance import Stance
+from kainite.leases.table.lease import Lease
+from kainite.leases.table.lease_table import LeaseTable
+from kainite.observe.meter import SILENT
+from kainite.settings import LeaseSettings
+from support.keepers import FIRST, SECOND, STREAM, Clock
+from support.kinesis_double import KinesisDouble
+
+HALF = MAX_HASH_KEY // 2
+HOLE, OTHER = HashRange(0, 9), HashRange(10, 19)
+Look = Callable[..., bool]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def using() -> Using:
+    return Using(LeaseSettings("app", "t", "me"), STREAM)
+
+
+@pytest.fixture
+def look(table: LeaseTable, stream: StreamClient, using: Using, clock: Clock) -> Look:
+    """One look at the table as it is, when the time for it has come; the stance stays that of the first."""
+    made: list[Upkeep] = []
+
+    def look(leader: str | None = "me", stance: Stance = Stance.SHARE) -> bool:
+        if not made:
+            made.append(Upkeep(table, stream, using, lambda: stance, clock, SILENT))
+        clock.time = max(clock.time, made[0].due)
+        return made[0].look(table.scan(), leader)
+
+    return look
+
+
+def keys(table: LeaseTable) -> set[str]:
+    return {lease.key for lease in table.scan()}
+
+
+@given(st.lists(st.sampled_from([None, HOLE, OTHER])))
+def test_only_the_same_hole_three_times_running_is_one(holes: list[HashRange | None]) -> None:
+    watch = HoleWatch()
+    for hole in holes:
+        watch = watch.after(hole)
+    last = holes[-SURE_AFTER:]
+    assert watch.sure == (len(last) == SURE_AFTER and len(set(last)) == 1 and last[0] is not None)
+
+
+def test_a_hole_leads_to_a_sync_when_it_has_been_seen_three_times(look: Look, table: LeaseTable) -> None:
+    assert look(None)
+    table.delete(SECOND)
+    assert [look() for _ in range(SURE_AFTER)] == [False, False, True]
+    assert keys(table) == {FIRST, SECOND}
+
+
+def test_who_does_not_lead_syncs_an_empty_table_only(look: Look, table: LeaseTable) -> None:
+    assert look("other")
+    assert keys(table) == {FIRST, SECOND}
+    table.delete(SECOND)
+    assert not any(look("other") for _ in range(SURE_AFTER + 1))
+    assert keys(table) == {FIRST}
+
+
+def test_the_first_look_of_a_leader_is_a_sync_unless_leases_are_to_be_enough(
+    look: Look, table: LeaseTable, using: Using, double: KinesisDouble
+) -> None:
+    table.put_new(Lease(FIRST, "me", hash_range=HashRange(0, HALF)))
+    using.stream = replace(STREAM, skip_sync_if_leases=True)
+    assert not look()
+    assert double.count("ListShards") == 0
+
+
+def test_a_leader_that_begins_beside_leases_syncs_at_once(look: Look, table: LeaseTable) -> None:
+    table.put_new(Lease(FIRST, "me", hash_range=HashRange(0, HALF)))
+    assert look()
+    assert keys(table) == {FIRST, SECOND}
+
+
+def test_leases_without_hash_keys_are_given_them(look: Look, table: LeaseTable, double: KinesisDouble) -> None:
+    for key in (FIRST, SECOND):
+        table.put_new(Lease(key, "me"))
+    look()
+    look()
+    ranges = {lease.key: lease.hash_range for lease in table.scan()}
+    assert ranges == {key: HashRange(shard.start, shard.end) for key, shard in double.shards.items()}
+
+
+def test_an_assigned_fleet_leaves_the_table_to_its_leader(look: Look, table: LeaseTable, double: KinesisDouble) -> None:
+    assert not look(None, Stance.ASSIGNED)
+    assert keys(table) == set()
+    assert double.count("ListShards") == 0
+
+
+def test_completed_leases_go_whoever_leads_and_garbage_goes_by_the_leader(look: Look, table: LeaseTable) -> None:
+    look()
+    table.put_new(Lease("parent", checkpoint=SHARD_END, children=frozenset({"child"})))
+    table.put_new(Lease("child", checkpoint=Checkpoint("5"), hash_range=HashRange(0, 1)))
+    table.put_new(Lease("gone", checkpoint=SHARD_END))
+    assert look("other")
+    assert keys(table) == {FIRST, SECOND, "child", "gone"}
+    assert look("me")
+    assert keys(table) == {FIRST, SECOND, "child"}
+
+
+def test_an_ended_shard_that_is_still_listed_keeps_its_lease(
+    look: Look, table: LeaseTable, double: KinesisDouble
+) -> None:
+    look()
+    first = table.get(FIRST)
+    assert first is not None
+    table.checkpoint(first, SHARD_END)
+    look()
+    assert keys(table) == {FIRST, SECOND}
+
+
+def test_nothing_is_cleaned_up_where_that_is_disabled(look: Look, table: LeaseTable, using: Using) -> None:
+    using.leases = replace(using.leases, cleanup_completed=False)
+    look()
+    table.put_new(Lease("gone", checkpoint=SHARD_END))
+    look()
+    assert "gone" in keys(table)
+
+
+def test_a_listing_that_fails_is_tried_again_soon_and_then_at_the_next_look(
+    look: Look, table: LeaseTable, using: Using, double: KinesisDouble, clock: Clock
+) -> None:
+    using.stream = replace(STREAM, list_shards_backoff=1.5, list_shards_tries=2, shard_sync=60.0)
+    double.fail("ListShards", "LimitExceededException", times=3)
+    with pytest.raises(StreamUnavailableError):
+        look()
+    table.put_new(Lease(FIRST, "me", hash_range=HashRange(0, HALF)))
+    began = clock.time
+    look()
+    look()
+    assert clock.time == began + 1.5
+    look()
+    assert clock.time == began + 61.5
+    assert keys(table) == {FIRST, SECOND}
+
+
+def test_a_listing_in_the_middle_of_a_split_is_not_gone_by(
+    look: Look, table: LeaseTable, using: Using, double: KinesisDouble
+) -> None:
+    left, right = double.split(FIRST)
+    double.shards[FIRST].open = True
+    with pytest.raises(StreamUnavailableError, match="under way"):
+        look()
+    using.stream = replace(STREAM, ignore_unexpected_children=True)
+    look()
+    assert keys(table) == {FIRST, SECOND}
+    assert {left, right}.isdisjoint(keys(table))
+    assert {lease.checkpoint for lease in table.scan()} == {TRIM_HORIZON}

@@ -1,0 +1,362 @@
+"""Collecting: whatever order deltas come in, and whatever comes twice or never."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kainite.base.position import Position
+from kainite.log.format.entry import Entry, EntryKind, Outcome, PositionMeta, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.owner.collect import collect, expire
+from kainite.log.state import snapshot
+from kainite.log.state.folded import LogState
+from kainite.log.state.journal import Journal
+from kainite.settings import Isolation, UowOrder, UowSettings
+from kainite.uow.delta import UnitEnd, UnitKind
+from kainite.uow.fragment import Fragment, Reject
+from support.log_builders import delta, fragment
+
+ARRIVAL = UowSettings()
+DENSE = UowSettings(order=UowOrder.DENSE)
+NOW = 1_000_000
+
+
+class Log:
+    """Entries as they were decided, with the state that decided them."""
+
+    def __init__(self, rules: UowSettings = ARRIVAL) -> None:
+        self.rules, self.state, self.entries = rules, LogState(), list[Entry]()
+        self.sequences = itertools.count(1)
+
+    def bring(self, *fragments: Fragment, shard: str = "s0", now: int = NOW) -> list[Entry]:
+        decided = collect(self.state, self.rules, shard, Position(next(self.sequences)), fragments, now)
+        self.entries += decided
+        return decided
+
+    def expire(self, now: int) -> list[UnitMeta]:
+        decided = expire(self.state, self.rules, now)
+        self.entries += decided
+        return [entry.meta for entry in decided if isinstance(entry.meta, UnitMeta)]
+
+    @property
+    def units(self) -> list[UnitMeta]:
+        return [entry.meta for entry in self.entries if isinstance(entry.meta, UnitMeta)]
+
+    def only(self) -> UnitMeta:
+        [unit] = self.units
+        return unit
+
+    def keys_of(self, unit: UnitMeta) -> list[int]:
+        """The keys that a unit's deltas write, in the order in which they stand in the log."""
+        tid = next(tid for tid, entry in enumerate(self.entries) if entry.meta is unit)
+        data = [self.entries[place].data for place in (*unit.fragments, tid)]
+        return [item["key"]["id"] for part in data if part for item in orjson.loads(part)]
+
+
+class TestComplete:
+    def test_in_one_append_is_one_entry(self) -> None:
+        log = Log()
+        log.bring(fragment("T", [1, 2], count=2))
+        assert [entry.kind for entry in log.entries] == [EntryKind.UNIT, EntryKind.POSITION]
+        assert log.keys_of(log.only()) == [1, 2]
+        assert log.entries[0].written == {1, 2}
+        assert log.only().cause is None
+
+    def test_through_several_shards_names_its_fragments(self) -> None:
+        log = Log()
+        log.bring(fragment("T", [1]), shard="s0")
+        log.bring(fragment("T", [2], count=3), shard="s1")
+        assert log.units == []
+        log.bring(fragment("T", [3]), shard="s2")
+        assert log.only() == UnitMeta("T", 3, ("s0", "s1", "s2"), (0, 2))
+        assert log.keys_of(log.only()) == [1, 2, 3]
+        assert log.entries[4].written == {1, 2, 3}
+
+    def test_end_before_any_delta(self) -> None:
+        log = Log()
+        log.bring(fragment("T", count=2))
+        log.bring(fragment("T", [1]))
+        assert log.units == []
+        log.bring(fragment("T", [2]))
+        assert log.only().cause is None
+
+    def test_without_deltas(self) -> None:
+        log = Log()
+        log.bring(fragment("T", count=0))
+        assert log.only().count == 0
+
+    def test_kind_is_kept(self) -> None:
+        log = Log()
+        log.bring(Fragment("T", (delta(1),), frozenset({1}), ends=(UnitEnd(1, None, UnitKind.CORRECTION),)))
+        assert log.only().kind is UnitKind.CORRECTION
+
+    def test_of_ten_thousand_deltas(self) -> None:
+        log = Log()
+        for start in range(0, 10_000, 500):
+            log.bring(fragment("T", range(start, start + 500), first_ordinal=start), shard=f"s{start % 4}")
+        log.bring(fragment("T", count=10_000))
+        assert log.only().cause is None
+        assert sorted(log.keys_of(log.only())) == list(range(10_000))
+
+
+class TestDuplicates:
+    def test_of_an_ordinal_are_dropped(self) -> None:
+        log = Log()
+        log.bring(fragment("T", [1], first_ordinal=0))
+        log.bring(fragment("T", [1], first_ordinal=0))
+        log.bring(fragment("T", [2], first_ordinal=1, count=2))
+        assert log.only().cause is None
+        assert log.keys_of(log.only()) == [1, 2]
+
+    def test_within_one_append(self) -> None:
+        log = Log()
+        log.bring(Fragment("T", (delta(1, 0), delta(1, 0), delta(2, 1)), ends=(UnitEnd(2), UnitEnd(2))))
+        assert log.only().cause is None
+        assert log.keys_of(log.only()) == [1, 2]
+
+    def test_of_a_dispatched_unit_are_dropped(self) -> None:
+        log = Log()
+        log.bring(fragment("T", [1], count=1))
+        assert [entry.kind for entry in log.bring(fragment("T", [1], count=1))] == [EntryKind.POSITION]
+        assert len(log.units) == 1
+
+    def test_are_recognised_after_a_snapshot(self) -> None:
+        log = Log()
+        log.bring(fragment("T", [1], count=1))
+        log.state = snapshot.load(snapshot.dump(log.state))
+        log.bring(fragment("T", [1], count=1))
+        assert len(log.units) == 1
+
+
+class TestFailures:
+    def test_ends_that_disagree(self) -> None:
+        log = Log()
+        log.bring(fragment("T", [1], count=2))
+        log.bring(fragment("T", count=3))
+        assert "two ends disagree: count 2" in str(log.only().cause)
+
+    def test_more_deltas_than_announced(self) -> None:
+        log = Log()
+        log.bring(fragment("T", [1, 2]))
+        log.bring(fragment("T", [3], count=2))
+        assert log.only().cause == "3 deltas came, its end announced 2"
+
+    def test_a_malformed_delta_fails_its_unit_at_its_end(self) -> None:
+        log = Log()
+        log.bring(Fragment("T", (delta(1),), frozenset({1}), rejects=(Reject("unknown table 'x'", "{line}"),)))
+        log.bring(fragment("U", [9], count=1))
+        assert [unit.uow for unit in log.units] == ["U"]
+        log.bring(fragment("T", [2], count=3))
+        failed = log.units[1]
+        assert (failed.cause, failed.offending) == ("unknown table 'x'", "{line}")
+        assert log.state.units[4].status is UnitStatus.FAILED
+        assert log.entries[4].written == {1, 2}, "it holds back what touches its rows"
+
+    def test_an_end_that_never_comes(self) -> None:
+        log = Log()
+        log.bring(fragment("T", [1, 2]), now=NOW)
+        assert log.expire(NOW + 599_999) == []
+        [failed] = log.expire(NOW + 600_000)
+        assert failed.cause == "no end came within 600 s; 2 deltas did"
+        assert log.expire(NOW + 999_999) == []
+
+    def test_a_count_that_never_comes(self) -> None:
+        log = Log()
+        log.bring(fragment("T", [1], count=3), now=NOW)
+        [failed] = log.expire(NOW + 600_000)
+        assert failed.cause == "1 of 3 deltas came within 600 s"
+
+    def test_what_comes_after_that_is_dropped(self) -> None:
+        log = Log()
+        log.bring(fragment("T", [1], count=2), now=NOW)
+        log.expire(NOW + 600_000)
+        log.bring(fragment("T", [2]))
+        assert len(log.units) == 1
+        assert log.state.open == {}
+
+
+class TestConflicts:
+    def test_name_the_latest_unit_in_progress(self) -> None:
+        log = Log()
+        log.bring(fragment("A", [1], count=1), fragment("B", [1, 2], count=2), fragment("C", [2], count=1))
+        assert [unit.conflict for unit in log.units] == [None, 0, 1]
+
+    def test_end_with_the_commit(self) -> None:
+        log = Log()
+        log.bring(fragment("A", [1], count=1))
+        journal = Journal(log.state, NOW)
+        journal.write(EntryKind.STATUS, StatusMeta((Outcome(0, UnitStatus.COMMITTED),)))
+        log.bring(fragment("B", [1], count=1))
+        assert log.units[-1].conflict is None
+
+    def test_readers_of_one_row_do_not_conflict(self) -> None:
+        log = Log()
+        for uow in "AB":
+            log.bring(Fragment(uow, (delta(1),), frozenset(), frozenset({7}), (UnitEnd(1),)))
+        log.bring(Fragment("C", (delta(1),), frozenset({7}), frozenset(), (UnitEnd(1),)))
+        assert [unit.conflict for unit in log.units] == [None, None, 2]
+
+    def test_are_not_looked_for_when_relaxed(self) -> None:
+        log = Log(UowSettings(isolation=Isolation.RELAXED))
+        log.bring(fragment("A", [1], count=1), fragment("B", [1], count=1))
+        assert [unit.conflict for unit in log.units] == [None, None]
+        assert log.entries[1].written == frozenset()
+
+
+class TestDenseOrder:
+    def test_releases_in_order_of_numbers(self) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("C", [3], count=1, number=3))
+        log.bring(fragment("B", [2], count=1, number=2))
+        assert log.units == []
+        log.bring(fragment("A", [1], count=1, number=1))
+        assert [(unit.uow, unit.number) for unit in log.units] == [("A", 1), ("B", 2), ("C", 3)]
+        assert log.keys_of(log.units[1]) == [2]
+
+    def test_survives_a_snapshot(self) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("A", [1], count=1, number=1), fragment("C", [3], count=1, number=3))
+        log.state = snapshot.load(snapshot.dump(log.state))
+        log.bring(fragment("B", [2], count=1, number=2))
+        assert [unit.uow for unit in log.units] == ["A", "B", "C"]
+
+    def test_a_failed_unit_keeps_its_place(self) -> None:
+        log = Log(DENSE)
+        log.bring(Fragment("B", (delta(2),), rejects=(Reject("bad", "line"),), ends=(UnitEnd(2, 2),)))
+        assert log.units == []
+        log.bring(fragment("A", [1], count=1, number=1))
+        assert [(unit.uow, unit.cause) for unit in log.units] == [("A", None), ("B", "bad")]
+
+    def test_an_incomplete_unit_that_times_out_keeps_its_place(self) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("B", [2], count=2, number=2), now=NOW)
+        log.bring(fragment("A", count=1, number=1), now=NOW + 300_000)
+        assert log.expire(NOW + 600_000) == []
+        log.bring(fragment("A", [1]))
+        assert [(unit.uow, unit.cause) for unit in log.units] == [("A", None), ("B", "1 of 2 deltas came within 600 s")]
+
+    def test_a_number_that_never_comes_is_stood_in_for(self) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("A", [1], count=1, number=1), fragment("D", [4], count=1, number=4))
+        assert log.expire(NOW + 599_999) == []
+        gap = log.expire(NOW + 600_000)
+        assert [(unit.uow, unit.number, unit.cause is None) for unit in gap] == [
+            ("missing:2-3", 3, False),
+            ("D", 4, True),
+        ]
+        late = log.bring(fragment("B", [2], count=1, number=2))
+        assert "comes after it was given up" in str(late[0].meta)
+
+    def test_units_that_wait_for_their_turn_go_when_the_order_is_no_longer_asked_for(self) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("D", [4], count=1, number=4), fragment("C", [3], count=1, number=3))
+        log.rules = ARRIVAL
+        assert [unit.uow for unit in log.expire(NOW)] == ["C", "D"]
+        assert (log.state.open, log.state.ready) == ({}, {})
+
+    def test_a_gap_of_any_size_costs_one_entry(self) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("A", [1], count=1, number=1), fragment("Z", [2], count=1, number=10**15))
+        assert [unit.uow for unit in log.expire(NOW + 600_000)] == [f"missing:2-{10**15 - 1}", "Z"]
+
+    def test_a_gap_ends_where_an_incomplete_unit_stands(self) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("D", [4], count=1, number=4), now=NOW)
+        log.bring(fragment("C", [3], count=2, number=3), now=NOW + 300_000)
+        assert [unit.uow for unit in log.expire(NOW + 600_000)] == ["missing:1-2"]
+        assert [unit.uow for unit in log.expire(NOW + 900_000)] == ["C", "D"]
+
+    def test_without_a_number(self) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("A", [1], count=1))
+        assert "no number" in str(log.only().cause)
+
+    def test_a_number_used_twice_fails_the_second(self) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("A", [1], count=1, number=1), fragment("B", [2], count=1, number=1))
+        assert [(unit.uow, unit.cause) for unit in log.units] == [("A", None), ("B", "number 1 is that of unit A too")]
+        log.bring(fragment("C", [3], count=1, number=2))
+        assert log.units[-1].cause is None
+
+    def test_an_incomplete_unit_does_not_drive_out_the_one_that_waits_with_its_number(self) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("A", [1], count=2, number=2), now=NOW)
+        log.bring(fragment("B", [2], count=1, number=2), now=NOW + 300_000)
+        log.expire(NOW + 600_000)
+        log.bring(fragment("C", [3], count=1, number=1))
+        assert [(unit.uow, unit.cause is None) for unit in log.units] == [("A", False), ("C", True), ("B", True)]
+
+    @pytest.mark.parametrize("rest_comes", [True, False])
+    def test_a_number_that_another_unit_took_while_this_one_was_incomplete(self, rest_comes: bool) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("A", [1], count=2, number=1), fragment("B", [2], count=1, number=1))
+        if rest_comes:
+            log.bring(fragment("A", [3]))
+        log.expire(NOW + 600_000)
+        assert [(unit.uow, unit.number, unit.cause is None) for unit in log.units] == [
+            ("B", 1, True),
+            ("A", None, False),
+        ]
+        log.bring(fragment("C", [4], count=1, number=2))
+        assert [unit.uow for unit in log.units] == ["B", "A", "C"]
+        assert log.state.open == {}
+
+
+def brought(units: int, seed: int, *, duplicates: bool) -> tuple[list[tuple[str, Fragment]], dict[str, list[int]]]:
+    """Deltas of several units, each alone, over 4 shards in a random order, some of them twice."""
+    chance = random.Random(seed)
+    expected = {f"T-{n}": list(range(n * 10, n * 10 + chance.randint(1, 4))) for n in range(1, units + 1)}
+    pieces = [
+        fragment(uow, [key], first_ordinal=place) for uow, keys in expected.items() for place, key in enumerate(keys)
+    ]
+    pieces += [fragment(uow, count=len(keys), number=int(uow[2:])) for uow, keys in expected.items()]
+    pieces += chance.sample(pieces, len(pieces) // 2) if duplicates else []
+    chance.shuffle(pieces)
+    return [(f"s{chance.randrange(4)}", piece) for piece in pieces], expected
+
+
+@given(st.integers(1, 6), st.integers(), st.booleans(), st.sampled_from([ARRIVAL, DENSE]), st.integers(0, 30))
+def test_any_order_any_shards_any_duplicates_give_the_same_units(
+    units: int, seed: int, duplicates: bool, rules: UowSettings, restart: int
+) -> None:
+    pieces, expected = brought(units, seed, duplicates=duplicates)
+    log = Log(rules)
+    for place, (shard, piece) in enumerate(pieces):
+        if place == restart:
+            log.state = snapshot.load(snapshot.dump(log.state))
+        log.bring(piece, shard=shard)
+    assert {unit.uow: sorted(log.keys_of(unit)) for unit in log.units} == expected
+    assert all(unit.cause is None for unit in log.units)
+    if rules is DENSE:
+        assert [unit.number for unit in log.units] == list(range(1, units + 1))
+    assert log.state.open == {}
+
+
+@given(st.integers(1, 6), st.integers(), st.booleans())
+def test_folding_the_entries_again_gives_the_same_state(units: int, seed: int, duplicates: bool) -> None:
+    pieces, _ = brought(units, seed, duplicates=duplicates)
+    log = Log(DENSE)
+    for shard, piece in pieces[: len(pieces) // 2]:
+        log.bring(piece, shard=shard)
+    folded = LogState()
+    for tid, entry in enumerate(log.entries):
+        folded.apply(tid, entry, NOW)
+    assert snapshot.dump(folded) == snapshot.dump(log.state)
+    assert snapshot.dump(snapshot.load(snapshot.dump(folded))) == snapshot.dump(folded)
+
+
+def test_the_shards_position_follows_every_append() -> None:
+    log = Log()
+    log.bring(shard="s3")
+    assert log.entries == [Entry(EntryKind.POSITION, PositionMeta("s3", Position(1)))]
+    assert log.state.positions == {"s3": Position(1)}
+
+
+def test_entries_are_folded_in_order_only() -> None:
+    with pytest.raises(ValueError, match="entry 5 folded where 0 is next"):
+        LogState().apply(5, Entry(EntryKind.POSITION, PositionMeta("s", Position(1))), NOW)

@@ -1,0 +1,210 @@
+"""Mounting: two owners whose steps interleave in every way never both get an append acknowledged
+that the other does not see, and no id is written twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kainite.base.errors import LogFencedError, LogHeldError
+from kainite.log.format.entry import Batch
+from kainite.log.owner.mount import LeaseWatch, Mount, mount, mount_steps, new_token
+from kainite.log.store.contract import LogStore
+from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.log.store.memory import MemoryStore
+from support.dynamodb_doubles import on_each_double, on_each_store
+from support.log_builders import batch
+
+P = "0"
+LEASE = 10.0
+
+
+class FakeClock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+def mounted(store: LogStore, owner: str, clock: Callable[[], float]) -> Mount:
+    return mount(store, P, owner, LEASE, LeaseWatch(clock), clock)
+
+
+@on_each_store
+class TestOneOwner:
+    def test_begins_an_empty_log(self, store: LogStore, clock: FakeClock) -> None:
+        mine = mounted(store, "a", clock)
+        assert (mine.generation, mine.first_id) == (1, 0)
+        assert store.put_batch(P, batch(0, generation=1), "n") is None
+
+    def test_goes_on_behind_the_tail(self, store: LogStore, clock: FakeClock) -> None:
+        first = mounted(store, "a", clock)
+        store.put_batch(P, batch(0, first.generation, count=3), "n")
+        first.release()
+        again = mounted(store, "b", clock)
+        assert (again.generation, again.first_id) == (2, 3)
+
+    def test_may_mount_again_at_once_after_a_crash(self, store: LogStore, clock: FakeClock) -> None:
+        mounted(store, "a", clock)
+        assert mounted(store, "a", clock).generation == 2
+
+    def test_marks_survive_and_only_rise(self, store: LogStore, clock: FakeClock) -> None:
+        first = mounted(store, "a", clock)
+        first.renew(50, 20, 30)
+        first.renew(40, 10, 5)
+        again = mounted(store, "a", clock)
+        head = again.head
+        assert (head.high_water_mark, head.low_water_mark, head.snapshot) == (50, 20, 30)
+
+
+@on_each_store
+class TestLease:
+    def test_keeps_others_out_until_it_runs_out(self, store: LogStore, clock: FakeClock) -> None:
+        mounted(store, "a", clock)
+        watch = LeaseWatch(clock)
+        with pytest.raises(LogHeldError, match=r"held by a; its lease runs 10\.0 s"):
+            mount(store, P, "b", LEASE, watch, clock)
+        clock.now += 9.9
+        with pytest.raises(LogHeldError):
+            mount(store, P, "b", LEASE, watch, clock)
+        clock.now += 0.2
+        assert mount(store, P, "b", LEASE, watch, clock).generation == 2
+
+    def test_is_measured_from_when_the_watcher_first_saw_it(self, store: LogStore, clock: FakeClock) -> None:
+        mounted(store, "a", clock)
+        clock.now += 1000
+        with pytest.raises(LogHeldError):
+            mounted(store, "b", clock)
+
+    def test_a_heartbeat_starts_it_anew(self, store: LogStore, clock: FakeClock) -> None:
+        first, watch = mounted(store, "a", clock), LeaseWatch(clock)
+        for _ in range(5):
+            with pytest.raises(LogHeldError):
+                mount(store, P, "b", LEASE, watch, clock)
+            clock.now += 8
+            first.renew()
+
+    def test_ends_for_the_owner_itself(self, store: LogStore, clock: FakeClock) -> None:
+        mine = mounted(store, "a", clock)
+        assert mine.valid()
+        clock.now += 10.1
+        assert not mine.valid()
+        mine.renew()
+        assert mine.valid()
+
+    def test_released_lets_anybody_in(self, store: LogStore, clock: FakeClock) -> None:
+        mine = mounted(store, "a", clock)
+        mine.release()
+        assert not mine.valid()
+        assert mounted(store, "b", clock).generation == 2
+
+    def test_the_overtaken_owner_is_told_by_whom(self, store: LogStore, clock: FakeClock) -> None:
+        first = mounted(store, "a", clock)
+        first.release()
+        mounted(store, "b", clock)
+        with pytest.raises(LogFencedError, match=r"taken over .* by b \(generation 2\)"):
+            first.renew()
+
+    def test_a_heartbeat_whose_reply_was_lost_does_not_fence(self, store: LogStore, clock: FakeClock) -> None:
+        mine = mounted(store, "a", clock)
+        stale = mine.head
+        mine.renew()
+        mine._head = stale  # noqa: SLF001 - what a lost reply leaves
+        mine.renew(7)
+        assert mine.head.high_water_mark == 7
+
+
+class Server:
+    """An owner whose life is a generator: each ``yield`` is a point at which others may act."""
+
+    def __init__(self, store: LogStore, partition: str, name: str) -> None:
+        self.store, self.partition, self.name = store, partition, name
+        self.acknowledged: list[Batch] = []
+        self.fenced = False
+
+    def life(self, appends: int) -> Generator[str, None, None]:
+        clock = FakeClock()
+        try:
+            mine = yield from mount_steps(self.store, self.partition, "same-owner", LEASE, LeaseWatch(clock), clock)
+        except (LogFencedError, LogHeldError):
+            self.fenced = True
+            return
+        next_id = mine.first_id
+        for number in range(appends):
+            batch_ = batch(next_id, mine.generation, data=f"{self.name}{number}".encode())
+            nonce = new_token()
+            yield "put"
+            in_way = self.store.put_batch(self.partition, batch_, nonce)
+            yield "reply lost, put again"
+            assert (in_way is None) == (self.store.put_batch(self.partition, batch_, nonce) is None)
+            if in_way is not None:
+                self.fenced = True
+                return
+            self.acknowledged.append(batch_)
+            next_id = batch_.last_id + 1
+
+
+def check_history(store: LogStore, partition: str, servers: list[Server]) -> None:
+    durable = list(store.read_batches(partition, 0, strong=True))
+    acknowledged = [each for server in servers for each in server.acknowledged]
+    assert all(each in durable for each in acknowledged), "an acknowledged append is lost"
+    assert len(durable) == len(acknowledged), "an append is durable that nobody acknowledged, though none crashed"
+    generations = [each.generation for each in durable]
+    assert generations == sorted(generations), "generations interleave"
+    ids = [tid for each in durable for tid in range(each.first_id, each.last_id + 1)]
+    assert ids == list(range(len(ids))), "ids are not dense"
+
+
+def interleave(store: LogStore, partition: str, schedule: list[int]) -> None:
+    servers = [Server(store, partition, name) for name in "abc"]
+    lives = [server.life(appends=3) for server in servers]
+    running = {0, 1, 2}
+    for turn in [*schedule, *[0, 1, 2] * 40]:
+        if turn in running and next(lives[turn], None) is None:
+            running.discard(turn)
+    assert not running
+    check_history(store, partition, servers)
+
+
+SCHEDULES = st.lists(st.integers(0, 2), max_size=60)
+
+
+@given(SCHEDULES)
+@settings(max_examples=400)
+def test_interleaved_owners_on_memory(schedule: list[int]) -> None:
+    interleave(MemoryStore(), P, schedule)
+
+
+@on_each_double
+@given(SCHEDULES)
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_interleaved_owners_on_dynamodb(
+    dynamodb_store: DynamoDBStore, partitions: Callable[[], str], schedule: list[int]
+) -> None:
+    interleave(dynamodb_store, partitions(), schedule)
+
+
+@given(SCHEDULES, st.integers(0, 20))
+@settings(max_examples=200)
+def test_owners_that_die_anywhere_leave_a_log_that_goes_on(schedule: list[int], deaths: int) -> None:
+    store = MemoryStore()
+    servers = [Server(store, P, name) for name in "abc"]
+    lives = [server.life(appends=3) for server in servers]
+    for turn in schedule[:deaths]:
+        next(lives[turn], None)
+    survivor = Server(store, P, "survivor")
+    for _ in survivor.life(appends=3):
+        pass
+    assert len(survivor.acknowledged) == 3
+    durable = list(store.read_batches(P, 0, strong=True))
+    everything = [each for server in [*servers, survivor] for each in server.acknowledged]
+    assert [each for each in everything if each not in durable] == []

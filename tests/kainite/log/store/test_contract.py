@@ -1,0 +1,181 @@
+"""What every log store must do: one suite, run in memory and on everything that stands in for DynamoDB."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from kainite.base.errors import LogCorruptError
+from kainite.log.format.entry import Batch
+from kainite.log.store.contract import Head, LogStore, Slot
+from kainite.log.store.memory import without_data
+from support.dynamodb_doubles import on_each_store
+from support.log_builders import batch
+
+pytestmark = on_each_store
+
+P = "0"
+HEAD = Head(generation=1, owner="a", version="v1", lease_ms=1000)
+
+
+def fill(store: LogStore, *counts: int) -> list[Batch]:
+    """Batches with so many entries each, one after another from id 0."""
+    batches, first_id = [], 0
+    for number, count in enumerate(counts):
+        batches.append(batch(first_id, count=count, data=os.urandom(20)))
+        assert store.put_batch(P, batches[-1], f"n{number}") is None
+        first_id += count
+    return batches
+
+
+class TestHead:
+    def test_absent_until_written(self, store: LogStore) -> None:
+        assert store.read_head(P) is None
+        assert store.swap_head(P, HEAD, None)
+        assert store.read_head(P) == HEAD
+
+    def test_swapped_only_from_the_version_seen(self, store: LogStore) -> None:
+        assert store.swap_head(P, HEAD, None)
+        second = replace(HEAD, version="v2", released=True, high_water_mark=9, low_water_mark=4, snapshot=3)
+        assert store.swap_head(P, second, HEAD)
+        assert not store.swap_head(P, replace(HEAD, version="v3"), HEAD)
+        assert not store.swap_head(P, replace(HEAD, version="v3"), None)
+        assert store.read_head(P) == second
+
+    def test_a_swap_sent_again_changes_nothing(self, store: LogStore) -> None:
+        store.swap_head(P, HEAD, None)
+        second = replace(HEAD, version="v2")
+        assert store.swap_head(P, second, HEAD)
+        store.swap_head(P, second, HEAD)
+        assert store.read_head(P) == second
+
+    def test_partitions_are_apart(self, store: LogStore) -> None:
+        store.swap_head(P, HEAD, None)
+        assert store.read_head("0:outcomes") is None
+        assert store.read_head("00") is None
+
+
+class TestSlots:
+    def test_empty_log_has_no_tail(self, store: LogStore) -> None:
+        assert store.read_tail(P) is None
+        assert list(store.read_batches(P, 0)) == []
+
+    def test_the_tail_is_the_last_slot(self, store: LogStore) -> None:
+        fill(store, 3, 2)
+        assert store.read_tail(P) == Slot(3, 1, 2, "n1")
+
+    def test_a_taken_slot_is_refused_and_shown(self, store: LogStore) -> None:
+        fill(store, 3)
+        assert store.put_batch(P, batch(0, generation=2), "other") == Slot(0, 1, 3, "n0")
+        assert store.put_batch(P, batch(0, generation=1), "other") == Slot(0, 1, 3, "n0")
+
+    def test_a_batch_sent_again_with_its_nonce_is_done(self, store: LogStore) -> None:
+        [first] = fill(store, 3)
+        assert store.put_batch(P, first, "n0") is None
+        assert list(store.read_batches(P, 0, strong=True)) == [first]
+
+    def test_a_fence_keeps_older_generations_out(self, store: LogStore) -> None:
+        fill(store, 3)
+        assert store.put_fence(P, 3, 2, "f") is None
+        assert store.put_batch(P, batch(3, generation=1), "late") == Slot(3, 2, 0, "f")
+        assert store.put_batch(P, batch(3, generation=2), "mine") is None
+        assert store.read_tail(P) == Slot(3, 2, 1, "mine")
+
+    def test_a_fence_gives_way_to_a_higher_one_only(self, store: LogStore) -> None:
+        assert store.put_fence(P, 0, 2, "two") is None
+        assert store.put_fence(P, 0, 1, "one") == Slot(0, 2, 0, "two")
+        assert store.put_fence(P, 0, 2, "two") is None
+        assert store.put_fence(P, 0, 2, "twin") == Slot(0, 2, 0, "two")
+        assert store.put_fence(P, 0, 3, "three") is None
+        assert store.read_tail(P) == Slot(0, 3, 0, "three")
+
+    def test_a_fence_does_not_stand_over_data(self, store: LogStore) -> None:
+        fill(store, 3)
+        assert store.put_fence(P, 0, 5, "f") == Slot(0, 1, 3, "n0")
+
+
+class TestReading:
+    def test_gives_what_was_put(self, store: LogStore) -> None:
+        batches = fill(store, 3, 1, 2)
+        assert list(store.read_batches(P, 0, strong=True)) == batches
+        indices = list(store.read_batches(P, 0, data=False, strong=True))
+        assert indices == [without_data(each) for each in batches]
+
+    def test_weakly_may_lack_the_last_batch_and_nothing_else(self, store: LogStore) -> None:
+        batches = fill(store, 3, 1, 2)
+        assert list(store.read_batches(P, 0)) in (batches, batches[:-1])
+
+    def test_weakly_looks_again_where_a_batch_in_the_middle_is_not_seen_yet(self, store: LogStore) -> None:
+        first, last, middle = batch(0, count=2), batch(3), batch(2)
+        for each in (first, last, middle):
+            store.put_batch(P, each, f"n{each.first_id}")
+        assert list(store.read_batches(P, 0)) == [first, middle, last]
+
+    @pytest.mark.parametrize(
+        ("first", "last", "expected"),
+        [(0, 0, [0]), (2, 3, [0, 1]), (3, 3, [1]), (4, None, [2]), (5, 99, [2]), (6, None, []), (1, 5, [0, 1, 2])],
+    )
+    def test_batches_that_hold_any_id_of_the_range(
+        self, store: LogStore, first: int, last: int | None, expected: list[int]
+    ) -> None:
+        batches = fill(store, 3, 1, 2)
+        assert list(store.read_batches(P, first, last, strong=True)) == [batches[i] for i in expected]
+
+    def test_a_fence_is_no_batch(self, store: LogStore) -> None:
+        batches = fill(store, 2)
+        store.put_fence(P, 2, 2, "f")
+        assert list(store.read_batches(P, 0, strong=True)) == batches
+
+    @pytest.mark.parametrize("strong", [True, False])
+    def test_a_hole_is_an_error(self, store: LogStore, strong: bool) -> None:
+        fill(store, 2)
+        store.put_batch(P, batch(5), "beyond")
+        store.put_batch(P, batch(6), "a weak read may lack this one")
+        with pytest.raises(LogCorruptError, match="no entry 2"):
+            list(store.read_batches(P, 0, strong=strong))
+
+    def test_a_unit_larger_than_an_item(self, store: LogStore) -> None:
+        large = batch(0, count=3, data=os.urandom(900_000))
+        small = batch(3)
+        assert store.put_batch(P, large, "large") is None
+        assert store.put_batch(P, small, "small") is None
+        assert list(store.read_batches(P, 0, strong=True)) == [large, small]
+        assert list(store.read_batches(P, 1, 2, data=False)) == [without_data(large)]
+        assert store.read_tail(P) == Slot(3, 1, 1, "small")
+
+
+class TestTruncation:
+    def test_whole_slots_below_the_mark_go(self, store: LogStore) -> None:
+        batches = fill(store, 3, 2, 2)
+        assert store.truncate(P, 4) == 1
+        assert list(store.read_batches(P, 3, strong=True)) == batches[1:]
+
+    def test_the_last_slot_stays_so_that_ids_go_on(self, store: LogStore) -> None:
+        batches = fill(store, 3, 2)
+        assert store.truncate(P, 99) == 1
+        assert list(store.read_batches(P, 3, strong=True)) == batches[1:]
+        assert store.read_tail(P) == Slot(3, 1, 2, "n1")
+
+    def test_large_batches_leave_nothing_behind(self, store: LogStore) -> None:
+        large = batch(0, data=os.urandom(900_000))
+        store.put_batch(P, large, "large")
+        store.put_batch(P, batch(1), "small")
+        assert store.truncate(P, 1) == 1
+        assert list(store.read_batches(P, 1, strong=True)) == [batch(1)]
+
+    def test_of_nothing(self, store: LogStore) -> None:
+        assert store.truncate(P, 10) == 0
+
+
+class TestRequests:
+    def test_are_read_until_answered_and_answers_taken_once(self, store: LogStore) -> None:
+        first = store.put_request(P, {"action": "retry", "uow": "T-1"})
+        second = store.put_request(P, {"action": "discard", "uow": "T-2"})
+        assert [request_id for request_id, _ in store.read_requests(P)] == [first, second]
+        assert store.take_answer(P, first) is None
+        store.answer_request(P, first, {"result": "ok"})
+        assert list(store.read_requests(P)) == [(second, {"action": "discard", "uow": "T-2"})]
+        assert store.take_answer(P, first) == {"result": "ok"}
+        assert store.take_answer(P, first) is None

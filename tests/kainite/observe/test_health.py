@@ -1,0 +1,96 @@
+"""What the health endpoint makes of the facts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kainite.observe.health import TROUBLE, Health, Limits, LogState, WorkerFacts, judge, judge_shard
+from kainite.observe.shard_status import ShardStatus
+
+LIMITS = Limits(hung_after=300, poison_tries=5, unreached_after=60)
+AT_WORK = ShardStatus("s-1", "PROCESSING", pid=7, behind_ms=0, last_record=1.0)
+WELL = WorkerFacts(leases=1, reached=1.0)
+
+
+@pytest.mark.parametrize(
+    ("status", "health", "why"),
+    [
+        (AT_WORK, Health.OK, "as they come"),
+        (replace(AT_WORK, action="processRecords", silent=299.0), Health.OK, "at processRecords since 299 s"),
+        (replace(AT_WORK, action="processRecords", silent=300.0), Health.HUNG, "not answered processRecords for 300 s"),
+        (replace(AT_WORK, state="INITIALIZING", action="initialize", silent=301.0), Health.HUNG, "initialize"),
+        (replace(AT_WORK, last_record=9_999.0), Health.QUIET, "no records for 9999 s"),
+        (replace(AT_WORK, last_record=None), Health.QUIET, "no records yet"),
+        (replace(AT_WORK, behind_ms=120_000), Health.BEHIND, "120 s behind"),
+        (replace(AT_WORK, behind_ms=120_000, action="processRecords", silent=400.0), Health.HUNG, "400 s"),
+        (replace(AT_WORK, failures=5), Health.FAILING, "5 children failed in a row"),
+        (ShardStatus("s-1", "BACKING_OFF", failures=4), Health.WAITING, "BACKING_OFF"),
+        (ShardStatus("s-1", "BACKING_OFF", failures=5), Health.FAILING, "5 children"),
+        (ShardStatus("s-1", "INITIALIZING"), Health.WAITING, "INITIALIZING"),
+    ],
+)
+def test_a_shard_is_told_apart(status: ShardStatus, health: Health, why: str) -> None:
+    judged = judge_shard(status, LIMITS)
+
+    assert judged.health is health
+    assert why in judged.why
+
+
+def test_one_hung_child_among_quiet_shards_is_the_only_problem() -> None:
+    hung = ShardStatus("s-2", "PROCESSING", pid=8, action="processRecords", silent=301)
+    quiet = replace(AT_WORK, last_record=None)
+
+    verdict = judge([hung, quiet], WELL, LIMITS)
+
+    assert verdict.problems == ("s-2: the child has not answered processRecords for 301 s",)
+    assert verdict.ready, "the daemon itself does what it can"
+    assert [(shard["shard"], shard["health"]) for shard in verdict.as_json()["shards"]] == [
+        ("s-1", "quiet"),
+        ("s-2", "hung"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("worker", "ready", "healthy"),
+    [
+        (WELL, True, True),
+        (WorkerFacts(reached=None), False, True),  # it starts
+        (WorkerFacts(reached=59.0), True, True),
+        (WorkerFacts(reached=60.0), False, False),  # DynamoDB is away
+        (WorkerFacts(reached=None, log=LogState.WAITING), False, True),  # it stands by
+        (replace(WELL, log=LogState.MOUNTED), True, True),
+        (replace(WELL, stopping=True), False, True),
+    ],
+)
+def test_ready_and_healthy_are_two_questions(worker: WorkerFacts, ready: bool, healthy: bool) -> None:
+    verdict = judge([AT_WORK], worker, LIMITS)
+
+    assert (verdict.ready, verdict.healthy) == (ready, healthy)
+
+
+seconds = st.none() | st.floats(min_value=0, max_value=1e6)
+
+
+@given(
+    st.builds(
+        ShardStatus,
+        st.text(min_size=1),
+        st.sampled_from(["INITIALIZING", "PROCESSING", "BACKING_OFF", "LEASE_LOST"]),
+        st.none() | st.integers(1, 2**22),
+        st.sampled_from([None, "initialize", "processRecords"]),
+        seconds,
+        st.none() | st.integers(0, 10**9),
+        seconds,
+        st.integers(0, 100),
+    )
+)
+def test_a_problem_is_reported_for_trouble_and_for_nothing_else(status: ShardStatus) -> None:
+    verdict = judge([status], WELL, LIMITS)
+
+    assert verdict.healthy == (verdict.shards[0].health not in TROUBLE)
+    if status.action is None:
+        assert verdict.shards[0].health is not Health.HUNG, "a child that was asked nothing cannot hang"

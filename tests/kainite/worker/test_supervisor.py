@@ -1,0 +1,381 @@
+"""The whole daemon: ``kainite run`` as a process, and ``supervise`` inside this one, on moto's server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from kainite.base.errors import KainiteError, SettingsError, StreamError
+from kainite.log.format.entry import EntryKind, UnitMeta
+from kainite.log.owner.mount import mount
+from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.settings import Settings, load
+from kainite.worker.supervisor import supervise
+from support.daemon_world import CHILDREN, LIMIT, World, delta, eventually, scripted, transcript_actions
+from support.names import unique
+
+FIRST, SECOND = "shardId-000000000000", "shardId-000000000001"
+
+
+@pytest.fixture
+def world(kinesis: Any, dynamodb: Any, tmp_path: Path) -> World:
+    world = World(kinesis, dynamodb, unique("stream"), tmp_path)
+    world.create_stream(shards=2)
+    return world
+
+
+def properties(world: World, endpoint: str, command: str, **more: str) -> Path:
+    """A settings file. A child's command with braces and quotes goes through a script of its own."""
+    values = {
+        "applicationName": world.name,
+        "streamName": world.name,
+        "executableName": command,
+        "regionName": "us-east-1",
+        "kinesisEndpoint": endpoint,
+        "dynamoDBEndpoint": endpoint,
+        "initialPositionInStream": "TRIM_HORIZON",
+        "idleTimeBetweenReadsInMillis": "50",
+        "failoverTimeMillis": "5000",
+        "shutdownGraceMillis": "3000",
+        "childKillMillis": "500",
+        "childRestartBackoffMillis": "20",
+        **more,
+    }
+    path = world.tmp / "app.properties"
+    path.write_text("".join(f"{key} = {value}\n" for key, value in values.items()))
+    return path
+
+
+def shell(world: World, script: dict[str, Any]) -> str:
+    """A command whose child keeps one transcript a shard, named by ``KCL_SHARD_ID``."""
+    python, program, text = scripted(script)
+    (world.tmp / "script.json").write_text(text)
+    path = world.tmp / "child.sh"
+    path.write_text(f'exec {python} {program} "$(cat {world.tmp}/script.json)" {world.tmp}/$KCL_SHARD_ID\n')
+    return f"/bin/sh {path}"
+
+
+@contextmanager
+def daemon(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """``kainite run``, its standard error in a file beside the settings."""
+    with (path.parent / "stderr").open("ab") as errors:
+        process = subprocess.Popen([sys.executable, "-m", "kainite", "run", "-p", str(path)], stderr=errors)
+    try:
+        yield process
+    finally:
+        for child in children_of(process) if process.poll() is None else ():
+            child.kill()
+        process.kill()
+        process.wait()
+
+
+async def end_of(process: subprocess.Popen[bytes], world: World) -> tuple[int, str]:
+    """Exit status and standard error."""
+    status = await asyncio.wait_for(asyncio.to_thread(process.wait), LIMIT)
+    return status, (world.tmp / "stderr").read_text()
+
+
+def actions(world: World, shard: str) -> list[str]:
+    return transcript_actions(world.tmp / shard)
+
+
+def units(store: DynamoDBStore) -> list[str]:
+    if store.read_head("0") is None:
+        return []
+    entries = [entry for batch in store.read_batches("0", 0, strong=True) for entry in batch.entries]
+    return [e.meta.uow for e in entries if e.kind is EntryKind.UNIT and isinstance(e.meta, UnitMeta)]
+
+
+def children_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+async def test_sigterm_lets_children_finish_and_gives_everything_back(world: World, moto_endpoint: str) -> None:
+    world.put("a", shard=0, shards=2)
+    world.put("b", shard=1, shards=2)
+    path = properties(world, moto_endpoint, shell(world, {"processRecords": ["checkpoint last", "status"]}))
+    with daemon(path) as process:
+        await eventually(lambda: "checkpoint" in actions(world, FIRST))
+        await eventually(lambda: "checkpoint" in actions(world, SECOND))
+        process.send_signal(signal.SIGTERM)
+        status, errors = await end_of(process, world)
+    assert status == 0, errors
+    whole_life = ["initialize", "processRecords", "checkpoint", "shutdownRequested", "leaseLost"]
+    assert actions(world, FIRST) == actions(world, SECOND) == whole_life
+    items = world.dynamodb.scan(TableName=world.name)["Items"]
+    assert all("leaseOwner" not in item for item in items)
+    assert "daemon ready" in errors
+    assert "daemon stopped" in errors
+
+
+async def test_a_child_that_dies_again_and_again_disturbs_no_other_shard(world: World, moto_endpoint: str) -> None:
+    world.put("poison", shard=0, shards=2)
+    command = shell(world, {"processRecords": ["status"]})
+    dying = f'case $KCL_SHARD_ID in {FIRST}) read line; echo "started" >> {world.tmp}/deaths; exit 3;; esac\n'
+    script = world.tmp / "child.sh"
+    script.write_text(dying + script.read_text())
+    path = properties(world, moto_endpoint, command)
+    with daemon(path):
+        for count in range(1, 4):
+            world.put(f"r{count}", shard=1, shards=2)
+            await eventually(partial(_happened, world, count))
+    assert actions(world, SECOND).count("initialize") == 1
+
+
+def _happened(world: World, count: int) -> bool:
+    deaths = world.tmp / "deaths"
+    died = len(deaths.read_text().splitlines()) if deaths.exists() else 0
+    return died >= count and actions(world, SECOND).count("processRecords") >= count
+
+
+async def test_a_killed_daemon_leaves_no_child_behind_and_its_successor_counts_nothing_twice(
+    world: World, moto_endpoint: str
+) -> None:
+    calls = world.tmp / "calls"
+    command = f"{sys.executable} {CHILDREN / 'kclpy_echo.py'} {calls}"
+    path = properties(
+        world, moto_endpoint, command, unitsOfWork="true", workerId="w", logLeaseMillis="1000", logHeartbeatMillis="200"
+    )
+    store = DynamoDBStore(world.dynamodb, f"{world.name}-log")
+    store.create()
+    names = [f"T-{number}" for number in range(9)]
+    for round_number in range(3):
+        for name in names[3 * round_number : 3 * round_number + 3]:
+            world.put(name, shard=round_number % 2, shards=2)
+        with daemon(path) as process:
+            await eventually(partial(_has_units, store, 3 * round_number + 3))
+            children = children_of(process)
+            assert children
+            process.send_signal(signal.SIGKILL)
+            await end_of(process, world)
+            for child in children:
+                await asyncio.to_thread(child.wait, LIMIT)
+    assert sorted(units(store)) == names
+
+
+def _has_units(store: DynamoDBStore, count: int) -> bool:
+    return len(units(store)) >= count
+
+
+async def test_a_fenced_daemon_stops_with_one_clear_line(world: World, moto_endpoint: str) -> None:
+    command = shell(world, {"processRecords": [["emit", delta("T-1")], "checkpoint last", "status"]})
+    path = properties(world, moto_endpoint, command, unitsOfWork="true")
+    store = DynamoDBStore(world.dynamodb, f"{world.name}-log")
+    with daemon(path) as process:
+        await eventually(lambda: actions(world, FIRST) == ["initialize"])
+        children = children_of(process)
+        head = store.read_head("0")
+        assert head is not None
+        usurper = replace(head, generation=head.generation + 1, owner="usurper", version="theirs")
+        assert store.swap_head("0", usurper, head)
+        tail = store.read_tail("0")
+        assert store.put_fence("0", tail.next_id if tail else 0, usurper.generation, "theirs") is None
+        world.put("a", shard=0, shards=2)
+        status, errors = await end_of(process, world)
+    assert status == 1
+    assert "usurper" in errors.splitlines()[-1]
+    assert "Traceback" not in errors
+    assert not any(child.is_running() for child in children)
+
+
+async def test_a_daemon_that_waits_for_anothers_log_takes_no_shard_and_can_be_stopped(
+    world: World, moto_endpoint: str
+) -> None:
+    path = properties(world, moto_endpoint, shell(world, {}), unitsOfWork="true")
+    store = DynamoDBStore(world.dynamodb, f"{world.name}-log")
+    store.create()
+    mount(store, "0", "somebody else", 1000.0)
+    with daemon(path) as process:
+        await eventually(lambda: "waiting for the log" in (world.tmp / "stderr").read_text())
+        process.send_signal(signal.SIGTERM)
+        status, errors = await end_of(process, world)
+    assert status == 0, errors
+    assert "Traceback" not in errors
+    assert "lease taken" not in errors
+    assert actions(world, FIRST) == []
+
+
+async def test_a_daemon_whose_calls_are_not_answered_ends_when_it_is_told(world: World) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(LIMIT)
+        path = properties(world, f"http://127.0.0.1:{silent.getsockname()[1]}", "cat")
+        with daemon(path) as process:
+            connection, _ = await asyncio.to_thread(silent.accept)
+            with connection:
+                process.send_signal(signal.SIGTERM)
+                status, errors = await end_of(process, world)
+    assert status == 0, errors
+    assert "calls to AWS not waited for" in errors
+
+
+async def test_a_second_signal_kills_hanging_children_at_once(world: World, moto_endpoint: str) -> None:
+    command = shell(world, {"shutdownRequested": [["ignore", signal.SIGTERM], "hang"]})
+    path = properties(world, moto_endpoint, command, shutdownGraceMillis="60000", childKillMillis="60000")
+    with daemon(path) as process:
+        await eventually(lambda: actions(world, FIRST) == ["initialize"])
+        children = children_of(process)
+        process.send_signal(signal.SIGINT)
+        await eventually(lambda: "shutdownRequested" in actions(world, FIRST))
+        await eventually(lambda: _killed(process, world))
+        status, errors = await end_of(process, world)
+    assert status == 1, errors
+    assert not any(child.is_running() for child in children)
+
+
+def _killed(process: subprocess.Popen[bytes], world: World) -> bool:
+    if "killing" in (world.tmp / "stderr").read_text():
+        return True
+    process.send_signal(signal.SIGINT)
+    return False
+
+
+async def test_a_signal_that_comes_twice_at_once_is_one_wish_to_stop(world: World, moto_endpoint: str) -> None:
+    path = properties(world, moto_endpoint, shell(world, {}))
+    with daemon(path) as process:
+        await eventually(lambda: actions(world, FIRST) == ["initialize"])
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
+        status, errors = await end_of(process, world)
+    assert status == 0, errors
+    assert "killing" not in errors
+    assert actions(world, FIRST) == ["initialize", "shutdownRequested", "leaseLost"]
+
+
+async def test_a_changed_settings_file_is_read_again_on_sighup(world: World, moto_endpoint: str) -> None:
+    path = properties(world, moto_endpoint, shell(world, {}), maxLeasesForWorker="1")
+    with daemon(path) as process:
+        await eventually(lambda: bool(actions(world, FIRST) or actions(world, SECOND)))
+        good = path.read_text()
+        path.write_text(good.replace("5000", "many"))
+        process.send_signal(signal.SIGHUP)
+        await eventually(lambda: "settings not read again" in (world.tmp / "stderr").read_text())
+        path.write_text(good.replace("maxLeasesForWorker = 1", "maxLeasesForWorker = 2\nstreamName = other"))
+        process.send_signal(signal.SIGHUP)
+        await eventually(lambda: actions(world, FIRST) == actions(world, SECOND) == ["initialize"])
+        process.send_signal(signal.SIGTERM)
+        status, errors = await end_of(process, world)
+    assert status == 0, errors
+    assert 'key=streamName takes_effect="when the daemon is started again"' in errors
+
+
+def page(port: int, path: str) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=LIMIT) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+async def test_its_endpoint_tells_what_was_processed_and_how_each_shard_is(world: World, moto_endpoint: str) -> None:
+    world.put("a", "bc", shard=0, shards=2)
+    script = {"processRecords": ["checkpoint last", "status"]}
+    path = properties(world, moto_endpoint, shell(world, script), metricsPort="0")
+    with daemon(path):
+        await eventually(lambda: "checkpoint" in actions(world, FIRST))
+        await eventually(lambda: actions(world, SECOND) == ["initialize"])
+        port = int((world.tmp / "stderr").read_text().partition("endpoint ready")[2].partition("port=")[2].split()[0])
+        counted = f'kainite_records_processed_total{{shard="{FIRST}"}} 2.0'
+        await eventually(lambda: counted in page(port, "/metrics"))
+        health = json.loads(page(port, "/health"))
+    assert {FIRST, SECOND} == {shard["shard"] for shard in health["shards"]}
+
+
+async def test_a_missing_program_fails_the_start(world: World, moto_endpoint: str) -> None:
+    settings = settings_for(world, moto_endpoint, executableName="/no/such/program")
+    with pytest.raises(SettingsError, match="no program"):
+        await asyncio.wait_for(supervise(settings, asyncio.Event()), LIMIT)
+
+
+async def test_a_hanging_child_is_ended_when_the_grace_is_over(world: World, moto_endpoint: str) -> None:
+    command = shell(world, {"shutdownRequested": [["ignore", signal.SIGTERM], "hang"]})
+    path = properties(world, moto_endpoint, command, shutdownGraceMillis="300", childKillMillis="200")
+    stop = asyncio.Event()
+    running = asyncio.create_task(supervise(load(path), stop))
+    await eventually(lambda: actions(world, SECOND) == ["initialize"])
+    stop.set()
+    await asyncio.wait_for(running, LIMIT)
+
+
+async def test_a_lease_that_another_worker_takes_is_given_up(world: World, moto_endpoint: str) -> None:
+    path = properties(world, moto_endpoint, shell(world, {}), failoverTimeMillis="1000")
+    stop = asyncio.Event()
+    running = asyncio.create_task(supervise(load(path), stop))
+    await eventually(lambda: actions(world, FIRST) == ["initialize"])
+    world.dynamodb.update_item(
+        TableName=world.name,
+        Key={"leaseKey": {"S": FIRST}},
+        UpdateExpression="SET leaseOwner = :other ADD leaseCounter :one",
+        ExpressionAttributeValues={":other": {"S": "other"}, ":one": {"N": "1"}},
+    )
+    await eventually(lambda: "leaseLost" in actions(world, FIRST))
+    await eventually(lambda: actions(world, FIRST)[-1] == "initialize")
+    assert actions(world, SECOND) == ["initialize"]
+    stop.set()
+    await asyncio.wait_for(running, LIMIT)
+
+
+async def test_a_child_is_gone_soon_after_another_worker_has_its_lease_whatever_the_grace(
+    world: World, moto_endpoint: str
+) -> None:
+    command = shell(world, {"processRecords": [["ignore", signal.SIGTERM], "hang"]})
+    path = properties(world, moto_endpoint, command, shutdownGraceMillis="600000", failoverTimeMillis="2000")
+    world.put("one", shards=2)
+    with daemon(path) as process:
+        await eventually(lambda: "processRecords" in actions(world, FIRST))
+        hanging = {child.pid for child in children_of(process)}
+        world.dynamodb.update_item(
+            TableName=world.name,
+            Key={"leaseKey": {"S": FIRST}},
+            UpdateExpression="SET leaseOwner = :other ADD leaseCounter :one",
+            ExpressionAttributeValues={":other": {"S": "other"}, ":one": {"N": "1"}},
+        )
+        await eventually(lambda: not hanging <= {child.pid for child in children_of(process)})
+
+
+def settings_for(world: World, endpoint: str, **more: str) -> Settings:
+    return load(properties(world, endpoint, "true", **more))
+
+
+async def test_a_stream_that_is_not_there_fails_the_start(world: World, moto_endpoint: str) -> None:
+    settings = settings_for(world, moto_endpoint, streamName="no-such-stream")
+    with pytest.raises(StreamError, match="no-such-stream"):
+        await asyncio.wait_for(supervise(settings, asyncio.Event()), LIMIT)
+
+
+async def test_a_broken_catalogue_fails_the_start(world: World, moto_endpoint: str) -> None:
+    catalogue = world.tmp / "catalogue.json"
+    catalogue.write_text(json.dumps({"nonsense": True}))
+    settings = settings_for(world, moto_endpoint, unitsOfWork="true", catalogueFile=str(catalogue))
+    with pytest.raises(KainiteError, match=r"catalogue\.json"):
+        await asyncio.wait_for(supervise(settings, asyncio.Event()), LIMIT)
+
+
+async def test_the_command_exits_with_one_line_when_it_cannot_start(world: World, moto_endpoint: str) -> None:
+    path = properties(world, moto_endpoint, "true", streamName="no-such-stream")
+    with daemon(path) as process:
+        status, errors = await end_of(process, world)
+    assert status == 1
+    assert "no-such-stream" in errors.splitlines()[-1]
+    assert "Traceback" not in errors
+
+
+async def test_a_stop_at_any_moment_of_the_start_ends_the_daemon(world: World, moto_endpoint: str) -> None:
+    settings = load(properties(world, moto_endpoint, shell(world, {})))
+    before = psutil.Process().children(recursive=True)  # servers of other tests
+    for pause in (0.0, 0.02, 0.05, 0.1, 0.2):
+        stop = asyncio.Event()
+        asyncio.get_running_loop().call_later(pause, stop.set)
+        await asyncio.wait_for(supervise(settings, stop), LIMIT)
+    assert psutil.Process().children(recursive=True) == before

@@ -1,0 +1,83 @@
+"""The apply job dies before and after every single effect of a whole history: the end is always the same."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from kainite.log.store.memory import MemoryStore
+from kainite.settings import ApplySettings
+from kainite.uow.delta import UnitKind
+from kainite_spark.driver.job import ApplyJob, Parts
+from support.apply_world import World, insert, noted, update
+from support.chaos import Fate, KilledError, MortalStore, MortalTarget
+from support.inline_runner import InlineRunner
+
+End = tuple[dict[int, int], list[str], dict[str, str]]
+
+
+def apply_until_done(world: World, fate: Fate) -> None:
+    """An apply job, and another one if it died; the log takes over what they wrote down only then."""
+    for mortal in (fate, Fate()):
+        store, target = MortalStore(world.store, mortal), MortalTarget(world.target, mortal)
+        settings = ApplySettings(lease=60.0, idle=0.01, max_units=3, group_units=2)
+        parts = Parts(settings, store, "0", "a job", target, InlineRunner(store, "0", target), "log/0")
+        with contextlib.suppress(KilledError):
+            ApplyJob(parts, world.stop).run(once=True)
+            break
+    world.log.take_outcomes()
+
+
+def history(world: World, fate: Fate) -> End:
+    """Groups, conflicts, a unit that fails, one behind it, a correction, a retry: with tidying between."""
+    log = world.log
+    log.unit("T-1", *noted("T-1", insert(1)))
+    log.unit("T-2", *noted("T-2", update(1, 2)))
+    log.unit("broken", *noted("broken", insert(2, -1)))
+    log.unit("behind", *noted("behind", update(2, 5)))
+    log.unit("early", *noted("early", update(3, 1)))
+    apply_until_done(world, fate)
+    world.database.run("INSERT INTO item (id, v) VALUES (3, 0);")
+    log.ask("retry", "early")
+    log.unit("fix", *noted("fix", insert(2, 2)), kind=UnitKind.CORRECTION)
+    log.unit("T-3", *noted("T-3", update(1, 3)))
+    apply_until_done(world, fate)
+    apply_until_done(world, Fate())
+    return world.items(), world.journal(), {uow: status.value for uow, status in log.statuses().items()}
+
+
+@pytest.mark.parametrize("half", ["before", "after"])
+def test_wherever_the_job_dies_each_unit_is_applied_once_and_in_order(tmp_path: Path, half: str) -> None:
+    whole = Fate()
+    expected = history(fresh(tmp_path / "whole"), whole)
+    assert expected == ({1: 3, 2: 5, 3: 1}, ["T-1", "T-2", "T-3", "behind", "early", "fix"], {})
+    assert {"after commit", "before put_batch", "after trim", "before truncate"} <= set(whole.names)
+
+    for at in (at for at, name in enumerate(whole.names) if name.startswith(half)):
+        fate = Fate(at)
+        assert history(fresh(tmp_path / str(at)), fate) == expected, f"died {whole.names[at]} (effect {at})"
+        assert fate.dead
+
+
+def fresh(folder: Path) -> World:
+    folder.mkdir()
+    return World(MemoryStore(), f"sqlite:///{folder}/target.db")
+
+
+def test_a_dead_job_changes_nothing_more(tmp_path: Path) -> None:
+    """The harness itself: what dies at its first effect has no effect at all."""
+    world = fresh(tmp_path / "world")
+    world.log.unit("T-1", *noted("T-1", insert(1)))
+    fate = Fate(0)
+    store, target = MortalStore(world.store, fate), MortalTarget(world.target, fate)
+    parts = Parts(ApplySettings(), store, "0", "a job", target, InlineRunner(store, "0", target), "log/0")
+    with pytest.raises(KilledError):
+        ApplyJob(parts, world.stop).run(once=True)
+
+    assert world.store.read_head("0:outcomes") is None
+    with sqlite3.connect(tmp_path / "world" / "target.db") as connection:
+        assert connection.execute("SELECT count(*) FROM item").fetchone() == (0,)
+    connection.close()

@@ -1,0 +1,74 @@
+"""Spark's settings for a master, and what is said when it does not start."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from kainite_spark.driver.session import configuration
+
+PROGRAM = """
+from kainite_spark.session import spark_context
+with spark_context("local[1]", "test"):
+    pass
+"""
+
+WITHOUT_JVM = """
+import os, signal, types
+from kainite.errors import SparkUnavailableError
+from kainite_spark.runner import SparkRunner
+from kainite_spark.session import spark_context
+
+with spark_context("local[1]", "test") as context:
+    runner = SparkRunner(context, None)
+    os.kill(context._gateway.proc.pid, signal.SIGKILL)
+    for _ in range(2):
+        assert runner.parallelism == 1
+        try:
+            runner.run(types.SimpleNamespace(slices=[1], instances=1, shuffled=False, fence=None))
+        except SparkUnavailableError as error:
+            print("told:", error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("master", "expected"),
+    [
+        ("local", "local[1,4]"),
+        ("local[*]", "local[*,4]"),
+        ("local[3]", "local[3,4]"),
+        ("local[3,1]", "local[3,1]"),
+        ("spark://host:7077", "spark://host:7077"),
+        ("k8s://https://host", "k8s://https://host"),
+    ],
+)
+def test_a_local_master_tries_failed_tasks_again(master: str, expected: str) -> None:
+    assert configuration(master, "x")["spark.master"] == expected
+
+
+def test_only_a_local_master_is_bound_to_the_loopback_address() -> None:
+    assert configuration("local[2]", "x")["spark.driver.bindAddress"] == "127.0.0.1"
+    assert "spark.driver.bindAddress" not in configuration("spark://host:7077", "x")
+
+
+def test_without_java_one_line_says_so() -> None:
+    environment = {"PATH": "/usr/bin-without-java:/bin", "HOME": "/nonexistent", "JAVA_HOME": "/nonexistent"}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith(
+        "kainite.base.errors.SparkUnavailableError: Java 17 or newer is missing in JAVA_HOME=/nonexistent "
+    )
+    assert "spark-class" not in done.stderr
+
+
+@pytest.mark.xdist_group("spark")
+def test_a_jvm_that_is_gone_is_told_as_such_each_time() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_JVM], capture_output=True, text=True, timeout=120, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("told: a Spark job failed: ") == 2

@@ -1,0 +1,76 @@
+"""Units out of the parts that the log keeps of them."""
+
+from __future__ import annotations
+
+import random
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kainite.base.errors import LogCorruptError
+from kainite.uow.delta import Delta, Operation
+from kainite_spark.executor.assemble import Head, Part, assemble, read_deltas
+
+
+def delta(key: int, ordinal: int | None = None) -> Delta:
+    return Delta("t", Operation.UPDATE, {"id": key}, {"v": key}, {"v": -key} if key else {}, ordinal)
+
+
+def data(*deltas: Delta) -> bytes:
+    return orjson.dumps([one.to_json() for one in deltas]) if deltas else b""
+
+
+def head(size: int) -> Head:
+    return Head("T-1", size, frozenset({1}), frozenset({2}))
+
+
+@given(st.lists(st.integers(0, 99), unique=True), st.randoms(), st.integers(1, 4))
+def test_deltas_with_ordinals_come_in_the_source_s_order_however_they_were_written(
+    ordinals: list[int], chance: random.Random, parts: int
+) -> None:
+    written = [*ordinals, *ordinals[:2]]  # the first two were written twice
+    chance.shuffle(written)
+    entries = [Part(7, n, data(*[delta(o, o) for o in written[n::parts]])) for n in range(parts)]
+    entries[-1] = entries[-1]._replace(head=head(len(ordinals)))
+    chance.shuffle(entries)
+
+    (unit,) = assemble([*entries, entries[0]])
+
+    assert unit.deltas == tuple(delta(o, o) for o in sorted(ordinals))
+    assert (unit.tid, unit.uow, unit.written, unit.read) == (7, "T-1", frozenset({1}), frozenset({2}))
+
+
+def test_deltas_without_ordinals_stay_as_they_arrived() -> None:
+    parts = [Part(7, 1, data(delta(3), delta(1)), head(3)), Part(7, 0, data(delta(2, 5)))]
+
+    (unit,) = assemble(parts)
+
+    assert [one.key["id"] for one in unit.deltas] == [2, 3, 1]
+
+
+def test_units_come_in_log_order_and_may_have_no_delta_of_their_own() -> None:
+    parts = [Part(9, 0, b"", head(0)), Part(4, 1, b"", head(1)), Part(4, 0, data(delta(1)))]
+
+    assert [(unit.tid, len(unit.deltas)) for unit in assemble(parts)] == [(4, 1), (9, 0)]
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ([Part(7, 1, data(delta(1)), head(1))], "only parts"),
+        ([Part(7, 0, data(delta(1)))], "only parts"),
+        ([Part(7, 0, data(delta(1)), head(2))], "has 1 deltas in the log, not 2"),
+        ([Part(7, 0, data(delta(1), delta(2)), head(1))], "has 2 deltas in the log, not 1"),
+    ],
+)
+def test_a_unit_that_is_not_whole_is_never_applied(parts: list[Part], message: str) -> None:
+    with pytest.raises(LogCorruptError, match=message):
+        assemble(parts)
+
+
+@pytest.mark.parametrize("broken", [b"{", b"{}x", b"[1]", b'[{"op":"insert"}]', b'[{"table":"t","op":"merge"}]'])
+def test_data_that_are_no_deltas_are_a_corrupt_log(broken: bytes) -> None:
+    with pytest.raises(LogCorruptError):
+        read_deltas(broken)

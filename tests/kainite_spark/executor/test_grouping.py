@@ -1,0 +1,170 @@
+"""Group commit: finding the unit that is refused, holding back, trying again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kainite.base.errors import TargetFencedError, TargetRejectedError, TargetUnavailableError
+from kainite.uow.delta import Delta, Operation
+from kainite_spark.executor.grouping import ApplyOptions, Retry, apply_units
+from kainite_spark.targets.contract import Fence, Unit
+
+FENCE = Fence("0", 1, 0)
+TWICE = (Delta("t", Operation.INSERT, {}, {"a": 1}, {}),) * 2
+
+
+@dataclass
+class Scripted:
+    """A target that refuses some units, is away at some calls, and may commit without saying so."""
+
+    refused: Collection[int] = ()
+    refused_in_order: Collection[int] | None = None
+    away: Collection[int] = ()
+    lost_answers: Collection[int] = ()
+    committed: list[int] = field(default_factory=list)
+    groups: list[list[int]] = field(default_factory=list)
+    calls: int = 0
+
+    def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
+        self._call()
+        return set(tids) & set(self.committed)
+
+    def apply(self, fence: Fence, units: Sequence[Unit]) -> None:
+        self._apply(units, self.refused)
+
+    def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
+        self._apply([unit], self.refused if self.refused_in_order is None else self.refused_in_order)
+
+    def close(self) -> None: ...
+
+    def _apply(self, units: Sequence[Unit], refused: Collection[int]) -> None:
+        call = self._call()
+        tids = [unit.tid for unit in units]
+        self.groups.append(tids)
+        if set(tids) & set(refused):
+            raise TargetRejectedError(f"refused {sorted(set(tids) & set(refused))}")
+        assert not set(tids) & set(self.committed)
+        self.committed += tids
+        if call in self.lost_answers:
+            raise TargetUnavailableError("connection lost in the commit")
+
+    def _call(self) -> int:
+        self.calls += 1
+        if self.calls in self.away:
+            raise TargetUnavailableError("away")
+        return self.calls
+
+
+def unit(tid: int, *written: int, deltas: tuple[Delta, ...] = TWICE) -> Unit:
+    return Unit(tid, f"T-{tid}", deltas, frozenset(written or {1_000 + tid}))
+
+
+def run(target: Scripted, units: Sequence[Unit], **options: object) -> list[str]:
+    retry = Retry(tries=3, first=0.5, limit=0.6)
+    chosen = ApplyOptions(str(options.get("on_failure", "block")), int(str(options.get("group_units", 500))), retry)
+    return [str(outcome.status) for outcome in apply_units(target, FENCE, units, chosen, 3, lambda _: None)]
+
+
+def test_a_failed_unit_costs_twice_the_logarithm_of_its_group() -> None:
+    target = Scripted(refused={317})
+    statuses = run(target, [unit(tid) for tid in range(500)])
+    assert [tid for tid, status in enumerate(statuses) if status != "committed"] == [317]
+    assert target.committed == [tid for tid in range(500) if tid != 317]
+    assert len(target.groups) <= 2 * 9 + 2
+
+
+def test_groups_are_no_larger_than_asked() -> None:
+    target = Scripted()
+    run(target, [unit(tid) for tid in range(7)], group_units=3)
+    assert target.groups == [[0, 1, 2], [3, 4, 5], [6]]
+
+
+def test_what_the_source_s_order_can_do_is_done() -> None:
+    assert run(Scripted(refused={1}, refused_in_order=()), [unit(tid) for tid in range(3)]) == ["committed"] * 3
+
+
+def test_a_unit_of_one_delta_is_not_tried_twice() -> None:
+    target = Scripted(refused={0})
+    run(target, [unit(0, deltas=TWICE[:1])])
+    assert target.groups == [[0]]
+
+
+def test_outcomes_name_the_instance_and_the_cause() -> None:
+    (outcome,) = apply_units(Scripted(refused={0}), FENCE, [unit(0)], instance=3)
+    assert (outcome.tid, outcome.instance, outcome.cause) == (0, 3, "refused [0]")
+
+
+def test_a_held_unit_does_not_hold_back_an_earlier_one() -> None:
+    """Unit 4 is held by 1 before its group is cut, and shares a row with 3, which was not tried yet."""
+    units = [unit(0), unit(1, 7), unit(2), unit(3, 8), unit(4, 7, 8)]
+    assert run(Scripted(refused={1, 2}), units, group_units=2) == [
+        "committed",
+        "failed",
+        "failed",
+        "committed",
+        "blocked",
+    ]
+
+
+def test_a_unit_applied_before_is_not_applied_again() -> None:
+    target = Scripted(committed=[0, 2])
+    assert run(target, [unit(tid) for tid in range(4)]) == ["committed"] * 4
+    assert target.groups == [[1, 3]]
+
+
+def test_a_lost_answer_to_a_commit_is_asked_for() -> None:
+    target = Scripted(lost_answers={2})
+    assert run(target, [unit(0), unit(1)]) == ["committed"] * 2
+    assert target.committed == [0, 1]
+
+
+def test_a_target_that_stays_away_is_reported() -> None:
+    with pytest.raises(TargetUnavailableError):
+        run(Scripted(away={2, 3, 4}), [unit(0)])
+
+
+def test_waits_double_up_to_their_limit() -> None:
+    waits: list[float] = []
+    options = ApplyOptions(retry=Retry(tries=5, first=1.0, limit=3.0))
+    apply_units(Scripted(away={1, 2, 3, 4}), FENCE, [unit(0)], options, sleep=waits.append)
+    assert waits == [1.0, 2.0, 3.0, 3.0]
+
+
+def test_a_fenced_task_gives_up_at_once() -> None:
+    class Fenced(Scripted):
+        def apply(self, fence: Fence, units: Sequence[Unit]) -> None:
+            raise TargetFencedError("a newer job")
+
+    with pytest.raises(TargetFencedError):
+        run(Fenced(), [unit(0)])
+
+
+lists = st.lists(st.sets(st.integers(0, 5), min_size=1, max_size=2), max_size=20)
+
+
+@given(
+    rows=lists,
+    refused=st.sets(st.integers(0, 19)),
+    group_units=st.integers(1, 8),
+    away=st.sets(st.integers(1, 200), max_size=30),
+    lost=st.sets(st.integers(1, 200), max_size=10),
+)
+def test_outcomes_do_not_depend_on_groups_or_on_a_shaky_target(
+    rows: list[set[int]], refused: set[int], group_units: int, away: set[int], lost: set[int]
+) -> None:
+    units = [unit(tid, *written) for tid, written in enumerate(rows)]
+    expected, held = [], set[int]()
+    for each in units:
+        status = "blocked" if held & each.written else "failed" if each.tid in refused else "committed"
+        held |= each.written if status != "committed" else set()
+        expected.append(status)
+    target = Scripted(refused=refused, away=away, lost_answers=lost)
+    options = ApplyOptions(group_units=group_units, retry=Retry(tries=100))
+    outcomes = apply_units(target, FENCE, units, options, sleep=lambda _: None)
+    assert [str(outcome.status) for outcome in outcomes] == expected
+    assert target.committed == [unit.tid for unit, status in zip(units, expected, strict=True) if status == "committed"]

@@ -1,0 +1,324 @@
+"""Failed units and those behind them: against a serial model, and the cases that the design names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from kainite.log.format.entry import Outcome, UnitStatus
+from kainite.settings import OnFailure
+from kainite.uow.delta import UnitKind
+from kainite_spark.plan.candidate import Candidate, conflict
+from kainite_spark.plan.held_back import HeldBack
+
+COMMITTED, FAILED, BLOCKED = UnitStatus.COMMITTED, UnitStatus.FAILED, UnitStatus.BLOCKED
+IN_PROGRESS, DISCARDED = UnitStatus.IN_PROGRESS, UnitStatus.DISCARDED
+CORRECTION = UnitKind.CORRECTION
+
+
+def unit(tid: int, *written: int, read: Sequence[int] = (), kind: UnitKind = UnitKind.NORMAL) -> Candidate:
+    return Candidate(tid, f"T-{tid}", 1, kind, frozenset(written), frozenset(read))
+
+
+def run(units: Sequence[Candidate], broken: set[int]) -> list[Outcome]:
+    """What the tasks of a micro-batch do: a broken unit fails, later ones that conflict are not tried."""
+    stuck: list[Candidate] = []
+    results = []
+    for candidate in units:
+        if any(conflict(candidate, one) for one in stuck):
+            results.append(Outcome(candidate.tid, BLOCKED))
+        elif candidate.tid in broken:
+            results.append(Outcome(candidate.tid, FAILED, cause="refused"))
+        else:
+            results.append(Outcome(candidate.tid, COMMITTED, instance=0))
+        if results[-1].status is not COMMITTED:
+            stuck.append(candidate)
+    return results
+
+
+@dataclass
+class Bench:
+    """Units, what is wrong with them, and what the log shows of them."""
+
+    policy: OnFailure = OnFailure.BLOCK
+    broken: set[int] = field(default_factory=set)
+    shown: dict[int, tuple[UnitStatus, str | None]] = field(default_factory=dict)
+    order: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.held = HeldBack(self.policy)
+
+    def add(self, *units: Candidate) -> None:
+        for candidate in units:
+            self.held.add(candidate)
+            self.shown[candidate.tid] = (IN_PROGRESS, None)
+
+    def step(self, max_units: int = 100) -> list[int]:
+        """One micro-batch; returns what it took."""
+        chosen = self.held.take(max_units, 100)
+        results = run(chosen.units, self.broken)
+        self.order += [result.tid for result in results if result.status is COMMITTED]
+        self.held.settle(results)
+        for outcome in self.held.news():
+            assert self.shown[outcome.tid] != (outcome.status, outcome.cause), "told again what the log shows"
+            self.shown[outcome.tid] = (outcome.status, outcome.cause)
+        return [candidate.tid for candidate in chosen.units]
+
+    def settle(self) -> None:
+        while self.held.waiting:
+            self.step()
+
+    def statuses(self) -> dict[int, UnitStatus]:
+        return {tid: status for tid, (status, _) in self.shown.items()}
+
+
+def test_a_unit_is_failed_only_after_a_second_try_in_log_order_with_those_behind_it() -> None:
+    bench = Bench(broken={0})
+    bench.add(unit(0, 1), unit(1, 1), unit(2, 9))
+
+    assert bench.step() == [0, 1, 2]
+    assert bench.statuses() == {0: IN_PROGRESS, 1: IN_PROGRESS, 2: COMMITTED}
+    bench.broken.clear()
+    assert bench.step() == [0, 1]
+    assert bench.order == [2, 0, 1]
+
+
+def test_a_failed_unit_holds_back_what_conflicts_with_it_also_at_second_hand_and_nothing_else() -> None:
+    bench = Bench(broken={0})
+    bench.add(unit(0, 1), unit(1, 1, 2), unit(2, 2), unit(3, 3), unit(4, 4, read=[2]))
+    bench.settle()
+    bench.add(unit(5, 4), unit(6, 5))
+    bench.settle()
+
+    assert bench.order == [3, 6]
+    assert bench.shown[0] == (FAILED, "refused")
+    assert bench.shown[1] == (BLOCKED, "waits for 0")
+    assert bench.shown[4] == (BLOCKED, "waits for 1")
+    assert bench.shown[5] == (BLOCKED, "waits for 4")
+
+
+def test_units_that_only_read_what_a_failed_one_reads_go_on() -> None:
+    bench = Bench(broken={0})
+    bench.add(unit(0, 1, read=[7]), unit(1, 2, read=[7]))
+    bench.settle()
+
+    assert bench.order == [1]
+
+
+def test_a_retried_unit_goes_first_and_those_behind_it_follow_in_log_order() -> None:
+    bench = Bench(broken={1})
+    bench.add(unit(1, 1), unit(2, 1), unit(3, 1))
+    bench.settle()
+    bench.broken.clear()
+    bench.held.retry(1, attempt=1)
+    bench.add(unit(4, 1))
+    bench.settle()
+
+    assert bench.order == [1, 2, 3, 4]
+
+
+def test_a_retried_unit_that_fails_again_holds_back_again() -> None:
+    bench = Bench(broken={1})
+    bench.add(unit(1, 1), unit(2, 1))
+    bench.settle()
+    bench.held.retry(1, attempt=1)
+    bench.shown[1] = (IN_PROGRESS, None)
+    bench.settle()
+
+    assert bench.statuses() == {1: FAILED, 2: BLOCKED}
+    assert bench.held.failed[1][0].attempt == 1
+
+
+def test_discarding_a_failed_unit_releases_what_waits_only_for_it() -> None:
+    bench = Bench(broken={0, 1})
+    bench.add(unit(0, 1), unit(1, 2), unit(2, 1), unit(3, 1, 2))
+    bench.settle()
+    bench.held.discard(0)
+    bench.settle()
+
+    assert bench.order == [2]
+    assert bench.shown[3] == (BLOCKED, "waits for 1")
+
+
+def test_a_correction_passes_the_failed_unit_which_is_then_discarded_and_its_followers_released() -> None:
+    bench = Bench(broken={0})
+    bench.add(unit(0, 1), unit(1, 1), unit(2, 1, kind=CORRECTION), unit(3, 1))
+    bench.settle()
+
+    assert bench.order == [2, 1, 3]
+    assert bench.shown[0] == (DISCARDED, "overtaken by 2")
+
+
+def test_nothing_is_released_before_the_correction_commits() -> None:
+    bench = Bench(broken={0, 2})
+    bench.add(unit(0, 1), unit(1, 1), unit(2, 1, kind=UnitKind.REVERSAL))
+    bench.settle()
+
+    assert bench.order == []
+    assert bench.statuses() == {0: FAILED, 1: BLOCKED, 2: FAILED}
+
+
+def test_a_correction_waits_when_another_failed_unit_holds_back_what_it_conflicts_with() -> None:
+    """0 and 1 fail; 2 waits for 1; the correction 3 overtakes 0 but conflicts with 2, which comes before it."""
+    bench = Bench(broken={0, 1})
+    bench.add(unit(0, 1), unit(1, 2), unit(2, 2, 3), unit(3, 1, 3, kind=CORRECTION))
+    bench.settle()
+
+    assert bench.order == []
+    assert bench.statuses()[3] is BLOCKED
+
+
+def test_a_unit_that_is_retried_while_a_correction_passes_it_goes_before_the_correction() -> None:
+    bench = Bench(broken={0})
+    bench.add(unit(0, 1))
+    bench.settle()
+    bench.broken = {1}
+    bench.add(unit(1, 1, kind=CORRECTION))
+    bench.step()
+    bench.broken = set()
+    bench.held.retry(0, 1)
+    bench.settle()
+
+    assert bench.order == [0, 1]
+
+
+def test_a_unit_born_failed_holds_back_and_is_never_run() -> None:
+    bench = Bench()
+    bench.held.add(unit(0, 1), FAILED, "no JSON")
+    bench.add(unit(1, 1), unit(2, 2))
+    bench.settle()
+
+    assert bench.order == [2]
+    assert bench.shown[1] == (BLOCKED, "waits for 0")
+
+
+def test_skip_holds_nothing_back() -> None:
+    bench = Bench(OnFailure.SKIP, broken={0})
+    bench.add(unit(0, 1), unit(1, 1), unit(2, 1))
+    bench.settle()
+
+    assert bench.order == [1, 2]
+    assert bench.statuses()[0] is FAILED
+
+
+def test_units_not_tried_are_taken_again_in_log_order() -> None:
+    held = HeldBack()
+    for tid in range(3):
+        held.add(unit(tid, 1))
+    held.take(2, 100)
+    held.settle([Outcome(0, COMMITTED)])
+
+    assert [candidate.tid for candidate in held.take(5, 100).units] == [1, 2]
+
+
+@pytest.mark.parametrize(("max_units", "max_deltas", "expected"), [(2, 99, 2), (99, 3, 3), (99, 0, 1)])
+def test_a_micro_batch_is_bounded_but_never_empty(max_units: int, max_deltas: int, expected: int) -> None:
+    held = HeldBack()
+    for tid in range(5):
+        held.add(unit(tid))
+
+    assert len(held.take(max_units, max_deltas).units) == expected
+
+
+SHAPES = st.tuples(
+    st.sets(st.integers(0, 4), max_size=2),
+    st.sets(st.integers(0, 4), max_size=1),
+    st.sampled_from([UnitKind.NORMAL, UnitKind.NORMAL, CORRECTION]),
+    st.booleans(),
+)
+
+
+def held_back(units: Sequence[Candidate], failed: set[int]) -> set[int]:
+    """Which units wait, directly or through others, for an earlier failed one; by the definition."""
+    holders: list[Candidate] = []
+    for candidate in units:
+        if candidate.tid in failed or any(conflict(candidate, holder) for holder in holders):
+            holders.append(candidate)
+    return {holder.tid for holder in holders} - failed
+
+
+class SerialModel(RuleBasedStateMachine):
+    """Random units, faults, retries and discards, against what the rules say of every unit at rest."""
+
+    @initialize(policy=st.sampled_from([OnFailure.BLOCK, OnFailure.BLOCK, OnFailure.SKIP]))
+    def start(self, policy: OnFailure) -> None:
+        self.bench = Bench(policy)
+        self.units: dict[int, Candidate] = {}
+        self.failed_at: set[int] = set()
+
+    @rule(shapes=st.lists(SHAPES, min_size=1, max_size=5))
+    def arrive(self, shapes: list[tuple[set[int], set[int], UnitKind, bool]]) -> None:
+        for written, read, kind, broken in shapes:
+            tid = len(self.units)
+            self.units[tid] = unit(tid, *written, read=tuple(read), kind=kind)
+            if broken:
+                self.bench.broken.add(tid)
+            self.bench.add(self.units[tid])
+
+    @rule(max_units=st.integers(1, 4))
+    def apply_some(self, max_units: int) -> None:
+        unresolved, failed, committed = self.unresolved(), set(self.failed()), len(self.bench.order)
+        self.bench.step(max_units)
+        for tid in self.bench.order[committed:]:
+            self.check_order(tid, unresolved, failed)
+
+    @rule(data=st.data(), mended=st.booleans())
+    @precondition(lambda self: self.failed())
+    def retry(self, data: st.DataObject, mended: bool) -> None:
+        tid = data.draw(st.sampled_from(self.failed()))
+        if mended:
+            self.bench.broken.discard(tid)
+        self.bench.held.retry(tid, 1)
+        self.bench.shown[tid] = (IN_PROGRESS, None)
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.failed())
+    def discard(self, data: st.DataObject) -> None:
+        tid = data.draw(st.sampled_from(self.failed()))
+        self.bench.held.discard(tid)
+        self.bench.shown[tid] = (DISCARDED, None)
+
+    @rule()
+    def come_to_rest(self) -> None:
+        self.bench.settle()
+        shown = self.bench.statuses()
+        blocked = [tid for tid in self.unresolved() if tid not in self.failed()]
+        assert all(shown[tid] is BLOCKED for tid in blocked)
+        expected = held_back([self.units[tid] for tid in self.unresolved()], set(self.failed()))
+        assert set(blocked) == (expected if self.bench.policy is OnFailure.BLOCK else set())
+
+    @invariant()
+    def nothing_is_lost_or_doubled(self) -> None:
+        assert len(set(self.bench.order)) == len(self.bench.order)
+        resolved = {tid for tid, status in self.bench.statuses().items() if status in (COMMITTED, DISCARDED)}
+        assert set(self.bench.held.unresolved()) == self.units.keys() - resolved
+
+    def check_order(self, tid: int, before: list[int], failed: set[int]) -> None:
+        """Every earlier unit that conflicts is done, or held back by failed units alone that this one may pass."""
+        if self.bench.policy is OnFailure.SKIP:
+            return
+        earlier = [self.units[e] for e in before if e < tid]
+        passed = {e.tid for e in earlier if e.tid in failed and conflict(e, self.units[tid])}
+        done = self.bench.order[: self.bench.order.index(tid)]
+        for one in (e for e in earlier if conflict(e, self.units[tid]) and e.tid not in done):
+            assert self.units[tid].overtakes, f"{tid} overtook {one.tid}"
+            if one.tid in passed:
+                assert self.bench.statuses()[one.tid] is DISCARDED
+            else:
+                assert one.tid in held_back(earlier, failed), f"{one.tid} was free to go before {tid}"
+                assert one.tid not in held_back(earlier, failed - passed), f"{one.tid} waits for others as well"
+
+    def unresolved(self) -> list[int]:
+        return [tid for tid, status in self.bench.statuses().items() if status not in (COMMITTED, DISCARDED)]
+
+    def failed(self) -> list[int]:
+        return [tid for tid, status in self.bench.statuses().items() if status is FAILED]
+
+
+TestSerialModel = SerialModel.TestCase
+TestSerialModel.settings = settings(max_examples=200, stateful_step_count=20, deadline=None)

@@ -1,0 +1,149 @@
+"""Which deltas share a statement, and the order of the statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import permutations
+
+import pytest
+
+from kainite.base.errors import TargetRejectedError
+from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, Table, TypeFamily, UniqueKey
+from kainite.uow.delta import Delta, Operation, Row
+from kainite_spark.targets.contract import Unit
+from kainite_spark.targets.statements.planner import Planner, Statement
+
+LEVELS = {"root": 1, "tree": 2, "leaf": 3}
+
+
+def table(name: str, columns: str, unique: str = "", **parents: str) -> Table:
+    """A table with ``id`` as its key; a parent is given by its column."""
+    return Table(
+        name,
+        None,
+        {column: Column(column, "bigint", TypeFamily.INTEGER) for column in columns.split()},
+        ("id",),
+        (UniqueKey("u", (unique,)),) if unique else (),
+        tuple(ForeignKey(f"{name}_{column}", (column,), parent, ("id",)) for column, parent in parents.items()),
+    )
+
+
+CATALOGUE = Catalogue(
+    {
+        "root": table("root", "id code v", unique="code"),
+        "tree": table("tree", "id up root_id v", up="tree", root_id="root"),
+        "leaf": table("leaf", "id tree_id v", tree_id="tree"),
+    }
+)
+
+
+def delta(op: str, name: str, number: int, before: Row | None = None, **row: object) -> Delta:
+    written = {"id": number, **row} if op in ("insert", "upsert") else row
+    return Delta(name, Operation(op), {"id": number}, written, before or {})
+
+
+def plan(*units: Iterable[Delta], conflicting: bool = False) -> list[str]:
+    """The statements as words: operation, table, ids."""
+    written = frozenset({1}) if conflicting else frozenset[int]()
+    listed = [Unit(tid, f"T-{tid}", tuple(deltas), written) for tid, deltas in enumerate(units)]
+    return [_words(statement) for statement in Planner(CATALOGUE, LEVELS).plan(listed)]
+
+
+def _words(statement: Statement) -> str:
+    numbers = ",".join(str(delta.key["id"]) for delta in statement.deltas)
+    return f"{statement.shape.op} {statement.shape.table} {numbers}"
+
+
+def test_inserts_go_down_the_precedence_and_deletes_up() -> None:
+    deltas = [
+        delta("delete", "root", 1), delta("delete", "leaf", 1), delta("update", "leaf", 2, v=1),
+        delta("delete", "tree", 1), delta("insert", "leaf", 3), delta("upsert", "root", 3), delta("insert", "tree", 3),
+    ]  # fmt: skip
+    assert plan(deltas) == [
+        "upsert root 3", "insert tree 3", "insert leaf 3", "update leaf 2",
+        "delete leaf 1", "delete tree 1", "delete root 1",
+    ]  # fmt: skip
+
+
+def test_units_of_a_wave_share_statements_and_conflicting_ones_do_not() -> None:
+    units = [[delta("insert", "root", 1)], [delta("insert", "root", 2)]]
+    assert plan(*units) == ["insert root 1,2"]
+    assert plan(*units, conflicting=True) == ["insert root 1", "insert root 2"]
+
+
+def test_a_statement_writes_the_same_columns_in_every_row() -> None:
+    deltas = [
+        delta("update", "root", 1, v=1), delta("update", "root", 2, v=1, code=2),
+        delta("update", "root", 3, code=3, v=1), delta("update", "root", 4, v=1, id=4),
+    ]  # fmt: skip
+    assert plan(deltas) == ["update root 1,4", "update root 2,3"]
+
+
+def test_a_row_touched_again_goes_to_a_later_step() -> None:
+    first = [delta("insert", "root", 1), delta("update", "root", 1, v=1), delta("delete", "root", 1)]
+    second = [delta("insert", "root", 2), delta("update", "root", 2, v=2)]
+    assert plan(first, second) == ["insert root 1,2", "update root 1,2", "delete root 1"]
+
+
+def test_a_changed_key_is_the_same_row() -> None:
+    deltas = [delta("update", "root", 1, id=2), delta("update", "root", 2, v=1), delta("insert", "root", 1)]
+    assert plan(deltas) == ["update root 1", "insert root 1", "update root 2"]
+
+
+def test_a_unique_value_changes_hands_in_the_source_s_order() -> None:
+    deltas = [delta("delete", "root", 1, {"code": 7}), delta("insert", "root", 2, code=7)]
+    assert plan(deltas) == ["delete root 1", "insert root 2"]
+    assert plan(deltas[::-1]) == ["insert root 2", "delete root 1"]
+
+
+def test_a_null_in_a_unique_key_is_nobody_s() -> None:
+    assert plan([delta("insert", "root", 1, code=None), delta("insert", "root", 2, code=None)]) == ["insert root 1,2"]
+
+
+def test_a_new_child_does_not_come_before_its_parent_is_back() -> None:
+    deltas = [delta("delete", "root", 1), delta("insert", "root", 1), delta("insert", "tree", 5, root_id=1)]
+    assert plan(deltas) == ["delete root 1", "insert root 1", "insert tree 5"]
+
+
+def test_a_delete_waits_for_children_that_take_two_steps() -> None:
+    deltas = [delta("update", "tree", 5, v=1), delta("delete", "tree", 5), delta("delete", "root", 1)]
+    assert plan(deltas) == ["update tree 5", "delete tree 5", "delete root 1"]
+
+
+@pytest.mark.parametrize("order", list(permutations([1, 2, 3])))
+def test_rows_of_a_table_that_references_itself_stand_parents_first(order: tuple[int, ...]) -> None:
+    born = [delta("insert", "tree", number, up=number - 1 or None) for number in order]
+    gone = [delta("delete", "tree", number, {"up": number - 1 or None}) for number in order]
+    assert plan(born) == ["insert tree 1,2,3"]
+    assert plan(gone) == ["delete tree 3,2,1"]
+
+
+def test_rows_of_different_columns_are_cut_by_generation() -> None:
+    deltas = [
+        delta("insert", "tree", 3, up=2),
+        delta("insert", "tree", 2, up=1, v=5),
+        delta("insert", "tree", 1, up=None),
+    ]
+    assert plan(deltas) == ["insert tree 1", "insert tree 2", "insert tree 3"]
+
+
+def test_rows_that_reference_each_other_in_a_circle_stay_as_they_came() -> None:
+    assert plan([delta("insert", "tree", 2, up=1), delta("insert", "tree", 1, up=2)]) == ["insert tree 2,1"]
+
+
+def test_long_statements_are_cut() -> None:
+    statements = plan([delta("insert", "root", number) for number in range(Statement.MAX_ROWS + 1)])
+    assert [len(words.split()[2].split(",")) for words in statements] == [Statement.MAX_ROWS, 1]
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (delta("insert", "nowhere", 1), "no table nowhere"),
+        (delta("insert", "root", 1, colour=1), "no column colour"),
+        (Delta("root", Operation.DELETE, {"v": 1}, {}, {}), "its key is id"),
+    ],
+)
+def test_what_the_target_cannot_take_is_refused(bad: Delta, message: str) -> None:
+    with pytest.raises(TargetRejectedError, match=message):
+        plan([bad])
