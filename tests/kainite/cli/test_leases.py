@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -21,9 +22,17 @@ from kainite.cli.main import main
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from support.kinesis_double import KinesisDouble
+from support.names import unique
 
 FIRST, SECOND = "shardId-000000000000", "shardId-000000000001"
 LIMIT = 30.0
+
+
+@pytest.fixture
+def table(dynamodb: Any) -> LeaseTable:
+    table = LeaseTable(dynamodb, unique("leases"))
+    table.create()
+    return table
 
 
 @dataclass

@@ -21,8 +21,15 @@ from kainite.log.owner.upkeep import outcomes_partition
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import LogSettings, UowSettings
 from support.log_builders import fragment
+from support.names import unique
 
 LIMIT = 10.0
+
+
+@pytest.fixture
+def table() -> Callable[[], str]:
+    """Names of tables that no other test uses."""
+    return lambda: unique("log")
 
 
 @dataclass

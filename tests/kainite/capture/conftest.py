@@ -1,0 +1,5 @@
+"""Gives the capture tests a PostgreSQL server that decodes logically."""
+
+from support.postgresql_source import logical_server, source
+
+__all__ = ["logical_server", "source"]
