@@ -63,7 +63,7 @@ class Parts:
     @property
     def offset_file(self) -> OffsetFile:
         """How far the source has been extracted."""
-        return OffsetFile(self.folder / "extractor.offset", self.name, ExtractOffsets.CHILD)
+        return OffsetFile(self.folder / "extractor.offset", self.name, ExtractOffsets.KAINITE)
 
     @property
     def journal(self) -> Path:

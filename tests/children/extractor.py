@@ -1,4 +1,4 @@
-"""A cyclic extractor with offsets of the child, as tests want it.
+"""A cyclic extractor that gives its offset to Kainite, as tests want it.
 
 ``extractor.py UNITS FOLDER [FAULT]``: gives the units T0, T1 … (two deltas and the end each), three a cycle. With a
 fault, the first time that it gives T4, after the first record of that unit:

@@ -62,9 +62,9 @@ class Bench:
         path.write_text(javaproperties.dumps({key: value for key, value in lines.items() if value}, timestamp=False))
         return path
 
-    def cyclic(self, *command: str, offsets: str = "child", **keys: str) -> Path:
+    def cyclic(self, *command: str, offsets: str = "kainite", **keys: str) -> Path:
         """The same for a cyclic one; the place is kept in :attr:`offset`."""
-        file = "" if offsets == "worker" else "offset"
+        file = "" if offsets == "extractor" else "offset"
         return self.settings(
             *command, extractorMode="cyclic", extractorOffsets=offsets, extractorOffsetFile=file, **keys
         )
@@ -76,9 +76,10 @@ class Bench:
         self.begin("null")
         return path
 
-    def begin(self, start: str, offsets: str = "child") -> None:
-        """Make the offset file."""
-        self.offset.write_text(f'{{"stream":"{self.stream}","offsets":"{offsets}","start":{start},"end":null}}')
+    def begin(self, start: str, offsets: str = "kainite") -> None:
+        """Makes the offset file."""
+        kind = "child" if offsets == "kainite" else offsets
+        self.offset.write_text(f'{{"stream":"{self.stream}","offsets":"{kind}","start":{start},"end":null}}')
 
     def start(self) -> Any:
         """The place that is stored."""

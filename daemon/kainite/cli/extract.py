@@ -32,7 +32,7 @@ def extract(
     Examples:
       kainite extract -p app.properties
       kainite extract -p app.properties --check
-      kainite extract -p app.properties --begin null          once, for extractorOffsets=child
+      kainite extract -p app.properties --begin null          once, for extractorOffsets=kainite
       kainite extract -p app.properties --begin 2026-11-01T00:00:00Z      the same for time
       kainite extract -p app.properties --once --json
     """

@@ -37,7 +37,7 @@ def show(path: Path | None, options: Sequence[str], *, as_json: bool) -> int:
             found,
             ok=not problems,
             problems=problems,
-            notes=tuple(_notes(examined)),
+            notes=(*_notes(examined), *(note for note in found.notes if note.startswith("extractorOffsets:"))),
             settings=tuple(line for line in found.settings if line.key in _SHOWN),
         ),
         as_json=as_json,

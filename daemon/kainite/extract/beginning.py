@@ -19,7 +19,7 @@ def begin_at(settings: Settings, text: str) -> None:
     """Make the offset file.
 
     Args:
-        settings: of an extraction whose place Kainite keeps.
+        settings: of an extraction whose offset Kainite keeps.
         text: JSON; for ``time`` a time as it is.
 
     Raises:
@@ -28,7 +28,7 @@ def begin_at(settings: Settings, text: str) -> None:
     """
     file = offset_file_of(settings)
     if file is None:
-        raise SettingsError("--begin is for extractorMode=cyclic with extractorOffsets=child or time")
+        raise SettingsError("--begin is for extractorMode=cyclic with extractorOffsets=kainite or time")
     time = settings.extract.offsets is ExtractOffsets.TIME
     place = first_place(settings.extract.offsets, text if time else _json(text))
     with file.locked():

@@ -20,9 +20,9 @@ ON_STREAM      the same; all of the messages are put again
 OVER           nothing: the place is stored
 =============  =======================================================================================================
 
-So with ``child`` and ``time`` every message is on the stream once or more. An extractor that gives the same answer to
+So with ``kainite`` and ``time`` every message is on the stream once or more. An extractor that gives the same answer to
 the same request repeats its units of work with their ordinals, and the log drops what it has: exactly once. With
-``worker`` the place is the extractor's. It must store it when the *next* request comes, which says that all of the
+``extractor`` the place is the extractor's. It must store it when the *next* request comes, which says that all of the
 answer before is on the stream; one that stores it earlier loses what was not put before a crash. A fresh process is
 told nothing by its first request.
 
@@ -153,7 +153,7 @@ class Cycle:
         Raises:
             ChildProtocolError: it gave an offset that cannot be kept as it is.
         """
-        given = offset_in(payload) if self._offsets is ExtractOffsets.CHILD else None
+        given = offset_in(payload) if self._offsets is ExtractOffsets.KAINITE else None
         if given is not None:
             self._given = given
         elif payload:
@@ -167,7 +167,7 @@ class Cycle:
         Raises:
             ChildProtocolError: it gave messages and no new offset, so they would come again for ever.
         """
-        if self._offsets is ExtractOffsets.CHILD and self.messages and self._stands_still():
+        if self._offsets is ExtractOffsets.KAINITE and self.messages and self._stands_still():
             raise ChildProtocolError(
                 f"the extractor gave {self.messages} messages and no new offset: it must give one as"
                 ' {"offset":…} before EOP, or the same messages come again'

@@ -33,7 +33,7 @@ class CyclicExtraction:
 
     Args:
         extract, child: the settings.
-        offset_file: None with ``worker`` offsets.
+        offset_file: None with ``extractorOffsets=extractor``.
         sink: where messages go.
         progress: told of each cycle.
         patience: for the extractor's failures.

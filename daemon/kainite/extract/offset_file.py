@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 import orjson
 
 from kainite.base.errors import SourceError
 from kainite.extract.place import Json, Place
 from kainite.settings import ExtractOffsets
+
+_IN_FILE: Final[Mapping[ExtractOffsets, str]] = {ExtractOffsets.KAINITE: "child", ExtractOffsets.TIME: "time"}
+"""The kind of offsets as the file has it since its first version: it is part of the file's format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +65,11 @@ class OffsetFile:
             ) from None
         except (ValueError, KeyError, TypeError):
             raise SourceError(f"offset file {self.path} is broken: put back a copy that is not older") from None
-        for name in ("stream", "offsets"):
-            if fields.get(name) != found[name]:
-                raise SourceError(f"offset file {self.path} is of {name} {fields.get(name)!r}, not of {found[name]!r}")
+        if fields.get("stream") != self.stream:
+            raise SourceError(f"offset file {self.path} is of stream {fields.get('stream')!r}, not of {self.stream!r}")
+        if fields.get("offsets") != found["offsets"]:
+            kept = next((str(kind) for kind, word in _IN_FILE.items() if word == fields.get("offsets")), None)
+            raise SourceError(f"offset file {self.path} is of extractorOffsets={kept}, not of {self.offsets}")
         return Place(found["start"], found["end"])
 
     def create(self, place: Place) -> None:
@@ -101,7 +106,7 @@ class OffsetFile:
         return file
 
     def _content(self, place: Place) -> dict[str, Json]:
-        return {"stream": self.stream, "offsets": str(self.offsets), "start": place.start, "end": place.end}
+        return {"stream": self.stream, "offsets": _IN_FILE[self.offsets], "start": place.start, "end": place.end}
 
 
 def _sync_folder(path: Path) -> None:

@@ -3,8 +3,8 @@
 ================  =====================================  ====================================================
 extractorOffsets  what is asked                          what is kept
 ================  =====================================  ====================================================
-``worker``        an empty message                       nothing here: the extractor keeps its own offset
-``child``         ``{"start":X,"end":null}``             X: what the extractor gave last, as ``{"offset":X}``
+``extractor``     an empty message                       nothing here: the extractor keeps its own offset
+``kainite``       ``{"start":X,"end":null}``             X: what the extractor gave last, as ``{"offset":X}``
 ``time``          ``{"start":"…Z","end":"…Z"}``          the range's start; its end too once it is chosen
 ================  =====================================  ====================================================
 
@@ -76,7 +76,7 @@ def before_asking(offsets: ExtractOffsets, place: Place, now: datetime) -> Place
 
 def request_of(offsets: ExtractOffsets, place: Place) -> bytes:
     """What the extractor is asked: the message's content."""
-    if offsets is ExtractOffsets.WORKER:
+    if offsets is ExtractOffsets.EXTRACTOR:
         return b""
     return orjson.dumps({"start": place.start, "end": place.end})
 
@@ -86,7 +86,7 @@ def after_putting(offsets: ExtractOffsets, place: Place, given: Given | None) ->
     match offsets:
         case ExtractOffsets.TIME:
             return Place(place.end)
-        case ExtractOffsets.CHILD if given is not None:
+        case ExtractOffsets.KAINITE if given is not None:
             return Place(given.offset)
     return place
 

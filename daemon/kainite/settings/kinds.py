@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -52,15 +52,25 @@ def text(allowed: str, pattern: str = r".+") -> Kind:
     return Kind(allowed, parse)
 
 
-def choice(values: type[StrEnum], *, excluded: tuple[StrEnum, ...] = (), instead: str = "") -> Kind:
-    """One member of an enum, upper or lower case, as KCL reads its own.
+def choice(
+    values: type[StrEnum],
+    *,
+    excluded: tuple[StrEnum, ...] = (),
+    instead: str = "",
+    aliases: Mapping[str, StrEnum] | None = None,
+) -> Kind:
+    """Returns the kind of one member of an enum, in upper or lower case, as KCL reads its own enums.
 
     Args:
         values: the enum.
         excluded: members that cannot be written; ``instead`` says what to do in place of one.
+        aliases: older spellings of members, in lower case.
     """
-    members = {member.value.lower(): member for member in values if member not in excluded}
-    allowed = "one of " + ", ".join(member.value for member in members.values())
+    spellings = {member.value.lower(): member for member in values if member not in excluded}
+    allowed = "one of " + ", ".join(member.value for member in spellings.values())
+    if aliases:
+        allowed += "; older names: " + ", ".join(f"{old} for {new.value}" for old, new in aliases.items())
+    members = {**spellings, **(aliases or {})}
 
     def parse(value: str, folder: Path) -> StrEnum:
         if value.lower() not in members:

@@ -6,6 +6,7 @@ as KCL has them. The defaults below are the only ones; ``kainite run --check`` s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -174,8 +175,6 @@ class LeaseSettings:
     worker_metrics_table: str | None = None
     report_worker_metrics: bool = True
     report_interval: float = 30.0
-    capture_interval: float = 1.0
-    kept_measurements: int = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,11 +309,21 @@ class ExtractMode(StrEnum):
 
 
 class ExtractOffsets(StrEnum):
-    """Who keeps a cyclic extractor's place in its source, and what the place is."""
+    """Where the offset of a cyclic extractor is kept: by the extractor, or in Kainite's offset file.
 
-    WORKER = "worker"
-    CHILD = "child"
+    KAINITE stores the offset that the extractor gives; TIME stores ranges of time that Kainite chooses.
+    """
+
+    EXTRACTOR = "extractor"
+    KAINITE = "kainite"
     TIME = "time"
+
+
+OLD_EXTRACT_OFFSETS: Mapping[str, ExtractOffsets] = {
+    "worker": ExtractOffsets.EXTRACTOR,
+    "child": ExtractOffsets.KAINITE,
+}
+"""Older spellings of the values of ``extractorOffsets``, which a settings file may still hold."""
 
 
 class ExtractSpread(StrEnum):
@@ -330,7 +339,7 @@ class ExtractSettings:
 
     command: tuple[str, ...] = ()
     mode: ExtractMode = ExtractMode.PLAIN
-    offsets: ExtractOffsets = ExtractOffsets.WORKER
+    offsets: ExtractOffsets = ExtractOffsets.EXTRACTOR
     offset_file: Path | None = None
     interval: float | None = None
     reply_timeout: float = 60.0

@@ -31,7 +31,7 @@ def test_a_sound_file_s_check_says_what_is_promised_and_shows_no_other_settings(
     result = call(bench.counting(1), "--check", "--json")
     report = orjson.loads(result.stdout)
     assert (result.exit_code, report["problems"]) == (0, [])
-    assert report["notes"][0].startswith("offsets of child: exactly once for messages with uow and ordinal")
+    assert report["notes"][0].startswith("offsets kept by Kainite: exactly once for messages with uow and ordinal")
     keys = {line["key"] for line in report["settings"]}
     assert keys > {"extractorName", "streamName", "markerEop"}
     assert keys.isdisjoint({"executableName", "target", "failoverTimeMillis"})
@@ -41,12 +41,32 @@ def test_a_sound_file_s_check_says_what_is_promised_and_shows_no_other_settings(
     ("keys", "promise"),
     [
         ({}, "plain: what a failed run wrote stays on the stream"),
-        ({"extractorMode": "cyclic"}, "offsets of the worker: at least once, if it stores its offset when the next"),
+        ({"extractorMode": "cyclic"}, "offsets kept by the extractor: at least once, if it stores its offset when"),
     ],
 )
 def test_weaker_promises_are_said_too(bench: Any, keys: dict[str, str], promise: str) -> None:
     result = call(bench.settings("true", **keys), "--check", "--json")
     assert orjson.loads(result.stdout)["notes"][0].startswith(promise)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "keys"), [("worker", "extractor", {}), ("child", "kainite", {"extractorOffsetFile": "offset"})]
+)
+def test_the_older_names_of_offsets_work_and_are_shown_as_such(
+    bench: Any, old: str, new: str, keys: dict[str, str]
+) -> None:
+    bench.begin("null")
+    reports = [
+        orjson.loads(call(path, "--check", "--json").stdout)
+        for name in (new, old)
+        if (path := bench.settings("true", extractorMode="cyclic", extractorOffsets=name, **keys))
+    ]
+    promise = reports[0]["notes"]
+    assert reports[1]["notes"] == [*promise, f"extractorOffsets: {old} is an older name of {new}"]
+    assert reports[1]["settings"] == reports[0]["settings"]
+    assert [report["ok"] for report in reports] == [True, True]
+    (line,) = [line for line in reports[1]["settings"] if line["key"] == "extractorOffsets"]
+    assert line["value"] == new
 
 
 @pytest.mark.parametrize(
@@ -58,7 +78,7 @@ def test_weaker_promises_are_said_too(bench: Any, keys: dict[str, str], promise:
         ("true", {"extractorMode": "cyclic", "extractorOffsets": "time"}, "extractorOffsetFile is missing"),
         (
             "true",
-            {"extractorMode": "cyclic", "extractorOffsets": "child", "extractorOffsetFile": "o"},
+            {"extractorMode": "cyclic", "extractorOffsets": "kainite", "extractorOffsetFile": "o"},
             "No such file or directory; say where to begin with --begin, once",
         ),
     ],
@@ -86,9 +106,9 @@ def test_a_beginning_is_made_once(bench: Any) -> None:
 @pytest.mark.parametrize(
     ("offsets", "begin", "complaint"),
     [
-        ("child", "{", "'{' is no JSON"),
+        ("kainite", "{", "'{' is no JSON"),
         ("time", "yesterday", "'yesterday' is no time"),
-        ("worker", "null", "--begin is for extractorMode=cyclic with extractorOffsets=child or time"),
+        ("extractor", "null", "--begin is for extractorMode=cyclic with extractorOffsets=kainite or time"),
     ],
 )
 def test_a_beginning_that_cannot_be_is_refused(bench: Any, offsets: str, begin: str, complaint: str) -> None:

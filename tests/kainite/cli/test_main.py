@@ -40,7 +40,7 @@ def kainite(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_help_imports_nothing_slow() -> None:
     script = f"""
 import sys
-from kainite.cli import main
+from kainite.cli.main import main
 main(["--help"], standalone_mode=False)
 sys.exit(" ".join(name for name in {SLOW_TO_IMPORT!r} if name in sys.modules))
 """

@@ -172,7 +172,7 @@ def endless(values: list[int]) -> Iterator[int]:
 def test_offsets_of_the_child_lose_nothing_and_repeat_only_what_is_recognised(
     fault: list[Fault], size: list[int], count: int, hold: int
 ) -> None:
-    world = World(ExtractOffsets.CHILD, OffsetChild(count, endless(size)), iter(fault), Place(0), hold)
+    world = World(ExtractOffsets.KAINITE, OffsetChild(count, endless(size)), iter(fault), Place(0), hold)
     world.run(count)
     assert set(world.stream) == expected(count)
     if not fault:
@@ -195,7 +195,7 @@ def test_ranges_of_time_lose_nothing_and_are_asked_for_again_as_they_were(
 def test_offsets_of_the_worker_lose_nothing_when_it_stores_them_at_the_next_request(
     fault: list[Fault], size: list[int], count: int, hold: int
 ) -> None:
-    world = World(ExtractOffsets.WORKER, WorkerChild(count, endless(size)), iter(fault), Place(None), hold)
+    world = World(ExtractOffsets.EXTRACTOR, WorkerChild(count, endless(size)), iter(fault), Place(None), hold)
     world.run(count)
     assert set(world.stream) == expected(count)
 
@@ -203,14 +203,14 @@ def test_offsets_of_the_worker_lose_nothing_when_it_stores_them_at_the_next_requ
 @given(faults, sizes, units)
 def test_what_the_source_may_forget_is_on_the_stream(fault: list[Fault], size: list[int], count: int) -> None:
     """At every moment, all units before the stored place have all of their records on the stream."""
-    world = World(ExtractOffsets.CHILD, OffsetChild(count, endless(size)), iter(fault), Place(0))
+    world = World(ExtractOffsets.KAINITE, OffsetChild(count, endless(size)), iter(fault), Place(0))
     for _ in range(40):
         world.cycle()
         assert expected(world.place.start) <= set(world.stream)
 
 
 def test_a_dead_extractors_half_answer_leaves_nothing_on_the_stream() -> None:
-    cycle = Cycle(ExtractOffsets.WORKER, Place(None), BEGIN, hold_bytes=100)
+    cycle = Cycle(ExtractOffsets.EXTRACTOR, Place(None), BEGIN, hold_bytes=100)
     cycle.step()
     cycle.done()
     cycle.message(b"x" * 100)
@@ -220,7 +220,7 @@ def test_a_dead_extractors_half_answer_leaves_nothing_on_the_stream() -> None:
 
 
 def test_an_answer_without_messages_stores_and_puts_nothing() -> None:
-    cycle = Cycle(ExtractOffsets.CHILD, Place(7), BEGIN, hold_bytes=100)
+    cycle = Cycle(ExtractOffsets.KAINITE, Place(7), BEGIN, hold_bytes=100)
     assert cycle.step() == Ask(b'{"start":7,"end":null}')
     cycle.done()
     cycle.message(b"")
@@ -230,7 +230,7 @@ def test_an_answer_without_messages_stores_and_puts_nothing() -> None:
 
 
 def test_an_offset_may_move_without_messages() -> None:
-    cycle = Cycle(ExtractOffsets.CHILD, Place(7), BEGIN, hold_bytes=100)
+    cycle = Cycle(ExtractOffsets.KAINITE, Place(7), BEGIN, hold_bytes=100)
     cycle.step()
     cycle.done()
     cycle.message(b'{"offset":{"page":2}}')
@@ -240,7 +240,7 @@ def test_an_offset_may_move_without_messages() -> None:
 
 @pytest.mark.parametrize("offset", [None, b'{"offset":7}'])
 def test_messages_without_a_new_offset_would_come_again_for_ever(offset: bytes | None) -> None:
-    cycle = Cycle(ExtractOffsets.CHILD, Place(7), BEGIN, hold_bytes=100)
+    cycle = Cycle(ExtractOffsets.KAINITE, Place(7), BEGIN, hold_bytes=100)
     cycle.step()
     cycle.done()
     for message in (b"a", offset or b"b"):

@@ -147,7 +147,7 @@ def test_ranges_of_time_follow_each_other_and_one_that_was_not_answered_is_asked
 def test_an_extractor_that_keeps_its_own_offset_is_asked_with_empty_messages(bench: Any) -> None:
     script = f"""cd {bench.folder}; n=$(cat stored 2>/dev/null || echo 0); given=$n; while read -r request; do
         echo "$given" > stored; given=$((given + 1)); printf '[%s]message %s\\n\\0' "$request" "$given"; done"""
-    path = bench.cyclic("bash", "-c", script, offsets="worker")
+    path = bench.cyclic("bash", "-c", script, offsets="extractor")
     for _ in range(2):
         assert bench.once(path) == 0
     assert bench.records() == [b"[]message 1"] * 2, "what was not said to be on the stream comes again"
@@ -161,13 +161,13 @@ while not request.endswith(eom.encode()):
     request += os.read(0, 1)
 sys.stdout.write(f"line 1\nline 2{eom}{sys.argv[1].lower()}{eom}{eop}")"""
     markers = {"markerEom": r"\x1e", "markerEop": "EOP", "markersArguments": "--eop={eop}"}
-    path = bench.cyclic(sys.executable, "-c", script, offsets="worker", **markers)
+    path = bench.cyclic(sys.executable, "-c", script, offsets="extractor", **markers)
     assert bench.once(path) == 0
     assert sorted(bench.records()) == [b"--eop=eop", b"line 1\nline 2"]
 
 
 def test_a_program_that_does_not_answer_is_given_up(bench: Any) -> None:
-    path = bench.cyclic("sh", "-c", "read -r _; echo no source >&2; exit 4", offsets="worker")
+    path = bench.cyclic("sh", "-c", "read -r _; echo no source >&2; exit 4", offsets="extractor")
     with pytest.raises(SourceError, match=r"given up after 3 failures in a row .* ended with status 4: no source$"):
         bench.once(path)
 
@@ -182,7 +182,7 @@ def test_two_extractions_do_not_share_an_offset_file(bench: Any) -> None:
 
 @pytest.mark.timeout(60)
 def test_an_extractor_that_writes_before_it_is_asked_is_refused(bench: Any) -> None:
-    path = bench.cyclic("bash", "-c", "read -r _; printf 'a\\n\\0b\\n'; read -r _; printf '\\0'", offsets="worker")
+    path = bench.cyclic("bash", "-c", "read -r _; printf 'a\\n\\0b\\n'; read -r _; printf '\\0'", offsets="extractor")
     with bench.running(path) as process:
         assert process.stderr is not None
         lines = iter(process.stderr.readline, b"")

@@ -15,7 +15,7 @@ from kainite.settings import ExtractOffsets
 
 @pytest.fixture
 def file(tmp_path: Path) -> OffsetFile:
-    return OffsetFile(tmp_path / "offset", "orders", ExtractOffsets.CHILD)
+    return OffsetFile(tmp_path / "offset", "orders", ExtractOffsets.KAINITE)
 
 
 @pytest.mark.parametrize("place", [Place(None), Place({"lsn": "0/17", "number": 3}), Place("a", "b")])
@@ -46,8 +46,18 @@ def test_another_extractions_file_is_refused(file: OffsetFile) -> None:
     file.save(Place(5))
     with pytest.raises(SourceError, match="is of stream 'orders', not of 'bills'"):
         replace(file, stream="bills").load()
-    with pytest.raises(SourceError, match="is of offsets 'child', not of 'time'"):
+    with pytest.raises(SourceError, match="is of extractorOffsets=kainite, not of time"):
         replace(file, offsets=ExtractOffsets.TIME).load()
+
+
+@pytest.mark.parametrize(("offsets", "word"), [(ExtractOffsets.KAINITE, "child"), (ExtractOffsets.TIME, "time")])
+def test_the_kind_of_offsets_stands_in_the_file_as_since_its_first_version(
+    file: OffsetFile, offsets: ExtractOffsets, word: str
+) -> None:
+    of_kind = replace(file, offsets=offsets)
+    of_kind.save(Place("a", "b"))
+    assert file.path.read_bytes() == b'{"stream":"orders","offsets":"%s","start":"a","end":"b"}\n' % word.encode()
+    assert of_kind.load() == Place("a", "b")
 
 
 def test_a_file_is_made_once(file: OffsetFile) -> None:

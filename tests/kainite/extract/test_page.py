@@ -60,10 +60,10 @@ def test_plain(bench: Any, scripts: dict[str, str], monkeypatch: pytest.MonkeyPa
     assert sorted(bench.records()) == lines(0, 5)
 
 
-def test_offsets_of_the_child(bench: Any, scripts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offsets_kept_by_kainite(bench: Any, scripts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     source = bench.folder / "source.jsonl"
     monkeypatch.setenv("SOURCE", str(source))
-    path = bench.cyclic(scripts["Offsets of the child"])
+    path = bench.cyclic(scripts["Offsets kept by Kainite"])
     bench.begin("null")
     for first, last in ((0, 3), (3, 3), (3, 8)):
         write(source, lines(first, last))
@@ -85,11 +85,11 @@ def test_ranges_of_time(bench: Any, scripts: dict[str, str], monkeypatch: pytest
     assert sorted(bench.records()) == [f"{moment_text(moment)} line".encode() for moment in times[1:3]]
 
 
-def test_offsets_of_the_worker(bench: Any, scripts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offsets_kept_by_the_extractor(bench: Any, scripts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     source = bench.folder / "source.jsonl"
     monkeypatch.setenv("SOURCE", str(source))
     monkeypatch.setenv("STATE", str(bench.folder / "state"))
-    path = bench.cyclic(scripts["Offsets of the worker"], offsets="worker")
+    path = bench.cyclic(scripts["Offsets kept by the extractor"], offsets="extractor")
     write(source, lines(0, 3))
     for _ in range(2):
         with half_a_line(source):

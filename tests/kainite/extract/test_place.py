@@ -36,7 +36,7 @@ def test_what_is_no_time_is_no_beginning(begin: Any) -> None:
 
 
 def test_any_json_is_a_beginning_for_a_childs_offsets() -> None:
-    assert first_place(ExtractOffsets.CHILD, {"page": [1, None]}) == Place({"page": [1, None]})
+    assert first_place(ExtractOffsets.KAINITE, {"page": [1, None]}) == Place({"page": [1, None]})
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The extractor: a PostgreSQL slot's committed transactions, numbered, for ``kainite extract``.
 
-A cyclic extractor with ``extractorOffsets=child``. It reads a request from standard input, and answers on standard
+A cyclic extractor with ``extractorOffsets=kainite``. It reads a request from standard input, and answers on standard
 output with the records of the transactions that are there, the new offset, and EOP::
 
     {"start":{"lsn":"0/1718490","number":16},"end":null}
@@ -137,7 +137,7 @@ def _start_of(request: bytes) -> Offset:
     try:
         return Offset.from_json(orjson.loads(request)["start"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
-        raise SourceError(f"{request!r} is no request: set extractorOffsets=child") from None
+        raise SourceError(f"{request!r} is no request: set extractorOffsets=kainite") from None
 
 
 def _serve(extractor: Extractor, markers: Markers, requests: int, answers: BinaryIO) -> None:

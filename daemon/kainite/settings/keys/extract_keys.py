@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kainite.settings.keys.key import Key
 from kainite.settings.kinds import choice, command, millis, path, whole
-from kainite.settings.sections import ExtractMode, ExtractOffsets, ExtractSpread
+from kainite.settings.sections import OLD_EXTRACT_OFFSETS, ExtractMode, ExtractOffsets, ExtractSpread
 
 EXTRACT_KEYS = (
     Key("extractorName", "extract", "command", command(), "The extractor's command line.", default="none"),
@@ -19,15 +19,15 @@ EXTRACT_KEYS = (
         "extractorOffsets",
         "extract",
         "offsets",
-        choice(ExtractOffsets),
-        "Cyclic mode: where the place in the source is kept: by the extractor, by Kainite for it, or as times.",
+        choice(ExtractOffsets, aliases=OLD_EXTRACT_OFFSETS),
+        "Cyclic mode: whether the extractor keeps the offset, or Kainite in its offset file, or there as times.",
     ),
     Key(
         "extractorOffsetFile",
         "extract",
         "offset_file",
         path(),
-        "Where the place in the source is kept, with `extractorOffsets=child` or `time`.",
+        "The file in which Kainite keeps the offset, with `extractorOffsets=kainite` or `time`.",
         default="none",
     ),
     Key(

@@ -130,7 +130,7 @@ _REPORTS = (
         "leases",
         "report_worker_metrics",
         flag(inverted=True),
-        "Whether this worker keeps its CPU load to itself; it still reports that it lives, or it would get no leases.",
+        "Whether this worker reports nothing to a KCL 3.x fleet; the fleet's leader then assigns nothing to it.",
     ),
     Key(
         "workerMetricsReporterFreqInMillis",
@@ -138,20 +138,6 @@ _REPORTS = (
         "report_interval",
         millis(100, 3_600_000),
         "How often a worker in a KCL 3.x fleet reports.",
-    ),
-    Key(
-        "inMemoryWorkerMetricsCaptureFrequencyMillis",
-        "leases",
-        "capture_interval",
-        millis(100, 3_600_000),
-        "How often it measures.",
-    ),
-    Key(
-        "noOfPersistedMetricsPerWorkerMetrics",
-        "leases",
-        "kept_measurements",
-        whole(1, 1_000),
-        "How many reported figures stay in the table.",
     ),
 )
 

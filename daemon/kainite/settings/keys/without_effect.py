@@ -49,6 +49,7 @@ _DEAD = "has no effect in KCL either"
 _ON_DEMAND = "tables are made on demand, without tags"
 _LEADER = "a leader of KCL 3.x decides; Kainite takes what such a leader assigns to it, and never leads"
 _VERSION = "the daemon finds out by itself whether the fleet is one of KCL 2.x or 3.x, and follows it"
+_NO_MEASUREMENTS = "Kainite reports empty measurements: the leader balances by each lease's throughput"
 _SDK = "a matter of the SDK for Java; see awsConnectTimeoutMillis, awsReadTimeoutMillis and awsMaxAttempts"
 
 
@@ -105,6 +106,11 @@ INERT_KEYS: tuple[InertKey, ...] = (
         ("varianceBalancingFrequency", whole(1), "3"),
         ("workerMetricsEMAAlpha", decimal(), "0.5"),
         ("staleWorkerMetricsEntryCleanupDuration", duration(), "P1D"),
+    ),
+    *_inert(
+        _NO_MEASUREMENTS,
+        ("inMemoryWorkerMetricsCaptureFrequencyMillis", whole(0), "1000"),
+        ("noOfPersistedMetricsPerWorkerMetrics", whole(0), "10"),
     ),
     *_table("coordinatorState"),
     *_table("workerMetrics"),

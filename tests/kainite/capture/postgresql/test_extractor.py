@@ -42,7 +42,7 @@ class Bench:
         self.stream = unique("extractor")
         self.log = folder / "extract.log"
         self.journal = folder / "journal"
-        self.offset_file = OffsetFile(folder / "offset", self.stream, ExtractOffsets.CHILD)
+        self.offset_file = OffsetFile(folder / "offset", self.stream, ExtractOffsets.KAINITE)
         self.settings = folder / "app.properties"
         kinesis.create_stream(StreamName=self.stream, ShardCount=SHARDS)
         with create_slot(source) as slot:
@@ -54,7 +54,7 @@ class Bench:
             "kinesisEndpoint": endpoint,
             "extractorName": shlex.join(self._extractor()),
             "extractorMode": "cyclic",
-            "extractorOffsets": "child",
+            "extractorOffsets": "kainite",
             "extractorOffsetFile": "offset",
             "extractorIntervalMillis": "10",
             "extractorTries": "3",
