@@ -18,12 +18,13 @@ from rich.text import Text
 
 from kainite.base.checkpoint import Checkpoint
 from kainite.base.errors import LeaseTableError
+from kainite.base.liveness import Sighting
 from kainite.cli.leases_reset import reset
 from kainite.cli.observed_leases import lease_table, observed, rows_of, stream_of
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import stdout
 from kainite.kinesis.client import StreamClient
-from kainite.leases.administration.report import Beat, Pulse, Row, ShardState, listen, short, summary, workers
+from kainite.leases.administration.report import Pulse, Row, ShardState, observe_counters, short, summary, workers
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.settings import Settings, load
 
@@ -101,7 +102,7 @@ def _rounds(
     table: LeaseTable, settings: Settings, interval: float, stream: StreamClient | None
 ) -> Iterator[tuple[Row, ...]]:
     """The rows, again and again; a round in which the lease table does not answer is passed over."""
-    beats: dict[str, Beat] = {}
+    seen: dict[str, Sighting[int]] = {}
     while True:
         try:
             scan = table.scan()
@@ -111,8 +112,8 @@ def _rounds(
             click.echo(f"kainite: {error}", err=True)
         else:
             now = time.monotonic()
-            beats = listen(beats, scan, now)
-            yield rows_of(scan, beats, now, settings, stream)
+            seen = observe_counters(seen, scan, now)
+            yield rows_of(scan, seen, now, settings, stream)
         time.sleep(interval)
 
 

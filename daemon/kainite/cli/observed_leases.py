@@ -6,10 +6,11 @@ import time
 from collections.abc import Mapping, Sequence
 
 from kainite.aws.clients import client
+from kainite.base.liveness import Sighting
 from kainite.cli.terminal import stdout
 from kainite.kinesis.client import StreamClient
 from kainite.leases.administration.lag import measure
-from kainite.leases.administration.report import Beat, Row, listen, make_rows, undecided
+from kainite.leases.administration.report import Row, make_rows, observe_counters, undecided
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.settings import Settings
@@ -31,17 +32,21 @@ def observed(
 ) -> tuple[tuple[Lease, ...], tuple[Row, ...]]:
     """The leases, and their rows after their counters were watched until all is clear, or for ``limit`` seconds."""
     scan, now = table.scan(), time.monotonic()
-    beats, end = listen({}, scan, now), now + limit
+    seen, end = observe_counters({}, scan, now), now + limit
     with stdout().status("watching the leases' counters …"):
-        while now < end and undecided(scan, beats, now, settings.leases.failover):
+        while now < end and undecided(scan, seen, now, settings.leases.failover):
             time.sleep(min(LOOK_S, limit))
             scan, now = table.scan(), time.monotonic()
-            beats = listen(beats, scan, now)
-    return scan, rows_of(scan, beats, now, settings, stream)
+            seen = observe_counters(seen, scan, now)
+    return scan, rows_of(scan, seen, now, settings, stream)
 
 
 def rows_of(
-    scan: Sequence[Lease], beats: Mapping[str, Beat], now: float, settings: Settings, stream: StreamClient | None
+    scan: Sequence[Lease],
+    seen: Mapping[str, Sighting[int]],
+    now: float,
+    settings: Settings,
+    stream: StreamClient | None,
 ) -> tuple[Row, ...]:
     lags = measure(stream, scan, settings.stream.initial_timestamp) if stream else {}
-    return make_rows(scan, beats, lags, now, settings.leases.failover)
+    return make_rows(scan, seen, lags, now, settings.leases.failover)

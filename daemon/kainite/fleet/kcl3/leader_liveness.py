@@ -1,9 +1,12 @@
 """Whether a fleet's leader is alive. Pure functions, with the clocks passed in.
 
 A leader gives two signs of life: the version of its lock changes every 30 s, and so does the time in its worker
-entry (every ``workerMetricsReporterFreqInMillis``). What counts is when *this* worker saw them change, so no two hosts'
-clocks are compared; only a report that was there before the first look is aged by its own time, so that a fleet
-whose leader ended long ago is not waited for.
+entry (every ``workerMetricsReporterFreqInMillis``). Each is a counter of :mod:`kainite.base.liveness`, with two
+differences that are this module's own:
+
+* A report that was there at the first look is aged by its own time, so that a fleet whose leader ended long ago is not
+  waited for.
+* Another worker's name on the lock that was watched counts as a movement of the lock.
 
 A leader is gone when its lock is absent or released; or stood still for the lock's duration; or when it used to
 report and both signs stood still for as long as it takes its own kind to call a worker inactive (twice the reporting
@@ -14,35 +17,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kainite.base.liveness import Sighting, observe
 from kainite.fleet.kcl3.coordinator_items import LeaderLock
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
-    """What was seen of one leader; times are by this worker's clock, seconds.
+class LeaderHeartbeats:
+    """The two counters of one leader.
 
     Attributes:
         owner: the leader.
-        version: its lock's version.
-        version_seen: when that came, or was seen first; None while it may be of any age.
-        report: when it reported last, by its own clock.
-        report_seen: when that came, or was seen first less its age then; None without any report.
-        first: when the leader was seen first.
+        lock: its lock's version; until it has moved, it may be of any age.
+        report: when it reported last, by its own clock; None until it has reported.
     """
 
     owner: str
-    version: str
-    version_seen: float | None
-    report: int | None
-    report_seen: float | None
-    first: float
+    lock: Sighting[str]
+    report: Sighting[int | None]
+
+    @property
+    def reports(self) -> bool:
+        """Whether the leader has ever reported."""
+        return self.report.counter is not None or self.report.moved
 
 
-def observe(signs: Signs | None, lock: LeaderLock | None, report: int | None, now: float, wall: float) -> Signs | None:
-    """What is known after a look.
+def observe_leader(
+    last: LeaderHeartbeats | None, lock: LeaderLock | None, report: int | None, now: float, wall: float
+) -> LeaderHeartbeats | None:
+    """Returns what is known after a look; None when nobody leads.
 
     Args:
-        signs: what was known before.
+        last: what was known before.
         lock: the leader's lock; None when nobody leads.
         report: when that leader reported last, seconds since the epoch.
         now: this worker's clock.
@@ -50,31 +55,28 @@ def observe(signs: Signs | None, lock: LeaderLock | None, report: int | None, no
     """
     if lock is None:
         return None
-    if signs is None or signs.owner != lock.owner:
+    if last is None or last.owner != lock.owner:
         # Another worker's name on the lock that was watched is a sign of life in itself.
-        version_seen = None if signs is None else now
-        report_seen = None if report is None else now - max(0.0, wall - report)
-        return Signs(lock.owner, lock.version, version_seen, report, report_seen, now)
-    version_seen = signs.version_seen if lock.version == signs.version else now
-    report_seen = signs.report_seen if report == signs.report else now
-    return Signs(lock.owner, lock.version, version_seen, report, report_seen, signs.first)
+        version = Sighting(lock.version, now, moved=last is not None)
+        # Aged by the leader's own clock, here only: a leader that ended before the first look is not waited for.
+        age = 0.0 if report is None else max(0.0, wall - report)
+        return LeaderHeartbeats(lock.owner, version, Sighting(report, now - age))
+    return LeaderHeartbeats(lock.owner, observe(last.lock, lock.version, now), observe(last.report, report, now))
 
 
-def alive(signs: Signs | None, duration: float, quiet: float, now: float) -> bool:
-    """Whether the leader may be counted on.
+def alive(leader: LeaderHeartbeats | None, duration: float, quiet: float, now: float) -> bool:
+    """Returns whether the leader may be counted on.
 
     Args:
-        signs: what was seen of it.
+        leader: what was seen of it; None when nobody leads.
         duration: of its lock, seconds.
         quiet: seconds after which a worker that used to report is not counted on.
         now: this worker's clock.
     """
-    if signs is None:
+    if leader is None or leader.lock.expired(now, duration):
         return False
-    lock_seen = signs.first if signs.version_seen is None else signs.version_seen
-    if now - lock_seen >= duration:
-        return False
-    if signs.report_seen is None:
+    # The lock of a leader that never reported is all there is to go by.
+    if not leader.reports:
         return True
-    latest = signs.report_seen if signs.version_seen is None else max(signs.version_seen, signs.report_seen)
-    return now - latest < quiet
+    # A lock that has not moved yet may be of any age, so it does not make up for an old report.
+    return not leader.report.expired(now, quiet) or (leader.lock.moved and not leader.lock.expired(now, quiet))

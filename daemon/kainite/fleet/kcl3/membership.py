@@ -35,7 +35,7 @@ from kainite.base.logs import event
 from kainite.base.retry import backoff
 from kainite.fleet.kcl3.coordinator_items import Layout
 from kainite.fleet.kcl3.coordinator_table import OWNER_INDEX, AccessDeniedError, Coordinator, Fleet
-from kainite.fleet.kcl3.leader_liveness import Signs, alive, observe
+from kainite.fleet.kcl3.leader_liveness import LeaderHeartbeats, alive, observe_leader
 from kainite.leases.stance import Stance
 from kainite.settings import LeaseSettings
 
@@ -68,7 +68,7 @@ class Membership:
         self._clock = clock
         self._stance = Stance.ASSIGNED
         self._fleet: Fleet | None = None
-        self._signs: Signs | None = None
+        self._leader: LeaderHeartbeats | None = None
         self._report_due = clock()
         self._reported: Layout | None = None
         self._told: set[str] = set()
@@ -118,11 +118,11 @@ class Membership:
         fleet = await asyncio.to_thread(self._read)
         now = self._clock()
         if fleet is None or not fleet.version.assigns:
-            self._signs, stance = None, Stance.SHARE
+            self._leader, stance = None, Stance.SHARE
         else:
-            self._signs = observe(self._signs, fleet.lock, fleet.leader_report, now, epoch_ms() / 1000)
+            self._leader = observe_leader(self._leader, fleet.lock, fleet.leader_report, now, epoch_ms() / 1000)
             duration = fleet.lock.duration if fleet.lock else 0.0
-            led = alive(self._signs, duration, 2 * self._settings.report_interval, now)
+            led = alive(self._leader, duration, 2 * self._settings.report_interval, now)
             stance = Stance.ASSIGNED if led else Stance.SHARE
         self._note(fleet, stance)
 

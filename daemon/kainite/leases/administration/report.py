@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kainite.base.checkpoint import SHARD_END, Checkpoint
+from kainite.base.liveness import Sighting, observe
 from kainite.kinesis.shards import MAX_HASH_KEY
 from kainite.leases.administration.lag import Lag
 from kainite.leases.lineage import may_start
@@ -42,15 +43,6 @@ class ShardState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
-    """A counter, since when it was seen to stand there (seconds), and whether it was seen to move."""
-
-    counter: int
-    since: float
-    moved: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Row:
     """One lease.
 
@@ -77,68 +69,67 @@ class Row:
     lag_cause: str | None = None
 
 
-def listen(beats: Mapping[str, Beat], leases: Sequence[Lease], now: float) -> dict[str, Beat]:
-    """What is known about the counters after a scan at ``now``."""
+def observe_counters(
+    seen: Mapping[str, Sighting[int]], leases: Sequence[Lease], now: float
+) -> dict[str, Sighting[int]]:
+    """Returns what is known about the counters after a scan at ``now``.
 
-    def hear(lease: Lease) -> Beat:
-        known = beats.get(lease.key)
-        if known is None:
-            return Beat(lease.counter, now)
-        return known if known.counter == lease.counter else Beat(lease.counter, now, moved=True)
-
-    return {lease.key: hear(lease) for lease in leases}
+    Unlike the taker's rule, a lease that is new and unowned is of age 0: only owned leases have a :class:`Pulse`.
+    """
+    return {lease.key: observe(seen.get(lease.key), lease.counter, now) for lease in leases}
 
 
-def pulse_of(lease: Lease, beat: Beat, now: float, failover: float) -> Pulse | None:
+def pulse_of(lease: Lease, seen: Sighting[int], now: float, failover: float) -> Pulse | None:
     """What a lease's counter tells; None when nobody owns the lease."""
     if lease.owner is None:
         return None
-    age = now - beat.since
-    if age >= failover:
+    if seen.expired(now, failover):
         return Pulse.EXPIRED
-    if beat.moved:
+    if seen.moved:
         return Pulse.FRESH
-    return Pulse.SILENT if age > 0 else Pulse.UNKNOWN
+    return Pulse.SILENT if seen.age(now) > 0 else Pulse.UNKNOWN
 
 
-def undecided(leases: Sequence[Lease], beats: Mapping[str, Beat], now: float, failover: float) -> list[Lease]:
+def undecided(leases: Sequence[Lease], seen: Mapping[str, Sighting[int]], now: float, failover: float) -> list[Lease]:
     """Owned leases of unfinished shards that are neither seen to be renewed nor expired yet."""
     return [
         lease
         for lease in leases
         if lease.checkpoint != SHARD_END
-        and pulse_of(lease, beats[lease.key], now, failover) in (Pulse.UNKNOWN, Pulse.SILENT)
+        and pulse_of(lease, seen[lease.key], now, failover) in (Pulse.UNKNOWN, Pulse.SILENT)
     ]
 
 
 def make_rows(
-    leases: Sequence[Lease], beats: Mapping[str, Beat], lags: Mapping[str, Lag], now: float, failover: float
+    leases: Sequence[Lease], seen: Mapping[str, Sighting[int]], lags: Mapping[str, Lag], now: float, failover: float
 ) -> tuple[Row, ...]:
     """The rows, by shard.
 
     Args:
         leases: a scan of the table.
-        beats: :func:`listen`'s result for that scan.
+        seen: :func:`observe_counters`'s result for that scan.
         lags: measured lags by shard; may be empty.
-        now: the time of that scan, by the clock of ``beats``, seconds.
+        now: the time of that scan, by the clock of ``seen``, seconds.
         failover: seconds after which a silent lease has expired.
     """
     checkpoints = {lease.key: lease.checkpoint for lease in leases}
     return tuple(
-        _row(lease, beats[lease.key], lags.get(lease.key, Lag(None)), checkpoints, now, failover)
+        _row(lease, seen[lease.key], lags.get(lease.key, Lag(None)), checkpoints, now, failover)
         for lease in sorted(leases, key=lambda lease: lease.key)
     )
 
 
-def _row(lease: Lease, beat: Beat, lag: Lag, checkpoints: Mapping[str, Checkpoint], now: float, failover: float) -> Row:
-    pulse = pulse_of(lease, beat, now, failover)
+def _row(
+    lease: Lease, seen: Sighting[int], lag: Lag, checkpoints: Mapping[str, Checkpoint], now: float, failover: float
+) -> Row:
+    pulse = pulse_of(lease, seen, now, failover)
     return Row(
         shard=lease.key,
         state=_state(lease, pulse, checkpoints),
         owner=lease.owner,
         checkpoint_owner=lease.checkpoint_owner,
         pulse=pulse,
-        silent_for=None if pulse is None else round(now - beat.since, 3),
+        silent_for=None if pulse is None else round(seen.age(now), 3),
         checkpoint=lease.checkpoint.sequence,
         sub=lease.checkpoint.sub,
         switches=lease.switches,

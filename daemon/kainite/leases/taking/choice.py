@@ -1,7 +1,6 @@
 """Which leases this worker takes. Pure functions, with the clock and the chance passed in.
 
-A lease's age is how long its counter has stood still, by this worker's own clock since it first
-saw that counter: no two hosts' clocks are ever compared. The rules are those of KCL 2.x's
+A lease's age is how long its counter has stood still (:mod:`kainite.base.liveness`). The rules are those of KCL 2.x's
 ``DynamoDBLeaseTaker`` (reference/kcl_multilang.md §3, *2.x taker*), which Java workers of the same fleet follow:
 
 1. Every worker's part is the number of leases divided by the number of workers, rounded up, and never more
@@ -32,6 +31,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from kainite.base.checkpoint import SHARD_END
+from kainite.base.liveness import Sighting, observe
 from kainite.leases.lineage import may_start
 from kainite.leases.table.lease import Lease
 
@@ -39,14 +39,7 @@ VERY_OLD = 3
 """After how many failover times a lease is taken by whoever sees it (KCL's multiplier)."""
 
 EVER = float("-inf")
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A counter, and since when this worker has seen it stand there (its clock, seconds)."""
-
-    counter: int
-    since: float
+"""Since when a lease that is new and unowned is taken to stand still: it is older than any timeout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,26 +86,27 @@ class Choice:
     census: Census = field(default_factory=Census)
 
 
-def observe(seen: Mapping[str, Seen], leases: Sequence[Lease], now: float) -> dict[str, Seen]:
-    """What is known about the counters after a scan at ``now``."""
+def observe_leases(seen: Mapping[str, Sighting[int]], leases: Sequence[Lease], now: float) -> dict[str, Sighting[int]]:
+    """Returns what is known about the counters after a scan at ``now``."""
 
-    def look(lease: Lease) -> Seen:
+    def look(lease: Lease) -> Sighting[int]:
         known = seen.get(lease.key)
-        if known is None:
-            return Seen(lease.counter, EVER if lease.owner is None else now)
-        return known if known.counter == lease.counter else Seen(lease.counter, now)
+        if known is None and lease.owner is None:
+            # As in KCL: nobody has to be waited for, so a worker alone begins with everything at once.
+            return Sighting(lease.counter, EVER)
+        return observe(known, lease.counter, now)
 
     return {lease.key: look(lease) for lease in leases}
 
 
-def live_owners(leases: Sequence[Lease], seen: Mapping[str, Seen], failover: float, now: float) -> set[str]:
+def live_owners(leases: Sequence[Lease], seen: Mapping[str, Sighting[int]], failover: float, now: float) -> set[str]:
     """Owners of leases that have not expired, finished ones included."""
-    return {lease.owner for lease in leases if lease.owner is not None and now - seen[lease.key].since < failover}
+    return {lease.owner for lease in leases if lease.owner is not None and not seen[lease.key].expired(now, failover)}
 
 
 def choose(
     leases: Sequence[Lease],
-    seen: Mapping[str, Seen],
+    seen: Mapping[str, Sighting[int]],
     held: Collection[str],
     *,
     worker: str,
@@ -126,7 +120,7 @@ def choose(
 
     Args:
         leases: the whole scan.
-        seen: :func:`observe`'s result for that scan.
+        seen: :func:`observe_leases`'s result for that scan.
         held: keys that this worker holds.
         worker: this worker's id.
         limits: its limits.
@@ -136,11 +130,11 @@ def choose(
         contested: keys in this worker's name that another process goes by: taken when they have expired.
     """
     active = {lease.key: lease for lease in leases if lease.checkpoint != SHARD_END}
-    ages = {key: now - seen[key].since for key in active}
+    ages = {key: seen[key].age(now) for key in active}
     own = [lease.key for lease in active.values() if lease.owner == worker and lease.checkpoint_owner is None]
     mine = {key for key in active if key in held} | {key for key in own if key not in contested}
     others = {key: lease for key, lease in active.items() if key not in mine and key not in avoid}
-    expired = {key: lease for key, lease in others.items() if _expired(lease, ages[key], limits.failover)}
+    expired = {key: lease for key, lease in others.items() if _free(lease, seen[key], now, limits.failover)}
     alive = [lease for key, lease in others.items() if key not in expired]
     very_old = [lease for key, lease in expired.items() if ages[key] > VERY_OLD * limits.failover]
     workers = {worker, *live_owners(leases, seen, limits.failover, now)}
@@ -173,8 +167,9 @@ def assigned(leases: Sequence[Lease], held: Collection[str], worker: str, contes
     return Choice(tuple(lease for lease in mine if lease.key not in held and lease.key not in contested))
 
 
-def _expired(lease: Lease, age: float, failover: float) -> bool:
-    return age >= failover or (lease.owner is None and lease.checkpoint_owner is None)
+def _free(lease: Lease, seen: Sighting[int], now: float, failover: float) -> bool:
+    # Beyond KCL, a lease that nobody owns counts as expired at once: what a worker gives back need not wait.
+    return seen.expired(now, failover) or (lease.owner is None and lease.checkpoint_owner is None)
 
 
 def _part(leases: int, workers: int, max_leases: int | None) -> tuple[int, int]:

@@ -19,6 +19,7 @@ from random import Random
 
 from kainite.base.checkpoint import SHARD_END
 from kainite.base.errors import KainiteError, LeaseTableUnavailableError
+from kainite.base.liveness import Sighting
 from kainite.base.logs import event
 from kainite.base.retry import backoff
 from kainite.leases.holding.held_leases import Holdings, Using
@@ -28,7 +29,7 @@ from kainite.leases.shard_sync.schedule import Upkeep
 from kainite.leases.stance import Stance
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
-from kainite.leases.taking.choice import Census, Choice, Limits, Seen, assigned, choose, live_owners, observe
+from kainite.leases.taking.choice import Census, Choice, Limits, assigned, choose, live_owners, observe_leases
 from kainite.leases.taking.kcl2_leader import leader
 from kainite.observe.meter import Meter
 from kainite.observe.metric import (
@@ -74,7 +75,7 @@ class Rounds:
         self._clock = clock
         self._meter = meter
         self._rng = rng
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, Sighting[int]] = {}
         self._steal_due = clock()
         self._reached_at: float | None = None
         self._leaving = False
@@ -139,7 +140,7 @@ class Rounds:
 
     async def _scan(self) -> tuple[Lease, ...]:
         leases = await asyncio.to_thread(self._table.scan)
-        self._seen = observe(self._seen, leases, self._clock())
+        self._seen = observe_leases(self._seen, leases, self._clock())
         return leases
 
     def _choose(self, leases: Sequence[Lease]) -> Choice:
@@ -147,7 +148,8 @@ class Rounds:
         if self._leaving:
             return Choice()
         # One that stands still is nobody's: a leader (KCL 3) has assigned it here again, or the namesake has gone.
-        contested = {key for key in self._holdings.namesakes(leases) if now - self._seen[key].since < settings.failover}
+        namesakes = self._holdings.namesakes(leases)
+        contested = {key for key in namesakes if not self._seen[key].expired(now, settings.failover)}
         if self._stance() is Stance.ASSIGNED:
             return assigned(leases, self._holdings.keys, settings.worker_id, contested)
         steal = settings.steal_at_once if now >= self._steal_due else 0

@@ -28,6 +28,7 @@ from dataclasses import replace
 
 from kainite.base.clock import boot_seconds
 from kainite.base.errors import LogFencedError, LogHeldError
+from kainite.base.liveness import Sighting, observe
 from kainite.log.store.contract import Head, LogStore
 
 Clock = Callable[[], float]
@@ -41,21 +42,18 @@ def new_token() -> str:
 class LeaseWatch:
     """Tells whether another owner's lease has run out, by our own clock alone.
 
-    The lease counts from when *we* first saw the head's present version, so clocks of different
-    hosts are never compared.
+    The lease counts from when *we* first saw the head's present version (:mod:`kainite.base.liveness`).
     """
 
     def __init__(self, clock: Clock = boot_seconds) -> None:
         self._clock = clock
-        self._version: str | None = None
-        self._since = 0.0
+        self._seen: Sighting[str] | None = None
 
     def remaining(self, head: Head) -> float:
         """Seconds until ``head``'s owner may be taken for dead; 0 or less when it may be now."""
         now = self._clock()
-        if head.version != self._version:
-            self._version, self._since = head.version, now
-        return self._since + head.lease_ms / 1000 - now
+        self._seen = observe(self._seen, head.version, now)
+        return self._seen.since + head.lease_ms / 1000 - now
 
 
 class Mount:

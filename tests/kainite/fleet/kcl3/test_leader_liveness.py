@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.fleet.kcl3.coordinator_items import LeaderLock
-from kainite.fleet.kcl3.leader_liveness import Signs, alive, observe
+from kainite.fleet.kcl3.leader_liveness import LeaderHeartbeats, alive, observe_leader
 
 WALL = 1_795_000_000.0
 DURATION, QUIET = 120.0, 60.0
@@ -16,13 +16,15 @@ def lock(version: int = 0, owner: str = "java") -> LeaderLock:
     return LeaderLock(owner, f"v{version}", DURATION)
 
 
-def look(signs: Signs | None, at: float, version: int = 0, report: float | None = 0.0) -> Signs | None:
+def look(
+    signs: LeaderHeartbeats | None, at: float, version: int = 0, report: float | None = 0.0
+) -> LeaderHeartbeats | None:
     """A look at second ``at``; ``report`` is the second of the leader's last report, by the same clock."""
     reported = None if report is None else int(WALL + report)
-    return observe(signs, lock(version), reported, at, WALL + at)
+    return observe_leader(signs, lock(version), reported, at, WALL + at)
 
 
-def lives(signs: Signs | None, at: float) -> bool:
+def lives(signs: LeaderHeartbeats | None, at: float) -> bool:
     return alive(signs, DURATION, QUIET, at)
 
 
@@ -54,20 +56,20 @@ def test_a_leader_that_fell_silent_is_gone_after_the_quiet_time() -> None:
 
 
 def test_another_worker_that_takes_the_lock_is_alive() -> None:
-    signs = observe(look(None, 0.0), lock(owner="second"), int(WALL - 500), 100.0, WALL + 100)
+    signs = observe_leader(look(None, 0.0), lock(owner="second"), int(WALL - 500), 100.0, WALL + 100)
     assert lives(signs, 100.0)
 
 
 def test_nobody_leads_without_a_lock() -> None:
-    assert not lives(observe(look(None, 0.0), None, None, 1.0, WALL), 1.0)
+    assert not lives(observe_leader(look(None, 0.0), None, None, 1.0, WALL), 1.0)
 
 
 @given(st.lists(st.floats(0.1, 30.0), min_size=1, max_size=50), st.floats(-1e6, 1e6))
 def test_a_leader_that_heartbeats_every_30_seconds_is_never_given_up(gaps: list[float], skew: float) -> None:
-    now, signs = 0.0, observe(None, lock(), int(WALL), 0.0, WALL + skew)
+    now, signs = 0.0, observe_leader(None, lock(), int(WALL), 0.0, WALL + skew)
     for version, gap in enumerate(gaps, 1):
         now += gap
-        signs = observe(signs, lock(version), int(WALL), now, WALL + skew + now)
+        signs = observe_leader(signs, lock(version), int(WALL), now, WALL + skew + now)
         assert lives(signs, now)
 
 

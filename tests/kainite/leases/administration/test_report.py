@@ -11,8 +11,8 @@ from kainite.leases.administration.report import (
     Pulse,
     Row,
     ShardState,
-    listen,
     make_rows,
+    observe_counters,
     short,
     summary,
     undecided,
@@ -25,8 +25,8 @@ FAILOVER = 10.0
 
 def rows(*leases: Lease, now: float = 0.0) -> dict[str, Row]:
     """Rows of leases whose counters stand still from 0 until ``now``."""
-    beats = listen(listen({}, leases, 0.0), leases, now)
-    return {row.shard: row for row in make_rows(leases, beats, {}, now, FAILOVER)}
+    seen = observe_counters(observe_counters({}, leases, 0.0), leases, now)
+    return {row.shard: row for row in make_rows(leases, seen, {}, now, FAILOVER)}
 
 
 @pytest.mark.parametrize(
@@ -39,16 +39,16 @@ def test_a_counter_that_stands_still_expires_after_the_failover_time(now: float,
 
 def test_a_counter_that_moved_is_fresh_until_it_has_stood_still_as_long() -> None:
     before, after = Lease("s", owner="w", counter=1), Lease("s", owner="w", counter=2)
-    beats = listen(listen({}, [before], 0.0), [after], 4.0)
-    assert make_rows([after], beats, {}, 4.0, FAILOVER)[0].pulse is Pulse.FRESH
-    assert make_rows([after], listen(beats, [after], 14.0), {}, 14.0, FAILOVER)[0].pulse is Pulse.EXPIRED
+    seen = observe_counters(observe_counters({}, [before], 0.0), [after], 4.0)
+    assert make_rows([after], seen, {}, 4.0, FAILOVER)[0].pulse is Pulse.FRESH
+    assert make_rows([after], observe_counters(seen, [after], 14.0), {}, 14.0, FAILOVER)[0].pulse is Pulse.EXPIRED
 
 
 def test_only_owned_unfinished_leases_are_waited_for() -> None:
     leases = [Lease("free"), Lease("done", owner="w", checkpoint=SHARD_END), Lease("held", owner="w")]
-    beats = listen({}, leases, 0.0)
-    assert [lease.key for lease in undecided(leases, beats, 0.0, FAILOVER)] == ["held"]
-    assert undecided(leases, beats, FAILOVER, FAILOVER) == []
+    seen = observe_counters({}, leases, 0.0)
+    assert [lease.key for lease in undecided(leases, seen, 0.0, FAILOVER)] == ["held"]
+    assert undecided(leases, seen, FAILOVER, FAILOVER) == []
 
 
 def test_each_shard_is_in_one_state() -> None:
@@ -73,7 +73,7 @@ def test_each_shard_is_in_one_state() -> None:
 
 def test_a_row_has_the_share_of_the_hash_keys_and_the_lag() -> None:
     lease = Lease("s", hash_range=HashRange(0, MAX_HASH_KEY // 4), checkpoint=Checkpoint("123", 4))
-    row = make_rows([lease], listen({}, [lease], 0.0), {"s": Lag(1500)}, 0.0, FAILOVER)[0]
+    row = make_rows([lease], observe_counters({}, [lease], 0.0), {"s": Lag(1500)}, 0.0, FAILOVER)[0]
     assert row.share == pytest.approx(0.25)
     assert (row.checkpoint, row.sub, row.lag_millis, row.pulse) == ("123", 4, 1500, None)
     assert rows(Lease("s"))["s"].share is None

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from kainite.base.checkpoint import TRIM_HORIZON, Checkpoint
+from kainite.base.liveness import Sighting
 from kainite.leases.holding.held_leases import HeldLease, Holdings, Using
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
-from kainite.leases.taking.choice import Limits, Seen, choose, observe
+from kainite.leases.taking.choice import Limits, choose, observe_leases
 from kainite.observe.meter import SILENT
 from kainite.settings import LeaseSettings, StreamSettings
 from support.names import unique
@@ -39,7 +40,7 @@ class Worker:
     def forget(self) -> None:
         using = Using(LeaseSettings("app", self._table.name, self.name, failover=FAILOVER), StreamSettings("orders"))
         self.holdings = Holdings(using, self.clock, SILENT)
-        self.seen: dict[str, Seen] = {}
+        self.seen: dict[str, Sighting[int]] = {}
 
     def clock(self) -> float:
         return self.now + self.skew
@@ -49,7 +50,7 @@ class Worker:
 
     def round(self) -> None:
         leases = self._table.scan()
-        self.seen = observe(self.seen, leases, self.clock())
+        self.seen = observe_leases(self.seen, leases, self.clock())
         choice = choose(
             leases, self.seen, self.holdings.keys, worker=self.name, limits=Limits(FAILOVER, steal_at_once=0),
             now=self.clock(), rng=Random(3), contested=self.holdings.namesakes(leases),

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kainite.base.checkpoint import SHARD_END, Checkpoint
+from kainite.base.liveness import Sighting
 from kainite.leases.table.lease import Lease
-from kainite.leases.taking.choice import EVER, Choice, Limits, Seen, assigned, choose, live_owners, observe
+from kainite.leases.taking.choice import EVER, Choice, Limits, assigned, choose, live_owners, observe_leases
 
 FAILOVER = 10.0
 AGED = FAILOVER + 1
@@ -29,7 +30,7 @@ def chosen(
     avoid: set[str] | None = None,
     contested: set[str] | None = None,
 ) -> Choice:
-    seen = {lease.key: Seen(lease.counter, -(ages or {}).get(lease.key, age)) for lease in leases}
+    seen = {lease.key: Sighting(lease.counter, -(ages or {}).get(lease.key, age)) for lease in leases}
     return choose(
         leases, seen, held or set(), worker="me", limits=limits, now=0.0, rng=Random(1),
         avoid=avoid or (), contested=contested or (),
@@ -45,15 +46,18 @@ def owned(owner: str | None, names: str) -> list[Lease]:
 
 
 def test_a_counter_that_stands_still_ages_and_one_that_moves_is_new() -> None:
-    first = observe({}, [Lease("a", "x", 1), Lease("b", "x", 1)], now=100.0)
-    second = observe(first, [Lease("a", "x", 1), Lease("b", "x", 2)], now=105.0)
-    assert second == {"a": Seen(1, 100.0), "b": Seen(2, 105.0)}
+    first = observe_leases({}, [Lease("a", "x", 1), Lease("b", "x", 1)], now=100.0)
+    second = observe_leases(first, [Lease("a", "x", 1), Lease("b", "x", 2)], now=105.0)
+    assert second == {"a": Sighting(1, 100.0), "b": Sighting(2, 105.0, moved=True)}
 
 
 def test_a_new_lease_without_an_owner_is_ancient_and_one_given_back_is_not() -> None:
-    first = observe({}, [Lease("a"), Lease("b", "x", 1)], now=100.0)
-    assert first["a"] == Seen(0, EVER)
-    assert observe(first, [Lease("a"), Lease("b", None, 2)], now=105.0) == {"a": Seen(0, EVER), "b": Seen(2, 105.0)}
+    first = observe_leases({}, [Lease("a"), Lease("b", "x", 1)], now=100.0)
+    assert first["a"] == Sighting(0, EVER)
+    assert observe_leases(first, [Lease("a"), Lease("b", None, 2)], now=105.0) == {
+        "a": Sighting(0, EVER),
+        "b": Sighting(2, 105.0, moved=True),
+    }
 
 
 def test_a_worker_alone_takes_everything_at_once() -> None:
@@ -160,7 +164,7 @@ class Worker:
     limits: Limits
     rng: Random
     held: set[str] = field(default_factory=set)
-    seen: dict[str, Seen] = field(default_factory=dict)
+    seen: dict[str, Sighting[int]] = field(default_factory=dict)
 
     def renew(self, table: dict[str, Lease]) -> None:
         self.held = {key for key in self.held if table[key].owner == self.name}
@@ -170,7 +174,7 @@ class Worker:
     def round(self, table: dict[str, Lease], now: float) -> int:
         now += self.skew
         leases = list(table.values())
-        self.seen = observe(self.seen, leases, now)
+        self.seen = observe_leases(self.seen, leases, now)
         choice = choose(
             leases, self.seen, self.held, worker=self.name, limits=self.limits, now=now, rng=self.rng
         )  # fmt: skip
@@ -227,7 +231,7 @@ def advance(fleet: list[Worker], table: dict[str, Lease], now: float, data: st.D
 
 def test_owners_of_expired_leases_are_not_alive() -> None:
     leases = [*owned("a", "x"), *owned("b", "y"), *owned(None, "z")]
-    seen = {"x": Seen(1, -5.0), "y": Seen(1, -AGED), "z": Seen(1, 0.0)}
+    seen = {"x": Sighting(1, -5.0), "y": Sighting(1, -AGED), "z": Sighting(1, 0.0)}
     assert live_owners(leases, seen, FAILOVER, 0.0) == {"a"}
 
 
