@@ -35,6 +35,13 @@ def table(dynamodb: Any) -> LeaseTable:
     return table
 
 
+@pytest.fixture
+def double() -> Iterator[KinesisDouble]:
+    double = KinesisDouble(shards=2)
+    yield double
+    double.close()
+
+
 @dataclass
 class World:
     properties: Path
