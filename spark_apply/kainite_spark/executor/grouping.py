@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from kainite.base.errors import TargetRejectedError, TargetUnavailableError
 from kainite.base.logs import event
 from kainite.log.format.entry import Outcome, UnitStatus
+from kainite.uow.conflicts import EarliestConflicts
 from kainite_spark.targets.contract import Fence, TargetSession, Unit
 
 _LOG = logging.getLogger(__name__)
@@ -95,7 +96,7 @@ def apply_units(
 
 @dataclass(slots=True)
 class _Run:
-    """One call of :func:`apply_units`; ``held_…`` map a signature to the first unit that holds it back."""
+    """One call of :func:`apply_units`; ``held`` are its failed and blocked units."""
 
     session: TargetSession
     fence: Fence
@@ -103,8 +104,8 @@ class _Run:
     instance: int | None
     sleep: Callable[[float], None]
     outcomes: dict[int, Outcome] = field(default_factory=dict)
-    held_written: dict[int, Unit] = field(default_factory=dict)
-    held_read: dict[int, Unit] = field(default_factory=dict)
+    held: dict[int, Unit] = field(default_factory=dict)
+    holders: EarliestConflicts = field(default_factory=EarliestConflicts)
     stopped: bool = False
 
     def apply(self, group: Sequence[Unit]) -> list[list[Unit]]:
@@ -178,19 +179,13 @@ class _Run:
 
         Units are held out of order: a group's blocked units before it is cut to find the failed one.
         """
-        if not self.held_written:
-            return None
-        holders = [self.held_written[s] for s in (*unit.written, *unit.read) if s in self.held_written]
-        holders += [self.held_read[s] for s in unit.written if s in self.held_read]
-        first = min(holders, key=lambda holder: holder.tid, default=unit)
-        return first if first.tid < unit.tid else None
+        first = self.holders.find(unit.tid, unit.written, unit.read)
+        return None if first is None else self.held[first]
 
     def _hold(self, unit: Unit, status: UnitStatus, cause: str) -> None:
         self.outcomes[unit.tid] = Outcome(unit.tid, status, self.instance, cause)
-        for signatures, held in ((unit.written, self.held_written), (unit.read, self.held_read)):
-            for signature in signatures:
-                if unit.tid < held.setdefault(signature, unit).tid:
-                    held[signature] = unit
+        self.held[unit.tid] = unit
+        self.holders.add(unit.tid, unit.written, unit.read)
 
     def _committed(self, units: Sequence[Unit]) -> None:
         for unit in units:

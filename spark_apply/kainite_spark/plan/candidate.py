@@ -34,12 +34,3 @@ class Candidate:
     def overtakes(self) -> bool:
         """Whether it may pass failed units (white paper, *Load*, c)."""
         return self.kind is not UnitKind.NORMAL
-
-
-def conflict(one: Candidate, other: Candidate) -> bool:
-    """Whether one writes what the other writes or reads."""
-    return not (
-        one.written.isdisjoint(other.written)
-        and one.written.isdisjoint(other.read)
-        and one.read.isdisjoint(other.written)
-    )

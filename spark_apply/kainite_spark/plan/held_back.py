@@ -43,7 +43,8 @@ from dataclasses import dataclass, field, replace
 
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.settings import OnFailure
-from kainite_spark.plan.candidate import Candidate, conflict
+from kainite.uow.conflicts import EarliestConflicts, conflict
+from kainite_spark.plan.candidate import Candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class HeldBack:
         self._again: list[Candidate] = []
         self._failed: dict[int, tuple[Candidate, str | None]] = {}
         self._blocked: dict[int, tuple[Candidate, int]] = {}
-        self._holders = _Holders()
+        self._holders = EarliestConflicts()
         self._overtaken: dict[int, tuple[int, ...]] = {}
         self._news = _News()
 
@@ -164,7 +165,7 @@ class HeldBack:
             if chosen and deltas + self._waiting[0].count > max_deltas:
                 break
             unit = self._waiting.popleft()
-            blocker = self._holders.blocker(unit)
+            blocker = _blocker(self._holders, unit)
             if blocker is not None and not (unit.overtakes and self._overtakes(unit)):
                 self._block(unit, blocker)
             else:
@@ -176,12 +177,12 @@ class HeldBack:
     def _overtakes(self, unit: Candidate) -> bool:
         """Whether a correction passes the failed units it conflicts with: not when others hold it back as well."""
         passed = {tid for tid, (failed, _) in self._failed.items() if tid < unit.tid and conflict(failed, unit)}
-        rest = _Holders()
+        rest = EarliestConflicts()
         for tid in sorted([*(self._failed.keys() - passed), *self._blocked]):
             held = self._failed[tid][0] if tid in self._failed else self._blocked[tid][0]
-            if tid in self._failed or rest.blocker(held) is not None:
-                rest.add(held)
-        if rest.blocker(unit) is not None:
+            if tid in self._failed or _blocker(rest, held) is not None:
+                rest.add(held.tid, held.written, held.read)
+        if _blocker(rest, unit) is not None:
             return False
         self._overtaken[unit.tid] = tuple(sorted(passed))
         return True
@@ -200,21 +201,21 @@ class HeldBack:
         self._overtaken.pop(unit.tid, None)
         self._news.changed(unit.tid)
         if self._policy is not OnFailure.SKIP:
-            self._holders.add(unit)
+            self._holders.add(unit.tid, unit.written, unit.read)
 
     def _block(self, unit: Candidate, blocker: int) -> None:
         self._blocked[unit.tid] = (unit, blocker)
         self._news.changed(unit.tid)
-        self._holders.add(unit)
+        self._holders.add(unit.tid, unit.written, unit.read)
 
     def _release(self, *units: Candidate) -> None:
         """Let everything blocked be looked at again; who still has to wait is blocked anew."""
         released = [unit for unit, _ in self._blocked.values()]
         self._blocked = {}
-        self._holders = _Holders()
+        self._holders = EarliestConflicts()
         if self._policy is not OnFailure.SKIP:
             for failed, _ in self._failed.values():
-                self._holders.add(failed)
+                self._holders.add(failed.tid, failed.written, failed.read)
         self._wait([*units, *released])
 
     def _wait(self, units: Iterable[Candidate]) -> None:
@@ -230,32 +231,15 @@ class HeldBack:
         return UnitStatus.IN_PROGRESS, None
 
 
+def _blocker(holders: EarliestConflicts, unit: Candidate) -> int | None:
+    return holders.find(unit.tid, unit.written, unit.read)
+
+
 def _tid(unit: Candidate) -> int:
     return unit.tid
 
 
 _PLAIN: tuple[UnitStatus, str | None] = (UnitStatus.IN_PROGRESS, None)
-
-
-@dataclass(slots=True)
-class _Holders:
-    """The signatures of units that hold others back, each with the earliest such unit."""
-
-    writers: dict[int, int] = field(default_factory=dict)
-    readers: dict[int, int] = field(default_factory=dict)
-
-    def add(self, unit: Candidate) -> None:
-        for kept, signatures in ((self.writers, unit.written), (self.readers, unit.read)):
-            for signature in signatures:
-                kept[signature] = min(unit.tid, kept.get(signature, unit.tid))
-
-    def blocker(self, unit: Candidate) -> int | None:
-        """The earliest holder before the unit that it conflicts with."""
-        if not self.writers and not self.readers:
-            return None
-        found = [self.writers[s] for s in unit.written | unit.read if s in self.writers]
-        found += [self.readers[s] for s in unit.written if s in self.readers]
-        return min((tid for tid in found if tid < unit.tid), default=None)
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
+from kainite.uow.conflicts import components
 from kainite_spark.plan.candidate import Candidate
 
 
@@ -40,34 +41,5 @@ def schedule(units: Sequence[Candidate], instances: int) -> tuple[tuple[Candidat
     return tuple(tuple(sorted(lane, key=lambda unit: unit.tid)) for lane in lanes)
 
 
-def components(units: Sequence[Candidate]) -> list[list[Candidate]]:
-    """The connected components of the conflicts between units, each in log order."""
-    parents = list(range(len(units)))
-    writers: dict[int, int] = {}
-    for index, unit in enumerate(units):
-        for signature in unit.written:
-            _join(parents, index, writers.setdefault(signature, index))
-    for index, unit in enumerate(units):
-        for signature in unit.read:
-            _join(parents, index, writers.get(signature, index))
-    found: dict[int, list[Candidate]] = {}
-    for index, unit in enumerate(units):
-        found.setdefault(_root(parents, index), []).append(unit)
-    return list(found.values())
-
-
 def _weight(component: Sequence[Candidate]) -> int:
     return sum(max(1, unit.count) for unit in component)
-
-
-def _join(parents: list[int], one: int, other: int) -> None:
-    if one != other:
-        one, other = _root(parents, one), _root(parents, other)
-        parents[max(one, other)] = min(one, other)
-
-
-def _root(parents: list[int], index: int) -> int:
-    while parents[index] != index:
-        parents[index] = parents[parents[index]]
-        index = parents[index]
-    return index

@@ -12,8 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.settings import OnFailure
+from kainite.uow.conflicts import conflict
 from kainite.uow.delta import UnitKind
-from kainite_spark.plan.candidate import Candidate, conflict
+from kainite_spark.plan.candidate import Candidate
 from kainite_spark.plan.held_back import HeldBack
 
 COMMITTED, FAILED, BLOCKED = UnitStatus.COMMITTED, UnitStatus.FAILED, UnitStatus.BLOCKED

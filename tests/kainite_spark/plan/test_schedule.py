@@ -7,8 +7,9 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite_spark.plan.candidate import Candidate, conflict
-from kainite_spark.plan.schedule import components, schedule
+from kainite.uow.conflicts import components, conflict
+from kainite_spark.plan.candidate import Candidate
+from kainite_spark.plan.schedule import schedule
 
 
 def unit(tid: int, written: set[int], read: set[int] | None = None, count: int = 1) -> Candidate:

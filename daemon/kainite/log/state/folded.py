@@ -36,8 +36,8 @@ from kainite.log.format.entry import (
     UnitMeta,
     UnitStatus,
 )
-from kainite.log.state.conflict_map import ConflictMap
 from kainite.log.state.recent_units import RecentUnits
+from kainite.uow.conflicts import LatestConflicts
 from kainite.uow.delta import UnitKind
 
 ANSWERED_REQUESTS = 1_000
@@ -124,7 +124,7 @@ class LogState:
         """Complete units that wait for their turn (``uowOrder=dense``): number to name."""
         self.units: dict[int, UnitState] = {}
         self.recent = RecentUnits(dedup_window)
-        self.conflicts = ConflictMap()
+        self.conflicts = LatestConflicts()
         self.next_number: int | None = None
         """The number that is dispatched next; None before the first numbered unit."""
         self.through = -1

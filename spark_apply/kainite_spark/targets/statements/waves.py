@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kainite.uow.conflicts import LatestConflicts
 from kainite_spark.targets.contract import Unit
 
 
@@ -22,25 +23,12 @@ def waves(units: Sequence[Unit]) -> list[list[Unit]]:
         The waves, to be applied one after the other; inside a wave the log order is kept.
     """
     layers: list[list[Unit]] = []
-    after_write: dict[int, int] = {}
-    after_read: dict[int, int] = {}
+    conflicts = LatestConflicts()
     for unit in units:
-        wave = _first_free(unit, after_write, after_read)
+        latest = conflicts.find(unit.written, unit.read)
+        wave = 0 if latest is None else latest + 1
         if wave == len(layers):
             layers.append([])
         layers[wave].append(unit)
-        for signature in unit.written:
-            after_write[signature] = wave + 1
-        for signature in unit.read:
-            after_read[signature] = max(after_read.get(signature, 0), wave + 1)
+        conflicts.add(wave, unit.written, unit.read)
     return layers
-
-
-def _first_free(unit: Unit, after_write: dict[int, int], after_read: dict[int, int]) -> int:
-    """The first wave after everything that ``unit`` conflicts with."""
-    wave = 0
-    for signature in unit.written:
-        wave = max(wave, after_write.get(signature, 0), after_read.get(signature, 0))
-    for signature in unit.read:
-        wave = max(wave, after_write.get(signature, 0))
-    return wave

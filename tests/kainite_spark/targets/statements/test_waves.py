@@ -5,16 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kainite.uow.conflicts import conflict
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.statements.waves import waves
 
 
 def unit(tid: int, written: set[int], read: set[int]) -> Unit:
     return Unit(tid, f"T-{tid}", (), frozenset(written), frozenset(read))
-
-
-def conflict(one: Unit, other: Unit) -> bool:
-    return bool(one.written & (other.written | other.read) or one.read & other.written)
 
 
 signatures = st.sets(st.integers(0, 8), max_size=4)
