@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.extract.offset_file import OffsetFile
 from kainite.settings import ExtractOffsets
@@ -88,7 +90,7 @@ def processes(parts: Parts, options: Options) -> dict[str, Process]:
 
 
 def extractor_command(parts: Parts) -> list[str]:
-    """The extractor that ``kainite extract`` runs."""
+    """Returns the command of the extractor that ``kainite extract`` runs."""
     source = parts.source
     options = {
         "source": source.url,
@@ -97,4 +99,4 @@ def extractor_command(parts: Parts) -> list[str]:
         "journal": str(parts.journal),
     }
     arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
-    return [sys.executable, "-m", "kainite.capture.postgresql.extractor", *arguments]
+    return [str(Path(sysconfig.get_path("scripts"), PROGRAM)), *arguments]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Change records of ``kainite.capture.postgresql.extractor`` to deltas, with Amazon's own library (amazon_kclpy)."""
+"""Turns the change records of ``kainite-extract-postgresql`` into deltas, with Amazon's library (amazon_kclpy)."""
 
 from __future__ import annotations
 

@@ -1,84 +1,79 @@
-"""The extractor: a PostgreSQL slot's committed transactions, numbered, for ``kainite extract``.
+"""Answers ``kainite extract``'s requests with the numbered transactions of a PostgreSQL slot.
 
-A cyclic extractor with ``extractorOffsets=kainite``. It reads a request from standard input, and answers on standard
-output with the records of the transactions that are there, the new offset, and EOP::
+A cyclic extractor with ``extractorOffsets=kainite``. A request is one JSON object; the answer is the records of the
+transactions that have committed since, and the new offset::
 
     {"start":{"lsn":"0/1718490","number":16},"end":null}
     {"uow":"pg-754-0/17184C0","number":17,…}
     {"offset":{"lsn":"0/17184F0","number":17}}
 
-The start of a request is what Kainite has made durable: everything before it is on the stream. So that much is
-acknowledged to PostgreSQL, never more, and after a crash of either side the transactions behind it come again, with
-the same numbers. Nothing is kept here: the first request of a process says where to begin.
+The start of a request is durable: everything before it is on the stream. The extractor acknowledges exactly that much
+to PostgreSQL, never more. After a crash of either side PostgreSQL sends the transactions behind it again, and they get
+the same numbers. The extractor stores nothing: the first request of a process says where to begin.
 
-A transaction is held in memory as a whole; transactions without changes get no number. When each one committed goes
-to a journal, before its answer ends: what is said twice after a kill is recognised, what is never said is missing.
-
-Run it as ``python -m kainite.capture.postgresql.extractor --help``. It ends when its input does.
+A transaction is held in memory as a whole. Transactions without changes get no number. With a journal, the extractor
+notes when each transaction committed, before the answer ends. After a kill a transaction may stand in the journal
+twice; none is missing.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-import click
 import orjson
 
-from kainite.base.errors import KainiteError, SourceError
-from kainite.base.marker_spelling import unescape
-from kainite.base.markers import Markers
+from kainite.base.errors import SourceError
 from kainite.capture.postgresql.pgoutput import decode
 from kainite.capture.postgresql.records import records_of
 from kainite.capture.postgresql.replication import ReplicationStream, SourceSlot
 from kainite.capture.postgresql.replication_frames import Data, format_lsn, parse_lsn
 from kainite.capture.postgresql.transactions import Assembler, Transaction
-from kainite.child.markers.framing import Scanner
 
+# Seconds that an answer without any transaction may take.
 _IDLE = 0.2
-# Waiting a little for more makes fuller PutRecords calls; it is part of the end-to-end latency.
+# Waiting a little for more makes fuller PutRecords calls; the wait is part of the end-to-end latency.
 _LINGER = 0.03
 _RECORDS = 500  # of a PutRecords call
-_READ_SIZE = 64 * 1024
+_EXAMPLE = '{"lsn":"0/1718490","number":0}'
 
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """Everything that committed before ``lsn`` has been given; ``number`` was the last of it."""
+    """A place in the source: everything that committed before ``lsn`` was given, the last of it as ``number``."""
 
     lsn: int
     number: int
 
     @classmethod
     def from_json(cls, value: Any) -> Offset:
-        """As Kainite keeps it.
+        """Reads an offset as Kainite stores it.
 
         Raises:
-            SourceError: it is none.
+            SourceError: ``value`` is no offset.
         """
         try:
             return cls(parse_lsn(value["lsn"]), int(value["number"]))
         except (KeyError, TypeError, ValueError):
-            raise SourceError(f"{value!r} is no offset of this extractor") from None
+            text = orjson.dumps(value).decode()
+            raise SourceError(f"{text} is no offset of this extractor: begin with {_EXAMPLE}") from None
 
     def as_json(self) -> dict[str, Any]:
         return {"lsn": format_lsn(self.lsn), "number": self.number}
 
 
 class Extractor:
-    """One process's work: answers requests, one after the other.
+    """Answers the requests of one process, one after the other.
 
     Args:
-        source: what to read.
-        journal: where commits are noted.
+        source: the slot and publication to read.
+        journal: a file to which commits are appended; None for no journal.
     """
 
-    def __init__(self, source: SourceSlot, journal: Path) -> None:
+    def __init__(self, source: SourceSlot, journal: Path | None = None) -> None:
         self._source = source
         self._journal = journal
         self._assembler = Assembler()
@@ -86,10 +81,11 @@ class Extractor:
         self._given = Offset(0, 0)
 
     def answer(self, request: bytes) -> Iterator[bytes]:
-        """The messages of one cycle.
+        """Yields the messages of one cycle.
 
         Raises:
             SourceError: the request cannot be answered, or the source broke.
+            OSError: the journal cannot be written.
         """
         start = _start_of(request)
         if self._stream is None:
@@ -111,7 +107,7 @@ class Extractor:
             self._stream.close()
 
     def _collect(self, stream: ReplicationStream) -> Iterator[Transaction]:
-        """Transactions that are there, up to about one PutRecords call of them."""
+        """Yields the transactions that have committed, up to about one PutRecords call of them."""
         size, until = 0, time.monotonic() + _IDLE
         while size < _RECORDS and (frame := stream.receive(until - time.monotonic())) is not None:
             transaction = self._assembler.feed(decode(frame.payload)) if isinstance(frame, Data) else None
@@ -121,49 +117,18 @@ class Extractor:
                 yield transaction
 
     def _note(self, transactions: Sequence[Transaction]) -> None:
+        if self._journal is None:
+            return
         line = orjson.dumps({"commits": [(t.uow, t.commit_us, len(t.changes)) for t in transactions]})
         with self._journal.open("ab") as file:
-            # The newline before it ends what a killed process may have left unfinished in the same file.
+            # The newline before the line ends what a killed process may have left unfinished in the same file.
             file.write(b"\n" + line + b"\n")
-
-
-def markers_of(environment: Mapping[str, str]) -> Markers:
-    """The markers that Kainite says in a child's environment."""
-    names = ("KAINITE_EOM", "KAINITE_EOP", "KAINITE_EOB", "KAINITE_BNC")
-    return Markers(*(unescape(environment[name]) for name in names)) if names[0] in environment else Markers()
 
 
 def _start_of(request: bytes) -> Offset:
     try:
         return Offset.from_json(orjson.loads(request)["start"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
-        raise SourceError(f"{request!r} is no request: set extractorOffsets=kainite") from None
-
-
-def _serve(extractor: Extractor, markers: Markers, requests: int, answers: BinaryIO) -> None:
-    scanner = Scanner(markers)
-    while data := os.read(requests, _READ_SIZE):
-        for request in scanner.feed(data):
-            for message in extractor.answer(request.payload):
-                answers.write(markers.message(message))
-            answers.write(markers.eop)
-            answers.flush()
-
-
-@click.command()
-@click.option("--source", required=True, help="Connection URL of the source database.")
-@click.option("--slot", required=True, help="Replication slot, with plugin pgoutput.")
-@click.option("--publication", required=True)
-@click.option("--journal", required=True, type=click.Path(path_type=Path), help="Where commits are noted; appended to.")
-def main(source: str, slot: str, publication: str, journal: Path) -> None:
-    """Give committed transactions of PostgreSQL to `kainite extract`, cycle by cycle."""
-    try:
-        extractor = Extractor(SourceSlot(source, slot, publication), journal)
-        _serve(extractor, markers_of(os.environ), sys.stdin.fileno(), sys.stdout.buffer)
-        extractor.close()
-    except KainiteError as error:
-        sys.exit(f"extractor: {error}")
-
-
-if __name__ == "__main__":
-    main()
+        raise SourceError(
+            f"{request.decode(errors='replace')!r} is no request with an offset: set extractorOffsets=kainite"
+        ) from None

@@ -1,14 +1,14 @@
-"""PostgreSQL's pgoutput messages, protocol version 1: bytes to values, no I/O.
+"""Decodes PostgreSQL's pgoutput messages, protocol version 1: bytes to values, no I/O.
 
 Source: PostgreSQL manual, chapter *Logical Replication Message Formats*. Version 1 sends whole
 committed transactions, one after the other in commit order::
 
     Begin  (Relation | Type | Origin | Insert | Update | Delete | Truncate)*  Commit
 
-Column values come as text, in the type's own output form. A value that was stored out of line
-and not changed is not sent at all: :data:`UNCHANGED` stands for it.
+Column values come as text, in the type's own output form. PostgreSQL does not send a value that is
+stored out of line and was not changed: :data:`UNCHANGED` stands for it.
 
-Whatever is not such a message, to the last byte, raises :class:`~kainite.base.errors.SourceError`.
+Bytes that are no such message, or too few or too many, raise :class:`~kainite.base.errors.SourceError`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Values: TypeAlias = tuple[Value, ...]
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """A transaction starts; ``final_lsn`` is where it committed, ``commit_us`` when (Unix µs)."""
+    """The start of a transaction that committed at ``final_lsn``, at ``commit_us`` (Unix µs)."""
 
     final_lsn: int
     commit_us: int
@@ -47,7 +47,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A transaction is whole: everything below ``end_lsn`` may be acknowledged with it."""
+    """The end of a transaction: everything below ``end_lsn`` may be acknowledged with it."""
 
     commit_lsn: int
     end_lsn: int
@@ -56,7 +56,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class RelationColumn:
-    """A column; ``is_key`` when it is part of the replica identity."""
+    """A table's column; ``is_key`` when the column is part of the replica identity."""
 
     name: str
     type_oid: int
@@ -65,7 +65,7 @@ class RelationColumn:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A table, sent before its first change on a connection and after it was altered.
+    """A table. PostgreSQL sends it before the table's first change on a connection, and after the table was altered.
 
     ``replica_identity`` is ``d`` (primary key), ``n`` (nothing), ``f`` (all columns), ``i`` (an index).
     """
@@ -85,7 +85,7 @@ class Insert:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """``key`` holds the old key columns when the key changed, ``old`` the old row when it is sent."""
+    """An updated row; ``key`` holds the old key columns if the key changed, ``old`` the old row if it is sent."""
 
     relation: int
     new: Values
@@ -95,7 +95,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Either ``key`` (key columns, the others null) or ``old`` (the whole row) is there."""
+    """A deleted row: either ``key`` (key columns, the others null) or ``old`` (the whole row) is set."""
 
     relation: int
     key: Values | None = None
@@ -124,10 +124,10 @@ Message: TypeAlias = Begin | Commit | Relation | Insert | Update | Delete | Trun
 
 
 def decode(data: bytes) -> Message:
-    """Read one message.
+    """Decodes one message.
 
     Raises:
-        SourceError: it is cut short, has bytes left over, or is of a kind that version 1 has not.
+        SourceError: the message is cut short, has bytes left over, or is of a kind unknown to version 1.
     """
     cursor = Cursor(data)
     kind = cursor.char()
@@ -140,7 +140,7 @@ def decode(data: bytes) -> Message:
 
 
 class Cursor:
-    """A place in a message; every read checks that the bytes are there."""
+    """A read position in a message; every read checks that the bytes are there."""
 
     __slots__ = ("_at", "_data")
 
@@ -161,12 +161,12 @@ class Cursor:
         return int.from_bytes(self.take(size), "big")
 
     def time(self) -> int:
-        """A time stamp, as microseconds since the Unix epoch."""
+        """Reads a time stamp, as microseconds since the Unix epoch."""
         (value,) = struct.unpack(">q", self.take(8))
         return int(value) + EPOCH_OFFSET_US
 
     def string(self) -> str:
-        """A null-terminated string."""
+        """Reads a null-terminated string."""
         end = self._data.find(b"\0", self._at)
         if end < 0:
             raise SourceError(f"pgoutput: string without an end at byte {self._at}")
@@ -206,7 +206,7 @@ def _relation(cursor: Cursor) -> Relation:
 
 def _column(cursor: Cursor) -> RelationColumn:
     flags, name, type_oid = cursor.number(1), cursor.string(), cursor.number(4)
-    cursor.number(4)  # type modifier: the target's own columns say it
+    cursor.number(4)  # type modifier: the target's own columns have it
     return RelationColumn(name, type_oid, bool(flags & 1))
 
 

@@ -1,6 +1,6 @@
-"""Committed transactions to records on the stream; pure.
+"""Turns committed transactions into records of the stream; pure.
 
-A record is a JSON object. Each change has one, and the end of the unit has one::
+A record is a JSON object: one for each change, and one for the end of the unit::
 
     {"uow":"pg-754-0/17184C0","number":17,"ordinal":0,"count":4,"relation":"public.pgbench_accounts",
      "operation":"update","types":{"aid":23,…},"key":{"aid":"5"},"new":{"aid":"5","abalance":"-17",…}}
@@ -9,7 +9,7 @@ A record is a JSON object. Each change has one, and the end of the unit has one:
 ``types`` are PostgreSQL's type OIDs; values are PostgreSQL's text, or null. ``key`` holds the
 primary key before the change. A column that is missing in ``new`` was not changed.
 
-A transaction that is sent again gives the same records.
+A transaction that PostgreSQL sends again gives the same records.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Texts: TypeAlias = dict[str, str | None]
 
 
 def records_of(transaction: Transaction, number: int) -> Iterator[bytes]:
-    """A transaction's records: its changes, then its end.
+    """Yields a transaction's records: its changes, then its end.
 
     Args:
         transaction: a transaction with at least one change.
-        number: its dense number, from 1.
+        number: the transaction's number, from 1 without gaps.
 
     Raises:
         SourceError: a table's replica identity does not say what its primary key is.
@@ -71,7 +71,8 @@ def _key_and_new(change: Change) -> tuple[Texts, Texts]:
 
 
 def _check_identity(relation: Relation) -> None:
-    """With FULL or an index the flagged columns are not the primary key, and nothing else tells it."""
+    """Raises SourceError where the flagged columns are not the primary key."""
+    # With FULL or an index the flags do not mark the primary key, and no other part of the message names it.
     if relation.replica_identity not in "dn":
         raise SourceError(
             f"table {relation.schema}.{relation.name} has replica identity {relation.replica_identity!r}:"

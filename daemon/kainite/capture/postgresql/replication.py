@@ -1,8 +1,8 @@
-"""A logical replication slot of PostgreSQL, over libpq's low-level interface (psycopg.pq).
+"""Creates and reads a logical replication slot of PostgreSQL, over libpq's low-level interface (psycopg.pq).
 
 :func:`create_slot` makes a slot and a snapshot of what was committed before it, so that an
 initial copy and the slot's transactions meet without a gap. :class:`ReplicationStream` reads from
-a slot. It acknowledges nothing by itself: PostgreSQL keeps sending, after any restart, what
+a slot. It acknowledges nothing by itself: after any restart PostgreSQL sends again what
 :meth:`ReplicationStream.acknowledge` was not called for.
 """
 
@@ -33,14 +33,14 @@ from kainite.capture.postgresql.replication_frames import (
 _STATUS_EVERY = 5.0
 _SLOT_BUSY_LIMIT = 30.0
 _SLOT_BUSY = b"55006"
-# Values are sent as this session would print them: in forms that any server reads back alike.
+# PostgreSQL sends values as this session would print them: in forms that every server reads alike.
 _OPTIONS = "-c datestyle=ISO -c intervalstyle=postgres -c extra_float_digits=3 -c timezone=UTC"
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSlot:
-    """Where to read: a database's connection URL, a replication slot and a publication in it."""
+    """A source: a database's connection URL, and a replication slot and a publication of that database."""
 
     url: str
     slot: str
@@ -49,7 +49,7 @@ class SourceSlot:
 
 @dataclass(frozen=True, slots=True)
 class CreatedSlot:
-    """A new slot: its transactions are those that commit after ``snapshot``, from ``lsn`` on."""
+    """A new slot: it sends the transactions that commit after ``snapshot``, from ``lsn`` on."""
 
     lsn: int
     snapshot: str
@@ -57,7 +57,7 @@ class CreatedSlot:
 
 @contextmanager
 def create_slot(source: SourceSlot) -> Iterator[CreatedSlot]:
-    """Create a slot; its snapshot may be imported by other sessions inside the ``with``.
+    """Creates a slot; other sessions may import its snapshot inside the ``with``.
 
     Raises:
         SourceError: the server refused (the slot exists, ``wal_level`` is not ``logical`` …).
@@ -73,7 +73,7 @@ def create_slot(source: SourceSlot) -> Iterator[CreatedSlot]:
 
 
 class ReplicationStream:
-    """Frames of one slot, from an LSN on; a context manager.
+    """Reads the frames of one slot, from an LSN on; a context manager.
 
     Invariant: the flush LSN of every status update is the last one acknowledged, never a later one.
     """
@@ -86,9 +86,9 @@ class ReplicationStream:
 
     @classmethod
     def open(cls, source: SourceSlot, start_lsn: int) -> Self:
-        """Start reading transactions that end after ``start_lsn``.
+        """Starts reading the transactions that end after ``start_lsn``.
 
-        Waits for a reader that was killed and whose connection the server has not missed yet.
+        Waits up to 30 s while the server still takes a killed reader for the slot's active one.
 
         Raises:
             SourceError: the server refused, or the slot has acknowledged more than ``start_lsn``.
@@ -103,10 +103,10 @@ class ReplicationStream:
         return cls(connection, start_lsn)
 
     def receive(self, timeout: float) -> Frame | None:
-        """The next frame, waiting at most ``timeout`` seconds; keepalives are answered here.
+        """Returns the next frame, or None after ``timeout`` seconds without one; answers keepalives.
 
         Raises:
-            SourceError: the connection is gone, or the frame is none.
+            SourceError: the connection is gone, or the bytes are no frame.
         """
         self._send_status_if_due()
         data = self._read(timeout)
@@ -119,7 +119,7 @@ class ReplicationStream:
         return frame
 
     def acknowledge(self, lsn: int) -> None:
-        """Tell the server that everything before ``lsn`` is safe; it may forget it at once."""
+        """Tells the server that everything before ``lsn`` is safe; the server may forget that part at once."""
         self._acknowledged = max(self._acknowledged, lsn)
         self._received = max(self._received, lsn)
         self._send_status()
@@ -177,12 +177,15 @@ def _start(connection: pq.abc.PGconn, source: SourceSlot, start_lsn: int) -> Non
 
 
 def _check_slot(connection: pq.abc.PGconn, slot: str, start_lsn: int) -> None:
-    """What the slot has acknowledged and the caller does not know of would be lost in silence."""
+    """Raises SourceError where the slot is missing, or ahead of ``start_lsn``."""
     query = f"SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = '{_name(slot)}'"
     result = _execute(connection, query)
     value = result.get_value(0, 0) if result.ntuples else None
     if value is None:
-        raise SourceError(f"replication slot {slot} does not exist on the source server")
+        raise SourceError(
+            f"replication slot {slot} does not exist on the source server: create it with plugin pgoutput"
+        )
+    # The server skips in silence what the slot has acknowledged, and the caller has not had that part.
     if parse_lsn(value.decode()) > start_lsn:
         raise SourceError(
             f"replication slot {slot} is at {value.decode()}, after {format_lsn(start_lsn)} that was asked for:"
@@ -191,7 +194,10 @@ def _check_slot(connection: pq.abc.PGconn, slot: str, start_lsn: int) -> None:
 
 
 def _connect(url: str) -> pq.abc.PGconn:
-    text = make_conninfo(url, replication="database", client_encoding="UTF8", options=_OPTIONS)
+    try:
+        text = make_conninfo(url, replication="database", client_encoding="UTF8", options=_OPTIONS)
+    except psycopg.Error as error:
+        raise SourceError(f"the source's connection URL is wrong: {_message(str(error).encode())}") from None
     connection = pq.PGconn.connect(text.encode())
     if connection.status != pq.ConnStatus.OK:
         message = _message(connection.error_message)
@@ -208,7 +214,8 @@ def _execute(connection: pq.abc.PGconn, command: str) -> pq.abc.PGresult:
 
 
 def _name(name: str) -> str:
-    """Replication commands take no parameters, so only plain names are let through."""
+    """Returns the name; raises SourceError where it would need quoting."""
+    # Replication commands take no parameters, so only plain names may stand in them.
     if _IDENTIFIER.fullmatch(name) is None:
         raise SourceError(f"{name!r}: slots and publications are named in lower-case letters, digits and underscores")
     return name

@@ -1,8 +1,8 @@
-"""What goes around pgoutput messages on a replication connection: three frames, no I/O.
+"""Codec of the frames around pgoutput messages on a replication connection; no I/O.
 
 Source: PostgreSQL manual, *Streaming Replication Protocol*. The server sends data (``w``) and
-keepalives (``k``); the client answers with status updates (``r``), which alone let the server
-forget what came before.
+keepalives (``k``); the client answers with status updates (``r``). Only a status update lets the
+server forget what came before.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ Frame: TypeAlias = Data | Keepalive
 
 
 def decode_frame(data: bytes) -> Frame:
-    """Read a frame from the server.
+    """Decodes a frame from the server.
 
     Raises:
-        SourceError: it is none.
+        SourceError: the bytes are no frame.
     """
     cursor = Cursor(data)
     kind = cursor.char()
@@ -58,21 +58,21 @@ def decode_frame(data: bytes) -> Frame:
 
 
 def encode_status(written: int, flushed: int, now_us: int) -> bytes:
-    """A status update.
+    """Encodes a status update.
 
     Args:
         written: LSN up to which everything was received.
-        flushed: LSN up to which everything is safe elsewhere: the server may forget it.
+        flushed: LSN up to which everything is safe elsewhere: the server may forget that part.
         now_us: the client's clock, microseconds since the Unix epoch.
     """
     return b"r" + struct.pack(">QQQqB", written, flushed, flushed, now_us - EPOCH_OFFSET_US, 0)
 
 
 def parse_lsn(text: str) -> int:
-    """``16/B374D848`` to a number.
+    """Parses an LSN such as ``16/B374D848``.
 
     Raises:
-        SourceError: it is no LSN.
+        SourceError: ``text`` is no LSN.
     """
     match = _LSN.fullmatch(text)
     if match is None:

@@ -1,8 +1,8 @@
-"""pgoutput messages to whole committed transactions; a state machine without I/O.
+"""Assembles pgoutput messages into committed transactions; a state machine without I/O.
 
-States: *between* transactions, or *inside* one (from Begin to Commit). Relations are remembered
-for as long as the connection lives, because the server sends each only once. A crash loses the
-transaction that was being put together; the server sends it again.
+States: *between* transactions, or *inside* one (from Begin to Commit). The assembler remembers
+relations as long as the connection lives, because the server sends each only once. A crash loses
+the transaction that was being assembled; the server sends it again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RowChange: TypeAlias = Insert | Update | Delete
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A row change and the table as it was at that moment."""
+    """A row change, and the table as it was when the row changed."""
 
     relation: Relation
     row: RowChange
@@ -41,9 +41,9 @@ class Transaction:
     """A committed transaction.
 
     Attributes:
-        xid: PostgreSQL's own 32-bit id, which comes round again after four billion.
-        commit_lsn: where it committed: what makes it unique, and orders it.
-        end_lsn: what may be acknowledged once it is safe.
+        xid: PostgreSQL's own 32-bit id; PostgreSQL uses it again after four billion transactions.
+        commit_lsn: where it committed; unique, and ascending in the order of commits.
+        end_lsn: what may be acknowledged once the transaction is safe.
         commit_us: when it committed, microseconds since the Unix epoch, the source's clock.
         changes: in the source's own order.
     """
@@ -61,17 +61,17 @@ class Transaction:
 
 @dataclass(slots=True)
 class Assembler:
-    """Collects messages; :meth:`feed` hands a transaction out with its Commit."""
+    """Collects messages; :meth:`feed` returns a transaction at its Commit."""
 
     relations: dict[int, Relation] = field(default_factory=dict)
     begin: Begin | None = None
     changes: list[Change] = field(default_factory=list)
 
     def feed(self, message: Message) -> Transaction | None:
-        """Take the next message of the connection.
+        """Takes the next message of the connection.
 
         Returns:
-            The transaction that it completes, also one without changes.
+            The transaction that the message completes, also one without changes.
 
         Raises:
             SourceError: the message does not belong here, or cannot become deltas (TRUNCATE).

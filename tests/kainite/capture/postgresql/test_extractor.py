@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 from collections import defaultdict
@@ -21,7 +22,8 @@ import psycopg
 import pytest
 
 from kainite.base.errors import SourceError
-from kainite.capture.postgresql.extractor import Extractor, Offset, markers_of
+from kainite.capture.postgresql.command import PROGRAM, markers_of
+from kainite.capture.postgresql.extractor import Extractor, Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.extract.offset_file import OffsetFile
 from kainite.extract.place import Place
@@ -98,7 +100,7 @@ class Bench:
             "journal": str(self.journal),
         }
         arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
-        return [sys.executable, "-m", "kainite.capture.postgresql.extractor", *arguments]
+        return [str(Path(sysconfig.get_path("scripts"), PROGRAM)), *arguments]
 
     def units(self) -> dict[str, list[dict[str, Any]]]:
         """Everything on the stream, by unit."""
@@ -274,4 +276,4 @@ def test_a_truncate_ends_it_with_one_clear_line(bench: Bench) -> None:
         assert process.wait(LIMIT) == 1
     last = bench.log.read_text().splitlines()[-1]
     assert last.startswith("kainite: given up after 3 failures in a row (extractorTries): child ")
-    assert bench.log.read_text().count("extractor: TRUNCATE of public.item") >= 3
+    assert bench.log.read_text().count(f"{PROGRAM}: TRUNCATE of public.item") >= 3

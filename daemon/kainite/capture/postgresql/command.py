@@ -1,0 +1,111 @@
+"""The program ``kainite-extract-postgresql``: the extractor on standard input and standard output.
+
+``kainite extract`` starts it, writes requests to its standard input and reads its answers. The program ends when its
+input ends. Every error is one line on standard error, and exit status 1.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from kainite import __version__
+from kainite.base.errors import KainiteError, MissingExtraError
+from kainite.base.marker_spelling import unescape
+from kainite.base.markers import Markers
+from kainite.child.markers.framing import Scanner
+
+if TYPE_CHECKING:
+    from kainite.capture.postgresql.extractor import Extractor
+
+PROGRAM = "kainite-extract-postgresql"
+_READ_SIZE = 64 * 1024
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name=PROGRAM)
+@click.option("--source", required=True, metavar="URL", help="Connection URL of the source database.")
+@click.option("--slot", required=True, help="Replication slot of that database, with the plugin pgoutput.")
+@click.option("--publication", required=True, help="Publication that names the tables to capture.")
+@click.option(
+    "--journal",
+    type=click.Path(path_type=Path),
+    help="File to which each transaction's name, commit time and number of changes are appended.",
+)
+def main(source: str, slot: str, publication: str, journal: Path | None) -> None:
+    """Give a PostgreSQL database's committed transactions to `kainite extract`.
+
+    `kainite extract` runs this program (extractorName) and asks it in cycles: set extractorMode=cyclic and
+    extractorOffsets=kainite. Each transaction becomes a unit of work with a number of its own, from 1 without gaps.
+    PostgreSQL keeps everything that is not on the stream yet, so nothing is lost when either side is killed.
+
+    The source needs wal_level=logical, a publication and a slot; the user needs the attribute REPLICATION. URL is
+    any connection string of libpq: a password belongs into ~/.pgpass, as command lines can be read by all users.
+
+    \b
+    Settings file:
+      extractorName = kainite-extract-postgresql --source postgresql://db/shop --slot shop --publication shop
+      extractorMode = cyclic
+      extractorOffsets = kainite
+      extractorOffsetFile = shop.offset
+
+    \b
+    Examples:
+      psql -d shop -c "CREATE PUBLICATION shop FOR ALL TABLES"
+      psql -d shop -Atc "SELECT lsn FROM pg_create_logical_replication_slot('shop', 'pgoutput')"
+      kainite extract -p shop.properties --begin '{"lsn":"0/1718490","number":0}'      once, with that lsn
+      kainite extract -p shop.properties
+    """
+    try:
+        _run(source, slot, publication, journal)
+    except BrokenPipeError:
+        sys.exit(f"{PROGRAM}: kainite extract has ended")
+    except (KainiteError, OSError) as error:
+        sys.exit(f"{PROGRAM}: {error}")
+
+
+def markers_of(environment: Mapping[str, str]) -> Markers:
+    """Returns the markers that Kainite names in a child's environment, or the default ones."""
+    names = ("KAINITE_EOM", "KAINITE_EOP", "KAINITE_EOB", "KAINITE_BNC")
+    return Markers(*(unescape(environment[name]) for name in names)) if names[0] in environment else Markers()
+
+
+def _run(source: str, slot: str, publication: str, journal: Path | None) -> None:
+    """Answers requests until the input ends.
+
+    Raises:
+        MissingExtraError: psycopg is not installed.
+        SourceError: a request cannot be answered, or the source broke.
+    """
+    try:
+        # Imported here, so that --help and the message below need no database driver.
+        from kainite.capture.postgresql.extractor import Extractor
+        from kainite.capture.postgresql.replication import SourceSlot
+    except ImportError as error:
+        raise MissingExtraError(
+            f"reading PostgreSQL needs psycopg ({error}): pip install 'kainite[postgresql]'"
+        ) from error
+    if sys.stdin.isatty():
+        click.echo(f"{PROGRAM}: reads requests from standard input; name it as extractorName (--help)", err=True)
+    extractor = Extractor(SourceSlot(source, slot, publication), journal)
+    _serve(extractor, markers_of(os.environ), sys.stdin.fileno(), sys.stdout.buffer)
+    extractor.close()
+
+
+def _serve(extractor: Extractor, markers: Markers, requests: int, answers: BinaryIO) -> None:
+    scanner = Scanner(markers)
+    while data := os.read(requests, _READ_SIZE):
+        for request in scanner.feed(data):
+            for message in extractor.answer(request.payload):
+                answers.write(markers.message(message))
+            answers.write(markers.eop)
+            answers.flush()
+
+
+if __name__ == "__main__":
+    main()
