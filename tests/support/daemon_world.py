@@ -28,9 +28,9 @@ from kainite.settings import (
     UowSettings,
 )
 from kainite.uow.admission import Admission
-from kainite.worker.shard_call import UnitsOfWork
-from kainite.worker.shard_consumer import Parts, ShardConsumer
-from kainite.worker.sources import RENDER
+from kainite.worker.retrieval_mode import RENDER
+from kainite.worker.shard_consumer import ConsumerParts, ShardConsumer
+from kainite.worker.units_of_work import UnitsOfWork
 
 CHILDREN = Path(__file__).parents[1] / "children"
 LIMIT = 20.0
@@ -141,7 +141,7 @@ class World:
         async with self.keeper(stream) as keeper:
             gained = await asyncio.wait_for(keeper.next(), LIMIT)
             assert isinstance(gained, Gained)
-            parts = Parts(open_source, keeper, self.stream_settings, child, units, meter)
+            parts = ConsumerParts(open_source, keeper, self.stream_settings, child, units, meter)
             consumer = ShardConsumer(gained.lease, lambda: parts)
             task = asyncio.create_task(consumer.run())
             try:

@@ -2,7 +2,7 @@
 
 A dialect is a state machine without I/O: its starting methods return the bytes of a request, what the
 child writes goes into :meth:`Dialect.receive`, and what that means comes out of :meth:`Dialect.next_event`.
-Which dialect a child speaks is ``ChildSettings.protocol``; :mod:`kainite.child.dialects` makes it.
+Which dialect a child speaks is ``ChildSettings.protocol``; :mod:`kainite.child.configured_dialect` makes it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A child process that speaks a dialect: asked, and served until it has answered.
 
-How it is run, watched and ended is :class:`~kainite.child.program_process.ProgramProcess`'s business. Lines on its
+How it is run, watched and ended is :class:`~kainite.child.piped_process.PipedProcess`'s business. Lines on its
 standard output that are no messages go to the log, as its standard error does.
 """
 
@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 
 from kainite.base.errors import ChildError, ChildProtocolError, ChildTimeoutError
-from kainite.child.dialects import dialect_of
+from kainite.child.configured_dialect import dialect_of
 from kainite.child.events import (
     ActionDone,
     CheckpointRequested,
@@ -24,8 +24,8 @@ from kainite.child.events import (
     SkippedLine,
     Turn,
 )
-from kainite.child.markers.run_instruction import run_instruction
-from kainite.child.program_process import LOG_LINE, Hooks, Program, ProgramProcess
+from kainite.child.markers.start_parameters import start_parameters
+from kainite.child.piped_process import LOG_LINE, Hooks, PipedProcess, Program
 from kainite.settings import ChildProtocol, ChildSettings
 
 SHARD_VARIABLE = "KCL_SHARD_ID"
@@ -48,7 +48,7 @@ class ChildProcess:
         self._news = asyncio.Event()
         self._taken = 0
         hooks = Hooks(self._on_output, self.dialect.receive_eof, self._news.set)
-        self._process = ProgramProcess.start(program, hooks)
+        self._process = PipedProcess.start(program, hooks)
 
     @classmethod
     def start(cls, shard_id: str, settings: ChildSettings) -> ChildProcess:
@@ -58,7 +58,7 @@ class ChildProcess:
             ChildExitedError: there is no such program, or it cannot be run.
         """
         markers = settings.protocol is ChildProtocol.MARKERS
-        arguments, environment = run_instruction(settings.markers) if markers else ((), {})
+        arguments, environment = start_parameters(settings.markers) if markers else ((), {})
         program = Program(
             (*settings.command, *arguments), shard_id, environment={SHARD_VARIABLE: shard_id, **environment}
         )

@@ -15,7 +15,7 @@ import orjson
 
 from kainite.base.errors import ChildExitedError, SettingsError
 from kainite.base.markers import Batching
-from kainite.child.program import find_program
+from kainite.child.program_lookup import find_program
 from kainite.cli.terminal import stdout
 from kainite.conform import report as reporting
 from kainite.conform.findings import Report

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kainite.base.errors import KainiteError
-from kainite.child.program import find
+from kainite.child.program_lookup import find
 from kainite.cli import settings_report as check
 from kainite.extract.guarantees import guarantee
 from kainite.extract.running import offset_file_of

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kainite.base.errors import SettingsError
-from kainite.child.program import find
+from kainite.child.program_lookup import find
 from kainite.cli.terminal import stdout
 from kainite.settings import Examination, examine
 from kainite.settings.keys.key import Key

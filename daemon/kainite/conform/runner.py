@@ -15,9 +15,9 @@ from kainite.base.errors import SettingsError
 from kainite.child.json_lines.dialect import JsonLines
 from kainite.child.json_lines.messages import KCL, V0, Spelling
 from kainite.child.markers.exchange import Exchange
-from kainite.child.markers.run_instruction import run_instruction
+from kainite.child.markers.start_parameters import start_parameters
+from kainite.child.piped_process import Program
 from kainite.child.process import SHARD_VARIABLE
-from kainite.child.program_process import Program
 from kainite.conform.findings import CaseResult, Finding, Report, Verdict
 from kainite.conform.heard import Heard
 from kainite.conform.json_lines_cases import json_lines_cases
@@ -171,7 +171,7 @@ def _started(child: ChildSettings, limits: Limits, held: Held | None) -> tuple[S
         return stage, JsonLinesTalk(stage, dialect, render, limits, held)
     spoken = child.markers
     exchange = Exchange(spoken.markers, spoken.batching, batch_size=spoken.batch_size)
-    arguments, variables = run_instruction(spoken)
+    arguments, variables = start_parameters(spoken)
     program = Program((*child.command, *arguments), SHARD, environment={**environment, **variables})
     stage = Stage(program, exchange.receive, lambda: None)  # a worker that is gone says more than its output's end
     return stage, MarkersTalk(stage, exchange, spoken.markers, spoken.batch_size, limits, held)

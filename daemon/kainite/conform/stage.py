@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from kainite.child.program_process import Hooks, Program, ProgramProcess, how_it_ended
+from kainite.child.piped_process import Hooks, PipedProcess, Program, how_it_ended
 from kainite.conform.transcript import Transcript
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ class Stage:
         self._output = output
         self._news = asyncio.Event()
         hooks = Hooks(self._on_output, ended, self._news.set)
-        self._process = ProgramProcess.start(program, hooks)
+        self._process = PipedProcess.start(program, hooks)
 
     def now(self) -> float:
         """The clock, seconds."""

@@ -11,8 +11,8 @@ import asyncio
 from kainite.base.errors import ChildExitedError, ChildProtocolError, ChildTimeoutError
 from kainite.child.markers.exchange import Violation
 from kainite.child.markers.extraction import CycleDone, Extracted, Extraction, Unfinished
-from kainite.child.markers.run_instruction import run_instruction
-from kainite.child.program_process import Hooks, Program, ProgramProcess, how_it_ended
+from kainite.child.markers.start_parameters import start_parameters
+from kainite.child.piped_process import Hooks, PipedProcess, Program, how_it_ended
 from kainite.settings import ChildSettings, ExtractMode, ExtractSettings
 
 HELD_LIMIT = 2**20
@@ -23,7 +23,7 @@ class Extractor:
     """One run of the extractor's program, from :meth:`start` to :meth:`close`."""
 
     def __init__(self, extract: ExtractSettings, child: ChildSettings) -> None:
-        arguments, environment = run_instruction(child.markers)
+        arguments, environment = start_parameters(child.markers)
         self._cyclic = extract.mode is ExtractMode.CYCLIC
         self._timeout = extract.reply_timeout if self._cyclic else None
         self._child = child
@@ -31,7 +31,7 @@ class Extractor:
         self._ended = False
         self._talk = Extraction(child.markers.markers, cyclic=self._cyclic)
         program = Program((*extract.command, *arguments), OWNER, "child", environment, "extractorName")
-        self._process = ProgramProcess.start(program, Hooks(self._on_output, self._on_output_end, self._news.set))
+        self._process = PipedProcess.start(program, Hooks(self._on_output, self._on_output_end, self._news.set))
 
     @property
     def broken(self) -> bool:

@@ -18,7 +18,7 @@ from kainite.aws import clients as aws
 from kainite.base.errors import SettingsError
 from kainite.base.logs import event
 from kainite.base.signals import Signals
-from kainite.child.program import find
+from kainite.child.program_lookup import find
 from kainite.extract.cyclic import CyclicExtraction
 from kainite.extract.guarantees import needs_offset_file
 from kainite.extract.offset_file import OffsetFile

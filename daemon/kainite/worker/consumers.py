@@ -9,7 +9,7 @@ from collections.abc import Callable
 from kainite.base.logs import event
 from kainite.leases.keeper import Gained, HandingOver, HeldLease, LeaseKeeper, Lost
 from kainite.observe.shard_status import ShardStatus
-from kainite.worker.shard_consumer import Parts, ShardConsumer
+from kainite.worker.shard_consumer import ConsumerParts, ShardConsumer
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ class Consumers:
         group: where the consumers run.
     """
 
-    def __init__(self, keeper: LeaseKeeper, parts: Callable[[], Parts], group: asyncio.TaskGroup) -> None:
+    def __init__(self, keeper: LeaseKeeper, parts: Callable[[], ConsumerParts], group: asyncio.TaskGroup) -> None:
         self._keeper = keeper
         self._parts = parts
         self._group = group

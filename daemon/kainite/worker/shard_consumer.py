@@ -1,13 +1,13 @@
 """One shard, from the lease's checkpoint to its end, its loss, or the daemon's: source, child, log, lease.
 
-Its states are :mod:`kainite.worker.shard_states`'s.
+Its states are :mod:`kainite.worker.consumer_states`'s.
 
 Invariants:
 
 * Whatever the child does wrong (exits, hangs, breaks the protocol) ends that child alone: it is started
   again after a pause, at the lease's checkpoint, and gets the records from there again. A batch that kills
   every child is reported as poison and tried on at the longest pause. No record is ever skipped, unless a
-  policy of the markers dialect says so (:mod:`kainite.child.markers.deaths`); then it is reported.
+  policy of the markers dialect says so (:mod:`kainite.child.markers.death_policy`); then it is reported.
 * A shard's end without a checkpoint of SHARD_END is a failure like any other.
 * The child has ended before the lease is let go.
 
@@ -35,24 +35,25 @@ from kainite.base.errors import (
 )
 from kainite.base.logs import event
 from kainite.child.events import Action, Rejected, Span
-from kainite.child.markers.deaths import Deaths
+from kainite.child.markers.death_policy import DeathPolicy
 from kainite.child.process import ChildProcess
-from kainite.child.restarts import AT_SHARD_END, Restarts
+from kainite.child.restart_policy import AT_SHARD_END, RestartPolicy
 from kainite.kinesis.read.batch import RecordBatch, ShardEnd
 from kainite.kinesis.read.source import OpenSource, ShardSource
 from kainite.leases.keeper import HeldLease, LeaseKeeper
 from kainite.observe.meter import SILENT, Meter
 from kainite.observe.shard_status import ShardStatus
 from kainite.settings import ChildSettings, StreamSettings
-from kainite.worker.shard_call import ShardCalls, UnitsOfWork
-from kainite.worker.shard_figures import ShardFigures
-from kainite.worker.shard_states import TRANSITIONS, Outcome, State
+from kainite.worker.consumer_states import TRANSITIONS, ConsumerState, StateOutcome
+from kainite.worker.shard_call import ShardCalls
+from kainite.worker.shard_metrics import ShardMetrics
+from kainite.worker.units_of_work import UnitsOfWork
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ConsumerParts:
     """What all consumers of a daemon share.
 
     Attributes:
@@ -81,18 +82,18 @@ class ShardConsumer:
         state: where it is now.
     """
 
-    def __init__(self, lease: HeldLease, parts: Callable[[], Parts]) -> None:
-        self.state = State.INITIALIZING
+    def __init__(self, lease: HeldLease, parts: Callable[[], ConsumerParts]) -> None:
+        self.state = ConsumerState.INITIALIZING
         self._lease = lease
         self._shard = lease.shard_id
         self._current_parts = parts
         self._parts = parts()
         settings, units = self._parts.child_settings, self._parts.units
         self._calls = ShardCalls(lease, self._parts.keeper, units() if units else None)
-        self._figures = ShardFigures(lease.shard_id, self._parts.meter)
-        self._restarts = Restarts(settings.restart_backoff, settings.restart_backoff_max, settings.poison_tries)
-        self._deaths = Deaths()
-        self._interrupt: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._figures = ShardMetrics(lease.shard_id, self._parts.meter)
+        self._restarts = RestartPolicy(settings.restart_backoff, settings.restart_backoff_max, settings.poison_tries)
+        self._deaths = DeathPolicy()
+        self._interrupt: asyncio.Future[StateOutcome] = asyncio.get_running_loop().create_future()
         self._child: ChildProcess | None = None
         self._source: ShardSource | None = None
         self._latest_at: float | None = None  # where LATEST was, when reading began there
@@ -109,15 +110,15 @@ class ShardConsumer:
             LogError: the log cannot be appended to any more; the daemon cannot go on.
         """
         steps = {
-            State.INITIALIZING: self._initialize,
-            State.PROCESSING: self._process,
-            State.SHARD_ENDED: self._end_shard,
-            State.SHUTDOWN_REQUESTED: self._request_shutdown,
-            State.LEASE_LOST: self._lose_lease,
-            State.BACKING_OFF: self._back_off,
+            ConsumerState.INITIALIZING: self._initialize,
+            ConsumerState.PROCESSING: self._process,
+            ConsumerState.SHARD_ENDED: self._end_shard,
+            ConsumerState.SHUTDOWN_REQUESTED: self._request_shutdown,
+            ConsumerState.LEASE_LOST: self._lose_lease,
+            ConsumerState.BACKING_OFF: self._back_off,
         }
         try:
-            while self.state is not State.COMPLETE:
+            while self.state is not ConsumerState.COMPLETE:
                 self.state = TRANSITIONS[self.state, await self._outcome(steps[self.state])]
             await self._close(self._parts.child_settings.shutdown_grace)
             await self._release()
@@ -126,15 +127,15 @@ class ShardConsumer:
 
     def stop(self) -> None:
         """Finish the call under way, let the child checkpoint, and end it."""
-        self._set_interrupt(Outcome.STOP)
+        self._set_interrupt(StateOutcome.STOP)
 
     def hand_over(self) -> None:
         """As :meth:`stop`; then the lease goes to the worker it is assigned to (KCL's graceful handoff)."""
-        self._set_interrupt(Outcome.HAND_OVER)
+        self._set_interrupt(StateOutcome.HAND_OVER)
 
     def lose(self) -> None:
         """The lease is lost: finish the call under way, tell the child, and end it."""
-        self._set_interrupt(Outcome.LOST)
+        self._set_interrupt(StateOutcome.LOST)
 
     def kill(self) -> None:
         """Kill the child now; for a daemon that must end at once."""
@@ -156,17 +157,17 @@ class ShardConsumer:
             failures=self._restarts.tries,
         )
 
-    async def _outcome(self, step: Callable[[], Awaitable[Outcome]]) -> Outcome:
+    async def _outcome(self, step: Callable[[], Awaitable[StateOutcome]]) -> StateOutcome:
         try:
             return await step()
         except LeaseLostError:
-            self._set_interrupt(Outcome.LOST)
-            return Outcome.LOST
+            self._set_interrupt(StateOutcome.LOST)
+            return StateOutcome.LOST
         except (ChildError, StreamError, LeaseTableError) as error:
             await self._fail(error)
-            return Outcome.FAILED
+            return StateOutcome.FAILED
 
-    async def _initialize(self) -> Outcome:
+    async def _initialize(self) -> StateOutcome:
         if (interrupted := self._interrupted()) is not None:
             return interrupted
         self._parts = self._current_parts()
@@ -176,51 +177,51 @@ class ShardConsumer:
         checkpoint = self._lease.checkpoint
         self._deaths.begin(self._parts.child_settings, checkpoint.position)
         await self._perform(self._child.dialect.initialize(self._shard, checkpoint.sequence, checkpoint.sub))
-        return Outcome.DONE
+        return StateOutcome.DONE
 
-    async def _process(self) -> Outcome:
+    async def _process(self) -> StateOutcome:
         while True:
             match await self._next():
                 case RecordBatch() as batch:
                     await self._deliver(batch)
                 case ShardEnd() as end:
                     self._end = end
-                    return Outcome.END
-                case Outcome() as interrupted:
+                    return StateOutcome.END
+                case StateOutcome() as interrupted:
                     return interrupted
 
-    async def _end_shard(self) -> Outcome:
+    async def _end_shard(self) -> StateOutcome:
         children = self._end.children
         await self._parts.keeper.shard_ended(self._lease, children)
         await self._calls.begin(Action.SHARD_ENDED)
         await self._perform(self._current_child().dialect.shard_ended())
         if self._lease not in self._parts.keeper.held:
-            self._set_interrupt(Outcome.LOST)
-            return Outcome.DONE  # shardEnded is a child's last call: nothing is left to tell it
+            self._set_interrupt(StateOutcome.LOST)
+            return StateOutcome.DONE  # shardEnded is a child's last call: nothing is left to tell it
         if self._lease.checkpoint != SHARD_END:
             raise ChildProtocolError(
                 f"the child of {self._shard} did not checkpoint at the shard's end and is asked again until it does: "
                 "call checkpoint() without a sequence number in shardEnded (json-lines-v0: shutdown with TERMINATE)"
             )
         event(logger, logging.INFO, "shard ended", shard=self._shard, children=",".join(c.id for c in children))
-        return Outcome.DONE
+        return StateOutcome.DONE
 
-    async def _request_shutdown(self) -> Outcome:
+    async def _request_shutdown(self) -> StateOutcome:
         if self._child is not None:
             await self._calls.begin(Action.SHUTDOWN_REQUESTED)
             if (request := self._child.dialect.shutdown_requested()) is not None:
                 await self._perform(request)
-        return Outcome.DONE
+        return StateOutcome.DONE
 
-    async def _lose_lease(self) -> Outcome:
+    async def _lose_lease(self) -> StateOutcome:
         if self._child is not None:
             await self._calls.begin(Action.LEASE_LOST)
             await self._perform(self._child.dialect.lease_lost())
-        return Outcome.DONE
+        return StateOutcome.DONE
 
-    async def _back_off(self) -> Outcome:
+    async def _back_off(self) -> StateOutcome:
         await asyncio.wait({self._interrupt}, timeout=self._pause)
-        return self._interrupted() or Outcome.DONE
+        return self._interrupted() or StateOutcome.DONE
 
     async def _open_source(self) -> ShardSource:
         start, settings = self._lease.checkpoint, self._parts.stream_settings
@@ -232,7 +233,7 @@ class ShardConsumer:
         source.start()
         return source
 
-    async def _next(self) -> RecordBatch | ShardEnd | Outcome:
+    async def _next(self) -> RecordBatch | ShardEnd | StateOutcome:
         """What comes first: an interruption, the child's end, or what is read next."""
         assert self._source is not None
         broken = self._current_child().broken
@@ -279,7 +280,7 @@ class ShardConsumer:
         child, settings = self._child, self._parts.child_settings
         under_way, batch = self._under_way(error)
         culprit = under_way or batch
-        place = AT_SHARD_END if self.state is State.SHARD_ENDED else culprit.first if culprit else None
+        place = AT_SHARD_END if self.state is ConsumerState.SHARD_ENDED else culprit.first if culprit else None
         verdict = self._restarts.failed(place)
         if isinstance(error, ChildError):
             self._figures.child_failed()
@@ -318,19 +319,19 @@ class ShardConsumer:
 
     async def _release(self) -> None:
         match self._interrupted():
-            case Outcome.LOST:
+            case StateOutcome.LOST:
                 pass
-            case Outcome.HAND_OVER:
+            case StateOutcome.HAND_OVER:
                 await self._parts.keeper.hand_over(self._lease)
-            case Outcome.STOP:  # a worker that stops must not take the lease again
+            case StateOutcome.STOP:  # a worker that stops must not take the lease again
                 await self._parts.keeper.release(self._lease, pause=math.inf)
             case _:
                 await self._parts.keeper.release(self._lease)
 
-    def _interrupted(self) -> Outcome | None:
+    def _interrupted(self) -> StateOutcome | None:
         return self._interrupt.result() if self._interrupt.done() else None
 
-    def _set_interrupt(self, outcome: Outcome) -> None:
+    def _set_interrupt(self, outcome: StateOutcome) -> None:
         if not self._interrupt.done():
             self._interrupt.set_result(outcome)
 

@@ -1,38 +1,31 @@
-"""The daemon: one lease keeper, one log owner, and a consumer for each shard whose lease is held.
+"""Runs the daemon: one lease keeper, one log owner, and a consumer for each shard whose lease is held.
 
-Start: the child's program is looked for, the log is mounted and the target's catalogue read, the fleet is looked at,
-then leases are taken; a daemon that waits for a log that another one owns holds no shard. Whatever fails before that
-ends the daemon with an error.
+Start: the daemon looks for the child's program, mounts the log, reads the target's catalogue, looks at the fleet, and
+then takes leases; a daemon that waits for a log that another owner holds has no shard. Any failure before that ends
+the daemon with an error.
 
-Stop, on the first SIGTERM or SIGINT: every child finishes its call, is told ``shutdownRequested`` and
-``leaseLost`` and ends, all within the grace of the settings; those that are not done by then are
-terminated. Then the leases are given back, and the log is released, so that others need not wait
-for either to run out. A second signal kills the children and gives up at once (:mod:`kainite.base.signals`).
+Stop, on the first SIGTERM or SIGINT: every child finishes its call, is asked ``shutdownRequested`` and ``leaseLost``
+and ends, all within the grace of the settings; children that are still running then are terminated. Then the daemon
+gives the leases back and releases the log, so that other workers need not wait until either expires. A second signal
+kills the children and ends the daemon at once (:mod:`kainite.base.signals`).
 
-What ends the daemon by itself: another owner fenced the log (nothing may be appended any more), the log
-or the lease table cannot be used. A child, a shard or the network failing never does.
+Three failures end the daemon: another owner fenced the log (nothing may be appended any more), the log cannot be used,
+or the lease table cannot be used. A failing child, shard or network never does.
 
-What a crash leaves behind: leases and a log partition that run out, children whose input ends, and nothing
-that was acknowledged and is not durable (:mod:`kainite.worker.shard_call`).
+A crash leaves behind: leases and a log partition that expire, children whose input ends, and nothing that was
+acknowledged and is not durable (:mod:`kainite.worker.call_rules`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import threading
-import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, NoReturn
 
 from kainite.aws import clients as aws
-from kainite.base.errors import KainiteError, LogHeldError, SettingsError
+from kainite.base.errors import KainiteError, LogHeldError
 from kainite.base.logs import event
 from kainite.base.signals import Signals
-from kainite.child.program import find_program
+from kainite.child.program_lookup import find_program
 from kainite.fleet.kcl3.membership import Membership
 from kainite.kinesis.client import StreamClient
 from kainite.leases.keeper import LeaseKeeper
@@ -42,47 +35,43 @@ from kainite.observe.meter import Meter
 from kainite.observe.publishing import publishing
 from kainite.observe.shard_status import ShardStatus
 from kainite.settings import Settings
-from kainite.settings.loading.reload import When, changes, in_force, reread
-from kainite.worker import memory
+from kainite.worker import malloc_arena
+from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
 from kainite.worker.consumers import Consumers
-from kainite.worker.shard_call import UnitsOfWork
-from kainite.worker.shard_consumer import Parts
-from kainite.worker.sources import open_sources
-
-if TYPE_CHECKING:
-    from types_boto3_dynamodb import DynamoDBClient
-
-    from kainite.log.owner.owner import LogOwner
+from kainite.worker.first_failure import raise_first
+from kainite.worker.retrieval_mode import open_retrieval
+from kainite.worker.settings_in_force import SettingsInForce
+from kainite.worker.shard_consumer import ConsumerParts
+from kainite.worker.units_of_work import open_units_of_work
 
 logger = logging.getLogger(__name__)
 
-THREADS = 256
-"""The most calls to AWS at a time: one a shard, and a few more. Threads are made when they are needed."""
-
-LAST_CALLS_S = 1.0
-"""How long the process waits at its end for calls whose answers nobody wants any more."""
-
 
 def run(settings: Settings) -> int:
-    """Run until a signal; returns the exit status.
+    """Runs the daemon until a signal; returns the exit status.
 
     Raises:
         KainiteError: what ended the daemon, or kept it from starting.
     """
-    memory.share_one_arena()
+    malloc_arena.share_one_arena()
     status = asyncio.run(_run(settings))
-    _leave_calls(status)
+    leave_unanswered_calls(status)
     return status
 
 
 async def supervise(settings: Settings, stop: asyncio.Event, reload: asyncio.Event | None = None) -> None:
-    """Run until ``stop`` is set, then stop gracefully. ``reload`` makes it read its settings file again.
+    """Runs the daemon until ``stop`` is set, then stops it gracefully.
+
+    Args:
+        settings: of the daemon.
+        stop: set to stop the daemon.
+        reload: set to make the daemon read its settings file again.
 
     Raises:
         KainiteError: what ended the daemon, or kept it from starting.
     """
     find_program(settings.child)
-    with _threads():
+    with aws_threads():
         daemon = _Daemon(settings, stop, reload or asyncio.Event())
         async with publishing(settings, daemon.statuses, daemon.facts) as meter:
             await daemon.run(meter)
@@ -90,10 +79,10 @@ async def supervise(settings: Settings, stop: asyncio.Event, reload: asyncio.Eve
 
 
 class _Daemon:
-    """One run of the daemon: what it is made of, and what it knows of itself."""
+    """One run of the daemon: its parts, and what it reports about itself."""
 
     def __init__(self, settings: Settings, stop: asyncio.Event, reload: asyncio.Event) -> None:
-        self._settings = settings
+        self._settings = SettingsInForce(settings)
         self._stop = stop
         self._reload = reload
         self._log = LogState.WAITING if settings.log.enabled else LogState.DISABLED
@@ -115,123 +104,60 @@ class _Daemon:
         )
 
     async def run(self, meter: Meter) -> None:
-        """Until told to stop."""
-        settings = self._settings
+        """Runs until the daemon is told to stop."""
+        settings = self._settings.current
         kinesis = aws.client("kinesis", settings.aws)
         stream = StreamClient(kinesis, settings.stream.name, settings.stream.arn)
-        sources = await asyncio.to_thread(open_sources, kinesis, stream, settings, meter)
+        sources = await asyncio.to_thread(open_retrieval, kinesis, stream, settings, meter)
         table = LeaseTable(self._dynamodb, settings.leases.table)
         stance = self._membership.stance
         keeper = LeaseKeeper(table, stream, settings.leases, settings.stream, stance=stance, meter=meter)
         self._keeper = keeper
         try:
-            async with asyncio.TaskGroup() as group, _units(settings, self._dynamodb, group, self._stop) as units:
+            async with (
+                asyncio.TaskGroup() as group,
+                open_units_of_work(settings, self._dynamodb, group, self._stop) as units,
+            ):
                 self._log = LogState.MOUNTED if units else LogState.DISABLED
 
-                def parts() -> Parts:
-                    now = self._settings
-                    return Parts(sources(now.child.protocol), keeper, now.stream, now.child, units, meter)
+                def parts() -> ConsumerParts:
+                    now = self._settings.current
+                    return ConsumerParts(sources(now.child.protocol), keeper, now.stream, now.child, units, meter)
 
                 await self._work(group, keeper, Consumers(keeper, parts, group))
         except BaseExceptionGroup as failures:
-            _raise_first(failures, unless=LogHeldError)  # told to stop while waiting for another's log
+            raise_first(failures, unless=LogHeldError)  # stopped while it waited for a log that another owner holds
         finally:
             await _give_back(keeper)
 
     async def _work(self, group: asyncio.TaskGroup, keeper: LeaseKeeper, consumers: Consumers) -> None:
-        # Not before the log is ours: a daemon that stands by for another one's log must leave it the shards.
+        # The log is mounted by now: a daemon that stands by for another one's log must leave it the shards.
         self._consumers = consumers
+        settings = self._settings.current
         keeping = group.create_task(_keep(self._membership, keeper), name="lease keeper")
         belonging = group.create_task(self._membership.run(), name="fleet membership")
         following = group.create_task(consumers.follow_leases(), name="lease events")
-        reloading = group.create_task(self._reload_when_told(keeper), name="settings")
-        event(logger, logging.INFO, "daemon ready", stream=self._settings.stream.name,
-              application=self._settings.leases.application, worker=self._settings.leases.worker_id)  # fmt: skip
+        reloading = group.create_task(
+            self._settings.follow(self._reload, lambda now: keeper.reload(now.leases, now.stream)), name="settings"
+        )
+        event(logger, logging.INFO, "daemon ready", stream=settings.stream.name,
+              application=settings.leases.application, worker=settings.leases.worker_id)  # fmt: skip
         try:
             await self._stop.wait()
-            belonging.cancel()  # a leader is to give no more leases to a worker that goes
+            belonging.cancel()  # a leader must assign no more leases to a worker that stops
             reloading.cancel()
             await consumers.stop()
         except asyncio.CancelledError:
-            if self._stop.is_set():  # the second signal; otherwise the group ends its tasks in its own way
+            # Killed only on the second signal. Otherwise a task failed, and the group ends the consumers' tasks.
+            if self._stop.is_set():
                 consumers.kill()
             raise
         following.cancel()
         keeping.cancel()
 
-    async def _reload_when_told(self, keeper: LeaseKeeper) -> NoReturn:
-        while True:
-            await self._reload.wait()
-            self._reload.clear()
-            try:
-                fresh = await asyncio.to_thread(reread, self._settings)
-                find_program(fresh.child)
-            except SettingsError as error:
-                event(logger, logging.ERROR, "settings not read again: the old ones hold", error=error)
-                continue
-            for change in changes(self._settings, fresh):
-                level = logging.WARNING if change.when is When.RESTART else logging.INFO
-                event(logger, level, "setting changed", key=change.key, takes_effect=change.when.value)
-            self._settings = now = in_force(self._settings, fresh)
-            keeper.reload(now.leases, now.stream)
-            event(logger, logging.INFO, "settings read again", file=fresh.path)
-
-
-@contextmanager
-def _threads() -> Iterator[None]:
-    """The loop's threads for calls to AWS, which are not waited for at its end."""
-    loop, calls = asyncio.get_running_loop(), ThreadPoolExecutor(THREADS, "kainite")
-    loop.set_default_executor(calls)
-    try:
-        yield
-    finally:
-        calls.shutdown(wait=False, cancel_futures=True)
-        loop.set_default_executor(ThreadPoolExecutor(1))
-
-
-def _leave_calls(status: int) -> None:
-    """End the process if calls are left that AWS does not answer: boto3 may wait for minutes, and Python for it."""
-    end = time.monotonic() + LAST_CALLS_S
-    others = [thread for thread in threading.enumerate() if not thread.daemon and thread is not threading.main_thread()]
-    for thread in others:
-        thread.join(max(0.0, end - time.monotonic()))
-    if left := [thread for thread in others if thread.is_alive()]:
-        event(logger, logging.WARNING, "calls to AWS not waited for", calls=len(left))
-        logging.shutdown()
-        os._exit(status)
-
-
-@asynccontextmanager
-async def _units(
-    settings: Settings, dynamodb: DynamoDBClient, group: asyncio.TaskGroup, stop: asyncio.Event
-) -> AsyncIterator[Callable[[], UnitsOfWork] | None]:
-    """What brings emits to the log, made anew for each shard; None where units of work are disabled."""
-    if not settings.log.enabled:
-        yield None
-        return
-    # Imported here, so that a plain KCL worker starts without them.
-    from kainite.log.audit.opening import open_audit
-    from kainite.log.owner.owner import LogOwner
-    from kainite.log.store.dynamodb import DynamoDBStore
-    from kainite.uow.admission import Admission
-    from kainite.uow.catalogue.load import load_catalogue
-
-    apply = settings.apply
-    loading = asyncio.to_thread(load_catalogue, settings.uow.catalogue_file, apply.target, apply.schemas)
-    reading = group.create_task(loading, name="catalogue")
-    store = DynamoDBStore(dynamodb, settings.log.table)
-    audit = await asyncio.to_thread(open_audit, settings.log, settings.aws)
-    async with LogOwner.open(store, settings.log, settings.uow, audit=audit, stop=stop) as owner:
-        watching = group.create_task(_watch(owner), name="log owner")
-        try:
-            catalogue = await reading
-            yield lambda: UnitsOfWork(owner, Admission(catalogue))
-        finally:
-            watching.cancel()
-
 
 async def _keep(membership: Membership, keeper: LeaseKeeper) -> None:
-    """Hold leases, as the fleet does it."""
+    """Holds leases in the way that the fleet does."""
     await membership.begin()
     await keeper.run()
 
@@ -241,24 +167,6 @@ async def _give_back(keeper: LeaseKeeper) -> None:
         await keeper.close()
     except KainiteError as error:
         event(logger, logging.WARNING, "leases not given back: they run out by themselves", error=error)
-
-
-async def _watch(owner: LogOwner) -> NoReturn:
-    raise await owner.failed()
-
-
-def _raise_first(failures: BaseExceptionGroup, unless: type[KainiteError]) -> None:
-    """Raise the first of our own errors out of a group, else the first of all: the rest follows from it."""
-    flat = list(_flatten(failures))
-    first = next((error for error in flat if isinstance(error, KainiteError)), flat[0])
-    if not isinstance(first, unless):
-        raise first
-
-
-def _flatten(error: BaseException) -> list[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        return [inner for part in error.exceptions for inner in _flatten(part)]
-    return [error]
 
 
 async def _run(settings: Settings) -> int:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kainite.base.errors import MissingExtraError, SettingsError
 from kainite.base.markers import Batching
-from kainite.child.program import find
+from kainite.child.program_lookup import find
 from kainite.settings import ApplySettings, MarkersSettings
 from kainite.settings.loader_command import loader_command
 from kainite.uow.catalogue.tables import Catalogue

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kainite.base.marker_spelling import escape, unescape
 from kainite.base.markers import Batching
-from kainite.child.markers.run_instruction import run_instruction
+from kainite.child.markers.start_parameters import start_parameters
 from kainite.settings import MarkersSettings
 from kainite.settings.placeholders import check_template
 
@@ -58,7 +58,7 @@ def test_a_shell_reads_the_spelling_as_it_is_meant() -> None:
 
 
 def test_a_worker_is_told_by_its_environment() -> None:
-    arguments, environment = run_instruction(replace(MarkersSettings(), batching=Batching.WORKER, batch_size=7))
+    arguments, environment = start_parameters(replace(MarkersSettings(), batching=Batching.WORKER, batch_size=7))
     assert arguments == ()
     assert environment == {
         "KAINITE_EOM": "\\n",
@@ -76,7 +76,7 @@ def test_a_worker_is_told_as_the_templates_say() -> None:
         arguments=("-e", "{eom}", '-E={eop}{"a":1}'),
         environment=(("X", "{bnc}-{batch_size}"),),
     )
-    assert run_instruction(settings) == (("-e", "\\n", '-E=EOP{"a":1}'), {"X": "\\x06-100"})
+    assert start_parameters(settings) == (("-e", "\\n", '-E=EOP{"a":1}'), {"X": "\\x06-100"})
 
 
 def test_a_placeholder_that_there_is_not_is_refused() -> None:

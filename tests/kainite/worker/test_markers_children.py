@@ -18,7 +18,7 @@ from kainite.log.store.memory import MemoryStore
 from kainite.observe.meter import Meter
 from kainite.observe.metric import REJECTED_MESSAGES, Metric
 from kainite.settings import ChildProtocol, MarkersSettings, OnBadMessage, OnDeath, load
-from kainite.worker.shard_states import State
+from kainite.worker.consumer_states import ConsumerState
 from kainite.worker.supervisor import supervise
 from support.daemon_world import CHILDREN, LIMIT, World, eventually, units_in
 from support.kinesis_double import KinesisDouble
@@ -96,7 +96,7 @@ async def test_a_shards_whole_life(
         assert units_in(store) == ["T-1", "T-2"]
         double.split(SHARD)
         await asyncio.wait_for(asyncio.shield(task), LIMIT)
-        assert consumer.state is State.COMPLETE
+        assert consumer.state is ConsumerState.COMPLETE
     assert ending.stored_checkpoint() == "SHARD_END"
     assert worker.notes()[0] == {"shard": SHARD, "arguments": {}}
     assert worker.requests() == requests
@@ -110,7 +110,7 @@ async def test_a_stop_closes_the_workers_input_and_lets_it_end(ending: World, do
         await eventually(lambda: worker.requests() == [["none"]])
         consumer.stop()
         await asyncio.wait_for(asyncio.shield(task), LIMIT)
-        assert consumer.state is State.COMPLETE
+        assert consumer.state is ConsumerState.COMPLETE
     assert worker.notes()[-1] == {"end": True}
 
 

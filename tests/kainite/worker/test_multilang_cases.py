@@ -46,8 +46,8 @@ from kainite.child.events import Action, CheckpointRequested
 from kainite.kinesis.read.batch import make_batch, render_process_records
 from kainite.leases.keeper import HeldLease
 from kainite.leases.table.lease import Lease
+from kainite.worker.consumer_states import ConsumerState
 from kainite.worker.shard_call import ShardCalls
-from kainite.worker.shard_states import State
 from support.daemon_world import LIMIT, World, eventually, scripted, transcript_actions
 from support.kinesis_double import KinesisDouble
 from support.kpl import User, aggregate
@@ -124,7 +124,7 @@ async def test_case_13_a_lease_lost_before_initialize_starts_no_child(how: str, 
     async with ending.consumer(scripted({}, transcript)) as (consumer, task):
         getattr(consumer, how)()  # the consumer's task has not run yet
         await asyncio.wait_for(asyncio.shield(task), LIMIT)
-        assert consumer.state is State.COMPLETE
+        assert consumer.state is ConsumerState.COMPLETE
     assert not transcript.exists()
 
 
@@ -133,7 +133,7 @@ async def test_case_21_an_empty_shards_end_is_checkpointed_as_shard_end(
 ) -> None:
     script = {"shardEnded": [ASK, "read", "status"]}
     async with ending.consumer(scripted(script, tmp_path / "transcript")) as (consumer, task):
-        await eventually(lambda: consumer.state is State.PROCESSING)
+        await eventually(lambda: consumer.state is ConsumerState.PROCESSING)
         double.split(SHARD)
         await asyncio.wait_for(asyncio.shield(task), LIMIT)
     assert ending.stored_checkpoint() == str(SHARD_END)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from kainite.settings import ChildProtocol
-from kainite.worker.shard_states import State
+from kainite.worker.consumer_states import ConsumerState
 from support.daemon_world import CHILDREN, LIMIT, World, eventually
 from support.kinesis_double import KinesisDouble
 from support.names import unique
@@ -67,7 +67,7 @@ async def test_a_shards_whole_life(program: str, ending: World, double: KinesisD
         await eventually(lambda: ending.stored_checkpoint() == str(last))
         double.split(SHARD)
         await asyncio.wait_for(asyncio.shield(task), LIMIT)
-        assert consumer.state is State.COMPLETE
+        assert consumer.state is ConsumerState.COMPLETE
     notes = life.notes()
     assert notes[0] == {"what": "initialize", "shard": SHARD}
     data = [base64.b64encode(data).decode() for data, _ in RECORDS]
@@ -81,7 +81,7 @@ async def test_a_shards_whole_life(program: str, ending: World, double: KinesisD
 async def test_a_stop_in_peace(program: str, ending: World) -> None:
     life = Life(program, ending)
     async with ending.consumer(life.command, protocol=life.protocol) as (consumer, task):
-        await eventually(lambda: consumer.state is State.PROCESSING)
+        await eventually(lambda: consumer.state is ConsumerState.PROCESSING)
         consumer.stop()
         await asyncio.wait_for(asyncio.shield(task), LIMIT)
     requested = [] if program == "v0" else ["shutdownRequested", "checkpoint"]

@@ -21,8 +21,8 @@ from kainite.log.client import LogClient
 from kainite.log.format.entry import UnitStatus
 from kainite.log.store.memory import MemoryStore
 from kainite.uow.fragment import Fragment
+from kainite.worker.consumer_states import ConsumerState
 from kainite.worker.shard_consumer import ShardConsumer
-from kainite.worker.shard_states import State
 from support.daemon_world import CHILDREN, LIMIT, World, delta, eventually, scripted, transcript_actions, units_in
 from support.kinesis_double import KinesisDouble
 from support.names import unique
@@ -78,7 +78,7 @@ async def test_records_become_units_and_a_checkpoint(world: World, tmp_path: Pat
         assert units_in(store) == ["T-1", "T-2"]
         consumer.stop()
         await asyncio.wait_for(task, LIMIT)
-        assert consumer.state is State.COMPLETE
+        assert consumer.state is ConsumerState.COMPLETE
     noted = [json.loads(line)["what"] for line in calls.read_text().splitlines()]
     assert noted == ["initialize", "processRecords", "shutdownRequested", "leaseLost"]
     assert "leaseOwner" not in world.dynamodb.get_item(TableName=world.name, Key={"leaseKey": {"S": SHARD}})["Item"]
@@ -92,7 +92,7 @@ async def test_a_child_killed_in_a_call_is_started_again_and_nothing_counts_twic
         log = Log(inner)
         async with world.consumer(scripted({"processRecords": steps}), log=log) as (consumer, _):
             await eventually(lambda: world.stored_checkpoint() == "1")
-            assert consumer.state is State.PROCESSING
+            assert consumer.state is ConsumerState.PROCESSING
         assert log.appends == [(1, 1, ("T-1",))]
         assert units_in(store) == ["T-1"]
 
@@ -305,7 +305,7 @@ async def test_a_split_shard_ends_with_a_checkpoint(ending: World, double: Kines
         await eventually(lambda: transcript_actions(transcript) == ["initialize", "processRecords"])
         left, _ = double.split(SHARD)
         await asyncio.wait_for(asyncio.shield(task), LIMIT)
-        assert consumer.state is State.COMPLETE
+        assert consumer.state is ConsumerState.COMPLETE
     assert transcript_actions(transcript)[2:] == ["shardEnded", "checkpoint"]
     assert ending.stored_checkpoint() == "SHARD_END"
     assert ending.stored_checkpoint(left) == "TRIM_HORIZON"
@@ -334,7 +334,7 @@ async def test_a_lost_lease_is_told_and_not_released(world: World, tmp_path: Pat
 
 async def test_a_stop_while_backing_off_needs_no_child(world: World) -> None:
     async with world.consumer(("no-such-program",), restart_backoff=100, restart_backoff_max=100) as (consumer, task):
-        await eventually(lambda: consumer.state is State.BACKING_OFF)
+        await eventually(lambda: consumer.state is ConsumerState.BACKING_OFF)
         consumer.stop()
         await asyncio.wait_for(task, LIMIT)
 

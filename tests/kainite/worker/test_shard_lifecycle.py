@@ -21,8 +21,8 @@ from kainite.observe import metric
 from kainite.observe.meter import Meter
 from kainite.observe.metric import Metric
 from kainite.settings import ChildSettings
-from kainite.worker.shard_consumer import Parts, ShardConsumer
-from kainite.worker.shard_states import TRANSITIONS, Outcome, State
+from kainite.worker.consumer_states import TRANSITIONS, ConsumerState, StateOutcome
+from kainite.worker.shard_consumer import ConsumerParts, ShardConsumer
 from support.daemon_world import LIMIT, World, eventually, scripted, transcript_actions
 from support.kinesis_double import KinesisDouble
 
@@ -51,7 +51,7 @@ def events(caplog: pytest.LogCaptureFixture, name: str) -> list[dict[str, Any]]:
 class Worker:
     """The consumers of all shards that a keeper gains; ``parts`` may be replaced."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ConsumerParts) -> None:
         self.parts = parts
         self.consumers: list[ShardConsumer] = []
 
@@ -69,7 +69,7 @@ class Worker:
 async def working(world: World, child: ChildSettings) -> AsyncIterator[Worker]:
     stream = StreamClient(world.kinesis, world.name)
     async with world.keeper(stream) as keeper:
-        worker = Worker(Parts(polling(stream), keeper, world.stream_settings, child))
+        worker = Worker(ConsumerParts(polling(stream), keeper, world.stream_settings, child))
         task = asyncio.create_task(worker.run())
         try:
             yield worker
@@ -183,7 +183,7 @@ async def test_a_program_that_vanishes_is_tried_again_until_it_is_back(ending: W
         hidden.write_text(f"#!/bin/sh\nexec {python} {scripted_program} '{script}' {transcript}\n")
         hidden.chmod(0o755)
         hidden.rename(program)
-        await eventually(lambda: consumer.state is State.PROCESSING)
+        await eventually(lambda: consumer.state is ConsumerState.PROCESSING)
     assert transcript_actions(transcript)[0] == "initialize"
 
 
@@ -228,12 +228,12 @@ async def test_a_call_that_takes_long_is_told_once(
 
 
 def test_every_state_has_an_end_and_every_way_leads_there() -> None:
-    for state in set(State) - {State.COMPLETE}:
+    for state in set(ConsumerState) - {ConsumerState.COMPLETE}:
         assert any(before is state for before, _ in TRANSITIONS)
-    reached, frontier = {State.COMPLETE}, {State.COMPLETE}
+    reached, frontier = {ConsumerState.COMPLETE}, {ConsumerState.COMPLETE}
     while frontier:
         frontier = {before for (before, _), after in TRANSITIONS.items() if after in frontier} - reached
         reached |= frontier
-    assert reached == set(State)
-    for state in (State.INITIALIZING, State.PROCESSING, State.BACKING_OFF):
-        assert TRANSITIONS[state, Outcome.STOP] is TRANSITIONS[state, Outcome.HAND_OVER]
+    assert reached == set(ConsumerState)
+    for state in (ConsumerState.INITIALIZING, ConsumerState.PROCESSING, ConsumerState.BACKING_OFF):
+        assert TRANSITIONS[state, StateOutcome.STOP] is TRANSITIONS[state, StateOutcome.HAND_OVER]

@@ -68,7 +68,7 @@ from kainite.child.json_lines.messages import (
     parse,
     reply_line,
 )
-from kainite.child.lines import Line, LineBuffer
+from kainite.child.line_buffer import Line, LineBuffer
 
 MAX_LINE = 64 * 2**20
 MAX_EMITTED = 256 * 2**20

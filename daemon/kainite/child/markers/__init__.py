@@ -5,7 +5,7 @@
 :mod:`~kainite.base.marker_spelling`                markers as text, for settings and for children
 :mod:`~kainite.child.markers.exchange`                T and L: messages out, answers back, alone or in batches
 :mod:`~kainite.child.markers.extraction`              E: messages of a worker that runs once, or cycle by cycle
-:mod:`~kainite.child.markers.run_instruction`         what a worker is told when it is started
+:mod:`~kainite.child.markers.start_parameters`         what a worker is told when it is started
 ====================================================  ===================================================
 
 Nothing here does I/O.

@@ -21,8 +21,8 @@ from typing import Any, TypeVar
 from kainite.base.errors import ChildError, ChildExitedError, ChildProtocolError, ChildTimeoutError
 from kainite.child.events import Send
 from kainite.child.markers.exchange import Answer, Exchange, Violation
-from kainite.child.markers.run_instruction import run_instruction
-from kainite.child.program_process import Hooks, Program, ProgramProcess
+from kainite.child.markers.start_parameters import start_parameters
+from kainite.child.piped_process import Hooks, PipedProcess, Program
 from kainite.settings import MarkersSettings
 
 T = TypeVar("T")
@@ -113,7 +113,7 @@ class _Conversation:
         self._news = asyncio.Event()
         self.idle = True
         # The end of its output is not told to the exchange: the process ends too, and how it ended tells more.
-        self.process = ProgramProcess.start(_program(settings), Hooks(self._output, self._news.set, self._news.set))
+        self.process = PipedProcess.start(_program(settings), Hooks(self._output, self._news.set, self._news.set))
 
     @classmethod
     async def start(cls, settings: LoaderSettings) -> _Conversation:
@@ -164,5 +164,5 @@ class _Conversation:
 
 
 def _program(settings: LoaderSettings) -> Program:
-    arguments, environment = run_instruction(settings.markers)
+    arguments, environment = start_parameters(settings.markers)
     return Program((*settings.command, *arguments), "target", "setting", environment, "target")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kainite.base.errors import ChildExitedError
 from kainite.base.position import Position
 from kainite.child.events import Span
-from kainite.child.markers.deaths import Deaths
+from kainite.child.markers.death_policy import DeathPolicy
 from kainite.child.markers.records import RecordMessage, read_records, render_records
 from kainite.settings import ChildProtocol, ChildSettings, MarkersSettings, OnDeath
 
@@ -49,7 +49,7 @@ def test_a_line_is_short_and_a_record_without_data_is_empty() -> None:
     ("on_death", "limit"), [(OnDeath.RETRY, None), (OnDeath.TRIES, 4), (OnDeath.ONCE, 2), (OnDeath.SKIP, 1)]
 )
 def test_a_request_is_left_out_after_so_many_tries(on_death: OnDeath, limit: int | None) -> None:
-    deaths = Deaths()
+    deaths = DeathPolicy()
     left_out = [
         deaths.died(Span(Position(2), Position(2)), tries, ERROR, settings(on_death), answered=True)
         for tries in range(1, 9)
@@ -59,7 +59,7 @@ def test_a_request_is_left_out_after_so_many_tries(on_death: OnDeath, limit: int
 
 
 def test_a_program_that_never_answers_does_not_use_up_the_stream() -> None:
-    deaths, skip = Deaths(), settings(OnDeath.SKIP)
+    deaths, skip = DeathPolicy(), settings(OnDeath.SKIP)
     for number in range(skip.poison_tries):
         assert deaths.died(Span(Position(number), Position(number)), 1, ERROR, skip, answered=False)
     assert not deaths.died(Span(Position(90), Position(90)), 1, ERROR, skip, answered=False)
@@ -68,7 +68,7 @@ def test_a_program_that_never_answers_does_not_use_up_the_stream() -> None:
 
 
 def test_what_is_left_out_keeps_its_payload_and_gets_a_cause_of_one_line() -> None:
-    deaths = Deaths()
+    deaths = DeathPolicy()
     assert deaths.mark(LINE) is LINE
     deaths.died(Span(Position(2), Position(3)), 1, ERROR, settings(OnDeath.SKIP), answered=True)
     deaths.died(Span(Position(5), Position(5)), 1, ERROR, settings(OnDeath.SKIP), answered=True)
@@ -83,7 +83,7 @@ def test_what_is_left_out_keeps_its_payload_and_gets_a_cause_of_one_line() -> No
 
 
 def test_what_a_checkpoint_has_passed_is_forgotten() -> None:
-    deaths = Deaths()
+    deaths = DeathPolicy()
     deaths.died(Span(Position(2), Position(3)), 1, ERROR, settings(OnDeath.SKIP), answered=True)
     deaths.begin(settings(OnDeath.SKIP), None)
     deaths.begin(settings(OnDeath.SKIP), Position(2))
@@ -93,7 +93,7 @@ def test_what_a_checkpoint_has_passed_is_forgotten() -> None:
 
 
 def test_a_child_of_another_protocol_gets_its_line_as_it_is() -> None:
-    deaths = Deaths()
+    deaths = DeathPolicy()
     deaths.died(Span(Position(2), Position(3)), 1, ERROR, settings(OnDeath.SKIP), answered=True)
     deaths.begin(ChildSettings(("cat",)), Position(1))
     assert deaths.mark(b'{"action": "processRecords"}\n') == b'{"action": "processRecords"}\n'

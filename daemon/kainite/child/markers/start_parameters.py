@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kainite.settings import MarkersSettings
 
 
-def run_instruction(settings: MarkersSettings) -> tuple[tuple[str, ...], dict[str, str]]:
+def start_parameters(settings: MarkersSettings) -> tuple[tuple[str, ...], dict[str, str]]:
     """Arguments to add to a worker's command, and variables to add to its environment."""
     values = {
         "eom": escape(settings.eom),

@@ -25,7 +25,7 @@ TIMES: Final[dict[Action, Metric]] = {
 }
 
 
-class ShardFigures:
+class ShardMetrics:
     """Times calls and counts records."""
 
     def __init__(self, shard_id: str, meter: Meter) -> None:

@@ -26,7 +26,7 @@ RENDER: Final[Mapping[ChildProtocol, Render]] = {
 """How a batch is kept for the children of a protocol."""
 
 
-def open_sources(kinesis: KinesisClient, stream: StreamClient, settings: Settings, meter: Meter) -> Sources:
+def open_retrieval(kinesis: KinesisClient, stream: StreamClient, settings: Settings, meter: Meter) -> Sources:
     """Prepare reading; with fan-out, this registers the consumer. Blocks.
 
     Args:

@@ -4,11 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.position import Position
-from kainite.child.restarts import AT_SHARD_END, Restarts
+from kainite.child.restart_policy import AT_SHARD_END, RestartPolicy
 
 
-def restarts(tries: int = 3) -> Restarts:
-    return Restarts(backoff=1.0, backoff_max=10.0, poison_tries=tries)
+def restarts(tries: int = 3) -> RestartPolicy:
+    return RestartPolicy(backoff=1.0, backoff_max=10.0, poison_tries=tries)
 
 
 def test_pauses_double_up_to_the_longest() -> None:

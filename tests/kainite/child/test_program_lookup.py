@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kainite.base.errors import SettingsError
-from kainite.child.program import find_program
+from kainite.child.program_lookup import find_program
 from kainite.settings import ChildSettings
 
 

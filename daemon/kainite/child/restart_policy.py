@@ -27,7 +27,7 @@ AT_SHARD_END: Final = Position(10**128)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RestartDecision:
     """What to do after a failure.
 
     Attributes:
@@ -41,7 +41,7 @@ class Verdict:
     poison: bool
 
 
-class Restarts:
+class RestartPolicy:
     """Counts failures.
 
     Args:
@@ -63,7 +63,7 @@ class Restarts:
         """How often in a row children have failed."""
         return self._tries
 
-    def failed(self, culprit: Position | None) -> Verdict:
+    def failed(self, culprit: Position | None) -> RestartDecision:
         """The child failed on the records that begin with ``culprit``."""
         if culprit != self._culprit:
             self._culprit, self._tries = culprit, 0
@@ -71,7 +71,7 @@ class Restarts:
         poisoned = culprit is not None and self._tries >= self._poison_tries
         doubled = self._backoff * 2 ** min(self._tries - 1, 64)
         pause = self._backoff_max if poisoned else min(doubled, self._backoff_max)
-        return Verdict(pause, self._tries, poisoned and self._tries == self._poison_tries)
+        return RestartDecision(pause, self._tries, poisoned and self._tries == self._poison_tries)
 
     def passed(self, first: Position | None, last: Position | None) -> None:
         """The child did the batch from ``first`` to ``last``; None for an empty one."""

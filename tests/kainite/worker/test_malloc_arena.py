@@ -5,7 +5,7 @@ import sys
 
 PROGRAM = """
 import threading
-from kainite.memory import share_one_arena
+from kainite.worker.malloc_arena import share_one_arena
 if {tuned}:
     share_one_arena()
 turns = threading.Barrier(8)

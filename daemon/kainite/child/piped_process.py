@@ -4,7 +4,7 @@ Obligations kept here, whatever the program does:
 
 * It runs in a process group of its own, so a Ctrl-C at the terminal reaches Kainite alone.
 * Writing to it and reading from it never wait for each other, so no order of the two can lock up.
-* Its end is noticed at once, also while nothing is asked of it: :attr:`ProgramProcess.broken`. A pidfd
+* Its end is noticed at once, also while nothing is asked of it: :attr:`PipedProcess.broken`. A pidfd
   tells; what it wrote before it ended is still read.
 * When it has ended, its whole group is killed before its process id is given back to the system: nothing
   of it runs on, and no other process can be hit by mistake.
@@ -28,7 +28,7 @@ from typing import IO
 
 from kainite.base.errors import ChildError, ChildExitedError
 from kainite.base.logs import event
-from kainite.child.lines import Line, LineBuffer
+from kainite.child.line_buffer import Line, LineBuffer
 from kainite.child.pipes import PipeReader, PipeWriter, enlarge
 
 LOG_LINE = 8_000
@@ -62,9 +62,9 @@ class Hooks:
     """What is called as things happen.
 
     Attributes:
-        output: with each piece of its standard output, until :meth:`ProgramProcess.close`.
+        output: with each piece of its standard output, until :meth:`PipedProcess.close`.
         output_ended: when its standard output has ended, or it has; maybe twice.
-        news: when :attr:`ProgramProcess.broken` is done.
+        news: when :attr:`PipedProcess.broken` is done.
     """
 
     output: Callable[[bytes], None]
@@ -72,7 +72,7 @@ class Hooks:
     news: Callable[[], None]
 
 
-class ProgramProcess:
+class PipedProcess:
     """One run of a program, from :meth:`start` to :meth:`close`.
 
     Attributes:
@@ -101,7 +101,7 @@ class ProgramProcess:
         self._suspicion: asyncio.TimerHandle | None = None
 
     @classmethod
-    def start(cls, program: Program, hooks: Hooks) -> ProgramProcess:
+    def start(cls, program: Program, hooks: Hooks) -> PipedProcess:
         """Start it.
 
         Raises:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.child.lines import Line, LineBuffer
+from kainite.child.line_buffer import Line, LineBuffer
 
 pieces = st.lists(
     st.one_of(st.binary(max_size=12), st.sampled_from([b"\n", b"\r", b"\r\n", b"ab", b"\xff"])), max_size=20

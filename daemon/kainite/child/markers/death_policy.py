@@ -30,7 +30,7 @@ def tries_of(settings: ChildSettings) -> int | None:
             return 1
 
 
-class Deaths:
+class DeathPolicy:
     """The requests that are left out."""
 
     def __init__(self) -> None:

@@ -1,0 +1,80 @@
+"""Opens what brings the children's emits to the serialization log: the log's owner and the target's catalogue."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
+
+from kainite.settings import Settings
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+    from kainite.log.client import LogClient
+    from kainite.log.owner.owner import LogOwner
+    from kainite.uow.admission import Admission
+
+
+@dataclass(frozen=True, slots=True)
+class UnitsOfWork:
+    """What brings one shard's emits to the log.
+
+    Attributes:
+        log: shared by all shards of the daemon.
+        admission: the shard's own.
+    """
+
+    log: LogClient
+    admission: Admission
+
+
+NewUnitsOfWork: TypeAlias = Callable[[], UnitsOfWork]
+"""Makes the :class:`UnitsOfWork` of another shard."""
+
+
+@asynccontextmanager
+async def open_units_of_work(
+    settings: Settings, dynamodb: DynamoDBClient, group: asyncio.TaskGroup, stop: asyncio.Event
+) -> AsyncIterator[NewUnitsOfWork | None]:
+    """Mounts the log and reads the catalogue; yields None where units of work are disabled.
+
+    Args:
+        settings: of the daemon.
+        dynamodb: the client for the log's table.
+        group: runs the tasks that read the catalogue and watch the owner; a fenced log fails the group.
+        stop: ends the wait for a log that another owner holds.
+
+    Raises:
+        LogHeldError: ``stop`` was set during that wait.
+        LogError: the log cannot be mounted.
+        CatalogueError: the target's tables cannot be used.
+    """
+    if not settings.log.enabled:
+        yield None
+        return
+    # Imported here, so that a worker without units of work starts without these modules.
+    from kainite.log.audit.opening import open_audit
+    from kainite.log.owner.owner import LogOwner
+    from kainite.log.store.dynamodb import DynamoDBStore
+    from kainite.uow.admission import Admission
+    from kainite.uow.catalogue.load import load_catalogue
+
+    apply = settings.apply
+    loading = asyncio.to_thread(load_catalogue, settings.uow.catalogue_file, apply.target, apply.schemas)
+    reading = group.create_task(loading, name="catalogue")
+    store = DynamoDBStore(dynamodb, settings.log.table)
+    audit = await asyncio.to_thread(open_audit, settings.log, settings.aws)
+    async with LogOwner.open(store, settings.log, settings.uow, audit=audit, stop=stop) as owner:
+        watching = group.create_task(_watch(owner), name="log owner")
+        try:
+            catalogue = await reading
+            yield lambda: UnitsOfWork(owner, Admission(catalogue))
+        finally:
+            watching.cancel()
+
+
+async def _watch(owner: LogOwner) -> NoReturn:
+    raise await owner.failed()
