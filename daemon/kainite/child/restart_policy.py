@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kainite.base.position import Position
+from kainite.base.retry import Backoff
 
 AT_SHARD_END: Final = Position(10**128)
 """After every record that there can be: Kinesis's sequence numbers have at most 128 digits."""
@@ -51,7 +52,7 @@ class RestartPolicy:
     """
 
     def __init__(self, backoff: float, backoff_max: float, poison_tries: int) -> None:
-        self._backoff = backoff
+        self._backoff = Backoff.doubling(backoff, backoff_max)
         self._backoff_max = backoff_max
         self._poison_tries = poison_tries
         self._culprit: Position | None = None
@@ -69,8 +70,7 @@ class RestartPolicy:
             self._culprit, self._tries = culprit, 0
         self._tries += 1
         poisoned = culprit is not None and self._tries >= self._poison_tries
-        doubled = self._backoff * 2 ** min(self._tries - 1, 64)
-        pause = self._backoff_max if poisoned else min(doubled, self._backoff_max)
+        pause = self._backoff_max if poisoned else self._backoff.after(self._tries)
         return RestartDecision(pause, self._tries, poisoned and self._tries == self._poison_tries)
 
     def passed(self, first: Position | None, last: Position | None) -> None:

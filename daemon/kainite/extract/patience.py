@@ -6,6 +6,7 @@ State: the number of failures since something succeeded. A crash forgets it, whi
 from __future__ import annotations
 
 from kainite.base.errors import KainiteError, SourceError
+from kainite.base.retry import Backoff
 
 
 class Patience:
@@ -18,8 +19,7 @@ class Patience:
     """
 
     def __init__(self, backoff: float, backoff_max: float, tries: int) -> None:
-        self._backoff = backoff
-        self._backoff_max = backoff_max
+        self._backoff = Backoff.doubling(backoff, backoff_max)
         self._tries = tries
         self._failures = 0
 
@@ -32,7 +32,7 @@ class Patience:
         self._failures += 1
         if self._failures >= self._tries:
             raise SourceError(f"given up after {self._failures} failures in a row (extractorTries): {error}") from error
-        return min(self._backoff * 2.0 ** min(self._failures - 1, 64), self._backoff_max)
+        return self._backoff.after(self._failures)
 
     def succeeded(self) -> None:
         self._failures = 0

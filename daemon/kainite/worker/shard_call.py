@@ -6,14 +6,15 @@ waits for both, tries an append again while the log is unavailable, and reports 
 
 from __future__ import annotations
 
-import asyncio
 import logging
+from functools import partial
 from typing import Protocol
 
 from kainite.base.checkpoint import Checkpoint
 from kainite.base.errors import LeaseLostError, LeaseTableError, LogUnavailableError
 from kainite.base.logs import event
 from kainite.base.position import Position
+from kainite.base.retry import Backoff, only, retry_async
 from kainite.child.events import Action, CheckpointRequested, Rejected, Span
 from kainite.kinesis.read.batch import RecordBatch
 from kainite.leases.holding.checkpoint_requests import error_name
@@ -23,7 +24,7 @@ from kainite.worker.units_of_work import UnitsOfWork
 
 logger = logging.getLogger(__name__)
 
-APPEND_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+APPEND_BACKOFF = Backoff((0.1, 0.2, 0.5, 1.0, 2.0, 5.0))
 """Seconds before an append is tried again while the log is unavailable; the last one repeats."""
 
 REJECTIONS_LOGGED = 10
@@ -144,16 +145,16 @@ class ShardCalls:
     async def _append(self, units: UnitsOfWork, records: Span) -> None:
         shard = self._lease.shard_id
         fragments = units.admission.take(f"invalid:{shard}:{records.first.sequence}")
-        tries = 0
-        while True:
-            try:
-                await units.log.append(shard, records.first, records.last, fragments)
-                return
-            except LogUnavailableError as error:
-                pause = APPEND_PAUSES[min(tries, len(APPEND_PAUSES) - 1)]
-                tries += 1
-                event(logger, logging.WARNING, "append put off", shard=shard, pause=pause, error=error)
-                await asyncio.sleep(pause)
+
+        def put_off(error: Exception, failures: int, pause: float) -> None:
+            event(logger, logging.WARNING, "append put off", shard=shard, pause=pause, error=error)
+
+        await retry_async(
+            partial(units.log.append, shard, records.first, records.last, fragments),
+            APPEND_BACKOFF,
+            retryable=only(LogUnavailableError),
+            failed=put_off,
+        )
 
     def _warn_once(self) -> None:
         if not self._warned:

@@ -41,9 +41,10 @@ from kainite.log.owner.mount import LeaseWatch
 from kainite.log.owner.upkeep import outcomes_partition
 from kainite.log.store.contract import LogStore
 from kainite.settings import ApplySettings, OnFailure
+from kainite_spark.driver import patience
 from kainite_spark.driver.follower import Follower
 from kainite_spark.driver.outcomes import Outcomes, mount_outcomes
-from kainite_spark.driver.patience import patiently, pause_after
+from kainite_spark.driver.patience import patiently
 from kainite_spark.driver.runner import Runner
 from kainite_spark.plan.held_back import Chosen, HeldBack
 from kainite_spark.plan.micro_batch import TaskResult, plan
@@ -249,7 +250,7 @@ class _Rounds:
         lost_executor = isinstance(problem, SparkUnavailableError) and self._failures < SPARK_TRIES
         if not (problem.retryable or lost_executor):
             raise problem
-        pause = pause_after(self._failures)
+        pause = patience.BACKOFF.after(self._failures)
         event(_LOG, logging.WARNING, "micro-batch to be tried again", cause=problem, pause=pause)
         self._stop.wait(pause)
 

@@ -20,22 +20,20 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import LogFencedError, LogHeldError, LogUnavailableError
 from kainite.base.logs import event
+from kainite.base.retry import only, retry
 from kainite.log.format.entry import Batch, Entry, EntryKind, Outcome, StatusMeta
 from kainite.log.owner.mount import LeaseWatch, Mount, fenced, mount, new_token
 from kainite.log.owner.upkeep import outcomes_of
-from kainite.log.store.contract import LogStore
+from kainite.log.store.contract import STORE_BACKOFF, LogStore
 
 _LOG = logging.getLogger(__name__)
-
-PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1.0)
-"""Pauses before a store that did not answer is asked again; the last one repeats."""
 
 
 class Outcomes:
@@ -109,17 +107,17 @@ class Outcomes:
 
     def _put(self, batch: Batch) -> None:
         nonce = new_token()
-        for pause in _endless(PAUSES_S):
-            try:
-                if self._store.put_batch(self._mount.partition, batch, nonce) is not None:
-                    raise fenced(self._store, self._mount.partition, self.generation)
-                if not self._mount.valid():
-                    self._mount.renew(batch.last_id)
-                return
-            except LogUnavailableError as error:
-                event(_LOG, logging.WARNING, "outcomes not written, trying again", error=error, pause=pause)
-                if self._stop.wait(pause):
-                    raise
+
+        def put() -> None:
+            if self._store.put_batch(self._mount.partition, batch, nonce) is not None:
+                raise fenced(self._store, self._mount.partition, self.generation)
+            if not self._mount.valid():
+                self._mount.renew(batch.last_id)
+
+        def failed(error: Exception, failures: int, pause: float) -> None:
+            event(_LOG, logging.WARNING, "outcomes not written, trying again", error=error, pause=pause)
+
+        retry(put, STORE_BACKOFF, wait=self._stop.wait, retryable=only(LogUnavailableError), failed=failed)
 
     def _beat(self) -> None:
         while not self._closing.wait(self._mount.head.lease_ms / 1000 / 4):
@@ -171,9 +169,3 @@ def begin_to_watch(store: LogStore, partition: str) -> LeaseWatch:
     if head is not None:
         watch.remaining(head)
     return watch
-
-
-def _endless(pauses: Sequence[float]) -> Iterable[float]:
-    yield from pauses
-    while True:
-        yield pauses[-1]

@@ -15,6 +15,7 @@ what the target's transactions leave; the next call with the same units goes on 
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ from dataclasses import dataclass, field
 
 from kainite.base.errors import TargetRejectedError, TargetUnavailableError
 from kainite.base.logs import event
+from kainite.base.retry import Backoff, only, retry
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.uow.conflicts import EarliestConflicts
 from kainite_spark.targets.contract import Fence, TargetSession, Unit
@@ -37,9 +39,10 @@ class Retry:
     first: float = 0.1
     limit: float = 5.0
 
-    def delay(self, attempt: int) -> float:
-        """Seconds to wait after the ``attempt``-th try, counted from 0."""
-        return float(min(self.limit, self.first * 2**attempt))
+    @property
+    def backoff(self) -> Backoff:
+        """The pauses between the tries."""
+        return Backoff.doubling(self.first, self.limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +150,19 @@ class _Run:
 
     def _patiently(self, act: Callable[[int], None]) -> None:
         """Call ``act`` with the number of the try, from 0, until the target is there."""
-        retry = self.options.retry
-        for attempt in range(retry.tries - 1):
-            try:
-                return act(attempt)
-            except TargetUnavailableError as error:
-                event(_LOG, logging.WARNING, "target unavailable", attempt=attempt + 1, cause=error)
-                self.sleep(retry.delay(attempt))
-        return act(retry.tries - 1)
+        attempts = itertools.count()
+
+        def failed(error: Exception, failures: int, pause: float) -> None:
+            event(_LOG, logging.WARNING, "target unavailable", attempt=failures, cause=error)
+
+        retry(
+            lambda: act(next(attempts)),
+            self.options.retry.backoff,
+            wait=self.sleep,
+            retryable=only(TargetUnavailableError),
+            tries=self.options.retry.tries,
+            failed=failed,
+        )
 
     def _alone(self, unit: Unit, refusal: str) -> None:
         """A unit that was refused by itself: what remains is the source's own order."""

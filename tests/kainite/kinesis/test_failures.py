@@ -11,12 +11,9 @@ from botocore.exceptions import (
     NoCredentialsError,
     ReadTimeoutError,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kainite.aws.failures import Failure, classify
 from kainite.base.errors import StreamError, StreamUnavailableError
-from kainite.base.retry import BACKOFF_CAP_S, backoff
 from kainite.kinesis.failures import stream_error
 
 
@@ -58,9 +55,3 @@ def test_the_error_for_a_missing_stream_names_the_settings_to_check() -> None:
     assert not error.retryable
     assert "orders" in str(error)
     assert "streamName" in str(error)
-
-
-@given(st.integers(1, 10_000))
-def test_backoff_grows_with_jitter_and_has_a_limit(failures: int) -> None:
-    longest = min(BACKOFF_CAP_S, 0.2 * 2.0 ** min(failures - 1, 40))
-    assert longest / 2 <= backoff(failures) <= longest

@@ -19,6 +19,7 @@ from kainite.base.errors import (
     TargetRejectedError,
     TargetUnavailableError,
 )
+from kainite.base.retry import Backoff
 from kainite.log.format.entry import Outcome, StatusMeta, UnitStatus
 from kainite.log.owner.mount import mount
 from kainite.log.store.memory import MemoryStore
@@ -42,7 +43,7 @@ def world(tmp_path: Path) -> World:
 
 @pytest.fixture(autouse=True)
 def no_long_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "FIRST_PAUSE_S", 0.001)
+    monkeypatch.setattr(patience, "BACKOFF", Backoff.doubling(0.001, 10.0))
 
 
 def outcomes(world: World) -> list[Outcome]:

@@ -30,9 +30,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from kainite.base.clock import boot_seconds, epoch_ms
-from kainite.base.errors import KainiteError, LeaseTableError, LeaseTableUnavailableError
+from kainite.base.errors import KainiteError, LeaseTableError
 from kainite.base.logs import event
-from kainite.base.retry import backoff
+from kainite.base.retry import AWS_BACKOFF, retry_async
 from kainite.fleet.kcl3.coordinator_items import Layout
 from kainite.fleet.kcl3.coordinator_table import OWNER_INDEX, AccessDeniedError, Coordinator, Fleet
 from kainite.fleet.kcl3.leader_liveness import LeaderHeartbeats, alive, observe_leader
@@ -83,16 +83,11 @@ class Membership:
         Raises:
             LeaseTableError: it cannot be told what fleet this is, and waiting does not mend it.
         """
-        for failures in range(1, FIRST_TRIES + 1):
-            try:
-                await self._look()
-            except LeaseTableUnavailableError as error:
-                if failures == FIRST_TRIES:
-                    raise
-                event(logger, logging.WARNING, "fleet not looked at", failures=failures, error=error)
-                await asyncio.sleep(backoff(failures))
-            else:
-                return
+
+        def failed(error: Exception, failures: int, pause: float) -> None:
+            event(logger, logging.WARNING, "fleet not looked at", failures=failures, error=error)
+
+        await retry_async(self._look, AWS_BACKOFF, tries=FIRST_TRIES, failed=failed)
 
     async def run(self) -> NoReturn:
         """Look and report until cancelled; then this worker's entry is taken away."""

@@ -22,6 +22,7 @@ from botocore.exceptions import ClientError
 from kainite.aws.failures import Failure, classify, error_code
 from kainite.base.errors import StreamError, StreamUnavailableError
 from kainite.base.logs import event
+from kainite.base.retry import Backoff, retry
 from kainite.settings import StreamSettings
 
 if TYPE_CHECKING:
@@ -114,21 +115,17 @@ class _Registration:
 
     def _tried(self, operation: str, tries: int, call: Callable[[], T]) -> T:
         """The answer of ``call``, which is made again while Kinesis throttles or does not answer."""
-        for left in reversed(range(max(1, tries))):
-            try:
-                return call()
-            except Exception as error:
-                if isinstance(error, ClientError) and error_code(error) == "ResourceInUseException":
-                    raise _TakenError from error
-                failure = classify(error)
-                if failure is Failure.GONE and operation == "DescribeStreamConsumer":
-                    raise _GoneError from error
-                if failure not in (Failure.THROTTLED, Failure.PASSING):
-                    raise self._refused(operation, error) from error
-                if not left:
-                    raise self._given_up(operation, error) from error
-            self._pause(self._settings.consumer_backoff)
-        raise AssertionError("unreachable: the last try returns or raises")
+        backoff = Backoff((self._settings.consumer_backoff,))
+        try:
+            return retry(call, backoff, wait=self._pause, retryable=_is_worth_retrying, tries=max(1, tries))
+        except Exception as error:
+            if isinstance(error, ClientError) and error_code(error) == "ResourceInUseException":
+                raise _TakenError from error
+            if classify(error) is Failure.GONE and operation == "DescribeStreamConsumer":
+                raise _GoneError from error
+            if not _is_worth_retrying(error):
+                raise self._refused(operation, error) from error
+            raise self._given_up(operation, error) from error
 
     def _refused(self, operation: str, error: Exception) -> StreamError:
         return StreamError(
@@ -143,6 +140,12 @@ class _Registration:
                 f"consumers): deregister one, or set retrievalMode = POLLING ({error})"
             )
         return StreamUnavailableError(f"stream {self._settings.name!r}: {operation} failed for now: {error}")
+
+
+def _is_worth_retrying(error: Exception) -> bool:
+    # ResourceInUseException passes elsewhere; here it says that the name is taken, and goes on saying so.
+    taken = isinstance(error, ClientError) and error_code(error) == "ResourceInUseException"
+    return not taken and classify(error) in (Failure.THROTTLED, Failure.PASSING)
 
 
 class _GoneError(Exception):

@@ -33,7 +33,7 @@ from kainite.base.errors import KainiteError, StreamError, StreamUnavailableErro
 from kainite.base.logs import event
 from kainite.base.position import Position
 from kainite.base.record import position_of
-from kainite.base.retry import backoff
+from kainite.base.retry import AWS_BACKOFF
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.failures import final_error, unknown_checkpoint
 from kainite.kinesis.read.batch import RecordBatch, Render, ShardEnd, render_process_records
@@ -219,7 +219,7 @@ class FanOutReader:
         event(
             logger, level, "subscription failed", shard=self.shard_id, failures=failures, why=failure.name, error=error
         )
-        await asyncio.sleep(max(backoff(failures), self._until_next_subscription()))
+        await asyncio.sleep(max(AWS_BACKOFF.after(failures), self._until_next_subscription()))
         return True
 
     def _until_next_subscription(self) -> float:

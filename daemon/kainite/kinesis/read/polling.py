@@ -27,7 +27,7 @@ from kainite.base.errors import StreamError, StreamUnavailableError
 from kainite.base.logs import event
 from kainite.base.position import Position
 from kainite.base.record import position_of
-from kainite.base.retry import backoff
+from kainite.base.retry import AWS_BACKOFF
 from kainite.kinesis.client import Reply, StreamClient, parse_reply
 from kainite.kinesis.failures import final_error, unknown_checkpoint
 from kainite.kinesis.read.batch import RecordBatch, Render, ShardEnd, render_process_records
@@ -186,7 +186,7 @@ class ShardReader:
             self._throttled_at = time.monotonic()
         level = logging.ERROR if failures > ERROR_AFTER else logging.WARNING
         event(logger, level, "read failed", shard=self.shard_id, failures=failures, why=failure.name, error=error)
-        await asyncio.sleep(0 if failure is Failure.EXPIRED and failures == 1 else backoff(failures))
+        await asyncio.sleep(0 if failure is Failure.EXPIRED and failures == 1 else AWS_BACKOFF.after(failures))
         return True
 
     # What follows runs in a thread, one call at a time.

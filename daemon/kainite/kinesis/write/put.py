@@ -7,6 +7,7 @@ only the rest need be: it is known.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from kainite.base.errors import StreamError, StreamUnavailableError
+from kainite.base.retry import Backoff
 from kainite.kinesis.failures import stream_error
 
 if TYPE_CHECKING:
@@ -29,8 +31,7 @@ MAX_BYTES = 5 * 1024 * 1024
 MAX_RECORD_BYTES = 1024 * 1024
 MAX_PARTITION_KEY = 256  # characters
 _COME_AGAIN = frozenset({"InternalFailure"})  # beside what is throttling or passing everywhere
-_FIRST_PAUSE = 0.05
-_LONGEST_PAUSE = 2.0
+_BACKOFF = Backoff.doubling(0.05, 2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +109,15 @@ class StreamWriter:
 
     def _put_batch(self, batch: list[StreamRecord], deadline: float) -> None:
         """Put what is in ``batch``, and take it out."""
-        pause = _FIRST_PAUSE
-        while batch:
+        for failures in itertools.count(1):
             batch[:], reason = self._try_put(batch)
-            if batch and (time.monotonic() + pause > deadline or self._given_up.wait(pause)):
+            if not batch:
+                return
+            pause = _BACKOFF.after(failures)
+            if time.monotonic() + pause > deadline or self._given_up.wait(pause):
                 raise StreamUnavailableError(
                     f"stream {self._name!r} refused {len(batch)} records until the limit of {self._limit:g} s: {reason}"
                 )
-            pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _try_put(self, batch: list[StreamRecord]) -> tuple[list[StreamRecord], str]:
         """One call; the records that were refused, and why."""

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TypeVar
 
-from kainite.aws.failures import Failure, classify
 from kainite.base.errors import StreamError
-from kainite.base.retry import backoff
+from kainite.base.retry import AWS_BACKOFF, retry
 from kainite.kinesis.client import Reply, StreamClient, parse_reply
 from kainite.kinesis.failures import stream_error
 from kainite.kinesis.start_position import StartAt
@@ -61,16 +60,13 @@ def patiently(stream: StreamClient, doing: str, call: Callable[[], T]) -> T:
     Raises:
         StreamError: it is refused, or has failed :data:`TRIES` times.
     """
-    failures = 0
-    while True:
+
+    def translated() -> T:
         try:
             return call()
-        except StreamError as error:
-            failures += 1
-            if not error.retryable or failures == TRIES:
-                raise
+        except StreamError:
+            raise
         except Exception as error:
-            failures += 1
-            if classify(error) not in (Failure.THROTTLED, Failure.PASSING) or failures == TRIES:
-                raise stream_error(stream.name, doing, error) from error
-        time.sleep(backoff(failures))
+            raise stream_error(stream.name, doing, error) from error
+
+    return retry(translated, AWS_BACKOFF, wait=time.sleep, tries=TRIES)

@@ -21,7 +21,7 @@ from kainite.base.checkpoint import SHARD_END
 from kainite.base.errors import KainiteError, LeaseTableUnavailableError
 from kainite.base.liveness import Sighting
 from kainite.base.logs import event
-from kainite.base.retry import backoff
+from kainite.base.retry import AWS_BACKOFF
 from kainite.leases.holding.held_leases import Holdings, Using
 from kainite.leases.holding.renewer import MARGIN
 from kainite.leases.lineage import may_start
@@ -106,7 +106,7 @@ class Rounds:
                 if not error.retryable or (not succeeded and failures >= FIRST_TRIES):
                     raise
                 event(logger, logging.WARNING, "leases not looked after", failures=failures, error=error)
-                wait = backoff(failures) if succeeded else self._using.leases.init_backoff
+                wait = AWS_BACKOFF.after(failures) if succeeded else self._using.leases.init_backoff
             # Not wait_for: Python 3.11's forgets a cancellation that comes as the wait ends.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait):

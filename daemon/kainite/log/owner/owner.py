@@ -43,6 +43,7 @@ from kainite.base.errors import (
 )
 from kainite.base.logs import event
 from kainite.base.position import Position
+from kainite.base.retry import only, retry_async
 from kainite.log.audit.trail import AuditTrail
 from kainite.log.format.entry import Batch, Entry
 from kainite.log.owner.collect import collect
@@ -50,14 +51,11 @@ from kainite.log.owner.mount import LeaseWatch, Mount, fenced, mount, new_token
 from kainite.log.owner.upkeep import Upkeep
 from kainite.log.state.folded import LogState
 from kainite.log.state.loading import load_state
-from kainite.log.store.contract import LogStore
+from kainite.log.store.contract import STORE_BACKOFF, LogStore, Slot
 from kainite.settings import LogSettings, UowSettings
 from kainite.uow.fragment import Fragment
 
 _logger = logging.getLogger(__name__)
-
-RETRY_SECONDS = (0.05, 0.1, 0.2, 0.5, 1.0)
-"""Pauses before a batch is sent again to a store that did not answer; the last one repeats."""
 
 ENTRY_OVERHEAD = 200
 """Bytes that an entry takes beside its data, roughly, for the queue's bound and a batch's size."""
@@ -236,21 +234,19 @@ class LogOwner:
 
     async def _put_until_durable(self, batch: Batch) -> None:
         nonce = new_token()
-        attempt = 0
-        while True:
-            try:
-                in_way = await asyncio.to_thread(self._store.put_batch, self._settings.partition, batch, nonce)
-                if in_way is None and not self._mount.valid():
-                    await asyncio.to_thread(self._mount.renew)
-            except LogUnavailableError as error:
-                pause = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
-                event(_logger, logging.WARNING, "log batch not written, trying again", error=error, pause=pause)
-                attempt += 1
-                await asyncio.sleep(pause)
-                continue
-            if in_way is not None:
-                raise await asyncio.to_thread(fenced, self._store, self._settings.partition, self._mount.generation)
-            return
+
+        async def put() -> Slot | None:
+            in_way = await asyncio.to_thread(self._store.put_batch, self._settings.partition, batch, nonce)
+            if in_way is None and not self._mount.valid():
+                await asyncio.to_thread(self._mount.renew)
+            return in_way
+
+        def failed(error: Exception, failures: int, pause: float) -> None:
+            event(_logger, logging.WARNING, "log batch not written, trying again", error=error, pause=pause)
+
+        unavailable = only(LogUnavailableError)
+        if await retry_async(put, STORE_BACKOFF, retryable=unavailable, failed=failed) is not None:
+            raise await asyncio.to_thread(fenced, self._store, self._settings.partition, self._mount.generation)
 
     async def _heartbeat(self) -> None:
         while True:

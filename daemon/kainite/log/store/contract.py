@@ -25,7 +25,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from kainite.base.retry import Backoff
 from kainite.log.format.entry import Batch
+
+STORE_BACKOFF = Backoff((0.05, 0.1, 0.2, 0.5, 1.0))
+"""For a batch that is sent again to a store that did not answer, until it answers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from botocore.config import Config
 from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.base.errors import SettingsError, StreamError
 from kainite.base.position import Position
+from kainite.base.retry import Backoff
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.read.batch import RecordBatch, ShardEnd
 from kainite.kinesis.read.fan_out import fan_out
@@ -32,7 +33,7 @@ Open = Callable[..., ShardSource]
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kainite.kinesis.read.fan_out.SUBSCRIBE_INTERVAL_S", 0.005)
-    monkeypatch.setattr("kainite.kinesis.read.fan_out.backoff", lambda failures: 0.005)
+    monkeypatch.setattr("kainite.kinesis.read.fan_out.AWS_BACKOFF", Backoff((0.005,)))
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.base.errors import SettingsError, StreamError
 from kainite.base.position import Position
+from kainite.base.retry import Backoff
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.read.batch import RecordBatch, ShardEnd, render_process_records_v0
 from kainite.kinesis.read.polling import ShardReader
@@ -202,7 +203,7 @@ class Notes:
 async def test_throttling_is_waited_out_and_becomes_an_error_in_the_log(
     double: KinesisDouble, reader_at: Open, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kainite.kinesis.read.polling.backoff", lambda failures: 0.001 * failures)
+    monkeypatch.setattr("kainite.kinesis.read.polling.AWS_BACKOFF", Backoff((0.001,)))
     double.fail("GetRecords", "ProvisionedThroughputExceededException", times=4)
     double.fail("GetRecords", "LimitExceededException", times=3)
     put = double.put(b"1")

@@ -8,6 +8,7 @@ import pytest
 
 from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.base.errors import StreamUnavailableError
+from kainite.base.retry import Backoff
 from kainite.kinesis.client import StreamClient
 from kainite.leases.administration import shard_reading as probe
 from kainite.leases.administration.lag import measure
@@ -22,7 +23,7 @@ NOON = 1_760_000_000.0
 @pytest.fixture(autouse=True)
 def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "PAUSE_S", 0.0)
-    monkeypatch.setattr(probe, "backoff", lambda _failures: 0.0)
+    monkeypatch.setattr(probe, "AWS_BACKOFF", Backoff((0.0,)))
 
 
 def put(double: KinesisDouble, *arrivals: float) -> list[int]:
