@@ -24,7 +24,7 @@ from click.testing import CliRunner
 from kainite.base.checkpoint import TRIM_HORIZON, Checkpoint
 from kainite.cli.main import main
 from kainite.fleet.kcl3.coordinator_items import Layout
-from kainite.fleet.kcl3.coordinator_table import Coordinator
+from kainite.fleet.kcl3.coordinator_table import CoordinatorTable
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.read.consumer_registration import registered_consumer
 from kainite.kinesis.read.fan_out_events import Subscriber
@@ -155,8 +155,8 @@ def keep_leases(aws: Aws) -> None:
     table.delete(SHARD)
 
 
-def coordinator(aws: Aws, client: Any) -> Coordinator:
-    return Coordinator(client, LeaseSettings(aws.application, aws.application, "w"))
+def coordinator(aws: Aws, client: Any) -> CoordinatorTable:
+    return CoordinatorTable(client, LeaseSettings(aws.application, aws.application, "w"))
 
 
 def publish(aws: Aws) -> None:

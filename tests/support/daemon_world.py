@@ -139,7 +139,7 @@ class World:
         child = replace(self.child_settings(command), **changes)
         open_source = polling(stream, render=RENDER[child.protocol])
         async with self.keeper(stream) as keeper:
-            gained = await asyncio.wait_for(keeper.next(), LIMIT)
+            gained = await asyncio.wait_for(keeper.next_event(), LIMIT)
             assert isinstance(gained, Gained)
             parts = ConsumerParts(open_source, keeper, self.stream_settings, child, units, meter)
             consumer = ShardConsumer(gained.lease, lambda: parts)

@@ -43,7 +43,7 @@ async def running(keeper: LeaseKeeper) -> AsyncIterator[LeaseKeeper]:
 
 
 async def event_of(keeper: LeaseKeeper) -> LeaseEvent:
-    return await asyncio.wait_for(keeper.next(), 10)
+    return await asyncio.wait_for(keeper.next_event(), 10)
 
 
 async def gain(keeper: LeaseKeeper) -> HeldLease:

@@ -20,11 +20,11 @@ from kainite.base.checkpoint import Checkpoint
 from kainite.base.errors import LeaseTableError
 from kainite.base.liveness import Sighting
 from kainite.cli.leases_reset import reset
-from kainite.cli.observed_leases import lease_table, observed, rows_of, stream_of
+from kainite.cli.observed_leases import lease_table, observe_until_decided, rows_of, stream_of
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import stdout
 from kainite.kinesis.client import StreamClient
-from kainite.leases.administration.report import Pulse, Row, ShardState, observe_counters, short, summary, workers
+from kainite.leases.administration.report import LeaseRow, Pulse, ShardState, observe_counters, short, summary, workers
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.settings import Settings, load
 
@@ -92,7 +92,9 @@ def show(properties: Path, lag: bool, wait: float | None, watch: float | None, a
     table = lease_table(settings)
     stream = stream_of(settings) if lag else None
     if watch is None:
-        _, found = observed(table, settings, settings.leases.failover / 2 if wait is None else wait, stream)
+        _, found = observe_until_decided(
+            table, settings, settings.leases.failover / 2 if wait is None else wait, stream
+        )
         _print(settings, found, lag=lag, as_json=as_json)
     else:
         _watch(_rounds(table, settings, watch, stream), settings, lag=lag, as_json=as_json)
@@ -100,7 +102,7 @@ def show(properties: Path, lag: bool, wait: float | None, watch: float | None, a
 
 def _rounds(
     table: LeaseTable, settings: Settings, interval: float, stream: StreamClient | None
-) -> Iterator[tuple[Row, ...]]:
+) -> Iterator[tuple[LeaseRow, ...]]:
     """The rows, again and again; a round in which the lease table does not answer is passed over."""
     seen: dict[str, Sighting[int]] = {}
     while True:
@@ -117,7 +119,7 @@ def _rounds(
         time.sleep(interval)
 
 
-def _watch(rounds: Iterator[tuple[Row, ...]], settings: Settings, *, lag: bool, as_json: bool) -> None:
+def _watch(rounds: Iterator[tuple[LeaseRow, ...]], settings: Settings, *, lag: bool, as_json: bool) -> None:
     if as_json:
         for rows in rounds:
             click.echo(orjson.dumps(_document(settings, rows)))
@@ -130,14 +132,14 @@ def _watch(rounds: Iterator[tuple[Row, ...]], settings: Settings, *, lag: bool, 
                 live.update(_shown(rows, lag=lag), refresh=True)
 
 
-def _print(settings: Settings, rows: tuple[Row, ...], *, lag: bool, as_json: bool) -> None:
+def _print(settings: Settings, rows: tuple[LeaseRow, ...], *, lag: bool, as_json: bool) -> None:
     if as_json:
         click.echo(orjson.dumps(_document(settings, rows), option=orjson.OPT_INDENT_2))
     else:
         stdout().print(_shown(rows, lag=lag))
 
 
-def _document(settings: Settings, rows: tuple[Row, ...]) -> dict[str, object]:
+def _document(settings: Settings, rows: tuple[LeaseRow, ...]) -> dict[str, object]:
     return {
         "application": settings.leases.application,
         "table": settings.leases.table,
@@ -147,7 +149,7 @@ def _document(settings: Settings, rows: tuple[Row, ...]) -> dict[str, object]:
     }
 
 
-def _shown(rows: tuple[Row, ...], *, lag: bool) -> Group:
+def _shown(rows: tuple[LeaseRow, ...], *, lag: bool) -> Group:
     table = Table(header_style="bold")
     for name in ("Shard", "State", "Owner", "Counter", "Checkpoint"):
         table.add_column(name, overflow="fold")
@@ -160,7 +162,7 @@ def _shown(rows: tuple[Row, ...], *, lag: bool) -> Group:
     return Group(table, Text(summary(rows)))
 
 
-def _cells(row: Row, *, lag: bool) -> list[str]:
+def _cells(row: LeaseRow, *, lag: bool) -> list[str]:
     owner = row.owner or ""
     return [
         row.shard,
@@ -176,11 +178,11 @@ def _cells(row: Row, *, lag: bool) -> list[str]:
     ]
 
 
-def _counter(row: Row) -> str:
+def _counter(row: LeaseRow) -> str:
     if row.pulse is None or row.silent_for is None:
         return ""
     return str(row.pulse) if row.pulse in (Pulse.FRESH, Pulse.UNKNOWN) else f"{row.pulse} {row.silent_for:.0f} s"
 
 
-def _lag(row: Row) -> str:
+def _lag(row: LeaseRow) -> str:
     return f"{row.lag_millis} ms" if row.lag_millis is not None else row.lag_cause or ""

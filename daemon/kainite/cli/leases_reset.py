@@ -14,14 +14,14 @@ from rich.text import Text
 
 from kainite.base.checkpoint import LATEST, SHARD_END, Checkpoint
 from kainite.base.errors import KainiteError, LeaseTableError, StreamError
-from kainite.cli.observed_leases import lease_table, observed, stream_of
+from kainite.cli.observed_leases import lease_table, observe_until_decided, stream_of
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import stdout
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.start_position import StartAt
-from kainite.leases.administration.report import Pulse, Row, ShardState, short
-from kainite.leases.administration.reset import Change, apply, at_sequence, plan, select
-from kainite.leases.administration.seek_to_timestamp import Moment, checkpoint_before
+from kainite.leases.administration.report import LeaseRow, Pulse, ShardState, short
+from kainite.leases.administration.reset import Change, apply, parse_position, plan, select
+from kainite.leases.administration.seek_to_timestamp import SeekResult, checkpoint_before
 from kainite.leases.administration.shard_reading import patiently
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.settings import Settings, load
@@ -57,7 +57,9 @@ def reset(properties: Path, to: str | None, at: str | None, shard_ids: tuple[str
     table, stream = lease_table(settings), stream_of(settings)
     everything = select(table.scan(), shard_ids, table.name)
     if not force:
-        scan, rows = observed(table, settings, settings.leases.failover + 1)  # or the last look comes too early
+        scan, rows = observe_until_decided(
+            table, settings, settings.leases.failover + 1
+        )  # or the last look comes too early
         _refuse_live(rows, {lease.key for lease in everything})
     else:
         scan = table.scan()
@@ -82,7 +84,7 @@ def _wanted(to: str | None, at: str | None, shard_ids: tuple[str, ...]) -> Check
     if (to is None) == (at is None):
         raise click.UsageError("say where, in one way: --to POSITION or --at TIME")
     try:
-        wanted = at_sequence(to) if to is not None else _epoch_seconds(at or "")
+        wanted = parse_position(to) if to is not None else _epoch_seconds(at or "")
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--to" if to else "--at") from error
     if isinstance(wanted, Checkpoint) and wanted.position is not None and len(shard_ids) != 1:
@@ -108,7 +110,7 @@ def _utc(text: str) -> datetime:
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
-def _place(stream: StreamClient, shard_id: str, wanted: Checkpoint | float) -> Moment:
+def _place(stream: StreamClient, shard_id: str, wanted: Checkpoint | float) -> SeekResult:
     if not isinstance(wanted, Checkpoint):
         return checkpoint_before(stream, shard_id, wanted)
     if wanted.position is not None:
@@ -117,10 +119,10 @@ def _place(stream: StreamClient, shard_id: str, wanted: Checkpoint | float) -> M
             patiently(stream, "GetShardIterator", lambda: stream.iterator(shard_id, start))
         except StreamError as error:
             raise StreamError(f"shard {shard_id} does not know the sequence number {wanted}: {error}") from error
-    return Moment(wanted, followed=True)
+    return SeekResult(wanted, followed=True)
 
 
-def _refuse_live(rows: tuple[Row, ...], chosen: set[str]) -> None:
+def _refuse_live(rows: tuple[LeaseRow, ...], chosen: set[str]) -> None:
     held = [row for row in rows if row.shard in chosen and row.pulse in (Pulse.FRESH, Pulse.SILENT, Pulse.UNKNOWN)
             and row.state is not ShardState.FINISHED]  # fmt: skip
     if held:

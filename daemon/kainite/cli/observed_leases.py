@@ -9,8 +9,8 @@ from kainite.aws.clients import client
 from kainite.base.liveness import Sighting
 from kainite.cli.terminal import stdout
 from kainite.kinesis.client import StreamClient
-from kainite.leases.administration.lag import measure
-from kainite.leases.administration.report import Row, make_rows, observe_counters, undecided
+from kainite.leases.administration.lag import measure_lags
+from kainite.leases.administration.report import LeaseRow, make_rows, observe_counters, undecided
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.settings import Settings
@@ -27,9 +27,9 @@ def stream_of(settings: Settings) -> StreamClient:
     return StreamClient(client("kinesis", settings.aws), settings.stream.name, settings.stream.arn)
 
 
-def observed(
+def observe_until_decided(
     table: LeaseTable, settings: Settings, limit: float, stream: StreamClient | None = None
-) -> tuple[tuple[Lease, ...], tuple[Row, ...]]:
+) -> tuple[tuple[Lease, ...], tuple[LeaseRow, ...]]:
     """The leases, and their rows after their counters were watched until all is clear, or for ``limit`` seconds."""
     scan, now = table.scan(), time.monotonic()
     seen, end = observe_counters({}, scan, now), now + limit
@@ -47,6 +47,6 @@ def rows_of(
     now: float,
     settings: Settings,
     stream: StreamClient | None,
-) -> tuple[Row, ...]:
-    lags = measure(stream, scan, settings.stream.initial_timestamp) if stream else {}
+) -> tuple[LeaseRow, ...]:
+    lags = measure_lags(stream, scan, settings.stream.initial_timestamp) if stream else {}
     return make_rows(scan, seen, lags, now, settings.leases.failover)

@@ -8,7 +8,7 @@ from kainite.base.checkpoint import SHARD_END, Checkpoint
 from kainite.base.record import position_of
 from kainite.child.events import Action, CheckpointRequested
 from kainite.conform.script import Call
-from kainite.leases.holding.checkpoint_requests import CheckpointErrorName, CheckpointRequest, Grant, judge
+from kainite.leases.holding.checkpoint_requests import CheckpointErrorName, CheckpointRequest, Grant, decide_checkpoint
 
 _START = Checkpoint("TRIM_HORIZON")
 _WITHOUT_CHECKPOINTER = (Action.INITIALIZE, Action.LEASE_LOST)
@@ -52,7 +52,7 @@ class Granting:
         if call.refuse and (call.refuse.times is None or before < call.refuse.times):
             return Asked(request, call.refuse.error.value)
         wanted = CheckpointRequest(request.sequence, request.sub)
-        verdict = judge(wanted, self._stored, self._delivered, ended=call.action is Action.SHARD_ENDED)
+        verdict = decide_checkpoint(wanted, self._stored, self._delivered, ended=call.action is Action.SHARD_ENDED)
         if not isinstance(verdict, Grant):
             return Asked(request, verdict.error.value, cause=verdict.cause)
         self._stored = verdict.checkpoint

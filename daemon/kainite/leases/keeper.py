@@ -25,14 +25,22 @@ from kainite.base.errors import LeaseTableUnavailableError
 from kainite.base.logs import event
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import Shard
-from kainite.leases.holding.held_leases import Gained, HandingOver, HeldLease, Holdings, LeaseEvent, Lost, Using
+from kainite.leases.holding.held_leases import (
+    CurrentSettings,
+    Gained,
+    HandingOver,
+    HeldLease,
+    HeldLeases,
+    LeaseEvent,
+    Lost,
+)
 from kainite.leases.holding.renewer import Renewer, renewal_interval, write, writing
-from kainite.leases.shard_sync.create_leases import begin_children
-from kainite.leases.shard_sync.schedule import Upkeep
+from kainite.leases.shard_sync.create_leases import create_child_leases
+from kainite.leases.shard_sync.schedule import ShardSyncSchedule
 from kainite.leases.stance import Stance
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
-from kainite.leases.taking.taker import Rounds
+from kainite.leases.taking.taker import LeaseTaker
 from kainite.observe.meter import SILENT, Meter
 from kainite.settings import LeaseSettings, StreamSettings
 
@@ -70,44 +78,44 @@ class LeaseKeeper:
         self._table = table
         self._stream = stream
         self._clock = clock
-        self._using = Using(leases, stream_settings)
-        self._holdings = Holdings(self._using, clock, meter)
-        self._renewer = Renewer(table, self._holdings, self._using, clock, meter)
-        upkeep = Upkeep(table, stream, self._using, stance, clock, meter)
-        self._rounds = Rounds(
-            table, upkeep, self._holdings, self._using,
+        self._settings = CurrentSettings(leases, stream_settings)
+        self._held_leases = HeldLeases(self._settings, clock, meter)
+        self._renewer = Renewer(table, self._held_leases, self._settings, clock, meter)
+        shard_sync = ShardSyncSchedule(table, stream, self._settings, stance, clock, meter)
+        self._taker = LeaseTaker(
+            table, shard_sync, self._held_leases, self._settings,
             stance=stance, clock=clock, meter=meter, rng=rng or Random(),
         )  # fmt: skip
 
     @property
     def held(self) -> tuple[HeldLease, ...]:
-        return self._holdings.all
+        return self._held_leases.all
 
     @property
-    def reached(self) -> float | None:
+    def seconds_since_round(self) -> float | None:
         """Seconds since the table last answered a whole round; None before the first."""
-        return self._rounds.reached
+        return self._taker.seconds_since_round
 
     @property
     def overlap(self) -> float:
         """Seconds from when a loss is told until another worker may have had the lease for the failover time."""
-        failover = self._using.leases.failover
+        failover = self._settings.leases.failover
         return failover - renewal_interval(failover)
 
-    async def next(self) -> LeaseEvent:
+    async def next_event(self) -> LeaseEvent:
         """What happened next."""
-        return await self._holdings.events.get()
+        return await self._held_leases.events.get()
 
     def reload(self, leases: LeaseSettings, stream: StreamSettings) -> None:
         """Go on with other settings; the application, its table and this worker's id stay as they are."""
-        now = self._using.leases
+        now = self._settings.leases
         kept = replace(leases, application=now.application, table=now.table, worker_id=now.worker_id)
-        self._using.leases, self._using.stream = kept, stream
-        self._holdings.wake.set()
+        self._settings.leases, self._settings.stream = kept, stream
+        self._held_leases.wake.set()
 
-    def leave(self) -> None:
+    def stop_taking(self) -> None:
         """Take nothing from now on, and only keep what is held: nobody would read it, and others would wait for it."""
-        self._rounds.leave()
+        self._taker.stop()
 
     async def run(self) -> None:
         """Take and renew until cancelled; whatever is held then stays held for :meth:`close`.
@@ -117,7 +125,7 @@ class LeaseKeeper:
         """
         tasks = (
             asyncio.create_task(self._renewer.run(), name="lease renewal"),
-            asyncio.create_task(self._rounds.run(), name="lease taking"),
+            asyncio.create_task(self._taker.run(), name="lease taking"),
         )
         try:
             await asyncio.gather(*tasks)
@@ -137,12 +145,12 @@ class LeaseKeeper:
         def store(doubtful: bool) -> Lease | None:
             return self._table.checkpoint(held.lease, checkpoint, doubtful=doubtful)
 
-        self._holdings.demand(held)
-        async with writing(self._holdings, held):
-            self._holdings.demand(held)
-            stored = await write(self._holdings, held, store, self._clock)
+        self._held_leases.ensure_held(held)
+        async with writing(self._held_leases, held):
+            self._held_leases.ensure_held(held)
+            stored = await write(self._held_leases, held, store, self._clock)
         if stored is None:
-            raise self._holdings.lost_error(held)
+            raise self._held_leases.lost_error(held)
 
     async def shard_ended(self, held: HeldLease, children: Sequence[Shard]) -> None:
         """Give the children their leases; to be called before the child hears of the shard's end.
@@ -151,13 +159,13 @@ class LeaseKeeper:
             LeaseLostError: the lease is not this worker's any more.
             LeaseTableError, StreamError: it could not be done; it may be tried again if retryable.
         """
-        self._holdings.demand(held)
+        self._held_leases.ensure_held(held)
         there = await asyncio.to_thread(
-            begin_children, self._table, self._stream, self._using.stream, held.lease, children
+            create_child_leases, self._table, self._stream, self._settings.stream, held.lease, children
         )
         if not there:
-            self._holdings.lose(held)
-            raise self._holdings.lost_error(held)
+            self._held_leases.lose(held)
+            raise self._held_leases.lost_error(held)
 
     async def release(self, held: HeldLease, *, pause: float = 0.0) -> None:
         """Let a lease go, after its consumer has stopped; anybody may take it at once.
@@ -166,11 +174,11 @@ class LeaseKeeper:
             held: which; one that is lost already is left alone.
             pause: for how many seconds this worker does not take it again.
         """
-        if self._holdings.drop(held):
+        if self._held_leases.begin_release(held):
             try:
                 await self._evict(held)
             finally:
-                self._holdings.rest(held.shard_id, pause)
+                self._held_leases.end_release(held.shard_id, pause)
 
     async def hand_over(self, held: HeldLease) -> None:
         """End a hand-over (``HandingOver`` was told), after its consumer has stopped and checkpointed.
@@ -188,7 +196,7 @@ class LeaseKeeper:
 
     async def close(self) -> None:
         """Release everything, so that other workers need not wait; to be called after :meth:`run` has ended."""
-        leases = [held for held in self.held if self._holdings.drop(held)]
+        leases = [held for held in self.held if self._held_leases.begin_release(held)]
         await asyncio.gather(*(self._evict(held) for held in leases))
 
     async def _evict(self, held: HeldLease) -> None:

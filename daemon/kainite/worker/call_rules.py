@@ -54,7 +54,12 @@ from kainite.base.checkpoint import Checkpoint
 from kainite.base.errors import ChildProtocolError
 from kainite.base.position import Position
 from kainite.child.events import Action, CheckpointRequested, Span
-from kainite.leases.holding.checkpoint_requests import CheckpointErrorName, CheckpointRequest, Refusal, judge
+from kainite.leases.holding.checkpoint_requests import (
+    CheckpointErrorName,
+    CheckpointRequest,
+    Refusal,
+    decide_checkpoint,
+)
 
 WITHOUT_CHECKPOINTER: Final = frozenset({Action.INITIALIZE, Action.LEASE_LOST})
 """Actions in which KCL gives a record processor no checkpointer (docs/kcl.md, *Checkpoints*)."""
@@ -192,7 +197,7 @@ class CallRules:
         last = stored if self._owed is None else max(stored, self._owed)
         largest = None if self._delivered is None else Checkpoint.at(self._delivered)
         wanted = CheckpointRequest(request.sequence, request.sub)
-        judged = judge(wanted, last, largest, ended=self._call.action is Action.SHARD_ENDED)
+        judged = decide_checkpoint(wanted, last, largest, ended=self._call.action is Action.SHARD_ENDED)
         if isinstance(judged, Refusal):
             return RefusedCheckpoint(judged.error, judged.cause)
         return self._granted(judged.checkpoint) if judged.write else ()

@@ -41,7 +41,7 @@ class Consumers:
         has had the shard for the failover time.
         """
         while True:
-            match await self._keeper.next():
+            match await self._keeper.next_event():
                 case Gained(lease) if not self._stopping:
                     self._start(lease)
                 case HandingOver(lease) if lease in self._running:
@@ -58,7 +58,7 @@ class Consumers:
     async def stop(self) -> None:
         """End all consumers within the grace; no lease is taken from now on."""
         self._stopping = True
-        self._keeper.leave()
+        self._keeper.stop_taking()
         running = tuple(self._running.values())
         for consumer, _ in running:
             consumer.stop()

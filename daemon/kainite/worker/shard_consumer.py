@@ -255,7 +255,7 @@ class ShardConsumer:
         await self._perform(self._current_child().dialect.process_records(self._deaths.mark(batch.line)))
         self._batch = None
         self._restarts.passed(batch.first, batch.last)
-        self._lease.arrived(batch.payload_bytes)
+        self._lease.count_bytes(batch.payload_bytes)
         self._figures.processed(batch)
 
     async def _perform(self, request: bytes) -> None:

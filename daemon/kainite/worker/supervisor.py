@@ -98,7 +98,7 @@ class _Daemon:
         keeper = self._keeper
         return WorkerFacts(
             leases=len(keeper.held) if keeper else 0,
-            reached=keeper.reached if keeper else None,
+            reached=keeper.seconds_since_round if keeper else None,
             log=self._log,
             stopping=self._stop.is_set(),
         )

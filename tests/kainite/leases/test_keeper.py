@@ -37,7 +37,7 @@ async def test_another_worker_waits_for_the_failover_time_after_a_crash(keep: Ke
     heir = keep("heir", failover=30.0, clock=clock)
     async with running(heir):
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(heir.next(), 0.3)
+            await asyncio.wait_for(heir.next_event(), 0.3)
     clock.time += 30.0
     async with running(heir):
         held = await gain_all(heir, 2)
@@ -66,7 +66,7 @@ async def test_renewing_keeps_a_lease_beyond_the_failover_time(keep: Keep, table
         counters = {lease.key: lease.counter for lease in table.scan()}
         async with running(keep("other", failover=1.0)) as other:
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(other.next(), 1.8)
+                await asyncio.wait_for(other.next_event(), 1.8)
         assert all(lease.counter > counters[lease.key] for lease in table.scan())
         assert len(keeper.held) == 2
 
@@ -74,11 +74,11 @@ async def test_renewing_keeps_a_lease_beyond_the_failover_time(keep: Keep, table
 async def test_a_keeper_knows_for_how_long_the_table_has_not_answered(keep: Keep) -> None:
     clock = Clock()
     keeper = keep(clock=clock)
-    assert keeper.reached is None
+    assert keeper.seconds_since_round is None
     async with running(keeper):
-        await until(lambda: keeper.reached is not None)
+        await until(lambda: keeper.seconds_since_round is not None)
     clock.time += 7
-    assert keeper.reached == 7
+    assert keeper.seconds_since_round == 7
 
 
 async def test_a_lease_that_another_took_is_told_lost_and_takes_no_checkpoint(keep: Keep, table: LeaseTable) -> None:
@@ -160,7 +160,7 @@ async def test_a_released_lease_is_left_to_others_for_a_while(keep: Keep, table:
         with pytest.raises(LeaseLostError):
             await keeper.checkpoint(held[FIRST], Checkpoint("17"))
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(keeper.next(), 0.3)
+            await asyncio.wait_for(keeper.next_event(), 0.3)
         stored = table.get(FIRST)
         assert stored is not None
         assert stored.owner is None
@@ -189,10 +189,10 @@ async def test_the_children_of_a_split_start_when_the_parent_is_done_and_then_it
         children = [Shard(child, (FIRST,)) for child in double.split(FIRST)]
         await keeper.shard_ended(parent, children)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(keeper.next(), 0.5)
+            await asyncio.wait_for(keeper.next_event(), 0.5)
         await keeper.checkpoint(parent, SHARD_END)
         with pytest.raises(TimeoutError):  # the parent's child is still ending
-            await asyncio.wait_for(keeper.next(), 0.5)
+            await asyncio.wait_for(keeper.next_event(), 0.5)
         await keeper.release(parent)
         started = await gain_all(keeper, 2)
         assert started.keys() == {child.id for child in children}
@@ -208,7 +208,7 @@ async def test_the_child_of_a_merge_starts_after_both_parents(keep: Keep, double
         child = Shard(double.merge(FIRST, SECOND), (FIRST, SECOND))
         await end(keeper, parents[SECOND], child)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(keeper.next(), 0.5)
+            await asyncio.wait_for(keeper.next_event(), 0.5)
         await end(keeper, parents[FIRST], child)
         started = await gain(keeper)
         assert (started.shard_id, started.checkpoint) == (child.id, TRIM_HORIZON)

@@ -58,7 +58,7 @@ class Worker:
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
             while True:
-                match await self.parts.keeper.next():
+                match await self.parts.keeper.next_event():
                     case Gained(lease):
                         consumer = ShardConsumer(lease, lambda: self.parts)
                         self.consumers.append(consumer)

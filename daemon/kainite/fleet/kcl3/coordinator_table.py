@@ -39,7 +39,7 @@ OWNER_INDEX = "LeaseOwnerToLeaseKeyIndex"
 
 
 @dataclass(frozen=True, slots=True)
-class Fleet:
+class FleetState:
     """What the coordinator items say at a moment.
 
     Attributes:
@@ -59,7 +59,7 @@ class AccessDeniedError(LeaseTableError):
     """The coordinator table may not be read."""
 
 
-class Coordinator:
+class CoordinatorTable:
     """All calls block, and may raise :class:`LeaseTableUnavailableError` (try again) and :class:`LeaseTableError`."""
 
     def __init__(self, dynamodb: DynamoDBClient, settings: LeaseSettings) -> None:
@@ -69,7 +69,7 @@ class Coordinator:
         self._state_table = settings.coordinator_table or f"{settings.application}-CoordinatorState"
         self._workers_table = settings.worker_metrics_table or f"{settings.application}-WorkerMetricStats"
 
-    def read(self) -> Fleet | None:
+    def read(self) -> FleetState | None:
         """What the fleet agreed on, and who leads; None in a 2.x fleet, or one of Kainite's own.
 
         Raises:
@@ -120,12 +120,12 @@ class Coordinator:
         except _NoTableError:
             return
 
-    def _read(self, version: ClientVersion, layout: Layout) -> Fleet:
+    def _read(self, version: ClientVersion, layout: Layout) -> FleetState:
         if not version.assigns:
-            return Fleet(version, layout)
+            return FleetState(version, layout)
         lock = leader_lock(self._get(self._state_of(layout), coordinator_key(layout, LEADER_KEY)))
         entry = None if lock is None else self._get(self._workers_of(layout), worker_key(layout, lock.owner))
-        return Fleet(version, layout, lock, last_report(entry))
+        return FleetState(version, layout, lock, last_report(entry))
 
     def _state_of(self, layout: Layout) -> str:
         return self._state_table if layout is Layout.SPLIT else self._lease_table

@@ -34,7 +34,7 @@ from kainite.base.errors import KainiteError, LeaseTableError
 from kainite.base.logs import event
 from kainite.base.retry import AWS_BACKOFF, retry_async
 from kainite.fleet.kcl3.coordinator_items import Layout
-from kainite.fleet.kcl3.coordinator_table import OWNER_INDEX, AccessDeniedError, Coordinator, Fleet
+from kainite.fleet.kcl3.coordinator_table import OWNER_INDEX, AccessDeniedError, CoordinatorTable, FleetState
 from kainite.fleet.kcl3.leader_liveness import LeaderHeartbeats, alive, observe_leader
 from kainite.leases.stance import Stance
 from kainite.settings import LeaseSettings
@@ -63,11 +63,11 @@ class Membership:
     def __init__(
         self, dynamodb: DynamoDBClient, settings: LeaseSettings, *, clock: Callable[[], float] = boot_seconds
     ) -> None:
-        self._coordinator = Coordinator(dynamodb, settings)
+        self._coordinator = CoordinatorTable(dynamodb, settings)
         self._settings = settings
         self._clock = clock
         self._stance = Stance.ASSIGNED
-        self._fleet: Fleet | None = None
+        self._fleet: FleetState | None = None
         self._leader: LeaderHeartbeats | None = None
         self._report_due = clock()
         self._reported: Layout | None = None
@@ -121,7 +121,7 @@ class Membership:
             stance = Stance.ASSIGNED if led else Stance.SHARE
         self._note(fleet, stance)
 
-    def _read(self) -> Fleet | None:
+    def _read(self) -> FleetState | None:
         """What the coordinator says. Runs in a thread."""
         try:
             return self._coordinator.read()
@@ -131,7 +131,7 @@ class Membership:
             self._tell_once("coordinator table not readable: taken for a 2.x fleet", error=denied)
             return None
 
-    def _note(self, fleet: Fleet | None, stance: Stance) -> None:
+    def _note(self, fleet: FleetState | None, stance: Stance) -> None:
         version = fleet and fleet.version
         if (version, stance) != (self._fleet and self._fleet.version, self._stance):
             leader = fleet.lock.owner if fleet and fleet.lock else None

@@ -30,7 +30,7 @@ class Lag:
     cause: str | None = None
 
 
-def measure(stream: StreamClient, leases: Sequence[Lease], initial_timestamp: float | None) -> dict[str, Lag]:
+def measure_lags(stream: StreamClient, leases: Sequence[Lease], initial_timestamp: float | None) -> dict[str, Lag]:
     """The lags of unfinished shards, by shard; a shard that cannot be measured says why.
 
     Args:

@@ -43,7 +43,7 @@ class ShardState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LeaseRow:
     """One lease.
 
     Attributes:
@@ -102,7 +102,7 @@ def undecided(leases: Sequence[Lease], seen: Mapping[str, Sighting[int]], now: f
 
 def make_rows(
     leases: Sequence[Lease], seen: Mapping[str, Sighting[int]], lags: Mapping[str, Lag], now: float, failover: float
-) -> tuple[Row, ...]:
+) -> tuple[LeaseRow, ...]:
     """The rows, by shard.
 
     Args:
@@ -121,9 +121,9 @@ def make_rows(
 
 def _row(
     lease: Lease, seen: Sighting[int], lag: Lag, checkpoints: Mapping[str, Checkpoint], now: float, failover: float
-) -> Row:
+) -> LeaseRow:
     pulse = pulse_of(lease, seen, now, failover)
-    return Row(
+    return LeaseRow(
         shard=lease.key,
         state=_state(lease, pulse, checkpoints),
         owner=lease.owner,
@@ -165,13 +165,13 @@ def short(checkpoint: Checkpoint) -> str:
     return "…" + str(checkpoint)[len(checkpoint.sequence) - SHORT_DIGITS :]
 
 
-def workers(rows: Sequence[Row]) -> dict[str, int]:
+def workers(rows: Sequence[LeaseRow]) -> dict[str, int]:
     """How many unfinished shards each worker holds, by worker."""
     held = Counter(row.owner for row in rows if row.owner is not None and row.state is not ShardState.FINISHED)
     return dict(sorted(held.items()))
 
 
-def summary(rows: Sequence[Row]) -> str:
+def summary(rows: Sequence[LeaseRow]) -> str:
     """One line: workers and their leases, and what nobody reads."""
     held = workers(rows)
     named = ", ".join(f"{worker} {count}" for worker, count in held.items())

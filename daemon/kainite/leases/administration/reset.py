@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.base.errors import LeaseTableError
 from kainite.kinesis.shards import Shard, parents_first
-from kainite.leases.administration.seek_to_timestamp import Moment
+from kainite.leases.administration.seek_to_timestamp import SeekResult
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 
@@ -29,7 +29,7 @@ RESETTER = "kainite-leases-reset"
 FORCED_TRIES = 10
 """How often a forced reset follows a counter that a running worker keeps raising."""
 
-Place = Callable[[str], Moment]
+SeekShard = Callable[[str], SeekResult]
 """Where a shard, given by its id, shall stand; and whether there is anything to read from there."""
 
 
@@ -73,7 +73,7 @@ def select(leases: Sequence[Lease], shard_ids: Collection[str], table: str) -> t
 
 
 def plan(
-    leases: Sequence[Lease], chosen: Sequence[Lease], listed: Sequence[Shard], place: Place, *, everything: bool
+    leases: Sequence[Lease], chosen: Sequence[Lease], listed: Sequence[Shard], place: SeekShard, *, everything: bool
 ) -> tuple[Change, ...]:
     """What a reset would do, parents first.
 
@@ -97,7 +97,7 @@ def plan(
     return tuple(_warned(change, known, shards) for change in changes if change is not None)
 
 
-def _change(shard: Shard, lease: Lease | None, place: Place, *, gone: bool) -> Change | None:
+def _change(shard: Shard, lease: Lease | None, place: SeekShard, *, gone: bool) -> Change | None:
     finished = lease is None or lease.checkpoint == SHARD_END
     if gone and lease is not None:
         return Change(shard, lease, lease.checkpoint, "left alone: the stream has nothing of it any more")
@@ -156,7 +156,7 @@ def _reset(table: LeaseTable, lease: Lease, checkpoint: Checkpoint, tries: int) 
     return False
 
 
-def at_sequence(text: str) -> Checkpoint:
+def parse_position(text: str) -> Checkpoint:
     """A position as ``--to`` takes it: a sentinel, a sequence number, or one with ``.`` and the sub-sequence number.
 
     Raises:

@@ -27,14 +27,14 @@ PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class SeekResult:
     """The checkpoint before a moment, and whether the shard holds a record from then or later."""
 
     checkpoint: Checkpoint
     followed: bool
 
 
-def checkpoint_before(stream: StreamClient, shard_id: str, time: float) -> Moment:
+def checkpoint_before(stream: StreamClient, shard_id: str, time: float) -> SeekResult:
     """Find the last record that came before ``time`` (epoch seconds); TRIM_HORIZON when there is none.
 
     A stretch with more records than :data:`~kainite.leases.administration.shard_reading.MOST_PAGES` pages gives
@@ -48,13 +48,13 @@ def checkpoint_before(stream: StreamClient, shard_id: str, time: float) -> Momen
     followed = first is not None
     oldest = next(_records(stream, shard_id, StartAt("TRIM_HORIZON"), 1), None)
     if oldest is None or position_of(oldest) == first:
-        return Moment(TRIM_HORIZON, followed)
+        return SeekResult(TRIM_HORIZON, followed)
     for stretch in STRETCHES_S:
         start = StartAt("AT_TIMESTAMP", timestamp=max(0.0, time - stretch))
         last = _last_before(_records(stream, shard_id, start, PAGE), first, time)
         if last is not None:
-            return Moment(Checkpoint.at(last), followed)
-    return Moment(TRIM_HORIZON, followed)
+            return SeekResult(Checkpoint.at(last), followed)
+    return SeekResult(TRIM_HORIZON, followed)
 
 
 def _last_before(records: Iterator[RawRecord], first: Position | None, time: float) -> Position | None:

@@ -50,12 +50,12 @@ class Refusal:
     cause: str
 
 
-Judgement: TypeAlias = Grant | Refusal
+CheckpointDecision: TypeAlias = Grant | Refusal
 
 
-def judge(
+def decide_checkpoint(
     request: CheckpointRequest, last: Checkpoint, largest: Checkpoint | None, *, ended: bool = False
-) -> Judgement:
+) -> CheckpointDecision:
     """Judge a request made during processRecords, shutdownRequested or shardEnded.
 
     Args:

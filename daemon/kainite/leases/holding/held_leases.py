@@ -59,7 +59,7 @@ class HeldLease:
         self._arrived = 0
         self._measured_at: float | None = None
 
-    def arrived(self, size: int) -> None:
+    def count_bytes(self, size: int) -> None:
         """Count the bytes of a batch of its shard's records."""
         self._arrived += size
 
@@ -105,27 +105,27 @@ LeaseEvent: TypeAlias = Gained | HandingOver | Lost
 
 
 @dataclass(slots=True)
-class Using:
+class CurrentSettings:
     """The settings in use; replaced as a whole when the settings are read again."""
 
     leases: LeaseSettings
     stream: StreamSettings
 
 
-class Holdings:
+class HeldLeases:
     """See the module. To be used on the event loop only.
 
     Args:
-        using: the settings in use.
+        settings: the settings in use.
         clock: seconds, never running backwards, and running on while the host is suspended.
         meter: where losses are counted.
     """
 
-    def __init__(self, using: Using, clock: Callable[[], float], meter: Meter) -> None:
+    def __init__(self, settings: CurrentSettings, clock: Callable[[], float], meter: Meter) -> None:
         self.wake = asyncio.Event()  # something is to be taken, perhaps
         # Bounded by use: at most three for each acquisition, and acquisitions are rate-limited.
         self.events: asyncio.Queue[LeaseEvent] = asyncio.Queue()
-        self._using = using
+        self._settings = settings
         self._clock = clock
         self._meter = meter
         self._held: dict[str, HeldLease] = {}
@@ -148,9 +148,9 @@ class Holdings:
         """Seconds since the last successful write began."""
         return self._clock() - held.renewed_at
 
-    def left(self, held: HeldLease) -> float:
+    def seconds_left(self, held: HeldLease) -> float:
         """Seconds until it has run out, unless a write succeeds."""
-        return self._using.leases.failover - self.age(held)
+        return self._settings.leases.failover - self.age(held)
 
     def add(self, taken: Lease, began: float) -> None:
         self._held[taken.key] = HeldLease(taken, began)
@@ -161,25 +161,25 @@ class Holdings:
         held.started = True
         self.events.put_nowait(Gained(held))
 
-    def written(self, held: HeldLease, stored: Lease | None, began: float) -> None:
+    def record_write(self, held: HeldLease, stored: Lease | None, began: float) -> None:
         """Take over what a write, begun at ``began``, has answered: None means the lease is lost."""
-        if stored is None or (stored.checkpoint_owner is not None and not self._using.leases.handoff):
+        if stored is None or (stored.checkpoint_owner is not None and not self._settings.leases.handoff):
             self.lose(held)
             return
         held.lease, held.renewed_at = stored, began
         if stored.checkpoint_owner is not None and held.hand_over_by is None and held in self:
-            held.hand_over_by = self._clock() + self._using.leases.handoff_timeout
+            held.hand_over_by = self._clock() + self._settings.leases.handoff_timeout
             event(logger, logging.INFO, "lease wanted elsewhere", shard=held.shard_id, worker=stored.owner)
             if held.started:
                 self.events.put_nowait(HandingOver(held))
 
-    def demand(self, held: HeldLease) -> None:
+    def ensure_held(self, held: HeldLease) -> None:
         """Go on if this acquisition is alive.
 
         Raises:
             LeaseLostError: it is not, or has run out just now.
         """
-        if held not in self or self.left(held) <= 0:
+        if held not in self or self.seconds_left(held) <= 0:
             self.lose(held)
             raise self.lost_error(held)
 
@@ -194,20 +194,20 @@ class Holdings:
             self.events.put_nowait(Lost(held))
         self.wake.set()
 
-    def drop(self, held: HeldLease) -> bool:
-        """Forget a lease that is given up; False when it is not held. It is not taken before :meth:`rest`."""
+    def begin_release(self, held: HeldLease) -> bool:
+        """Forget a lease that is given up; False when it is not held. It is not taken before :meth:`end_release`."""
         if held not in self:
             return False
         del self._held[held.shard_id]
         self._paused[held.shard_id] = float("inf")
         return True
 
-    def rest(self, shard_id: str, pause: float = 0.0) -> None:
+    def end_release(self, shard_id: str, pause: float = 0.0) -> None:
         """Say that a lease is given up in the table too; it is not taken again for ``pause`` seconds."""
         self._paused[shard_id] = self._clock() + pause
         self.wake.set()
 
-    def paused(self) -> dict[str, float]:
+    def pauses(self) -> dict[str, float]:
         """Leases that are not to be taken for some seconds more."""
         now = self._clock()
         self._paused = {key: until for key, until in self._paused.items() if until > now}
@@ -219,18 +219,18 @@ class Holdings:
         Two daemons under one worker id would else take each lease from one another for ever. So a lease that
         went on without this process is left to the other one, until it has expired.
         """
-        ours = (lease for lease in leases if lease.owner == self._using.leases.worker_id)
+        ours = (lease for lease in leases if lease.owner == self._settings.leases.worker_id)
         moved = {
             ls.key for ls in ours if ls.key not in self._held and ls.counter > self._lost_at.get(ls.key, ls.counter)
         }
         for key in sorted(moved - self._namesakes):
             event(
                 logger, logging.ERROR, "another daemon runs under this worker id: give each its own workerId",
-                shard=key, worker=self._using.leases.worker_id,
+                shard=key, worker=self._settings.leases.worker_id,
             )  # fmt: skip
         self._namesakes = moved
         return moved
 
     def lost_error(self, held: HeldLease) -> LeaseLostError:
-        worker = self._using.leases.worker_id
+        worker = self._settings.leases.worker_id
         return LeaseLostError(f"the lease of shard {held.shard_id} is not worker {worker!r}'s any more")

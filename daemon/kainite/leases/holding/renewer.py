@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 
 from kainite.base.errors import LeaseTableUnavailableError
 from kainite.base.logs import event
-from kainite.leases.holding.held_leases import HeldLease, Holdings, Using
+from kainite.leases.holding.held_leases import CurrentSettings, HeldLease, HeldLeases
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.observe.meter import Meter
@@ -37,14 +37,14 @@ def renewal_interval(failover: float) -> float:
 
 
 @asynccontextmanager
-async def writing(holdings: Holdings, held: HeldLease) -> AsyncIterator[None]:
+async def writing(held_leases: HeldLeases, held: HeldLease) -> AsyncIterator[None]:
     """A held lease's lock, for no longer than the lease is this worker's by this host's clock.
 
     Raises:
         LeaseTableUnavailableError: the time is over. What was sent may still get there.
     """
     try:
-        async with asyncio.timeout(holdings.left(held)), held.lock:
+        async with asyncio.timeout(held_leases.seconds_left(held)), held.lock:
             yield
     except TimeoutError:
         raise LeaseTableUnavailableError(
@@ -53,22 +53,22 @@ async def writing(holdings: Holdings, held: HeldLease) -> AsyncIterator[None]:
 
 
 async def write(
-    holdings: Holdings, held: HeldLease, call: Callable[[bool], Lease | None], clock: Callable[[], float]
+    held_leases: HeldLeases, held: HeldLease, call: Callable[[bool], Lease | None], clock: Callable[[], float]
 ) -> Lease | None:
     """Make one write to a held lease; its lock is to be held. None when the lease is lost.
 
     Args:
-        holdings: what is told the outcome.
+        held_leases: what is told the outcome.
         held: the lease.
         call: the write, blocking; its argument says whether an earlier write's answer was lost.
-        clock: as the holdings'.
+        clock: as the held_leases'.
     """
     began = clock()
     # Doubtful until answered: this may raise, or be cancelled while the thread goes on.
     doubtful, held.doubtful = held.doubtful, True
     stored = await asyncio.to_thread(call, doubtful)
     held.doubtful = False
-    holdings.written(held, stored, began)
+    held_leases.record_write(held, stored, began)
     return stored
 
 
@@ -76,11 +76,16 @@ class Renewer:
     """See the module."""
 
     def __init__(
-        self, table: LeaseTable, holdings: Holdings, using: Using, clock: Callable[[], float], meter: Meter
+        self,
+        table: LeaseTable,
+        held_leases: HeldLeases,
+        settings: CurrentSettings,
+        clock: Callable[[], float],
+        meter: Meter,
     ) -> None:
         self._table = table
-        self._holdings = holdings
-        self._using = using
+        self._held_leases = held_leases
+        self._settings = settings
         self._clock = clock
         self._meter = meter
 
@@ -96,10 +101,10 @@ class Renewer:
                 await asyncio.sleep(self._pause())
                 for held in [held for held, task in under_way.items() if task.done()]:
                     under_way.pop(held).result()
-                for held in self._holdings.all:
+                for held in self._held_leases.all:
                     if held not in under_way:
                         under_way[held] = asyncio.create_task(self._look_after(held))
-                self._meter.observe(CURRENT_LEASES, len(self._holdings.all))
+                self._meter.observe(CURRENT_LEASES, len(self._held_leases.all))
         finally:
             for task in under_way.values():
                 task.cancel()
@@ -107,8 +112,8 @@ class Renewer:
 
     def _pause(self) -> float:
         """Until the next renewals, or until a lease that could not be renewed runs out."""
-        left = (self._holdings.left(held) for held in self._holdings.all)
-        return max(SHORTEST_PAUSE, min([renewal_interval(self._using.leases.failover), *left]))
+        left = (self._held_leases.seconds_left(held) for held in self._held_leases.all)
+        return max(SHORTEST_PAUSE, min([renewal_interval(self._settings.leases.failover), *left]))
 
     async def hand_over(self, held: HeldLease) -> bool:
         """End a hand-over: the next worker may take the lease at once. False when it was lost before.
@@ -116,14 +121,14 @@ class Renewer:
         Raises:
             LeaseTableError: it could not be told; the leader or the failover time ends it.
         """
-        async with writing(self._holdings, held):
+        async with writing(self._held_leases, held):
             following = held.lease.owner
-            if following is None or held.lease.checkpoint_owner is None or not self._holdings.drop(held):
+            if following is None or held.lease.checkpoint_owner is None or not self._held_leases.begin_release(held):
                 return False
             try:
                 assigned = await asyncio.to_thread(self._table.assign, held.lease, following)
             finally:
-                self._holdings.rest(held.shard_id)
+                self._held_leases.end_release(held.shard_id)
         event(
             logger, logging.INFO, "lease handed over",
             shard=held.shard_id, to=following, checkpoint=held.checkpoint, still_ours=assigned is not None,
@@ -134,14 +139,14 @@ class Renewer:
         if held.started:
             held.measure(self._clock())
         await self._renew(held)
-        if held not in self._holdings or held.hand_over_by is None:
+        if held not in self._held_leases or held.hand_over_by is None:
             return
         try:
             if not held.started:
                 await self.hand_over(held)
             elif self._clock() >= held.hand_over_by:
                 # Told as lost first: the consumer must not write on while the next worker begins.
-                self._holdings.lose(held)
+                self._held_leases.lose(held)
         except LeaseTableUnavailableError as error:
             event(logger, logging.WARNING, "lease not handed over", shard=held.shard_id, error=error)
 
@@ -150,12 +155,12 @@ class Renewer:
             return self._table.renew(held.lease, doubtful=doubtful, throughput=held.throughput)
 
         try:
-            async with writing(self._holdings, held):
-                age, failover = self._holdings.age(held), self._using.leases.failover
+            async with writing(self._held_leases, held):
+                age, failover = self._held_leases.age(held), self._settings.leases.failover
                 # A checkpoint has renewed it, or it has gone or run out while this waited for the lock.
-                if held in self._holdings and renewal_interval(failover) / 2 <= age < failover:
-                    await write(self._holdings, held, renew, self._clock)
+                if held in self._held_leases and renewal_interval(failover) / 2 <= age < failover:
+                    await write(self._held_leases, held, renew, self._clock)
         except LeaseTableUnavailableError as error:
             event(logger, logging.WARNING, "lease not renewed", shard=held.shard_id, error=error)
-        if self._holdings.left(held) <= 0:
-            self._holdings.lose(held)
+        if self._held_leases.seconds_left(held) <= 0:
+            self._held_leases.lose(held)

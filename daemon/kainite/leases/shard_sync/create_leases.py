@@ -58,7 +58,7 @@ def create_missing(
     return shards
 
 
-def begin_children(
+def create_child_leases(
     table: LeaseTable, stream: StreamClient, settings: StreamSettings, lease: Lease, children: Sequence[Shard]
 ) -> bool:
     """Prepare the end of a shard: its children get leases at TRIM_HORIZON, and it gets their names.

@@ -27,7 +27,7 @@ from kainite.base.errors import StreamUnavailableError
 from kainite.base.logs import event
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import HashRange, Shard, first_hole
-from kainite.leases.holding.held_leases import Using
+from kainite.leases.holding.held_leases import CurrentSettings
 from kainite.leases.shard_sync.cleanup import childless, completed, delete_leases
 from kainite.leases.shard_sync.create_leases import create_missing, fill_hash_ranges, list_shards
 from kainite.leases.stance import Stance
@@ -43,47 +43,47 @@ SURE_AFTER = 3
 
 
 @dataclass(frozen=True, slots=True)
-class HoleWatch:
+class HoleTracker:
     """The hole that was seen last, and how many times running."""
 
     hole: HashRange | None = None
     times: int = 0
 
-    def after(self, hole: HashRange | None) -> HoleWatch:
+    def after(self, hole: HashRange | None) -> HoleTracker:
         """With one look more; another hole, or none, begins anew."""
         if hole is None:
-            return HoleWatch()
-        return HoleWatch(hole, self.times + 1 if hole == self.hole else 1)
+            return HoleTracker()
+        return HoleTracker(hole, self.times + 1 if hole == self.hole else 1)
 
     @property
     def sure(self) -> bool:
         return self.times >= SURE_AFTER
 
 
-class Upkeep:
-    """See the module. :meth:`look` blocks; one call at a time."""
+class ShardSyncSchedule:
+    """See the module. :meth:`run_due` blocks; one call at a time."""
 
     def __init__(
         self,
         table: LeaseTable,
         stream: StreamClient,
-        using: Using,
+        settings: CurrentSettings,
         stance: Callable[[], Stance],
         clock: Callable[[], float],
         meter: Meter,
     ) -> None:
         self._table = table
         self._stream = stream
-        self._using = using
+        self._settings = settings
         self._stance = stance
         self._clock = clock
         self._meter = meter
         self._first = True
-        self._watch = HoleWatch()
+        self._watch = HoleTracker()
         self._failures = 0
         self.due = clock()
 
-    def look(self, leases: Sequence[Lease], leader: str | None) -> bool:
+    def run_due(self, leases: Sequence[Lease], leader: str | None) -> bool:
         """Do what is due.
 
         Args:
@@ -100,24 +100,24 @@ class Upkeep:
         if self._clock() < self.due:
             return False
         try:
-            changed = self._look(leases, leader)
+            changed = self._run(leases, leader)
         except StreamUnavailableError as error:
             if not leases:
                 raise
             self._failed(error)
             return True
         self._first, self._failures = False, 0
-        self.due = self._clock() + self._using.stream.shard_sync
+        self.due = self._clock() + self._settings.stream.shard_sync
         return changed
 
-    def _look(self, leases: Sequence[Lease], leader: str | None) -> bool:
-        stream, keys = self._using.stream, completed(leases) if self._using.leases.cleanup_completed else ()
+    def _run(self, leases: Sequence[Lease], leader: str | None) -> bool:
+        stream, keys = self._settings.stream, completed(leases) if self._settings.leases.cleanup_completed else ()
         delete_leases(self._table, keys)
         sharing = self._stance() is Stance.SHARE
-        leads = sharing and (not leases or leader in (None, self._using.leases.worker_id))
+        leads = sharing and (not leases or leader in (None, self._settings.leases.worker_id))
         self._meter.observe(IS_LEADER, leads)
         if not leads:
-            self._watch = HoleWatch()
+            self._watch = HoleTracker()
             return bool(keys)
         listing: tuple[Shard, ...] = ()
         begin = self._first and not (leases and stream.skip_sync_if_leases)
@@ -128,7 +128,7 @@ class Upkeep:
     def _needs_sync(self, leases: Sequence[Lease]) -> bool:
         active = [lease for lease in leases if lease.checkpoint != SHARD_END]
         if any(lease.hash_range is None for lease in active):
-            active = list(fill_hash_ranges(self._table, active, list_shards(self._stream, self._using.stream)))
+            active = list(fill_hash_ranges(self._table, active, list_shards(self._stream, self._settings.stream)))
         self._watch = self._watch.after(first_hole(lease.hash_range for lease in active if lease.hash_range))
         wanted = not leases or self._watch.sure
         self._meter.observe(PARTIAL_STREAMS, self._watch.hole is not None)
@@ -139,7 +139,7 @@ class Upkeep:
         return wanted
 
     def _delete_garbage(self, leases: Sequence[Lease], listing: Sequence[Shard]) -> bool:
-        suspects = childless(leases) if self._using.leases.cleanup_completed else ()
+        suspects = childless(leases) if self._settings.leases.cleanup_completed else ()
         if not suspects:
             return False
         listed = {shard.id for shard in listing or self._stream.list_shards()}
@@ -150,6 +150,6 @@ class Upkeep:
     def _failed(self, error: StreamUnavailableError) -> None:
         self._failures += 1
         event(logger, logging.WARNING, "shards not listed", failures=self._failures, error=error)
-        soon = self._failures % max(1, self._using.stream.list_shards_tries) != 0
-        stream = self._using.stream
+        soon = self._failures % max(1, self._settings.stream.list_shards_tries) != 0
+        stream = self._settings.stream
         self.due = self._clock() + (stream.list_shards_backoff if soon else stream.shard_sync)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from kainite.leases.table.calls import TableCalls
 
 
-def provision(calls: TableCalls, *, deletion_protection: bool = False, point_in_time_recovery: bool = False) -> None:
+def create_table(calls: TableCalls, *, deletion_protection: bool = False, point_in_time_recovery: bool = False) -> None:
     """Create the table unless it is there, and wait until it is usable; blocks.
 
     Raises:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from kainite.base.checkpoint import Checkpoint
 from kainite.kinesis.shards import HashRange
 from kainite.leases.table.calls import ConditionFailedError, TableCalls
-from kainite.leases.table.create import provision
+from kainite.leases.table.create import create_table
 from kainite.leases.table.lease import Lease, from_item, is_lease, to_item
 
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ class LeaseTable:
 
     def create(self, *, deletion_protection: bool = False, point_in_time_recovery: bool = False) -> None:
         """Make the table where it is missing, and wait until it is usable."""
-        provision(self._calls, deletion_protection=deletion_protection, point_in_time_recovery=point_in_time_recovery)
+        create_table(
+            self._calls, deletion_protection=deletion_protection, point_in_time_recovery=point_in_time_recovery
+        )
 
     def scan(self) -> tuple[Lease, ...]:
         """All leases; KCL 3.5's other items in the table are passed over."""

@@ -43,7 +43,7 @@ EVER = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TakingLimits:
     """What bounds this worker.
 
     Attributes:
@@ -60,7 +60,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
+class TakerCounts:
     """What a round saw, for metrics: leases, workers, how many this worker lacks, how many have expired or are
     very old, and how many of its part go beyond its limit."""
 
@@ -83,7 +83,7 @@ class Choice:
     take: tuple[Lease, ...] = ()
     wait: float | None = None
     stealing: bool = False
-    census: Census = field(default_factory=Census)
+    census: TakerCounts = field(default_factory=TakerCounts)
 
 
 def observe_leases(seen: Mapping[str, Sighting[int]], leases: Sequence[Lease], now: float) -> dict[str, Sighting[int]]:
@@ -110,7 +110,7 @@ def choose(
     held: Collection[str],
     *,
     worker: str,
-    limits: Limits,
+    limits: TakingLimits,
     now: float,
     rng: Random,
     avoid: Collection[str] = (),
@@ -140,7 +140,7 @@ def choose(
     workers = {worker, *live_owners(leases, seen, limits.failover, now)}
     part, spillover = _part(len(active), len(workers), limits.max_leases)
     needed = part - len(mine)
-    census = Census(len(active), len(workers), max(0, needed), len(expired), len(very_old), spillover)
+    census = TakerCounts(len(active), len(workers), max(0, needed), len(expired), len(very_old), spillover)
 
     most = len(active) if limits.max_leases is None else limits.max_leases
     regained = [active[key] for key in sorted(mine) if key not in held and key not in avoid][: max(0, most - len(held))]
@@ -201,7 +201,7 @@ def _in_order(chosen: Iterable[Lease], leases: Sequence[Lease], rng: Random) -> 
     return sorted(shuffled, key=lambda lease: not may_start(lease.parents, checkpoints))
 
 
-def _wait(alive: Sequence[float], left: Sequence[float], limits: Limits) -> float | None:
+def _wait(alive: Sequence[float], left: Sequence[float], limits: TakingLimits) -> float | None:
     """Until the next of these ages matters."""
     waits = [limits.failover - age for age in alive]
     if limits.priority:

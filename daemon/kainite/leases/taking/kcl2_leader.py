@@ -46,8 +46,8 @@ def shuffle(items: MutableSequence[Any], random: JavaRandom) -> None:
         items[size - 1], items[other] = items[other], items[size - 1]
 
 
-def leader(owners: Iterable[str]) -> str | None:
-    """The leader among the owners of live leases; None when there is no owner."""
+def elect_leader(owners: Iterable[str]) -> str | None:
+    """Returns the leader among the owners of live leases; None when there is no owner."""
     # Java sorts strings by UTF-16 code units.
     workers = sorted(set(owners), key=lambda owner: owner.encode("utf-16-be", "surrogatepass"))
     shuffle(workers, JavaRandom(SEED))

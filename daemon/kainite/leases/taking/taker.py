@@ -2,7 +2,7 @@
 
 A round is made each ``leaseAssignmentIntervalMillis`` (twice the failover time, as KCL's taker), and at once
 when a lease was lost or given back, when another worker's lease may have expired, when the table is to be
-looked after (:mod:`.upkeep`), and each ``parentShardPollIntervalMillis`` while a held shard waits for its parents.
+looked after (:mod:`.shard_sync`), and each ``parentShardPollIntervalMillis`` while a held shard waits for its parents.
 Stealing keeps to the interval, or two workers that come at one time would take more from a third than they need.
 
 A shard is told as gained only when every parent that has a lease stands at SHARD_END, and has been released if it was
@@ -22,15 +22,23 @@ from kainite.base.errors import KainiteError, LeaseTableUnavailableError
 from kainite.base.liveness import Sighting
 from kainite.base.logs import event
 from kainite.base.retry import AWS_BACKOFF
-from kainite.leases.holding.held_leases import Holdings, Using
+from kainite.leases.holding.held_leases import CurrentSettings, HeldLeases
 from kainite.leases.holding.renewer import MARGIN
 from kainite.leases.lineage import may_start
-from kainite.leases.shard_sync.schedule import Upkeep
+from kainite.leases.shard_sync.schedule import ShardSyncSchedule
 from kainite.leases.stance import Stance
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
-from kainite.leases.taking.choice import Census, Choice, Limits, assigned, choose, live_owners, observe_leases
-from kainite.leases.taking.kcl2_leader import leader
+from kainite.leases.taking.choice import (
+    Choice,
+    TakerCounts,
+    TakingLimits,
+    assigned,
+    choose,
+    live_owners,
+    observe_leases,
+)
+from kainite.leases.taking.kcl2_leader import elect_leader
 from kainite.observe.meter import Meter
 from kainite.observe.metric import (
     EXPIRED_LEASES,
@@ -52,15 +60,15 @@ FIRST_TRIES = 20
 SHORTEST_REST = 0.05
 
 
-class Rounds:
+class LeaseTaker:
     """See the module."""
 
     def __init__(
         self,
         table: LeaseTable,
-        upkeep: Upkeep,
-        holdings: Holdings,
-        using: Using,
+        shard_sync: ShardSyncSchedule,
+        held_leases: HeldLeases,
+        settings: CurrentSettings,
         *,
         stance: Callable[[], Stance],
         clock: Callable[[], float],
@@ -68,26 +76,26 @@ class Rounds:
         rng: Random,
     ) -> None:
         self._table = table
-        self._upkeep = upkeep
-        self._holdings = holdings
-        self._using = using
+        self._shard_sync = shard_sync
+        self._held_leases = held_leases
+        self._settings = settings
         self._stance = stance
         self._clock = clock
         self._meter = meter
         self._rng = rng
         self._seen: dict[str, Sighting[int]] = {}
         self._steal_due = clock()
-        self._reached_at: float | None = None
-        self._leaving = False
+        self._last_round_at: float | None = None
+        self._stopped = False
 
     @property
-    def reached(self) -> float | None:
+    def seconds_since_round(self) -> float | None:
         """Seconds since the table last answered a whole round; None before the first."""
-        return None if self._reached_at is None else self._clock() - self._reached_at
+        return None if self._last_round_at is None else self._clock() - self._last_round_at
 
-    def leave(self) -> None:
+    def stop(self) -> None:
         """Take nothing from now on."""
-        self._leaving = True
+        self._stopped = True
 
     async def run(self) -> None:
         """Make rounds until cancelled.
@@ -97,28 +105,28 @@ class Rounds:
         """
         failures, succeeded = 0, False
         while True:
-            self._holdings.wake.clear()
+            self._held_leases.wake.clear()
             try:
                 wait = await self._round(create=not succeeded)
-                failures, succeeded, self._reached_at = 0, True, self._clock()
+                failures, succeeded, self._last_round_at = 0, True, self._clock()
             except KainiteError as error:
                 failures += 1
                 if not error.retryable or (not succeeded and failures >= FIRST_TRIES):
                     raise
                 event(logger, logging.WARNING, "leases not looked after", failures=failures, error=error)
-                wait = AWS_BACKOFF.after(failures) if succeeded else self._using.leases.init_backoff
+                wait = AWS_BACKOFF.after(failures) if succeeded else self._settings.leases.init_backoff
             # Not wait_for: Python 3.11's forgets a cancellation that comes as the wait ends.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait):
-                    await self._holdings.wake.wait()
+                    await self._held_leases.wake.wait()
 
     async def _round(self, *, create: bool) -> float:
         """Look after the table if it is due, take, start what may start; returns how long to rest."""
         if create:
             await asyncio.to_thread(self._create)
         leases = await self._scan()
-        live = live_owners(leases, self._seen, self._using.leases.failover, self._clock())
-        if await asyncio.to_thread(self._upkeep.look, leases, leader(live)):
+        live = live_owners(leases, self._seen, self._settings.leases.failover, self._clock())
+        if await asyncio.to_thread(self._shard_sync.run_due, leases, elect_leader(live)):
             leases = await self._scan()
         choice = self._choose(leases)
         # All of them are waited for: one that came in after the next scan would undo what was taken again by then.
@@ -133,7 +141,7 @@ class Rounds:
         return self._rest(choice.wait)
 
     def _create(self) -> None:
-        settings = self._using.leases
+        settings = self._settings.leases
         self._table.create(
             deletion_protection=settings.deletion_protection, point_in_time_recovery=settings.point_in_time_recovery
         )
@@ -144,49 +152,51 @@ class Rounds:
         return leases
 
     def _choose(self, leases: Sequence[Lease]) -> Choice:
-        settings, now = self._using.leases, self._clock()
-        if self._leaving:
+        settings, now = self._settings.leases, self._clock()
+        if self._stopped:
             return Choice()
         # One that stands still is nobody's: a leader (KCL 3) has assigned it here again, or the namesake has gone.
-        namesakes = self._holdings.namesakes(leases)
+        namesakes = self._held_leases.namesakes(leases)
         contested = {key for key in namesakes if not self._seen[key].expired(now, settings.failover)}
         if self._stance() is Stance.ASSIGNED:
-            return assigned(leases, self._holdings.keys, settings.worker_id, contested)
+            return assigned(leases, self._held_leases.keys, settings.worker_id, contested)
         steal = settings.steal_at_once if now >= self._steal_due else 0
         return choose(
             leases,
             self._seen,
-            self._holdings.keys,
+            self._held_leases.keys,
             worker=settings.worker_id,
-            limits=Limits(settings.failover, settings.max_leases, steal, settings.priority),
+            limits=TakingLimits(settings.failover, settings.max_leases, steal, settings.priority),
             now=now,
             rng=self._rng,
-            avoid=self._holdings.paused().keys(),
+            avoid=self._held_leases.pauses().keys(),
             contested=contested,
         )
 
     async def _take(self, lease: Lease) -> bool:
         began = self._clock()
         try:
-            async with asyncio.timeout(self._using.leases.failover):
-                taken = await asyncio.to_thread(self._table.take, lease, self._using.leases.worker_id)
+            async with asyncio.timeout(self._settings.leases.failover):
+                taken = await asyncio.to_thread(self._table.take, lease, self._settings.leases.worker_id)
         except TimeoutError:
             raise LeaseTableUnavailableError(f"the take of {lease.key} was not answered in the failover time") from None
         if taken is not None:
-            self._holdings.add(taken, began)
+            self._held_leases.add(taken, began)
             event(logger, logging.INFO, "lease taken", shard=lease.key, checkpoint=taken.checkpoint, before=lease.owner)
         return taken is not None
 
     def _start_ready(self, leases: Sequence[Lease]) -> None:
         checkpoints = {lease.key: lease.checkpoint for lease in leases}
-        at_work = {held.shard_id for held in self._holdings.all if held.started}  # a parent's child may be ending here
-        for held in self._holdings.all:
+        at_work = {
+            held.shard_id for held in self._held_leases.all if held.started
+        }  # a parent's child may be ending here
+        for held in self._held_leases.all:
             waiting = not held.started and held.hand_over_by is None and held.checkpoint != SHARD_END
             if waiting and at_work.isdisjoint(held.lease.parents) and may_start(held.lease.parents, checkpoints):
-                self._holdings.start(held)
+                self._held_leases.start(held)
 
     def _report(self, choice: Choice, taken: int) -> None:
-        census: Census = choice.census
+        census: TakerCounts = choice.census
         for metric, value in (
             (TOTAL_LEASES, census.leases),
             (NUM_WORKERS, census.workers),
@@ -202,13 +212,13 @@ class Rounds:
 
     @property
     def _interval(self) -> float:
-        return self._using.leases.assignment_interval or 2 * (self._using.leases.failover + MARGIN)
+        return self._settings.leases.assignment_interval or 2 * (self._settings.leases.failover + MARGIN)
 
     def _rest(self, until_expiry: float | None) -> float:
         # KCL 3's discovery runs twice as often as the leader's assignment.
         waits = [self._interval if self._stance() is Stance.SHARE else self._interval / 2 - MARGIN]
-        waits += [self._upkeep.due - self._clock(), *self._holdings.paused().values()]
+        waits += [self._shard_sync.due - self._clock(), *self._held_leases.pauses().values()]
         waits += [] if until_expiry is None else [until_expiry]
-        if any(not held.started and held.checkpoint != SHARD_END for held in self._holdings.all):
-            waits.append(self._using.stream.parent_poll)
+        if any(not held.started and held.checkpoint != SHARD_END for held in self._held_leases.all):
+            waits.append(self._settings.stream.parent_poll)
         return max(min(waits), SHORTEST_REST)

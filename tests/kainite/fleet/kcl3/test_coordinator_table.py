@@ -8,7 +8,7 @@ import pytest
 
 from kainite.base.errors import LeaseTableUnavailableError
 from kainite.fleet.kcl3.coordinator_items import ClientVersion, Layout, LeaderLock
-from kainite.fleet.kcl3.coordinator_table import OWNER_INDEX, Coordinator, Fleet
+from kainite.fleet.kcl3.coordinator_table import OWNER_INDEX, CoordinatorTable, FleetState
 from kainite.settings import LeaseSettings
 from support.dynamodb_doubles import on_each_double
 from support.names import unique
@@ -28,7 +28,7 @@ class Tables:
         self.dynamodb = dynamodb
         self.application = unique("fleet")
         settings = LeaseSettings(self.application, f"{self.application}-leases", "me")
-        self.coordinator = Coordinator(dynamodb, settings)
+        self.coordinator = CoordinatorTable(dynamodb, settings)
 
     def state(self, layout: Layout) -> str:
         return f"{self.application}-{'CoordinatorState' if layout is Layout.SPLIT else 'leases'}"
@@ -87,11 +87,11 @@ def test_tables_without_an_agreement_are_no_fleet_either(tables: Tables, layout:
 def test_a_fleet_under_a_leader_is_read_with_its_lock_and_last_report(tables: Tables, layout: Layout) -> None:
     tables.create(layout)
     tables.put_state(layout, "Migration3.0", {"cv": {"S": ClientVersion.V3}})
-    assert tables.coordinator.read() == Fleet(ClientVersion.V3, layout)
+    assert tables.coordinator.read() == FleetState(ClientVersion.V3, layout)
     lock = {"ownerName": {"S": "me"}, "leaseDuration": {"S": "120000"}, "recordVersionNumber": {"S": "v"}}
     tables.put_state(layout, "Leader", lock)
     tables.coordinator.report(layout, 1795271378.9)
-    assert tables.coordinator.read() == Fleet(ClientVersion.V3, layout, LeaderLock("me", "v", 120.0), 1795271378)
+    assert tables.coordinator.read() == FleetState(ClientVersion.V3, layout, LeaderLock("me", "v", 120.0), 1795271378)
 
 
 @layouts
@@ -99,7 +99,7 @@ def test_who_leads_is_not_asked_in_a_fleet_that_shares(tables: Tables, layout: L
     tables.create(layout)
     tables.put_state(layout, "Migration3.0", {"cv": {"S": ClientVersion.UPGRADING}})
     tables.put_state(layout, "Leader", {"ownerName": {"S": "not looked at, or it would be refused"}})
-    assert tables.coordinator.read() == Fleet(ClientVersion.UPGRADING, layout)
+    assert tables.coordinator.read() == FleetState(ClientVersion.UPGRADING, layout)
 
 
 @layouts

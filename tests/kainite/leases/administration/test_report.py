@@ -8,8 +8,8 @@ from kainite.base.checkpoint import LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.kinesis.shards import MAX_HASH_KEY, HashRange
 from kainite.leases.administration.lag import Lag
 from kainite.leases.administration.report import (
+    LeaseRow,
     Pulse,
-    Row,
     ShardState,
     make_rows,
     observe_counters,
@@ -23,7 +23,7 @@ from kainite.leases.table.lease import Lease
 FAILOVER = 10.0
 
 
-def rows(*leases: Lease, now: float = 0.0) -> dict[str, Row]:
+def rows(*leases: Lease, now: float = 0.0) -> dict[str, LeaseRow]:
     """Rows of leases whose counters stand still from 0 until ``now``."""
     seen = observe_counters(observe_counters({}, leases, 0.0), leases, now)
     return {row.shard: row for row in make_rows(leases, seen, {}, now, FAILOVER)}

@@ -9,8 +9,8 @@ import pytest
 from kainite.base.checkpoint import LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.base.errors import LeaseTableError
 from kainite.kinesis.shards import Shard
-from kainite.leases.administration.reset import Change, apply, at_sequence, plan, select
-from kainite.leases.administration.seek_to_timestamp import Moment
+from kainite.leases.administration.reset import Change, apply, parse_position, plan, select
+from kainite.leases.administration.seek_to_timestamp import SeekResult
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 
@@ -25,8 +25,8 @@ def family(parent: Checkpoint = SHARD_END, child: Checkpoint = AT_7) -> tuple[Le
     return leases[::-1]
 
 
-def everywhere(checkpoint: Checkpoint, *, followed: bool = True) -> Callable[[str], Moment]:
-    return lambda _shard: Moment(checkpoint, followed)
+def everywhere(checkpoint: Checkpoint, *, followed: bool = True) -> Callable[[str], SeekResult]:
+    return lambda _shard: SeekResult(checkpoint, followed)
 
 
 def afters(changes: tuple[Change, ...]) -> Mapping[str, Checkpoint]:
@@ -98,13 +98,13 @@ def test_shards_are_chosen_by_name() -> None:
     ],
 )
 def test_positions_are_read(text: str, checkpoint: Checkpoint) -> None:
-    assert at_sequence(text) == checkpoint
+    assert parse_position(text) == checkpoint
 
 
 @pytest.mark.parametrize("text", ["", "latest", "SHARD_END", "AT_TIMESTAMP", "-1", "7.", "7.-1", ".3", "7.3.1", "٣"])
 def test_other_positions_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"neither|sentinel"):
-        at_sequence(text)
+        parse_position(text)
 
 
 def test_the_holder_loses_the_lease_and_cannot_write_over_the_reset(table: LeaseTable) -> None:

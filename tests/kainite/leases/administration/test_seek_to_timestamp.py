@@ -11,7 +11,7 @@ from kainite.base.errors import StreamUnavailableError
 from kainite.base.retry import Backoff
 from kainite.kinesis.client import StreamClient
 from kainite.leases.administration import shard_reading as probe
-from kainite.leases.administration.lag import measure
+from kainite.leases.administration.lag import measure_lags
 from kainite.leases.administration.seek_to_timestamp import checkpoint_before
 from kainite.leases.table.lease import Lease
 from support.kinesis_double import KinesisDouble
@@ -72,11 +72,11 @@ def test_throttling_is_waited_out_and_not_for_ever(double: KinesisDouble, stream
 def test_a_lag_is_measured_at_the_checkpoint_with_one_record(double: KinesisDouble, stream: StreamClient) -> None:
     numbers = put(double, 0.0, 1.0, 2.0)
     lease = Lease(SHARD, checkpoint=Checkpoint(str(numbers[0])))
-    assert measure(stream, [lease], None)[SHARD].millis == 2000
+    assert measure_lags(stream, [lease], None)[SHARD].millis == 2000
     assert double.asked("GetRecords")[-1]["Limit"] == 1
     double.fail("GetRecords", "ProvisionedThroughputExceededException")
     done = Lease(SHARD, checkpoint=Checkpoint(str(numbers[2])))
-    assert measure(stream, [done], None)[SHARD].millis == 0
+    assert measure_lags(stream, [done], None)[SHARD].millis == 0
 
 
 def test_what_cannot_be_measured_says_why(double: KinesisDouble, stream: StreamClient) -> None:
@@ -87,9 +87,9 @@ def test_what_cannot_be_measured_says_why(double: KinesisDouble, stream: StreamC
         Lease("shardId-000000000009"),
         Lease("shardId-000000000008", checkpoint=SHARD_END),
     ]
-    lags = measure(stream, leases, None)
+    lags = measure_lags(stream, leases, None)
     assert [lag.millis for lag in lags.values()] == [None] * 3
     assert "LATEST" in (lags[SHARD].cause or "")
     assert "initialPositionInStreamExtended" in (lags["shardId-000000000001"].cause or "")
     assert "is not there" in (lags["shardId-000000000009"].cause or "")
-    assert measure(stream, leases[1:2], time.time())["shardId-000000000001"].millis == 0
+    assert measure_lags(stream, leases[1:2], time.time())["shardId-000000000001"].millis == 0

@@ -12,11 +12,11 @@ from support.keepers import FIRST, Keep, gain_all, running, until
 
 def test_throughput_is_an_average_in_which_each_time_weighs_half_of_what_was_before() -> None:
     held = HeldLease(Lease("shard"), 0.0)
-    held.arrived(10 * 1024)
+    held.count_bytes(10 * 1024)
     held.measure(0.0)
     assert held.throughput is None
     for second in (1.0, 2.0):
-        held.arrived(8 * 1024)
+        held.count_bytes(8 * 1024)
         held.measure(second)
     assert held.throughput == pytest.approx(8.0)
     held.measure(6.0)
@@ -29,7 +29,7 @@ async def test_renewals_store_what_was_measured(keep: Keep, table: LeaseTable) -
 
         def stored() -> float | None:
             # More arrives all the time, so whichever renewal measures finds some.
-            held[FIRST].arrived(1024)
+            held[FIRST].count_bytes(1024)
             return next(lease.throughput for lease in table.scan() if lease.key == FIRST)
 
         await until(lambda: (stored() or 0) > 0)

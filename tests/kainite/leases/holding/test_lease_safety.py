@@ -16,10 +16,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from kainite.base.checkpoint import TRIM_HORIZON, Checkpoint
 from kainite.base.liveness import Sighting
-from kainite.leases.holding.held_leases import HeldLease, Holdings, Using
+from kainite.leases.holding.held_leases import CurrentSettings, HeldLease, HeldLeases
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
-from kainite.leases.taking.choice import Limits, choose, observe_leases
+from kainite.leases.taking.choice import TakingLimits, choose, observe_leases
 from kainite.observe.meter import SILENT
 from kainite.settings import LeaseSettings, StreamSettings
 from support.names import unique
@@ -38,32 +38,34 @@ class Worker:
         self.forget()
 
     def forget(self) -> None:
-        using = Using(LeaseSettings("app", self._table.name, self.name, failover=FAILOVER), StreamSettings("orders"))
-        self.holdings = Holdings(using, self.clock, SILENT)
+        using = CurrentSettings(
+            LeaseSettings("app", self._table.name, self.name, failover=FAILOVER), StreamSettings("orders")
+        )
+        self.held_leases = HeldLeases(using, self.clock, SILENT)
         self.seen: dict[str, Sighting[int]] = {}
 
     def clock(self) -> float:
         return self.now + self.skew
 
     def believes(self) -> set[str]:
-        return {held.shard_id for held in self.holdings.all if self.holdings.age(held) < FAILOVER}
+        return {held.shard_id for held in self.held_leases.all if self.held_leases.age(held) < FAILOVER}
 
     def round(self) -> None:
         leases = self._table.scan()
         self.seen = observe_leases(self.seen, leases, self.clock())
         choice = choose(
-            leases, self.seen, self.holdings.keys, worker=self.name, limits=Limits(FAILOVER, steal_at_once=0),
-            now=self.clock(), rng=Random(3), contested=self.holdings.namesakes(leases),
+            leases, self.seen, self.held_leases.keys, worker=self.name, limits=TakingLimits(FAILOVER, steal_at_once=0),
+            now=self.clock(), rng=Random(3), contested=self.held_leases.namesakes(leases),
         )  # fmt: skip
         for lease in choice.take:
             taken = self._table.take(lease, self.name)
             if taken is not None:
-                self.holdings.add(taken, self.clock())
+                self.held_leases.add(taken, self.clock())
 
     def write(self, held: HeldLease, checkpoint: Checkpoint | None, lost: bool) -> None:
         """Renew or checkpoint; the answer may get lost."""
-        if self.holdings.age(held) >= FAILOVER:
-            self.holdings.lose(held)
+        if self.held_leases.age(held) >= FAILOVER:
+            self.held_leases.lose(held)
             return
         began, doubtful, held.doubtful = self.clock(), held.doubtful, True
         if checkpoint is None:
@@ -72,7 +74,7 @@ class Worker:
             stored = self._table.checkpoint(held.lease, max(checkpoint, held.checkpoint), doubtful=doubtful)
         if not lost:
             held.doubtful = False
-            self.holdings.written(held, stored, began)
+            self.held_leases.record_write(held, stored, began)
 
 
 class Fleet(RuleBasedStateMachine):
@@ -106,12 +108,12 @@ class Fleet(RuleBasedStateMachine):
 
     @rule(name=NAMES, lost=CHANCE)
     def renew(self, name: str, lost: bool) -> None:
-        for held in self.workers[name].holdings.all:
+        for held in self.workers[name].held_leases.all:
             self.workers[name].write(held, None, lost)
 
     @rule(name=NAMES, lost=CHANCE, number=st.integers(1, 50))
     def checkpoint(self, name: str, lost: bool, number: int) -> None:
-        for held in self.workers[name].holdings.all:
+        for held in self.workers[name].held_leases.all:
             self.workers[name].write(held, Checkpoint(str(number)), lost)
 
     @rule(name=NAMES)
@@ -120,10 +122,10 @@ class Fleet(RuleBasedStateMachine):
 
     @rule(name=NAMES)
     def leave(self, name: str) -> None:
-        for held in self.workers[name].holdings.all:
-            if self.workers[name].holdings.drop(held):
+        for held in self.workers[name].held_leases.all:
+            if self.workers[name].held_leases.begin_release(held):
                 self.table.evict(held.lease)
-                self.workers[name].holdings.rest(held.shard_id)
+                self.workers[name].held_leases.end_release(held.shard_id)
 
     @rule(key=st.sampled_from("ab"), name=NAMES)
     def begin_hand_over(self, key: str, name: str) -> None:
@@ -133,10 +135,10 @@ class Fleet(RuleBasedStateMachine):
 
     @rule(name=NAMES)
     def end_hand_over(self, name: str) -> None:
-        for held in self.workers[name].holdings.all:
-            if held.hand_over_by is not None and self.workers[name].holdings.drop(held):
+        for held in self.workers[name].held_leases.all:
+            if held.hand_over_by is not None and self.workers[name].held_leases.begin_release(held):
                 self.table.assign(held.lease, held.lease.owner or "")
-                self.workers[name].holdings.rest(held.shard_id)
+                self.workers[name].held_leases.end_release(held.shard_id)
 
     @invariant()
     def one_believer(self) -> None:

@@ -101,7 +101,7 @@ async def test_a_take_that_is_answered_late_is_waited_for(keep: Keep, table: Lea
     line.answers.add(SECOND)
     async with running(keep()) as keeper:
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(keeper.next(), 1.0)
+            await asyncio.wait_for(keeper.next_event(), 1.0)
         line.cut.clear()
         line.answers.clear()
         line.open.set()

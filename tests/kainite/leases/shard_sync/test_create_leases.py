@@ -9,7 +9,7 @@ from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZO
 from kainite.base.errors import SettingsError, StreamUnavailableError
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import Shard
-from kainite.leases.shard_sync.create_leases import begin_children, create_missing
+from kainite.leases.shard_sync.create_leases import create_child_leases, create_missing
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.settings import InitialPosition, StreamSettings
@@ -76,7 +76,7 @@ def test_a_split_on_moto_is_followed_from_parent_to_children(table: LeaseTable, 
     create_missing(table, stream, NEWEST, table.scan())
     assert checkpoints(table) == {FIRST: LATEST}
     children = [shard for shard in stream.list_shards() if shard.parents]
-    assert begin_children(table, stream, NEWEST, take(table, FIRST), children)
+    assert create_child_leases(table, stream, NEWEST, take(table, FIRST), children)
     assert checkpoints(table) == {FIRST: LATEST, **{child.id: TRIM_HORIZON for child in children}}
     parent = table.get(FIRST)
     assert parent is not None
@@ -89,9 +89,9 @@ def test_a_merged_childs_lease_is_created_once_whichever_parent_ends_first(
 ) -> None:
     create_missing(table, stream, OLDEST, ())
     child = Shard(double.merge(FIRST, SECOND), (FIRST, SECOND))
-    assert begin_children(table, stream, OLDEST, take(table, SECOND), [child])
+    assert create_child_leases(table, stream, OLDEST, take(table, SECOND), [child])
     finish(table, SECOND)
-    assert begin_children(table, stream, OLDEST, take(table, FIRST), [child])
+    assert create_child_leases(table, stream, OLDEST, take(table, FIRST), [child])
     assert checkpoints(table) == {FIRST: TRIM_HORIZON, SECOND: SHARD_END, child.id: TRIM_HORIZON}
 
 
@@ -101,7 +101,7 @@ def test_a_merged_childs_other_parent_is_given_the_lease_it_lacks(
     create_missing(table, stream, OLDEST, ())
     table.delete(SECOND)
     child = Shard(double.merge(FIRST, SECOND), (FIRST, SECOND))
-    assert begin_children(table, stream, OLDEST, take(table, FIRST), [child])
+    assert create_child_leases(table, stream, OLDEST, take(table, FIRST), [child])
     assert checkpoints(table).keys() == {FIRST, SECOND, child.id}
 
 
@@ -111,5 +111,7 @@ def test_the_end_of_a_shard_whose_lease_is_gone_makes_no_ghost(
     create_missing(table, stream, OLDEST, ())
     lost = take(table, FIRST)
     table.delete(FIRST)
-    assert not begin_children(table, stream, OLDEST, lost, [Shard(child, (FIRST,)) for child in double.split(FIRST)])
+    assert not create_child_leases(
+        table, stream, OLDEST, lost, [Shard(child, (FIRST,)) for child in double.split(FIRST)]
+    )
     assert table.get(FIRST) is None

@@ -13,8 +13,8 @@ from kainite.base.checkpoint import SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.base.errors import StreamUnavailableError
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import MAX_HASH_KEY, HashRange
-from kainite.leases.holding.held_leases import Using
-from kainite.leases.shard_sync.schedule import SURE_AFTER, HoleWatch, Upkeep
+from kainite.leases.holding.held_leases import CurrentSettings
+from kainite.leases.shard_sync.schedule import SURE_AFTER, HoleTracker, ShardSyncSchedule
 from kainite.leases.stance import Stance
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
@@ -34,20 +34,20 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def using() -> Using:
-    return Using(LeaseSettings("app", "t", "me"), STREAM)
+def settings() -> CurrentSettings:
+    return CurrentSettings(LeaseSettings("app", "t", "me"), STREAM)
 
 
 @pytest.fixture
-def look(table: LeaseTable, stream: StreamClient, using: Using, clock: Clock) -> Look:
+def look(table: LeaseTable, stream: StreamClient, settings: CurrentSettings, clock: Clock) -> Look:
     """One look at the table as it is, when the time for it has come; the stance stays that of the first."""
-    made: list[Upkeep] = []
+    made: list[ShardSyncSchedule] = []
 
     def look(leader: str | None = "me", stance: Stance = Stance.SHARE) -> bool:
         if not made:
-            made.append(Upkeep(table, stream, using, lambda: stance, clock, SILENT))
+            made.append(ShardSyncSchedule(table, stream, settings, lambda: stance, clock, SILENT))
         clock.time = max(clock.time, made[0].due)
-        return made[0].look(table.scan(), leader)
+        return made[0].run_due(table.scan(), leader)
 
     return look
 
@@ -58,7 +58,7 @@ def keys(table: LeaseTable) -> set[str]:
 
 @given(st.lists(st.sampled_from([None, HOLE, OTHER])))
 def test_only_the_same_hole_three_times_running_is_one(holes: list[HashRange | None]) -> None:
-    watch = HoleWatch()
+    watch = HoleTracker()
     for hole in holes:
         watch = watch.after(hole)
     last = holes[-SURE_AFTER:]
@@ -81,10 +81,10 @@ def test_who_does_not_lead_syncs_an_empty_table_only(look: Look, table: LeaseTab
 
 
 def test_the_first_look_of_a_leader_is_a_sync_unless_leases_are_to_be_enough(
-    look: Look, table: LeaseTable, using: Using, double: KinesisDouble
+    look: Look, table: LeaseTable, settings: CurrentSettings, double: KinesisDouble
 ) -> None:
     table.put_new(Lease(FIRST, "me", hash_range=HashRange(0, HALF)))
-    using.stream = replace(STREAM, skip_sync_if_leases=True)
+    settings.stream = replace(STREAM, skip_sync_if_leases=True)
     assert not look()
     assert double.count("ListShards") == 0
 
@@ -132,8 +132,8 @@ def test_an_ended_shard_that_is_still_listed_keeps_its_lease(
     assert keys(table) == {FIRST, SECOND}
 
 
-def test_nothing_is_cleaned_up_where_that_is_disabled(look: Look, table: LeaseTable, using: Using) -> None:
-    using.leases = replace(using.leases, cleanup_completed=False)
+def test_nothing_is_cleaned_up_where_that_is_disabled(look: Look, table: LeaseTable, settings: CurrentSettings) -> None:
+    settings.leases = replace(settings.leases, cleanup_completed=False)
     look()
     table.put_new(Lease("gone", checkpoint=SHARD_END))
     look()
@@ -141,9 +141,9 @@ def test_nothing_is_cleaned_up_where_that_is_disabled(look: Look, table: LeaseTa
 
 
 def test_a_listing_that_fails_is_tried_again_soon_and_then_at_the_next_look(
-    look: Look, table: LeaseTable, using: Using, double: KinesisDouble, clock: Clock
+    look: Look, table: LeaseTable, settings: CurrentSettings, double: KinesisDouble, clock: Clock
 ) -> None:
-    using.stream = replace(STREAM, list_shards_backoff=1.5, list_shards_tries=2, shard_sync=60.0)
+    settings.stream = replace(STREAM, list_shards_backoff=1.5, list_shards_tries=2, shard_sync=60.0)
     double.fail("ListShards", "LimitExceededException", times=3)
     with pytest.raises(StreamUnavailableError):
         look()
@@ -158,13 +158,13 @@ def test_a_listing_that_fails_is_tried_again_soon_and_then_at_the_next_look(
 
 
 def test_a_listing_in_the_middle_of_a_split_is_not_gone_by(
-    look: Look, table: LeaseTable, using: Using, double: KinesisDouble
+    look: Look, table: LeaseTable, settings: CurrentSettings, double: KinesisDouble
 ) -> None:
     left, right = double.split(FIRST)
     double.shards[FIRST].open = True
     with pytest.raises(StreamUnavailableError, match="under way"):
         look()
-    using.stream = replace(STREAM, ignore_unexpected_children=True)
+    settings.stream = replace(STREAM, ignore_unexpected_children=True)
     look()
     assert keys(table) == {FIRST, SECOND}
     assert {left, right}.isdisjoint(keys(table))

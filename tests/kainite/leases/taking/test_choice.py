@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from kainite.base.checkpoint import SHARD_END, Checkpoint
 from kainite.base.liveness import Sighting
 from kainite.leases.table.lease import Lease
-from kainite.leases.taking.choice import EVER, Choice, Limits, assigned, choose, live_owners, observe_leases
+from kainite.leases.taking.choice import EVER, Choice, TakingLimits, assigned, choose, live_owners, observe_leases
 
 FAILOVER = 10.0
 AGED = FAILOVER + 1
 ANCIENT = 3 * FAILOVER + 1
-USUAL = Limits(FAILOVER)
+USUAL = TakingLimits(FAILOVER)
 
 
 def chosen(
@@ -26,7 +26,7 @@ def chosen(
     age: float = 0.0,
     ages: dict[str, float] | None = None,
     held: set[str] | None = None,
-    limits: Limits = USUAL,
+    limits: TakingLimits = USUAL,
     avoid: set[str] | None = None,
     contested: set[str] | None = None,
 ) -> Choice:
@@ -76,14 +76,19 @@ def test_expired_leases_are_taken_up_to_a_part_and_very_old_ones_beyond_it() -> 
     expired = dict.fromkeys("bcd", AGED)
     assert len(chosen(*leases, ages=expired).take) == 2
     assert len(chosen(*leases, ages=dict.fromkeys("bcd", ANCIENT)).take) == 3
-    assert len(chosen(*leases, ages=dict.fromkeys("bcd", ANCIENT), limits=Limits(FAILOVER, priority=False)).take) == 2
-    assert len(chosen(*leases, ages=dict.fromkeys("bcd", ANCIENT), limits=Limits(FAILOVER, max_leases=1)).take) == 1
+    assert (
+        len(chosen(*leases, ages=dict.fromkeys("bcd", ANCIENT), limits=TakingLimits(FAILOVER, priority=False)).take)
+        == 2
+    )
+    assert (
+        len(chosen(*leases, ages=dict.fromkeys("bcd", ANCIENT), limits=TakingLimits(FAILOVER, max_leases=1)).take) == 1
+    )
     assert chosen(*leases, ages=expired).wait == FAILOVER
 
 
 def test_leases_that_others_should_take_are_looked_at_again_when_they_are_very_old() -> None:
     leases = [*owned("other", "a"), *owned("me", "b"), *owned("dead", "c"), *owned("third", "d")]
-    choice = chosen(*leases, ages={"b": 0, "c": AGED + 2}, held={"b"}, limits=Limits(FAILOVER))
+    choice = chosen(*leases, ages={"b": 0, "c": AGED + 2}, held={"b"}, limits=TakingLimits(FAILOVER))
     assert keys(choice) == ["c"]
     choice = chosen(*leases, *owned("me", "e"), ages={"c": AGED + 12}, held={"b", "e"})
     assert (keys(choice), choice.wait) == ([], 3 * FAILOVER - AGED - 12)
@@ -103,15 +108,15 @@ def test_nothing_is_stolen_while_leases_have_expired() -> None:
 def test_stealing_is_from_the_most_loaded_and_as_many_as_allowed() -> None:
     leases = [*owned("little", "a"), *owned("much", "bcdefgh")]
     assert len(chosen(*leases).take) == 1
-    stolen = chosen(*leases, limits=Limits(FAILOVER, steal_at_once=9)).take
+    stolen = chosen(*leases, limits=TakingLimits(FAILOVER, steal_at_once=9)).take
     assert len(stolen) == 3
     assert {lease.owner for lease in stolen} == {"much"}
-    assert keys(chosen(*leases, limits=Limits(FAILOVER, steal_at_once=0))) == []
+    assert keys(chosen(*leases, limits=TakingLimits(FAILOVER, steal_at_once=0))) == []
 
 
 def test_one_who_lacks_two_steals_one_even_from_a_worker_with_just_its_part() -> None:
     leases = [*owned("x", "abc"), *owned("y", "def"), *owned("me", "g")]
-    assert len(chosen(*leases, held={"g"}, limits=Limits(FAILOVER, steal_at_once=9)).take) == 1
+    assert len(chosen(*leases, held={"g"}, limits=TakingLimits(FAILOVER, steal_at_once=9)).take) == 1
 
 
 def test_finished_leases_are_neither_counted_nor_taken_but_their_owner_is_a_worker() -> None:
@@ -139,13 +144,13 @@ def test_under_a_limit_shards_that_can_be_read_go_first() -> None:
     parent = Lease("p", owner="other", checkpoint=Checkpoint("5"))
     leases = (Lease("a", parents=frozenset("p")), parent, Lease("b"), Lease("c"))
     ages = dict.fromkeys("abc", ANCIENT)
-    assert set(keys(chosen(*leases, ages=ages, limits=Limits(FAILOVER, 2)))) == {"b", "c"}
-    assert keys(chosen(*leases, ages=ages, limits=Limits(FAILOVER, 2), held={"c"})) == ["b"]
-    assert keys(chosen(*leases, ages=ages, limits=Limits(FAILOVER, 1), held={"c", "b"})) == []
+    assert set(keys(chosen(*leases, ages=ages, limits=TakingLimits(FAILOVER, 2)))) == {"b", "c"}
+    assert keys(chosen(*leases, ages=ages, limits=TakingLimits(FAILOVER, 2), held={"c"})) == ["b"]
+    assert keys(chosen(*leases, ages=ages, limits=TakingLimits(FAILOVER, 1), held={"c", "b"})) == []
 
 
 def test_a_limit_below_the_part_is_told() -> None:
-    choice = chosen(*owned(None, "abcd"), limits=Limits(FAILOVER, 1))
+    choice = chosen(*owned(None, "abcd"), limits=TakingLimits(FAILOVER, 1))
     assert (choice.census.spillover, len(choice.take)) == (3, 1)
 
 
@@ -161,7 +166,7 @@ class Worker:
 
     name: str
     skew: float
-    limits: Limits
+    limits: TakingLimits
     rng: Random
     held: set[str] = field(default_factory=set)
     seen: dict[str, Sighting[int]] = field(default_factory=dict)
@@ -195,7 +200,9 @@ def test_any_fleet_comes_to_rest_in_balance_and_leaves_no_dead_workers_lease(dat
     fleet: list[Worker] = []
 
     def join() -> None:
-        limits = Limits(FAILOVER, limit, data.draw(st.integers(1, 4), "steal"), data.draw(st.booleans(), "priority"))
+        limits = TakingLimits(
+            FAILOVER, limit, data.draw(st.integers(1, 4), "steal"), data.draw(st.booleans(), "priority")
+        )
         fleet.append(Worker(next(names), data.draw(st.floats(-1e6, 1e6), "skew"), limits, Random(len(fleet))))
 
     now = 0.0

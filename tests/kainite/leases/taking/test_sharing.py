@@ -162,12 +162,12 @@ async def test_a_lease_that_was_lost_and_is_assigned_here_again_is_taken_when_no
 async def test_a_worker_that_leaves_takes_nothing_more(keep: Keep, table: LeaseTable) -> None:
     async with running(keep("one", steal=1)) as one:
         held = await gain_all(one, 2)
-        one.leave()
+        one.stop_taking()
         for lease in held.values():
             await one.release(lease, pause=math.inf)
         table.put_new(Lease("given back by another"))
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(one.next(), 1.0)
+            await asyncio.wait_for(one.next_event(), 1.0)
         assert set(owners(table).values()) == {None}
 
 
@@ -213,7 +213,7 @@ async def test_listing_that_fails_does_not_keep_a_worker_from_taking(
     clock = Clock()
     keeper = keep(clock=clock, settings=replace(STREAM, list_shards_backoff=0.01))
     async with running(keeper):
-        await until(lambda: keeper.reached is not None)
+        await until(lambda: keeper.seconds_since_round is not None)
         clock.time += 60.0
         event = await event_of(keeper)
         assert isinstance(event, Gained)
