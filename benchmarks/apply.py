@@ -48,13 +48,14 @@ from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.signature import Signatures
-from kainite_spark.driver.job import ApplyJob, Parts
+from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
 from kainite_spark.driver.runner import Runner, SparkRunner
 from kainite_spark.driver.session import spark_context
-from kainite_spark.executor.grouping import ApplyOptions, apply_units
+from kainite_spark.executor.group_commit import ApplyOptions, apply_units
 from kainite_spark.executor.tasks import TaskSettings
-from kainite_spark.targets import open_target
-from kainite_spark.targets.contract import Fence, Unit
+from kainite_spark.targets.contract import Unit
+from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.opening import open_target
 
 ACCOUNTS, PRODUCTS, LINES, COMMIT_UNITS = 100_000, 1_000, 3, 1_000
 AIM_A, AIM_B = 0.70, 5.0
@@ -223,7 +224,8 @@ def run_spark(runner: Runner, store: LogStore, url: str, orders: Sequence[Order]
     target = open_target(url, catalogue)
     asyncio.run(_fill(store, make_units(orders, catalogue)))
     job = ApplyJob(
-        Parts(ApplySettings(target=url), store, "0", f"bench-{time.time()}", target, runner, "0"), threading.Event()
+        ApplyEnvironment(ApplySettings(target=url), store, "0", f"bench-{time.time()}", target, runner, "0"),
+        threading.Event(),
     )
     began = time.perf_counter()
     job.run(once=True)

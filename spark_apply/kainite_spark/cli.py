@@ -24,15 +24,15 @@ from kainite.settings import Settings
 from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.precedence.load import load_levels
-from kainite_spark.driver.job import ApplyJob, Parts, Summary
+from kainite_spark.driver.job import ApplyEnvironment, ApplyJob, Summary
 from kainite_spark.driver.outcomes import begin_to_watch
 from kainite_spark.driver.patience import patiently
 from kainite_spark.driver.runner import SparkRunner
 from kainite_spark.driver.session import spark_context
-from kainite_spark.executor.grouping import ApplyOptions
+from kainite_spark.executor.group_commit import ApplyOptions
 from kainite_spark.executor.tasks import TaskSettings
-from kainite_spark.targets import most_units, open_target
 from kainite_spark.targets.contract import Target
+from kainite_spark.targets.opening import most_units, open_target
 
 
 @click.command()
@@ -73,7 +73,7 @@ def run(configured: Settings, *, once: bool = False) -> Summary:
             runner = SparkRunner(context, _task_settings(configured, owner, target))
             runner.warm_up()
             ledger = f"{configured.log.table}/{configured.log.partition}"
-            parts = Parts(configured.apply, store, configured.log.partition, owner, target, runner, ledger)
+            parts = ApplyEnvironment(configured.apply, store, configured.log.partition, owner, target, runner, ledger)
             job = ApplyJob(parts, stop, watch)
             job.run(once=once)
             return job.summary

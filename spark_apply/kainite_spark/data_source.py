@@ -41,7 +41,7 @@ from kainite.log.format.entry import Outcome, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.store.contract import LogStore
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import AwsSettings
-from kainite_spark.executor.assemble import Part, in_source_order, read_deltas
+from kainite_spark.executor.assemble import UnitPart, in_source_order, read_deltas
 from kainite_spark.executor.tasks import read_slice
 from kainite_spark.plan.micro_batch import Slice, Wanted, ranges
 
@@ -166,7 +166,7 @@ def read_rows(store: LogStore, partition: str, units: UnitRange) -> Iterator[tup
     Raises:
         LogCorruptError: the log does not read back as written.
     """
-    parts: dict[int, list[Part]] = {}
+    parts: dict[int, list[UnitPart]] = {}
     for _, part in read_slice(store, partition, units.piece):
         if isinstance(part, KainiteError):
             raise part
@@ -202,7 +202,7 @@ def _row(tid: int, meta: UnitMeta, outcome: Outcome | None) -> UnitRow:
     )  # fmt: skip
 
 
-def _json(parts: Sequence[Part]) -> str:
+def _json(parts: Sequence[UnitPart]) -> str:
     in_order = sorted(parts, key=lambda part: part.number)
     deltas = in_source_order([delta for part in in_order for delta in read_deltas(part.data)])
     return orjson.dumps([delta.to_json() for delta in deltas]).decode()

@@ -18,8 +18,8 @@ from kainite.aws import clients as aws
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import ApplySettings, AwsSettings
 from kainite.uow.catalogue.reflection import reflect
-from kainite_spark.driver.job import ApplyJob, Parts
-from kainite_spark.targets import open_target
+from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
+from kainite_spark.targets.opening import open_target
 from support.chaos import Fate, MortalStore, MortalTarget
 from support.inline_runner import InlineRunner
 
@@ -31,7 +31,7 @@ def main(endpoint: str, table: str, target_url: str, effect: str) -> None:
     target = MortalTarget(open_target(target_url, reflect(target_url)), fate)
     settings = ApplySettings(lease=60.0, idle=0.01, group_units=2)
     runner = InlineRunner(store, "0", target)
-    ApplyJob(Parts(settings, store, "0", "a job", target, runner, "log/0"), threading.Event()).run(once=True)
+    ApplyJob(ApplyEnvironment(settings, store, "0", "a job", target, runner, "log/0"), threading.Event()).run(once=True)
 
 
 if __name__ == "__main__":

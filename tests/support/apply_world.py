@@ -11,10 +11,10 @@ from kainite.settings import ApplySettings, OnFailure
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.delta import Delta, Operation
 from kainite.uow.signature import Signatures
-from kainite_spark.driver.job import ApplyJob, Parts
+from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
 from kainite_spark.driver.runner import Runner
-from kainite_spark.targets import open_target
 from kainite_spark.targets.contract import Target
+from kainite_spark.targets.opening import open_target
 from support.inline_runner import InlineRunner
 from support.main_log import MainLog
 from support.stores import Database
@@ -56,7 +56,7 @@ class World:
 
     def job(self, runner: Runner | None = None, *, owner: str = "a job", **settings: Any) -> ApplyJob:
         chosen = ApplySettings(**({"lease": 60.0, "idle": 0.01} | settings))
-        parts = Parts(chosen, self.store, "0", owner, self.target, runner or self.runner(), self.ledger)
+        parts = ApplyEnvironment(chosen, self.store, "0", owner, self.target, runner or self.runner(), self.ledger)
         return ApplyJob(parts, self.stop)
 
     def apply(self, on_failure: OnFailure = OnFailure.BLOCK, **settings: Any) -> ApplyJob:

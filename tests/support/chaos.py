@@ -13,7 +13,8 @@ from typing import TypeVar
 from kainite.log.format.entry import Batch
 from kainite.log.store.contract import Head, LogStore, Slot
 from kainite.uow.catalogue.tables import Catalogue
-from kainite_spark.targets.contract import Fence, Target, TargetSession, Unit
+from kainite_spark.targets.contract import Target, TargetSession, Unit
+from kainite_spark.targets.fence import Fence
 
 T = TypeVar("T")
 

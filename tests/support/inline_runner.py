@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kainite.log.store.contract import LogStore
-from kainite_spark.executor.grouping import ApplyOptions, Retry
-from kainite_spark.executor.tasks import Share, apply_shares, read_slice
+from kainite_spark.executor.group_commit import ApplyOptions, Retry
+from kainite_spark.executor.tasks import RoutedPart, apply_parts, read_slice
 from kainite_spark.plan.micro_batch import MicroBatch, TaskResult
 from kainite_spark.targets.contract import Target
 
@@ -29,10 +29,10 @@ class InlineRunner:
         shares = [share for piece in batch.slices for share in read_slice(self.store, self.partition, piece)]
         return [self._apply(batch, instance, shares) for instance in range(batch.instances)]
 
-    def _apply(self, batch: MicroBatch, instance: int, shares: list[Share]) -> TaskResult:
+    def _apply(self, batch: MicroBatch, instance: int, shares: list[RoutedPart]) -> TaskResult:
         session = self.target.connect()
         try:
             mine = [share for place, share in shares if place == instance]
-            return apply_shares(lambda: session, batch.fence, self.options, instance, mine)
+            return apply_parts(lambda: session, batch.fence, self.options, instance, mine)
         finally:
             session.close()

@@ -22,8 +22,8 @@ from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.log.views.unit_table import LogRow, read_rows
 from kainite.settings import ApplySettings
 from kainite.uow.catalogue.reflection import reflect
-from kainite_spark.driver.job import ApplyJob, Parts
-from kainite_spark.targets import open_target
+from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
+from kainite_spark.targets.opening import open_target
 from support.inline_runner import InlineRunner
 from support.stores import Database
 
@@ -110,7 +110,7 @@ class Pipeline:
         target.prepare(catalogue)
         runner = InlineRunner(self.store, "0", target)
         settings = ApplySettings(lease=60.0, idle=0.01)
-        parts = Parts(settings, self.store, "0", "a job", target, runner, f"{self.name}-log/0")
+        parts = ApplyEnvironment(settings, self.store, "0", "a job", target, runner, f"{self.name}-log/0")
         ApplyJob(parts, threading.Event()).run(once=True)
 
     def rows(self) -> dict[str, LogRow]:

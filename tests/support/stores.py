@@ -15,9 +15,10 @@ from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta, Operation
 from kainite.uow.signature import Signatures
-from kainite_spark.executor.grouping import ApplyOptions, Retry, apply_units
-from kainite_spark.targets import open_target
-from kainite_spark.targets.contract import Fence, Target, TargetSession, Unit
+from kainite_spark.executor.group_commit import ApplyOptions, Retry, apply_units
+from kainite_spark.targets.contract import Target, TargetSession, Unit
+from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.opening import open_target
 
 # Five levels (region, customer, orders, order_line, shipment), a self-reference, composite keys,
 # a unique column, a check, a table without a primary key.

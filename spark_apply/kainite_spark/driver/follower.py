@@ -1,6 +1,6 @@
 """Keeping what the apply job knows of units in step with the main log.
 
-The log is folded as everywhere; beside that, its entries tell :class:`~kainite_spark.plan.held_back.HeldBack`
+The log is folded as everywhere; beside that, its entries tell :class:`~kainite_spark.plan.backlog.Backlog`
 
 * of new units (UNIT), those that were broken before they came here already failed;
 * of what a person decided (STATUS without ``through``): retry and discard.
@@ -19,8 +19,8 @@ from kainite.log.format.entry import Batch, Outcome, StatusMeta, UnitMeta, UnitS
 from kainite.log.state.folded import LogState, UnitState
 from kainite.log.state.loading import load_state
 from kainite.log.store.contract import LogStore
-from kainite_spark.plan.candidate import Candidate
-from kainite_spark.plan.held_back import HeldBack
+from kainite_spark.plan.backlog import Backlog
+from kainite_spark.plan.pending_unit import PendingUnit
 
 _RESOLVED = (UnitStatus.COMMITTED, UnitStatus.DISCARDED)
 
@@ -34,7 +34,7 @@ class Follower:
         held: told of everything that concerns it.
     """
 
-    def __init__(self, store: LogStore, partition: str, held: HeldBack) -> None:
+    def __init__(self, store: LogStore, partition: str, held: Backlog) -> None:
         self._store = store
         self._partition = partition
         self._held = held
@@ -61,7 +61,7 @@ class Follower:
             latest = since.get(tid) or Outcome(tid, unit.status, cause=unit.cause)
             if latest.status not in _RESOLVED:
                 in_progress = latest.status is UnitStatus.IN_PROGRESS
-                self._held.add(candidate(unit), latest.status, None if in_progress else latest.cause)
+                self._held.add(pending_unit(unit), latest.status, None if in_progress else latest.cause)
 
     def poll(self, *, strong: bool = False) -> bool:
         """Read what has come. False when the owner truncated entries before we read them: start anew.
@@ -88,7 +88,7 @@ class Follower:
             self._state.apply(tid, entry, batch.time_ms)
             if isinstance(entry.meta, UnitMeta):
                 unit = self._state.units[tid]
-                self._held.add(candidate(unit), unit.status, unit.cause)
+                self._held.add(pending_unit(unit), unit.status, unit.cause)
             elif isinstance(entry.meta, StatusMeta) and entry.meta.through is None:
                 self._decided(entry.meta.outcomes)
 
@@ -101,6 +101,6 @@ class Follower:
                 self._held.retry(outcome.tid, self._state.units[outcome.tid].attempt)
 
 
-def candidate(unit: UnitState) -> Candidate:
+def pending_unit(unit: UnitState) -> PendingUnit:
     """What scheduling needs of a unit."""
-    return Candidate(unit.tid, unit.uow, unit.count, unit.kind, unit.written, unit.read, unit.fragments, unit.attempt)
+    return PendingUnit(unit.tid, unit.uow, unit.count, unit.kind, unit.written, unit.read, unit.fragments, unit.attempt)

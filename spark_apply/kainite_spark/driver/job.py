@@ -46,9 +46,10 @@ from kainite_spark.driver.follower import Follower
 from kainite_spark.driver.outcomes import Outcomes, mount_outcomes
 from kainite_spark.driver.patience import patiently
 from kainite_spark.driver.runner import Runner
-from kainite_spark.plan.held_back import Chosen, HeldBack
+from kainite_spark.plan.backlog import Backlog, Selection
 from kainite_spark.plan.micro_batch import TaskResult, plan
-from kainite_spark.targets.contract import Fence, Target
+from kainite_spark.targets.contract import Target
+from kainite_spark.targets.fence import Fence
 
 _LOG = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ TIDY_EVERY = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ApplyEnvironment:
     """What an apply job works with.
 
     Attributes:
@@ -106,7 +107,7 @@ class ApplyJob:
         watch: what was seen of the outcomes partition's lease before.
     """
 
-    def __init__(self, parts: Parts, stop: threading.Event, watch: LeaseWatch | None = None) -> None:
+    def __init__(self, parts: ApplyEnvironment, stop: threading.Event, watch: LeaseWatch | None = None) -> None:
         self._parts = parts
         self._stop = stop
         self._watch = watch
@@ -128,20 +129,20 @@ class ApplyJob:
         if mounted is None:
             return
         with mounted as outcomes:
-            rounds = _Rounds(parts, outcomes, self._stop, self.summary)
+            rounds = _ApplyLoop(parts, outcomes, self._stop, self.summary)
             patiently(rounds.start, self._stop)
             rounds.run(once=once)
 
 
-class _Rounds:
+class _ApplyLoop:
     """The rounds of an apply job that holds its outcomes partition."""
 
-    def __init__(self, parts: Parts, outcomes: Outcomes, stop: threading.Event, summary: Summary) -> None:
+    def __init__(self, parts: ApplyEnvironment, outcomes: Outcomes, stop: threading.Event, summary: Summary) -> None:
         self._parts = parts
         self._outcomes = outcomes
         self._stop = stop
         self._summary = summary
-        self._held = HeldBack(parts.settings.on_failure)
+        self._held = Backlog(parts.settings.on_failure)
         self._follower = Follower(parts.store, parts.partition, self._held)
         self._number = 0
         self._failures = 0
@@ -164,7 +165,7 @@ class _Rounds:
 
     def _read_anew(self) -> None:
         """Forget what we know of units, and learn it from the log and from our own outcomes."""
-        self._held = HeldBack(self._parts.settings.on_failure)
+        self._held = Backlog(self._parts.settings.on_failure)
         self._follower = Follower(self._parts.store, self._parts.partition, self._held)
         self._follower.start()
         self._follower.resume(self._outcomes.read_from(self._follower.through + 1))
@@ -192,7 +193,7 @@ class _Rounds:
         chosen = self._held.take(self._parts.settings.max_units, MAX_DELTAS)
         if chosen.units:
             self._micro_batch(chosen)
-        self._write_down(self._held.news())
+        self._write_down(self._held.take_changes())
         if self._untidy >= TIDY_EVERY or not chosen.units:
             self._tidy()
         return bool(chosen.units)
@@ -216,7 +217,7 @@ class _Rounds:
                 "kainite uow retry or discard it, then start again"
             )
 
-    def _micro_batch(self, chosen: Chosen) -> None:
+    def _micro_batch(self, chosen: Selection) -> None:
         self._number += 1
         started = time.monotonic()
         results, problem = self._apply(chosen)
@@ -228,7 +229,7 @@ class _Rounds:
         else:
             self._failures = 0
 
-    def _apply(self, chosen: Chosen) -> tuple[list[TaskResult], KainiteError | None]:
+    def _apply(self, chosen: Selection) -> tuple[list[TaskResult], KainiteError | None]:
         """What the tasks did, and what went wrong that is no unit's fault."""
         parts = self._parts
         instances = parts.settings.instances or parts.runner.parallelism
@@ -254,7 +255,7 @@ class _Rounds:
         event(_LOG, logging.WARNING, "micro-batch to be tried again", cause=problem, pause=pause)
         self._stop.wait(pause)
 
-    def _report(self, chosen: Chosen, results: list[TaskResult], outcomes: list[Outcome], started: float) -> None:
+    def _report(self, chosen: Selection, results: list[TaskResult], outcomes: list[Outcome], started: float) -> None:
         self._summary.micro_batches += 1
         self._untidy += 1
         statuses = Counter(outcome.status for outcome in outcomes)

@@ -19,9 +19,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from kainite.base.errors import KainiteError, SparkUnavailableError
-from kainite_spark.executor.tasks import Share, TaskSettings, apply_shares, read_slice, session_of, store_of
+from kainite_spark.executor.tasks import RoutedPart, TaskSettings, apply_parts, read_slice, session_of, store_of
 from kainite_spark.plan.micro_batch import MicroBatch, Slice, TaskResult
-from kainite_spark.targets.contract import Fence
+from kainite_spark.targets.fence import Fence
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
@@ -103,14 +103,16 @@ def _warm_up_task(settings: TaskSettings, _: Iterator[int]) -> None:
         session_of(settings)
 
 
-def _read_task(settings: TaskSettings, slices: Iterator[Slice]) -> Iterator[Share]:
+def _read_task(settings: TaskSettings, slices: Iterator[Slice]) -> Iterator[RoutedPart]:
     for piece in slices:
         yield from read_slice(store_of(settings), settings.partition, piece)
 
 
-def _apply_task(settings: TaskSettings, fence: Fence, instance: int, shares: Iterable[Share]) -> Iterator[TaskResult]:
+def _apply_task(
+    settings: TaskSettings, fence: Fence, instance: int, shares: Iterable[RoutedPart]
+) -> Iterator[TaskResult]:
     mine = (share for _, share in shares)
-    yield apply_shares(functools.partial(session_of, settings), fence, settings.options, instance, mine)
+    yield apply_parts(functools.partial(session_of, settings), fence, settings.options, instance, mine)
 
 
 def _identity(instance: int) -> int:

@@ -17,10 +17,10 @@ from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
 
 
-class Head(NamedTuple):
+class UnitHeader(NamedTuple):
     """What a UNIT entry says of its unit; ``size`` is its number of deltas.
 
-    A plain tuple, as is :class:`Part`, for they are pickled by the thousand.
+    A plain tuple, as is :class:`UnitPart`, for they are pickled by the thousand.
     """
 
     uow: str
@@ -29,7 +29,7 @@ class Head(NamedTuple):
     read: frozenset[int]
 
 
-class Part(NamedTuple):
+class UnitPart(NamedTuple):
     """The deltas of one entry.
 
     Attributes:
@@ -42,16 +42,16 @@ class Part(NamedTuple):
     unit: int
     number: int
     data: bytes
-    head: Head | None = None
+    head: UnitHeader | None = None
 
 
-def assemble(parts: Iterable[Part]) -> list[Unit]:
+def assemble(parts: Iterable[UnitPart]) -> list[Unit]:
     """Whole units in log order, from all their parts in any order; a part that came twice counts once.
 
     Raises:
         LogCorruptError: a part is missing, is no list of deltas, or deltas are too few or too many.
     """
-    by_unit: dict[int, dict[int, Part]] = {}
+    by_unit: dict[int, dict[int, UnitPart]] = {}
     for part in parts:
         by_unit.setdefault(part.unit, {})[part.number] = part
     return [_unit(tid, by_unit[tid]) for tid in sorted(by_unit)]
@@ -77,7 +77,7 @@ def in_source_order(deltas: list[Delta]) -> list[Delta]:
     return [delta for _, delta in sorted(by_ordinal.items(), key=lambda item: item[0] or 0)]
 
 
-def _unit(tid: int, parts: dict[int, Part]) -> Unit:
+def _unit(tid: int, parts: dict[int, UnitPart]) -> Unit:
     last = max(parts)
     head = parts[last].head
     if head is None or len(parts) != last + 1:

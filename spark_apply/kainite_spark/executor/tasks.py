@@ -23,12 +23,13 @@ from kainite.log.format.entry import Entry, UnitMeta
 from kainite.log.store.contract import LogStore
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import AwsSettings
-from kainite_spark.executor.assemble import Head, Part, assemble
-from kainite_spark.executor.grouping import ApplyOptions, apply_units
+from kainite_spark.executor.assemble import UnitHeader, UnitPart, assemble
+from kainite_spark.executor.group_commit import ApplyOptions, apply_units
 from kainite_spark.plan.micro_batch import Slice, TaskResult, Wanted
-from kainite_spark.targets.contract import Fence, Target, TargetSession
+from kainite_spark.targets.contract import Target, TargetSession
+from kainite_spark.targets.fence import Fence
 
-Share = tuple[int, Part | KainiteError]
+RoutedPart = tuple[int, UnitPart | KainiteError]
 """What reading gives: a job instance, and a part for it, or why its parts cannot be had."""
 
 
@@ -65,7 +66,7 @@ def session_of(settings: TaskSettings) -> TargetSession:
     return settings.target.connect()
 
 
-def read_slice(store: LogStore, partition: str, piece: Slice) -> Iterator[Share]:
+def read_slice(store: LogStore, partition: str, piece: Slice) -> Iterator[RoutedPart]:
     """The wanted parts of a slice, each with its job instance.
 
     When the log cannot be read, every job instance that wanted something gets the error.
@@ -82,15 +83,15 @@ def read_slice(store: LogStore, partition: str, piece: Slice) -> Iterator[Share]
         yield wanted.instance, found[wanted.entry]
 
 
-def apply_shares(
+def apply_parts(
     connect: Callable[[], TargetSession],
     fence: Fence,
     options: ApplyOptions,
     instance: int,
-    shares: Iterable[Part | KainiteError],
+    shares: Iterable[UnitPart | KainiteError],
 ) -> TaskResult:
     """Assemble a job instance's units and apply them on the session that ``connect`` gives."""
-    parts: list[Part] = []
+    parts: list[UnitPart] = []
     for share in shares:
         if isinstance(share, KainiteError):
             return TaskResult(instance, (), share)
@@ -101,9 +102,9 @@ def apply_shares(
         return TaskResult(instance, (), error)
 
 
-def _read(store: LogStore, partition: str, piece: Slice, *, strong: bool) -> dict[int, Part]:
+def _read(store: LogStore, partition: str, piece: Slice, *, strong: bool) -> dict[int, UnitPart]:
     wanted = {entry.entry: entry for entry in piece.wanted}
-    found: dict[int, Part] = {}
+    found: dict[int, UnitPart] = {}
     for first, last in piece.ranges:
         for batch in store.read_batches(partition, first, last, strong=strong):
             for tid, entry in enumerate(batch.entries, batch.first_id):
@@ -112,13 +113,13 @@ def _read(store: LogStore, partition: str, piece: Slice, *, strong: bool) -> dic
     return found
 
 
-def _part(wanted: Wanted, entry: Entry) -> Part:
+def _part(wanted: Wanted, entry: Entry) -> UnitPart:
     meta = entry.meta
-    head = Head(meta.uow, meta.count, entry.written, entry.read) if isinstance(meta, UnitMeta) else None
-    return Part(wanted.unit, wanted.number, entry.data, head)
+    head = UnitHeader(meta.uow, meta.count, entry.written, entry.read) if isinstance(meta, UnitMeta) else None
+    return UnitPart(wanted.unit, wanted.number, entry.data, head)
 
 
-def _all_there(partition: str, piece: Slice, found: dict[int, Part]) -> None:
+def _all_there(partition: str, piece: Slice, found: dict[int, UnitPart]) -> None:
     missing = [entry for entry in piece.wanted if entry.entry not in found]
     if missing:
         raise LogCorruptError(

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from kainite.base.errors import KainiteError
 from kainite.log.format.entry import Outcome
-from kainite_spark.plan.candidate import Candidate
-from kainite_spark.plan.held_back import Chosen
+from kainite_spark.plan.backlog import Selection
+from kainite_spark.plan.pending_unit import PendingUnit
 from kainite_spark.plan.schedule import schedule
-from kainite_spark.targets.contract import Fence
+from kainite_spark.targets.fence import Fence
 
 MAX_GAP = 200
 """So many unwanted entries between two wanted ones are read along rather than asked for apart."""
@@ -70,7 +70,7 @@ class TaskResult:
     problem: KainiteError | None = None
 
 
-def plan(fence: Fence, chosen: Chosen, instances: int, readers: int, max_direct: int = MAX_DIRECT) -> MicroBatch:
+def plan(fence: Fence, chosen: Selection, instances: int, readers: int, max_direct: int = MAX_DIRECT) -> MicroBatch:
     """Lay out a micro-batch.
 
     Args:
@@ -87,7 +87,7 @@ def plan(fence: Fence, chosen: Chosen, instances: int, readers: int, max_direct:
     return MicroBatch(fence, tuple(_cut(sorted(chain.from_iterable(wanted)), readers)), len(lanes), shuffled=True)
 
 
-def _wanted(lane: Iterable[Candidate], instance: int) -> list[Wanted]:
+def _wanted(lane: Iterable[PendingUnit], instance: int) -> list[Wanted]:
     return sorted(
         Wanted(entry, unit.tid, number, instance)
         for unit in lane

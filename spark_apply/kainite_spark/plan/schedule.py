@@ -15,10 +15,10 @@ import heapq
 from collections.abc import Sequence
 
 from kainite.uow.conflicts import components
-from kainite_spark.plan.candidate import Candidate
+from kainite_spark.plan.pending_unit import PendingUnit
 
 
-def schedule(units: Sequence[Candidate], instances: int) -> tuple[tuple[Candidate, ...], ...]:
+def schedule(units: Sequence[PendingUnit], instances: int) -> tuple[tuple[PendingUnit, ...], ...]:
     """Share out units so that the job instances finish together.
 
     Components go, longest first, to the instance with the least to do, counted in deltas. The
@@ -31,7 +31,7 @@ def schedule(units: Sequence[Candidate], instances: int) -> tuple[tuple[Candidat
     Returns:
         For each instance its units in log order; an instance may have none.
     """
-    lanes: list[list[Candidate]] = [[] for _ in range(instances)]
+    lanes: list[list[PendingUnit]] = [[] for _ in range(instances)]
     loads = [(0, instance) for instance in range(instances)]
     weighed = sorted((-_weight(component), component[0].tid, component) for component in components(units))
     for negative, _, component in weighed:
@@ -41,5 +41,5 @@ def schedule(units: Sequence[Candidate], instances: int) -> tuple[tuple[Candidat
     return tuple(tuple(sorted(lane, key=lambda unit: unit.tid)) for lane in lanes)
 
 
-def _weight(component: Sequence[Candidate]) -> int:
+def _weight(component: Sequence[PendingUnit]) -> int:
     return sum(max(1, unit.count) for unit in component)

@@ -15,7 +15,7 @@ A crash at any point leaves either both a unit's rows and its acknowledgement, o
 user's own owes for the same is said in docs/targets.md.
 
 Units come in log order. ``apply`` is all or nothing for the whole group; the caller splits a
-group that is refused (:mod:`kainite_spark.executor.grouping`), down to the unit that is at fault.
+group that is refused (:mod:`kainite_spark.executor.group_commit`), down to the unit that is at fault.
 """
 
 from __future__ import annotations
@@ -26,15 +26,7 @@ from typing import Protocol
 
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta
-
-
-@dataclass(frozen=True, slots=True)
-class Fence:
-    """Who writes: an apply job's generation and the number of its micro-batch."""
-
-    log_partition: str
-    generation: int
-    micro_batch: int
+from kainite_spark.targets.fence import Fence
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +56,7 @@ class TargetSession(Protocol):
     def apply(self, fence: Fence, units: Sequence[Unit]) -> None:
         """Apply units in one transaction, set-based, with their acknowledgements; all or nothing.
 
-        Within a wave of units that do not conflict: inserts and upserts by ascending precedence,
+        Within a layer of units that do not conflict: inserts and upserts by ascending precedence,
         then updates, then deletes by descending precedence.
 
         Raises:

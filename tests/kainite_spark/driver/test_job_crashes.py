@@ -11,7 +11,7 @@ import pytest
 from kainite.log.store.memory import MemoryStore
 from kainite.settings import ApplySettings
 from kainite.uow.delta import UnitKind
-from kainite_spark.driver.job import ApplyJob, Parts
+from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
 from support.apply_world import World, insert, noted, update
 from support.chaos import Fate, KilledError, MortalStore, MortalTarget
 from support.inline_runner import InlineRunner
@@ -24,7 +24,7 @@ def apply_until_done(world: World, fate: Fate) -> None:
     for mortal in (fate, Fate()):
         store, target = MortalStore(world.store, mortal), MortalTarget(world.target, mortal)
         settings = ApplySettings(lease=60.0, idle=0.01, max_units=3, group_units=2)
-        parts = Parts(settings, store, "0", "a job", target, InlineRunner(store, "0", target), "log/0")
+        parts = ApplyEnvironment(settings, store, "0", "a job", target, InlineRunner(store, "0", target), "log/0")
         with contextlib.suppress(KilledError):
             ApplyJob(parts, world.stop).run(once=True)
             break
@@ -73,7 +73,7 @@ def test_a_dead_job_changes_nothing_more(tmp_path: Path) -> None:
     world.log.unit("T-1", *noted("T-1", insert(1)))
     fate = Fate(0)
     store, target = MortalStore(world.store, fate), MortalTarget(world.target, fate)
-    parts = Parts(ApplySettings(), store, "0", "a job", target, InlineRunner(store, "0", target), "log/0")
+    parts = ApplyEnvironment(ApplySettings(), store, "0", "a job", target, InlineRunner(store, "0", target), "log/0")
     with pytest.raises(KilledError):
         ApplyJob(parts, world.stop).run(once=True)
 

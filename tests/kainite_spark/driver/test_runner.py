@@ -13,11 +13,11 @@ from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import AwsSettings
 from kainite.uow.delta import UnitEnd
 from kainite_spark.driver.runner import SparkRunner, cause_of
-from kainite_spark.executor.grouping import ApplyOptions
+from kainite_spark.executor.group_commit import ApplyOptions
 from kainite_spark.executor.tasks import TaskSettings
 from kainite_spark.plan import micro_batch
 from kainite_spark.plan.micro_batch import MicroBatch, Slice, TaskResult, Wanted
-from kainite_spark.targets.contract import Fence
+from kainite_spark.targets.fence import Fence
 from support.apply_world import World, insert, noted, update
 from support.names import unique
 

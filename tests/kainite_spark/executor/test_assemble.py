@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kainite.base.errors import LogCorruptError
 from kainite.uow.delta import Delta, Operation
-from kainite_spark.executor.assemble import Head, Part, assemble, read_deltas
+from kainite_spark.executor.assemble import UnitHeader, UnitPart, assemble, read_deltas
 
 
 def delta(key: int, ordinal: int | None = None) -> Delta:
@@ -22,8 +22,8 @@ def data(*deltas: Delta) -> bytes:
     return orjson.dumps([one.to_json() for one in deltas]) if deltas else b""
 
 
-def head(size: int) -> Head:
-    return Head("T-1", size, frozenset({1}), frozenset({2}))
+def head(size: int) -> UnitHeader:
+    return UnitHeader("T-1", size, frozenset({1}), frozenset({2}))
 
 
 @given(st.lists(st.integers(0, 99), unique=True), st.randoms(), st.integers(1, 4))
@@ -32,7 +32,7 @@ def test_deltas_with_ordinals_come_in_the_source_s_order_however_they_were_writt
 ) -> None:
     written = [*ordinals, *ordinals[:2]]  # the first two were written twice
     chance.shuffle(written)
-    entries = [Part(7, n, data(*[delta(o, o) for o in written[n::parts]])) for n in range(parts)]
+    entries = [UnitPart(7, n, data(*[delta(o, o) for o in written[n::parts]])) for n in range(parts)]
     entries[-1] = entries[-1]._replace(head=head(len(ordinals)))
     chance.shuffle(entries)
 
@@ -43,7 +43,7 @@ def test_deltas_with_ordinals_come_in_the_source_s_order_however_they_were_writt
 
 
 def test_deltas_without_ordinals_stay_as_they_arrived() -> None:
-    parts = [Part(7, 1, data(delta(3), delta(1)), head(3)), Part(7, 0, data(delta(2, 5)))]
+    parts = [UnitPart(7, 1, data(delta(3), delta(1)), head(3)), UnitPart(7, 0, data(delta(2, 5)))]
 
     (unit,) = assemble(parts)
 
@@ -51,7 +51,7 @@ def test_deltas_without_ordinals_stay_as_they_arrived() -> None:
 
 
 def test_units_come_in_log_order_and_may_have_no_delta_of_their_own() -> None:
-    parts = [Part(9, 0, b"", head(0)), Part(4, 1, b"", head(1)), Part(4, 0, data(delta(1)))]
+    parts = [UnitPart(9, 0, b"", head(0)), UnitPart(4, 1, b"", head(1)), UnitPart(4, 0, data(delta(1)))]
 
     assert [(unit.tid, len(unit.deltas)) for unit in assemble(parts)] == [(4, 1), (9, 0)]
 
@@ -59,13 +59,13 @@ def test_units_come_in_log_order_and_may_have_no_delta_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ([Part(7, 1, data(delta(1)), head(1))], "only parts"),
-        ([Part(7, 0, data(delta(1)))], "only parts"),
-        ([Part(7, 0, data(delta(1)), head(2))], "has 1 deltas in the log, not 2"),
-        ([Part(7, 0, data(delta(1), delta(2)), head(1))], "has 2 deltas in the log, not 1"),
+        ([UnitPart(7, 1, data(delta(1)), head(1))], "only parts"),
+        ([UnitPart(7, 0, data(delta(1)))], "only parts"),
+        ([UnitPart(7, 0, data(delta(1)), head(2))], "has 1 deltas in the log, not 2"),
+        ([UnitPart(7, 0, data(delta(1), delta(2)), head(1))], "has 2 deltas in the log, not 1"),
     ],
 )
-def test_a_unit_that_is_not_whole_is_never_applied(parts: list[Part], message: str) -> None:
+def test_a_unit_that_is_not_whole_is_never_applied(parts: list[UnitPart], message: str) -> None:
     with pytest.raises(LogCorruptError, match=message):
         assemble(parts)
 

@@ -7,18 +7,18 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite_spark.plan.candidate import Candidate
-from kainite_spark.plan.held_back import Chosen
+from kainite_spark.plan.backlog import Selection
 from kainite_spark.plan.micro_batch import plan, ranges
-from kainite_spark.targets.contract import Fence
+from kainite_spark.plan.pending_unit import PendingUnit
+from kainite_spark.targets.fence import Fence
 
 FENCE = Fence("0", 1, 1)
 
 
-def units(count: int, *, signatures: int = 1_000, fragments: int = 0) -> tuple[Candidate, ...]:
+def units(count: int, *, signatures: int = 1_000, fragments: int = 0) -> tuple[PendingUnit, ...]:
     step = fragments + 1
     return tuple(
-        Candidate(
+        PendingUnit(
             (n + 1) * step, f"T-{n}", 1, written=frozenset({n % signatures}),
             fragments=tuple(n * step + f + 1 for f in range(fragments)),
         )
@@ -41,7 +41,7 @@ def test_ranges_cover_every_entry_and_no_gap_wider_than_allowed(entries: set[int
 def test_every_entry_of_every_unit_is_read_once_for_its_unit_s_job_instance(
     count: int, signatures: int, instances: int, fragments: int, max_direct: int
 ) -> None:
-    chosen = Chosen(units(count, signatures=signatures, fragments=fragments))
+    chosen = Selection(units(count, signatures=signatures, fragments=fragments))
     batch = plan(FENCE, chosen, instances, readers=3, max_direct=max_direct)
     wanted = [entry for piece in batch.slices for entry in piece.wanted]
 
@@ -54,20 +54,20 @@ def test_every_entry_of_every_unit_is_read_once_for_its_unit_s_job_instance(
 
 
 def test_disjoint_units_go_to_several_job_instances_and_conflicting_ones_to_one() -> None:
-    assert plan(FENCE, Chosen(units(10)), 2, 2).instances == 2
-    assert plan(FENCE, Chosen(units(10, signatures=1)), 2, 2).instances == 1
+    assert plan(FENCE, Selection(units(10)), 2, 2).instances == 2
+    assert plan(FENCE, Selection(units(10, signatures=1)), 2, 2).instances == 1
 
 
 def test_a_serial_micro_batch_has_one_job_instance() -> None:
-    assert plan(FENCE, Chosen(units(10), serial=True), 4, 4).instances == 1
+    assert plan(FENCE, Selection(units(10), serial=True), 4, 4).instances == 1
 
 
 def test_many_job_instances_share_the_reading() -> None:
-    batch = plan(FENCE, Chosen(units(1_000)), 8, readers=4)
+    batch = plan(FENCE, Selection(units(1_000)), 8, readers=4)
 
     assert batch.shuffled
     assert [len(piece.wanted) for piece in batch.slices] == [250] * 4
 
 
 def test_few_entries_are_read_by_one_task_even_for_many_job_instances() -> None:
-    assert len(plan(FENCE, Chosen(units(50)), 8, readers=4).slices) == 1
+    assert len(plan(FENCE, Selection(units(50)), 8, readers=4).slices) == 1

@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.uow.conflicts import components, conflict
-from kainite_spark.plan.candidate import Candidate
+from kainite_spark.plan.pending_unit import PendingUnit
 from kainite_spark.plan.schedule import schedule
 
 
-def unit(tid: int, written: set[int], read: set[int] | None = None, count: int = 1) -> Candidate:
-    return Candidate(tid, f"T-{tid}", count, written=frozenset(written), read=frozenset(read or ()))
+def unit(tid: int, written: set[int], read: set[int] | None = None, count: int = 1) -> PendingUnit:
+    return PendingUnit(tid, f"T-{tid}", count, written=frozenset(written), read=frozenset(read or ()))
 
 
 @st.composite
-def batches(draw: st.DrawFn) -> list[Candidate]:
+def batches(draw: st.DrawFn) -> list[PendingUnit]:
     signatures = st.sets(st.integers(0, 25), max_size=3)
     return [
         unit(3 * index, draw(signatures), draw(signatures), draw(st.integers(0, 9)))
@@ -27,7 +27,7 @@ def batches(draw: st.DrawFn) -> list[Candidate]:
 
 @given(batches(), st.integers(1, 5))
 def test_conflicting_units_are_on_one_instance_and_nothing_is_lost_or_out_of_order(
-    units: list[Candidate], instances: int
+    units: list[PendingUnit], instances: int
 ) -> None:
     lanes = schedule(units, instances)
 
@@ -39,7 +39,7 @@ def test_conflicting_units_are_on_one_instance_and_nothing_is_lost_or_out_of_ord
 
 
 @given(batches())
-def test_a_component_holds_no_unit_that_conflicts_do_not_connect(units: list[Candidate]) -> None:
+def test_a_component_holds_no_unit_that_conflicts_do_not_connect(units: list[PendingUnit]) -> None:
     for component in components(units):
         reached, before = {component[0].tid}, set[int]()
         while reached != before:
@@ -74,5 +74,5 @@ def test_the_longest_component_goes_first_so_that_instances_finish_together() ->
 
 
 @given(batches())
-def test_the_same_units_give_the_same_schedule(units: list[Candidate]) -> None:
+def test_the_same_units_give_the_same_schedule(units: list[PendingUnit]) -> None:
     assert schedule(units, 3) == schedule(list(units), 3)

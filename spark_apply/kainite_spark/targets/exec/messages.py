@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 
 from kainite.base.errors import ChildProtocolError, TargetFencedError, TargetRejectedError, TargetUnavailableError
 from kainite.uow.delta import Delta, Json, Operation
-from kainite_spark.targets.contract import Fence, Unit
+from kainite_spark.targets.contract import Unit
+from kainite_spark.targets.fence import Fence
 
 _CAUSE_LENGTH = 2_000
 _SHOWN_LENGTH = 200

@@ -36,23 +36,23 @@ from kainite.base.markers import Batching
 from kainite.child.markers.exchange import Answer
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta
-from kainite_spark.targets import ledger
-from kainite_spark.targets.contract import Fence, Unit
+from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.exec import messages as say
+from kainite_spark.targets.exec.delta_order import DeltaOrder
 from kainite_spark.targets.exec.loader import LoaderProcess, LoaderSettings
-from kainite_spark.targets.exec.order import Order
+from kainite_spark.targets.fence import Fence, fence_lost, outranked
 from kainite_spark.targets.schema import Schema
 
 
 class ExecSession:
     """One loader; see :class:`kainite_spark.targets.contract.TargetSession`."""
 
-    def __init__(self, settings: LoaderSettings, order: Order) -> None:
+    def __init__(self, settings: LoaderSettings, order: DeltaOrder) -> None:
         self._markers = settings.markers.markers
         self._batch = 1 if settings.markers.batching is Batching.SINGLE else settings.markers.batch_size
         self._order = order
         self._loader = LoaderProcess(settings)
-        self._confirmed = _Confirmed()
+        self._confirmed = _ConfirmedUnits()
 
     def open(self) -> None:
         """Start the loader, unless it runs; raises TargetUnavailableError."""
@@ -95,7 +95,7 @@ class ExecSession:
             say.read_answer(answer.messages)
             self._confirmed.add(units[answer.first : answer.first + answer.count])
 
-        with _translated(ledger.fenced(fence)):
+        with _translated(fence_lost(fence)):
             self._loader.ask([self._markers.message(say.load(fence, unit, order(unit))) for unit in units], take)
 
 
@@ -110,12 +110,12 @@ class ExecTarget:
         order: what is known of the tables.
     """
 
-    def __init__(self, settings: LoaderSettings, order: Order) -> None:
+    def __init__(self, settings: LoaderSettings, order: DeltaOrder) -> None:
         self._settings = settings
         self._order = order
         self._own = ExecSession(settings, order)
 
-    def __reduce__(self) -> tuple[type[ExecTarget], tuple[LoaderSettings, Order]]:
+    def __reduce__(self) -> tuple[type[ExecTarget], tuple[LoaderSettings, DeltaOrder]]:
         return ExecTarget, (self._settings, self._order)
 
     def connect(self) -> ExecSession:
@@ -128,20 +128,20 @@ class ExecTarget:
         self._own.ask(say.prepare())
 
     def raise_generation(self, log_partition: str, generation: int) -> None:
-        self._own.ask(say.take_over(log_partition, generation), ledger.outranked(log_partition, generation))
+        self._own.ask(say.take_over(log_partition, generation), outranked(log_partition, generation))
 
     def begin_micro_batch(self, fence: Fence) -> None:
-        self._own.ask(say.begin_micro_batch(fence), ledger.fenced(fence))
+        self._own.ask(say.begin_micro_batch(fence), fence_lost(fence))
 
     def trim(self, fence: Fence, below: int) -> int:
-        return self._own.ask(say.trim(fence, below), ledger.fenced(fence)).trimmed
+        return self._own.ask(say.trim(fence, below), fence_lost(fence)).trimmed
 
     def close(self) -> None:
         self._own.close()
 
 
 @dataclass(slots=True)
-class _Confirmed:
+class _ConfirmedUnits:
     """Units that were answered for under one fence; no other can come while it holds."""
 
     fence: Fence | None = None

@@ -23,11 +23,12 @@ from psycopg import errors
 
 from kainite.base.errors import TargetError
 from kainite.uow.catalogue.tables import Catalogue
-from kainite_spark.targets import ledger
-from kainite_spark.targets.contract import Fence, Unit
+from kainite_spark.targets.contract import Unit
+from kainite_spark.targets.fence import Fence, fence_lost, outranked
 from kainite_spark.targets.postgresql.errors import translated
-from kainite_spark.targets.postgresql.sql import parameters, render
+from kainite_spark.targets.postgresql.rendering import parameters, render
 from kainite_spark.targets.schema import Schema
+from kainite_spark.targets.sql import ledger
 from kainite_spark.targets.statements.planner import Planner, Shape, Statement
 
 _CONNECT_SECONDS = 10
@@ -136,7 +137,7 @@ class _Sent:
     def check(self) -> None:
         """Raise unless every statement touched a row for every delta, and the fence was ours."""
         if self._fence_lost():
-            raise ledger.fenced(self.fence)
+            raise fence_lost(self.fence)
         for statement, cursor in self.cursors:
             if cursor.rowcount != len(statement.deltas) and statement.shape.counts_rows:
                 raise ledger.missed(statement, cursor.rowcount)
@@ -144,7 +145,7 @@ class _Sent:
     def failure(self, error: psycopg.Error) -> TargetError:
         """What an error during the pipeline means; the fence comes first, it explains everything."""
         if self._fence_lost():
-            return ledger.fenced(self.fence)
+            return fence_lost(self.fence)
         if isinstance(error, errors.UniqueViolation) and error.diag.table_name == "kainite_applied":
             return ledger.already_applied(self.fence)
         failed = (statement.shape.table for statement, cursor in self.cursors if cursor.pgresult is None)
@@ -183,19 +184,19 @@ class PostgresTarget:
     def raise_generation(self, log_partition: str, generation: int) -> None:
         with self._transaction() as connection:
             if connection.execute(ledger.RAISE_GENERATION, (log_partition, generation)).rowcount != 1:
-                raise ledger.outranked(log_partition, generation)
+                raise outranked(log_partition, generation)
 
     def begin_micro_batch(self, fence: Fence) -> None:
         values = (fence.micro_batch, fence.log_partition, fence.generation, fence.micro_batch)
         with self._transaction() as connection:
             if connection.execute(ledger.BEGIN_MICRO_BATCH, values).rowcount != 1:
-                raise ledger.fenced(fence)
+                raise fence_lost(fence)
 
     def trim(self, fence: Fence, below: int) -> int:
         values = (fence.log_partition, fence.generation, fence.micro_batch)
         with self._transaction() as connection:
             if connection.execute(f"{ledger.READ_FENCE} FOR SHARE", values).rowcount != 1:
-                raise ledger.fenced(fence)
+                raise fence_lost(fence)
             return connection.execute(ledger.TRIM, (fence.log_partition, below)).rowcount
 
     def close(self) -> None:

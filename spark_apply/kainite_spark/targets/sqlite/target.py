@@ -16,10 +16,11 @@ from pathlib import Path
 
 from kainite.base.errors import TargetError, TargetRejectedError, TargetUnavailableError
 from kainite.uow.catalogue.tables import Catalogue
-from kainite_spark.targets import ledger
-from kainite_spark.targets.contract import Fence, Unit
+from kainite_spark.targets.contract import Unit
+from kainite_spark.targets.fence import Fence, fence_lost, outranked
 from kainite_spark.targets.schema import Schema
-from kainite_spark.targets.sqlite.sql import parameters, render
+from kainite_spark.targets.sql import ledger
+from kainite_spark.targets.sqlite.rendering import parameters, render
 from kainite_spark.targets.statements.planner import Planner, Shape, Statement
 
 _BUSY_SECONDS = 30.0
@@ -73,7 +74,7 @@ class SqliteSession:
     def _apply(self, fence: Fence, units: Sequence[Unit], statements: Iterable[Statement]) -> None:
         with _transaction(self._connection) as connection:
             if connection.execute(ledger.qmark(ledger.READ_FENCE), _values(fence)).fetchone() is None:
-                raise ledger.fenced(fence)
+                raise fence_lost(fence)
             if self._schema.cyclic:
                 connection.execute("PRAGMA defer_foreign_keys = ON")
             self._acknowledge(connection, fence, units)
@@ -120,18 +121,18 @@ class SqliteTarget:
         with self._transaction() as connection:
             sql = ledger.qmark(ledger.RAISE_GENERATION)
             if connection.execute(sql, (log_partition, generation)).rowcount != 1:
-                raise ledger.outranked(log_partition, generation)
+                raise outranked(log_partition, generation)
 
     def begin_micro_batch(self, fence: Fence) -> None:
         values = (fence.micro_batch, fence.log_partition, fence.generation, fence.micro_batch)
         with self._transaction() as connection:
             if connection.execute(ledger.qmark(ledger.BEGIN_MICRO_BATCH), values).rowcount != 1:
-                raise ledger.fenced(fence)
+                raise fence_lost(fence)
 
     def trim(self, fence: Fence, below: int) -> int:
         with self._transaction() as connection:
             if connection.execute(ledger.qmark(ledger.READ_FENCE), _values(fence)).fetchone() is None:
-                raise ledger.fenced(fence)
+                raise fence_lost(fence)
             return connection.execute(ledger.qmark(ledger.TRIM), (fence.log_partition, below)).rowcount
 
     def close(self) -> None:

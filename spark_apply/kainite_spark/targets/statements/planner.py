@@ -1,6 +1,6 @@
 """Set-based statements: which deltas of a group of units go into one statement, and in which order.
 
-Units come wave by wave (:mod:`kainite_spark.targets.statements.waves`), a unit's deltas step by step
+Units come layer by layer (:mod:`kainite_spark.targets.statements.layers`), a unit's deltas step by step
 (:mod:`kainite_spark.targets.statements.steps`). Within a step: inserts and upserts by ascending precedence, then
 updates, then deletes by descending precedence (DESIGN, *Applying*); one statement for the deltas
 of one table that write the same columns. Rows of a table that references itself stand parents
@@ -20,9 +20,9 @@ from kainite.base.errors import TargetRejectedError
 from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
-from kainite_spark.targets.statements.lineage import generations, references_itself
+from kainite_spark.targets.statements.layers import conflict_layers
+from kainite_spark.targets.statements.self_reference import depths, references_itself
 from kainite_spark.targets.statements.steps import Stepper
-from kainite_spark.targets.statements.waves import waves
 
 _RANK = {Operation.INSERT: 0, Operation.UPSERT: 0, Operation.UPDATE: 1, Operation.DELETE: 2}
 
@@ -87,8 +87,8 @@ class Planner:
             TargetRejectedError: a delta names a table or column that the target does not have, or
                 a key that is not the table's primary key.
         """
-        for wave in waves(units):
-            steps = zip_longest(*(self._stepper.steps(unit.deltas) for unit in wave), fillvalue=())
+        for layer in conflict_layers(units):
+            steps = zip_longest(*(self._stepper.steps(unit.deltas) for unit in layer), fillvalue=())
             for step in steps:
                 yield from self._ordered(chain.from_iterable(step))
 
@@ -115,7 +115,7 @@ class Planner:
             if rank == _RANK[Operation.UPDATE] or not references_itself(table):
                 yield from ((0, shape, rows) for shape, rows in family.items())
             else:
-                yield from _by_generation(table, family)
+                yield from _by_depth(table, family)
 
     def _rank(self, shape: Shape) -> tuple[int, int]:
         level = self._levels.get(shape.table, 1)
@@ -159,15 +159,15 @@ def _shape(table: Table, delta: Delta, moves: bool) -> Shape:
     return Shape(table.name, delta.op, tuple(sorted(columns)), table.primary_key, moves)
 
 
-def _by_generation(table: Table, family: _Groups) -> Iterator[_Part]:
+def _by_depth(table: Table, family: _Groups) -> Iterator[_Part]:
     """Parents before children when they are written, after them when they are deleted.
 
     Rows of one shape stay in one statement, in that order; several shapes are cut by generation.
     """
-    ages = iter(generations(table, [delta for rows in family.values() for delta in rows]))
-    aged = [(next(ages), shape, delta) for shape, rows in family.items() for delta in rows]
-    aged.sort(key=lambda row: row[0], reverse=aged[0][1].op is Operation.DELETE)
+    found = iter(depths(table, [delta for rows in family.values() for delta in rows]))
+    deep = [(next(found), shape, delta) for shape, rows in family.items() for delta in rows]
+    deep.sort(key=lambda row: row[0], reverse=deep[0][1].op is Operation.DELETE)
     parts: dict[tuple[int, Shape], list[Delta]] = {}
-    for age, shape, delta in aged:
-        parts.setdefault((age if len(family) > 1 else 0, shape), []).append(delta)
-    yield from ((age, shape, rows) for (age, shape), rows in parts.items())
+    for depth, shape, delta in deep:
+        parts.setdefault((depth if len(family) > 1 else 0, shape), []).append(delta)
+    yield from ((depth, shape, rows) for (depth, shape), rows in parts.items())

@@ -10,8 +10,9 @@ import pytest
 
 from kainite.base.errors import SettingsError, TargetFencedError, TargetUnavailableError
 from kainite.uow.delta import Delta
-from kainite_spark.targets import open_target
-from kainite_spark.targets.contract import Fence, Unit
+from kainite_spark.targets.contract import Unit
+from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.opening import open_target
 from support.stores import DATABASES, Store, Stores
 
 

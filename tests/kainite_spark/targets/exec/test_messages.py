@@ -16,9 +16,10 @@ from kainite.base.errors import (
     TargetUnavailableError,
 )
 from kainite.uow.delta import Delta, Operation
-from kainite_spark.targets.contract import Fence, Unit
+from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.exec import messages as say
 from kainite_spark.targets.exec.messages import Reply, read_answer
+from kainite_spark.targets.fence import Fence
 
 FENCE = Fence("log/0", 3, 12)
 

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from kainite.base.errors import TargetRejectedError, TargetUnavailableError
-from kainite_spark.targets import open_target
+from kainite_spark.targets.opening import open_target
 from support.stores import Database, Stores
 
 TYPES = """

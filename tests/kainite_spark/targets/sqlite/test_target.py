@@ -11,7 +11,7 @@ import pytest
 
 from kainite.base.errors import TargetUnavailableError
 from kainite.uow.catalogue.tables import Catalogue
-from kainite_spark.targets import open_target
+from kainite_spark.targets.opening import open_target
 from support.stores import Database, Stores
 
 

@@ -65,7 +65,7 @@ def test_inserts_go_down_the_precedence_and_deletes_up() -> None:
     ]  # fmt: skip
 
 
-def test_units_of_a_wave_share_statements_and_conflicting_ones_do_not() -> None:
+def test_units_of_a_layer_share_statements_and_conflicting_ones_do_not() -> None:
     units = [[delta("insert", "root", 1)], [delta("insert", "root", 2)]]
     assert plan(*units) == ["insert root 1,2"]
     assert plan(*units, conflicting=True) == ["insert root 1", "insert root 2"]

@@ -16,7 +16,7 @@ def references_itself(table: Table) -> bool:
     return any(key.parent == table.name for key in table.foreign_keys)
 
 
-def generations(table: Table, deltas: Sequence[Delta]) -> list[int]:
+def depths(table: Table, deltas: Sequence[Delta]) -> list[int]:
     """How many ancestors each row has among ``deltas``.
 
     Args:
@@ -34,13 +34,13 @@ def generations(table: Table, deltas: Sequence[Delta]) -> list[int]:
     for place, delta in enumerate(deltas):
         named = {places[reference] for key in keys if (reference := _reference(key, delta)) in places}
         parents[place] = named - {place}
-    ages = [0] * len(deltas)
+    found = [0] * len(deltas)
     try:
         for place in TopologicalSorter(parents).static_order():
-            ages[place] = max((ages[parent] + 1 for parent in parents[place]), default=0)
+            found[place] = max((found[parent] + 1 for parent in parents[place]), default=0)
     except CycleError:
         return [0] * len(deltas)
-    return ages
+    return found
 
 
 def _referenced(key: ForeignKey, delta: Delta) -> _Key:

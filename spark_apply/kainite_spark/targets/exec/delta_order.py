@@ -22,7 +22,7 @@ from kainite_spark.targets.statements.planner import Planner, Statement
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class DeltaOrder:
     """What is known of the tables that a loader writes.
 
     Attributes:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from kainite.base.errors import TargetFencedError, TargetRejectedError, TargetUnavailableError
 from kainite.uow.delta import Delta, Operation
-from kainite_spark.executor.grouping import ApplyOptions, Retry, apply_units
-from kainite_spark.targets.contract import Fence, Unit
+from kainite_spark.executor.group_commit import ApplyOptions, Retry, apply_units
+from kainite_spark.targets.contract import Unit
+from kainite_spark.targets.fence import Fence
 
 FENCE = Fence("0", 1, 0)
 TWICE = (Delta("t", Operation.INSERT, {}, {"a": 1}, {}),) * 2

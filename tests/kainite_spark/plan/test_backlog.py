@@ -14,21 +14,21 @@ from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.settings import OnFailure
 from kainite.uow.conflicts import conflict
 from kainite.uow.delta import UnitKind
-from kainite_spark.plan.candidate import Candidate
-from kainite_spark.plan.held_back import HeldBack
+from kainite_spark.plan.backlog import Backlog
+from kainite_spark.plan.pending_unit import PendingUnit
 
 COMMITTED, FAILED, BLOCKED = UnitStatus.COMMITTED, UnitStatus.FAILED, UnitStatus.BLOCKED
 IN_PROGRESS, DISCARDED = UnitStatus.IN_PROGRESS, UnitStatus.DISCARDED
 CORRECTION = UnitKind.CORRECTION
 
 
-def unit(tid: int, *written: int, read: Sequence[int] = (), kind: UnitKind = UnitKind.NORMAL) -> Candidate:
-    return Candidate(tid, f"T-{tid}", 1, kind, frozenset(written), frozenset(read))
+def unit(tid: int, *written: int, read: Sequence[int] = (), kind: UnitKind = UnitKind.NORMAL) -> PendingUnit:
+    return PendingUnit(tid, f"T-{tid}", 1, kind, frozenset(written), frozenset(read))
 
 
-def run(units: Sequence[Candidate], broken: set[int]) -> list[Outcome]:
+def run(units: Sequence[PendingUnit], broken: set[int]) -> list[Outcome]:
     """What the tasks of a micro-batch do: a broken unit fails, later ones that conflict are not tried."""
-    stuck: list[Candidate] = []
+    stuck: list[PendingUnit] = []
     results = []
     for candidate in units:
         if any(conflict(candidate, one) for one in stuck):
@@ -52,9 +52,9 @@ class Bench:
     order: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.held = HeldBack(self.policy)
+        self.held = Backlog(self.policy)
 
-    def add(self, *units: Candidate) -> None:
+    def add(self, *units: PendingUnit) -> None:
         for candidate in units:
             self.held.add(candidate)
             self.shown[candidate.tid] = (IN_PROGRESS, None)
@@ -65,7 +65,7 @@ class Bench:
         results = run(chosen.units, self.broken)
         self.order += [result.tid for result in results if result.status is COMMITTED]
         self.held.settle(results)
-        for outcome in self.held.news():
+        for outcome in self.held.take_changes():
             assert self.shown[outcome.tid] != (outcome.status, outcome.cause), "told again what the log shows"
             self.shown[outcome.tid] = (outcome.status, outcome.cause)
         return [candidate.tid for candidate in chosen.units]
@@ -208,7 +208,7 @@ def test_skip_holds_nothing_back() -> None:
 
 
 def test_units_not_tried_are_taken_again_in_log_order() -> None:
-    held = HeldBack()
+    held = Backlog()
     for tid in range(3):
         held.add(unit(tid, 1))
     held.take(2, 100)
@@ -219,7 +219,7 @@ def test_units_not_tried_are_taken_again_in_log_order() -> None:
 
 @pytest.mark.parametrize(("max_units", "max_deltas", "expected"), [(2, 99, 2), (99, 3, 3), (99, 0, 1)])
 def test_a_micro_batch_is_bounded_but_never_empty(max_units: int, max_deltas: int, expected: int) -> None:
-    held = HeldBack()
+    held = Backlog()
     for tid in range(5):
         held.add(unit(tid))
 
@@ -234,9 +234,9 @@ SHAPES = st.tuples(
 )
 
 
-def held_back(units: Sequence[Candidate], failed: set[int]) -> set[int]:
+def held_back(units: Sequence[PendingUnit], failed: set[int]) -> set[int]:
     """Which units wait, directly or through others, for an earlier failed one; by the definition."""
-    holders: list[Candidate] = []
+    holders: list[PendingUnit] = []
     for candidate in units:
         if candidate.tid in failed or any(conflict(candidate, holder) for holder in holders):
             holders.append(candidate)
@@ -249,7 +249,7 @@ class SerialModel(RuleBasedStateMachine):
     @initialize(policy=st.sampled_from([OnFailure.BLOCK, OnFailure.BLOCK, OnFailure.SKIP]))
     def start(self, policy: OnFailure) -> None:
         self.bench = Bench(policy)
-        self.units: dict[int, Candidate] = {}
+        self.units: dict[int, PendingUnit] = {}
         self.failed_at: set[int] = set()
 
     @rule(shapes=st.lists(SHAPES, min_size=1, max_size=5))

@@ -17,6 +17,7 @@ import orjson
 
 from kainite.uow.catalogue.tables import Table
 from kainite.uow.delta import Delta, Operation, Row
+from kainite_spark.targets.sql.identifiers import escaped_for_psycopg, quoted
 from kainite_spark.targets.statements.planner import Shape
 
 
@@ -31,7 +32,7 @@ def render(shape: Shape, table: Table) -> str:
             return _update(shape, table)
         case Operation.DELETE:
             source = f"{_records()} AS d({_typed(table, shape.key)})"
-            return f"DELETE FROM {name_of(table)} AS t USING {source} WHERE {_same_key(shape)}"
+            return f"DELETE FROM {_table_name(table)} AS t USING {source} WHERE {_same_key(shape)}"
 
 
 def parameters(shape: Shape, deltas: Sequence[Delta]) -> tuple[str, ...]:
@@ -44,26 +45,16 @@ def parameters(shape: Shape, deltas: Sequence[Delta]) -> tuple[str, ...]:
     return (_dumps([_complete(delta, width) for delta in deltas]),)
 
 
-def name_of(table: Table) -> str:
-    """The table's quoted name, with its schema."""
-    return ".".join(quoted(part) for part in (table.schema, table.bare_name) if part)
-
-
-def quoted(identifier: str) -> str:
-    """An identifier in SQL text that psycopg will look for placeholders in."""
-    return '"' + identifier.replace('"', '""').replace("%", "%%") + '"'
-
-
 def _insert(shape: Shape, table: Table) -> str:
-    columns = ", ".join(map(quoted, shape.columns))
-    selected = ", ".join(f"d.{quoted(column)}" for column in shape.columns)
+    columns = ", ".join(map(_quoted, shape.columns))
+    selected = ", ".join(f"d.{_quoted(column)}" for column in shape.columns)
     source = f"{_records()} AS d({_typed(table, shape.columns)})"
-    return f"INSERT INTO {name_of(table)} ({columns}) OVERRIDING SYSTEM VALUE SELECT {selected} FROM {source}"
+    return f"INSERT INTO {_table_name(table)} ({columns}) OVERRIDING SYSTEM VALUE SELECT {selected} FROM {source}"
 
 
 def _on_conflict(shape: Shape) -> str:
-    target = ", ".join(map(quoted, shape.key))
-    changed = [quoted(column) for column in shape.columns if column not in shape.key]
+    target = ", ".join(map(_quoted, shape.key))
+    changed = [_quoted(column) for column in shape.columns if column not in shape.key]
     action = f"UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in changed)}" if changed else "NOTHING"
     return f"ON CONFLICT ({target}) DO {action}"
 
@@ -71,20 +62,28 @@ def _on_conflict(shape: Shape) -> str:
 def _update(shape: Shape, table: Table) -> str:
     if shape.moves:
         return _moving_update(shape, table)
-    assigned = ", ".join(f"{quoted(column)} = d.{quoted(column)}" for column in shape.columns)
+    assigned = ", ".join(f"{_quoted(column)} = d.{_quoted(column)}" for column in shape.columns)
     columns = tuple(dict.fromkeys((*shape.key, *shape.columns)))
     source = f"{_records()} AS d({_typed(table, columns)})"
-    return f"UPDATE {name_of(table)} AS t SET {assigned} FROM {source} WHERE {_same_key(shape)}"
+    return f"UPDATE {_table_name(table)} AS t SET {assigned} FROM {source} WHERE {_same_key(shape)}"
 
 
 def _moving_update(shape: Shape, table: Table) -> str:
     rows = f"{_records()} AS ({_typed(table, shape.columns)})"
     keys = f"{_records()} AS ({_typed(table, shape.key)})"
     names = [f"new{i}" for i in range(len(shape.columns))] + [f"old{i}" for i in range(len(shape.key))]
-    assigned = ", ".join(f"{quoted(column)} = d.new{i}" for i, column in enumerate(shape.columns))
-    found = " AND ".join(f"t.{quoted(column)} = d.old{i}" for i, column in enumerate(shape.key))
+    assigned = ", ".join(f"{_quoted(column)} = d.new{i}" for i, column in enumerate(shape.columns))
+    found = " AND ".join(f"t.{_quoted(column)} = d.old{i}" for i, column in enumerate(shape.key))
     source = f"ROWS FROM ({rows}, {keys}) AS d({', '.join(names)})"
-    return f"UPDATE {name_of(table)} AS t SET {assigned} FROM {source} WHERE {found}"
+    return f"UPDATE {_table_name(table)} AS t SET {assigned} FROM {source} WHERE {found}"
+
+
+def _table_name(table: Table) -> str:
+    return ".".join(_quoted(part) for part in (table.schema, table.bare_name) if part)
+
+
+def _quoted(identifier: str) -> str:
+    return escaped_for_psycopg(quoted(identifier))
 
 
 def _records() -> str:
@@ -92,11 +91,11 @@ def _records() -> str:
 
 
 def _typed(table: Table, columns: Iterable[str]) -> str:
-    return ", ".join(f"{quoted(column)} {table.columns[column].type.replace('%', '%%')}" for column in columns)
+    return ", ".join(f"{_quoted(column)} {escaped_for_psycopg(table.columns[column].type)}" for column in columns)
 
 
 def _same_key(shape: Shape) -> str:
-    return " AND ".join(f"t.{quoted(column)} = d.{quoted(column)}" for column in shape.key)
+    return " AND ".join(f"t.{_quoted(column)} = d.{_quoted(column)}" for column in shape.key)
 
 
 def _complete(delta: Delta, width: int) -> Row:

@@ -8,7 +8,7 @@ from kainite.uow.delta import UnitKind
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PendingUnit:
     """What the log's index says of a unit that is not resolved.
 
     Attributes:

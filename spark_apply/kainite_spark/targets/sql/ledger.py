@@ -6,9 +6,9 @@ a crash leaves in them, stands in :mod:`kainite_spark.targets.contract`.
 
 from __future__ import annotations
 
-from kainite.base.errors import TargetFencedError, TargetRejectedError, TargetUnavailableError
+from kainite.base.errors import TargetRejectedError, TargetUnavailableError
 from kainite.uow.delta import Delta
-from kainite_spark.targets.contract import Fence
+from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.statements.planner import Statement
 
 CREATE_APPLIED = """
@@ -50,20 +50,6 @@ TRIM = "DELETE FROM kainite_applied WHERE log_partition = %s AND transaction_id 
 def qmark(sql: str) -> str:
     """The statement with SQLite's placeholders."""
     return sql.replace("%s", "?")
-
-
-def fenced(fence: Fence) -> TargetFencedError:
-    return TargetFencedError(
-        f"generation {fence.generation}, micro-batch {fence.micro_batch} of log partition {fence.log_partition!r} "
-        "may not write to the target any more: a newer apply job or micro-batch took over"
-    )
-
-
-def outranked(log_partition: str, generation: int) -> TargetFencedError:
-    return TargetFencedError(
-        f"a newer apply job than generation {generation} owns log partition {log_partition!r} in the target: "
-        "stop this one"
-    )
 
 
 def already_applied(fence: Fence) -> TargetUnavailableError:

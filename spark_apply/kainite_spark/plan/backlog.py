@@ -14,9 +14,9 @@ blocked    blocked       conflicts with an earlier unit that is failed or blocke
 (gone)     committed, discarded
 =========  ============  ==========================================================================
 
-Transitions: waiting → running | blocked (:meth:`HeldBack.take`); running → gone | again, and from a
-serial micro-batch → gone | failed | waiting (:meth:`HeldBack.settle`); failed → waiting
-(:meth:`HeldBack.retry`, and again → waiting with it) | gone (:meth:`HeldBack.discard`, or overtaken);
+Transitions: waiting → running | blocked (:meth:`Backlog.take`); running → gone | again, and from a
+serial micro-batch → gone | failed | waiting (:meth:`Backlog.settle`); failed → waiting
+(:meth:`Backlog.retry`, and again → waiting with it) | gone (:meth:`Backlog.discard`, or overtaken);
 blocked → waiting whenever something that holds back goes away.
 
 Invariants:
@@ -44,18 +44,18 @@ from dataclasses import dataclass, field, replace
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.settings import OnFailure
 from kainite.uow.conflicts import EarliestConflicts, conflict
-from kainite_spark.plan.candidate import Candidate
+from kainite_spark.plan.pending_unit import PendingUnit
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Selection:
     """The units of a micro-batch, in log order; ``serial``: all on one job instance."""
 
-    units: tuple[Candidate, ...]
+    units: tuple[PendingUnit, ...]
     serial: bool = False
 
 
-class HeldBack:
+class Backlog:
     """All units of the log that are not resolved, and what may be done with them next.
 
     Args:
@@ -64,15 +64,15 @@ class HeldBack:
 
     def __init__(self, policy: OnFailure = OnFailure.BLOCK) -> None:
         self._policy = policy
-        self._waiting: deque[Candidate] = deque()
-        self._running: dict[int, Candidate] = {}
+        self._waiting: deque[PendingUnit] = deque()
+        self._running: dict[int, PendingUnit] = {}
         self._serial = False
-        self._again: list[Candidate] = []
-        self._failed: dict[int, tuple[Candidate, str | None]] = {}
-        self._blocked: dict[int, tuple[Candidate, int]] = {}
+        self._again: list[PendingUnit] = []
+        self._failed: dict[int, tuple[PendingUnit, str | None]] = {}
+        self._blocked: dict[int, tuple[PendingUnit, int]] = {}
         self._holders = EarliestConflicts()
         self._overtaken: dict[int, tuple[int, ...]] = {}
-        self._news = _News()
+        self._unreported = _Unreported()
 
     @property
     def waiting(self) -> int:
@@ -80,7 +80,7 @@ class HeldBack:
         return len(self._waiting) + len(self._again)
 
     @property
-    def failed(self) -> dict[int, tuple[Candidate, str | None]]:
+    def failed(self) -> dict[int, tuple[PendingUnit, str | None]]:
         """Failed units and their causes."""
         return dict(self._failed)
 
@@ -92,15 +92,15 @@ class HeldBack:
         yield from self._failed
         yield from self._blocked
 
-    def add(self, unit: Candidate, status: UnitStatus = UnitStatus.IN_PROGRESS, cause: str | None = None) -> None:
+    def add(self, unit: PendingUnit, status: UnitStatus = UnitStatus.IN_PROGRESS, cause: str | None = None) -> None:
         """Take in a unit as the log has it; units come in log order, each once."""
-        self._news.published(unit.tid, status, cause)
+        self._unreported.published(unit.tid, status, cause)
         if status is UnitStatus.FAILED:
             self._fail(unit, cause)
         else:
             self._waiting.append(unit)
 
-    def take(self, max_units: int, max_deltas: int) -> Chosen:
+    def take(self, max_units: int, max_deltas: int) -> Selection:
         """The next micro-batch; empty when there is nothing to do.
 
         Every unit taken must come back through :meth:`settle` before anything else is called.
@@ -113,11 +113,11 @@ class HeldBack:
         chosen = self._again if self._again else self._look(max_units, max_deltas)
         self._again = []
         self._running = {unit.tid: unit for unit in chosen}
-        return Chosen(tuple(chosen), self._serial)
+        return Selection(tuple(chosen), self._serial)
 
     def settle(self, results: Iterable[Outcome]) -> None:
         """Take in what the micro-batch did. Units without a result were not tried."""
-        unsettled: list[Candidate] = []
+        unsettled: list[PendingUnit] = []
         for result in results:
             unit = self._running.pop(result.tid)
             if result.status is UnitStatus.COMMITTED:
@@ -140,26 +140,26 @@ class HeldBack:
     def retry(self, tid: int, attempt: int) -> None:
         """A failed unit is to be tried again: it and what it held back are looked at anew."""
         unit, _ = self._failed.pop(tid)
-        self._news.forget(tid)
+        self._unreported.forget(tid)
         # A correction that passed the unit may stand among these; it must not go before the unit now.
         again, self._again = self._again, []
         self._release(replace(unit, attempt=attempt), *again)
 
     def discard(self, tid: int) -> None:
         """A unit was discarded by somebody else: what waits only for it is released."""
-        self._news.forget(tid)
+        self._unreported.forget(tid)
         if self._failed.pop(tid, None) or self._blocked.pop(tid, None):
             self._release()
         else:
             self._waiting = deque(unit for unit in self._waiting if unit.tid != tid)
             self._again = [unit for unit in self._again if unit.tid != tid]
 
-    def news(self) -> tuple[Outcome, ...]:
+    def take_changes(self) -> tuple[Outcome, ...]:
         """Outcomes that the log does not know yet, in the order in which they came; each given once."""
-        return self._news.take(self._status)
+        return self._unreported.take(self._status)
 
-    def _look(self, max_units: int, max_deltas: int) -> list[Candidate]:
-        chosen: list[Candidate] = []
+    def _look(self, max_units: int, max_deltas: int) -> list[PendingUnit]:
+        chosen: list[PendingUnit] = []
         deltas = 0
         while self._waiting and len(chosen) < max_units:
             if chosen and deltas + self._waiting[0].count > max_deltas:
@@ -169,12 +169,12 @@ class HeldBack:
             if blocker is not None and not (unit.overtakes and self._overtakes(unit)):
                 self._block(unit, blocker)
             else:
-                self._news.looked_at(unit.tid)
+                self._unreported.looked_at(unit.tid)
                 chosen.append(unit)
                 deltas += unit.count
         return chosen
 
-    def _overtakes(self, unit: Candidate) -> bool:
+    def _overtakes(self, unit: PendingUnit) -> bool:
         """Whether a correction passes the failed units it conflicts with: not when others hold it back as well."""
         passed = {tid for tid, (failed, _) in self._failed.items() if tid < unit.tid and conflict(failed, unit)}
         rest = EarliestConflicts()
@@ -188,27 +188,27 @@ class HeldBack:
         return True
 
     def _commit(self, result: Outcome) -> None:
-        self._news.resolved(result)
+        self._unreported.resolved(result)
         overtaken = [tid for tid in self._overtaken.pop(result.tid, ()) if tid in self._failed]
         for tid in overtaken:
             del self._failed[tid]
-            self._news.resolved(Outcome(tid, UnitStatus.DISCARDED, cause=f"overtaken by {result.tid}"))
+            self._unreported.resolved(Outcome(tid, UnitStatus.DISCARDED, cause=f"overtaken by {result.tid}"))
         if overtaken:
             self._release()
 
-    def _fail(self, unit: Candidate, cause: str | None) -> None:
+    def _fail(self, unit: PendingUnit, cause: str | None) -> None:
         self._failed[unit.tid] = (unit, cause)
         self._overtaken.pop(unit.tid, None)
-        self._news.changed(unit.tid)
+        self._unreported.changed(unit.tid)
         if self._policy is not OnFailure.SKIP:
             self._holders.add(unit.tid, unit.written, unit.read)
 
-    def _block(self, unit: Candidate, blocker: int) -> None:
+    def _block(self, unit: PendingUnit, blocker: int) -> None:
         self._blocked[unit.tid] = (unit, blocker)
-        self._news.changed(unit.tid)
+        self._unreported.changed(unit.tid)
         self._holders.add(unit.tid, unit.written, unit.read)
 
-    def _release(self, *units: Candidate) -> None:
+    def _release(self, *units: PendingUnit) -> None:
         """Let everything blocked be looked at again; who still has to wait is blocked anew."""
         released = [unit for unit, _ in self._blocked.values()]
         self._blocked = {}
@@ -218,7 +218,7 @@ class HeldBack:
                 self._holders.add(failed.tid, failed.written, failed.read)
         self._wait([*units, *released])
 
-    def _wait(self, units: Iterable[Candidate]) -> None:
+    def _wait(self, units: Iterable[PendingUnit]) -> None:
         back = sorted(units, key=_tid)
         if back:
             self._waiting = deque(heapq.merge(back, self._waiting, key=_tid))
@@ -231,11 +231,11 @@ class HeldBack:
         return UnitStatus.IN_PROGRESS, None
 
 
-def _blocker(holders: EarliestConflicts, unit: Candidate) -> int | None:
+def _blocker(holders: EarliestConflicts, unit: PendingUnit) -> int | None:
     return holders.find(unit.tid, unit.written, unit.read)
 
 
-def _tid(unit: Candidate) -> int:
+def _tid(unit: PendingUnit) -> int:
     return unit.tid
 
 
@@ -243,7 +243,7 @@ _PLAIN: tuple[UnitStatus, str | None] = (UnitStatus.IN_PROGRESS, None)
 
 
 @dataclass(slots=True)
-class _News:
+class _Unreported:
     """The difference between what the log shows of units and what they are."""
 
     shown: dict[int, tuple[UnitStatus, str | None]] = field(default_factory=dict)

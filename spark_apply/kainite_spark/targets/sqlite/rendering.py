@@ -13,6 +13,7 @@ import orjson
 
 from kainite.uow.catalogue.tables import Table
 from kainite.uow.delta import Delta, Json, Operation
+from kainite_spark.targets.sql.identifiers import quoted
 from kainite_spark.targets.statements.planner import Shape
 
 Value: TypeAlias = str | bytes | int | float | None
@@ -43,10 +44,6 @@ def parameters(shape: Shape, table: Table, delta: Delta) -> list[Value]:
     if shape.op in (Operation.UPDATE, Operation.DELETE):
         values += [_value(table, column, delta.key[column]) for column in shape.key]
     return values
-
-
-def quoted(identifier: str) -> str:
-    return '"' + identifier.replace('"', '""') + '"'
 
 
 def _insert(shape: Shape, table: Table) -> str:

@@ -26,7 +26,8 @@ from kainite.base.logs import event
 from kainite.base.retry import Backoff, only, retry
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.uow.conflicts import EarliestConflicts
-from kainite_spark.targets.contract import Fence, TargetSession, Unit
+from kainite_spark.targets.contract import TargetSession, Unit
+from kainite_spark.targets.fence import Fence
 
 _LOG = logging.getLogger(__name__)
 
@@ -87,7 +88,7 @@ def apply_units(
         TargetFencedError: a newer apply job or micro-batch owns the target.
         TargetUnavailableError: the target stayed away, or asked for one more try too often.
     """
-    run = _Run(session, fence, options or ApplyOptions(), instance, sleep)
+    run = _GroupCommit(session, fence, options or ApplyOptions(), instance, sleep)
     run.acknowledge(units)
     todo = [unit for unit in units if unit.tid not in run.outcomes]
     size = run.options.group_units
@@ -98,7 +99,7 @@ def apply_units(
 
 
 @dataclass(slots=True)
-class _Run:
+class _GroupCommit:
     """One call of :func:`apply_units`; ``held`` are its failed and blocked units."""
 
     session: TargetSession

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kainite.uow.conflicts import conflict
 from kainite_spark.targets.contract import Unit
-from kainite_spark.targets.statements.waves import waves
+from kainite_spark.targets.statements.layers import conflict_layers
 
 
 def unit(tid: int, written: set[int], read: set[int]) -> Unit:
@@ -20,20 +20,20 @@ unit_lists = st.lists(st.tuples(signatures, signatures), max_size=25).map(
 )
 
 
-def test_readers_of_one_row_share_a_wave_and_its_writer_stands_between() -> None:
+def test_readers_of_one_row_share_a_layer_and_its_writer_stands_between() -> None:
     units = [unit(0, set(), {1}), unit(1, set(), {1}), unit(2, {1}, set()), unit(3, set(), {1})]
-    assert [[unit.tid for unit in wave] for wave in waves(units)] == [[0, 1], [2], [3]]
+    assert [[unit.tid for unit in layer] for layer in conflict_layers(units)] == [[0, 1], [2], [3]]
 
 
-def test_a_unit_comes_after_the_highest_wave_that_it_conflicts_with() -> None:
+def test_a_unit_comes_after_the_highest_layer_that_it_conflicts_with() -> None:
     units = [unit(0, {1}, set()), unit(1, {1}, set()), unit(2, {2}, set()), unit(3, {1, 2}, set()), unit(4, {2}, set())]
-    assert [[unit.tid for unit in wave] for wave in waves(units)] == [[0, 2], [1], [3], [4]]
+    assert [[unit.tid for unit in layer] for layer in conflict_layers(units)] == [[0, 2], [1], [3], [4]]
 
 
 @given(units=unit_lists)
-def test_every_wave_is_as_early_as_its_conflicts_allow(units: list[Unit]) -> None:
-    layers = waves(units)
-    number = {unit.tid: index for index, wave in enumerate(layers) for unit in wave}
+def test_every_layer_is_as_early_as_its_conflicts_allow(units: list[Unit]) -> None:
+    layers = conflict_layers(units)
+    number = {unit.tid: index for index, layer in enumerate(layers) for unit in layer}
     assert sorted(number) == [unit.tid for unit in units]
     assert all(layers)
     for later in units:
