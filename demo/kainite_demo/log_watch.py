@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kainite.log.format.entry import Entry, FragmentMeta, Outcome, StatusMeta, UnitMeta, UnitStatus
-from kainite.log.state.folded import LogState
+from kainite.log.state.folded import FoldedLog
 from kainite.log.store.contract import LogStore
 
 
@@ -48,7 +48,7 @@ class LogWatch:
         self.counts = LogCounts()
         self._store = store
         self._partition = partition
-        self._state = LogState()
+        self._state = FoldedLog()
         self._fragments: dict[int, int] = {}
 
     def poll(self) -> LogCounts:

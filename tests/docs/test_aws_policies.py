@@ -37,7 +37,7 @@ from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.log.audit.s3 import S3Audit
 from kainite.log.owner.requests import OK
-from kainite.log.store.contract import Head
+from kainite.log.store.contract import LogHead
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.log.views.unit_table import LogRow
 from kainite.observe.cloudwatch import CloudWatch
@@ -203,7 +203,7 @@ def own_the_log(aws: Aws) -> None:
     tables(aws)
     store = DynamoDBStore(aws.client("dynamodb"), aws.log)
     store.create()
-    assert store.swap_head("0", Head(1, "w", "v", 1000), store.read_head("0"))
+    assert store.swap_head("0", LogHead(1, "w", "v", 1000), store.read_head("0"))
     for first_id in range(2):
         assert store.put_batch("0", batch(first_id), f"n{first_id}") is None
     assert store.read_tail("0") is not None

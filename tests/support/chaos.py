@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kainite.log.format.entry import Batch
-from kainite.log.store.contract import Head, LogStore, Slot
+from kainite.log.store.contract import LogHead, LogStore, Slot
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Target, TargetSession, Unit
 from kainite_spark.targets.fence import Fence
@@ -63,10 +63,10 @@ class MortalStore:
     def create(self) -> None:
         self.inner.create()
 
-    def read_head(self, partition: str) -> Head | None:
+    def read_head(self, partition: str) -> LogHead | None:
         return self.inner.read_head(partition)
 
-    def swap_head(self, partition: str, new: Head, expected: Head | None) -> bool:
+    def swap_head(self, partition: str, new: LogHead, expected: LogHead | None) -> bool:
         return self.fate.effect("swap_head", lambda: self.inner.swap_head(partition, new, expected))
 
     def read_tail(self, partition: str) -> Slot | None:

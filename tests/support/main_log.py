@@ -12,7 +12,7 @@ from kainite.log.owner.mount import mount, new_token
 from kainite.log.owner.requests import decide
 from kainite.log.owner.upkeep import outcomes_partition
 from kainite.log.state import snapshot
-from kainite.log.state.folded import LogState
+from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.store.contract import LogStore
 from kainite.settings import UowSettings
@@ -28,7 +28,7 @@ class MainLog:
         self.store = store
         self.partition = partition
         self.signatures = signatures
-        self.state = LogState()
+        self.state = FoldedLog()
         self._mount = mount(store, partition, "the daemon", 600.0)
         self._position = 0
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from kainite.base.errors import LogCorruptError
 from kainite.log.format.entry import Batch, Outcome, StatusMeta, UnitMeta, UnitStatus
-from kainite.log.state.folded import LogState, UnitState
+from kainite.log.state.folded import FoldedLog, UnitState
 from kainite.log.state.loading import load_state
 from kainite.log.store.contract import LogStore
 from kainite_spark.plan.backlog import Backlog
@@ -38,7 +38,7 @@ class Follower:
         self._store = store
         self._partition = partition
         self._held = held
-        self._state = LogState()
+        self._state = FoldedLog()
 
     @property
     def next_id(self) -> int:

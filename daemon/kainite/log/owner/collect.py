@@ -1,6 +1,6 @@
 """Collecting units of work: from fragments that arrive in any order to units that are dispatched.
 
-Pure decisions over :class:`~kainite.log.state.folded.LogState`. Each function decides which entries to
+Pure decisions over :class:`~kainite.log.state.folded.FoldedLog`. Each function decides which entries to
 append, folds them at once, and returns them; the owner makes them durable in one batch and
 acknowledges only then. A crash before that loses the whole append, and its records are delivered
 again; a crash after it finds the shard's position in the log, and recognises them.
@@ -39,7 +39,7 @@ import orjson
 from kainite.base.logs import event
 from kainite.base.position import Position
 from kainite.log.format.entry import Entry, EntryKind, FragmentMeta, PositionMeta, UnitMeta
-from kainite.log.state.folded import LogState, OpenUnit
+from kainite.log.state.folded import FoldedLog, OpenUnit
 from kainite.log.state.journal import Journal
 from kainite.settings import Isolation, UowOrder, UowSettings
 from kainite.uow.delta import Delta, UnitEnd
@@ -49,7 +49,7 @@ _logger = logging.getLogger(__name__)
 
 
 def collect(
-    state: LogState, rules: UowSettings, shard: str, last: Position, fragments: Sequence[Fragment], now_ms: int
+    state: FoldedLog, rules: UowSettings, shard: str, last: Position, fragments: Sequence[Fragment], now_ms: int
 ) -> list[Entry]:
     """Decide one append: the fragments of one ``processRecords`` call, and the shard's position."""
     journal = Journal(state, now_ms)
@@ -63,7 +63,7 @@ def collect(
     return journal.entries
 
 
-def expire(state: LogState, rules: UowSettings, now_ms: int) -> list[Entry]:
+def expire(state: FoldedLog, rules: UowSettings, now_ms: int) -> list[Entry]:
     """Fail what has waited longer than the limit: open units, and a number that nobody brings."""
     journal = Journal(state, now_ms)
     limit = now_ms - int(rules.timeout * 1000)
@@ -170,7 +170,7 @@ def _add_end(unit: OpenUnit, end: UnitEnd) -> None:
         )
 
 
-def _judge(unit: OpenUnit, state: LogState, rules: UowSettings, ends: Sequence[UnitEnd]) -> None:
+def _judge(unit: OpenUnit, state: FoldedLog, rules: UowSettings, ends: Sequence[UnitEnd]) -> None:
     """Add the causes for which the unit fails although it is whole."""
     if unit.end_count is not None and unit.count > unit.end_count:
         unit.causes.append(f"{unit.count} deltas came, its end announced {unit.end_count}")
@@ -180,7 +180,7 @@ def _judge(unit: OpenUnit, state: LogState, rules: UowSettings, ends: Sequence[U
         unit.number = None
 
 
-def _wrong_number(unit: OpenUnit, state: LogState, rules: UowSettings) -> str | None:
+def _wrong_number(unit: OpenUnit, state: FoldedLog, rules: UowSettings) -> str | None:
     number = unit.number
     if number is None:
         return "its end has no number, and uowOrder is dense"
@@ -192,11 +192,11 @@ def _wrong_number(unit: OpenUnit, state: LogState, rules: UowSettings) -> str | 
     return None
 
 
-def _next_number(state: LogState, rules: UowSettings) -> int:
+def _next_number(state: FoldedLog, rules: UowSettings) -> int:
     return rules.first_number if state.next_number is None else state.next_number
 
 
-def _may_go(unit: OpenUnit, state: LogState, rules: UowSettings) -> bool:
+def _may_go(unit: OpenUnit, state: FoldedLog, rules: UowSettings) -> bool:
     """Whether a complete unit is dispatched now; one without a number, or with a past one, has none to wait for."""
     return rules.order is UowOrder.ARRIVAL or unit.number is None or unit.number <= _next_number(state, rules)
 

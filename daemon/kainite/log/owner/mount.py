@@ -29,7 +29,7 @@ from dataclasses import replace
 from kainite.base.clock import boot_seconds
 from kainite.base.errors import LogFencedError, LogHeldError
 from kainite.base.liveness import Sighting, observe
-from kainite.log.store.contract import Head, LogStore
+from kainite.log.store.contract import LogHead, LogStore
 
 Clock = Callable[[], float]
 
@@ -49,7 +49,7 @@ class LeaseWatch:
         self._clock = clock
         self._seen: Sighting[str] | None = None
 
-    def remaining(self, head: Head) -> float:
+    def remaining(self, head: LogHead) -> float:
         """Seconds until ``head``'s owner may be taken for dead; 0 or less when it may be now."""
         now = self._clock()
         self._seen = observe(self._seen, head.version, now)
@@ -62,7 +62,9 @@ class Mount:
     Safe to use from several threads; heartbeats and marks are serialized.
     """
 
-    def __init__(self, store: LogStore, partition: str, head: Head, next_id: int, seen_at: float, clock: Clock) -> None:
+    def __init__(
+        self, store: LogStore, partition: str, head: LogHead, next_id: int, seen_at: float, clock: Clock
+    ) -> None:
         self._store = store
         self._head = head
         self._valid_until = seen_at + head.lease_ms / 1000
@@ -77,7 +79,7 @@ class Mount:
         return f"<Mount partition={self.partition} generation={self.generation} valid={self.valid()}>"
 
     @property
-    def head(self) -> Head:
+    def head(self) -> LogHead:
         return self._head
 
     def valid(self) -> bool:
@@ -103,7 +105,7 @@ class Mount:
             self._head = written
             self._valid_until = started + written.lease_ms / 1000
 
-    def _write(self, high_water_mark: int, low_water_mark: int, snapshot: int, released: bool) -> Head | None:
+    def _write(self, high_water_mark: int, low_water_mark: int, snapshot: int, released: bool) -> LogHead | None:
         new = replace(
             self._head,
             version=new_token(),
@@ -149,7 +151,7 @@ def mount_steps(
     old = store.read_head(partition)
     if old is not None and not old.released and old.owner != owner and (left := watch.remaining(old)) > 0:
         raise LogHeldError(f"log partition {partition} is held by {old.owner}; its lease runs {left:.1f} s more")
-    head = Head(
+    head = LogHead(
         generation=old.generation + 1 if old else 1,
         owner=owner,
         version=new_token(),

@@ -48,8 +48,8 @@ from kainite.log.audit.trail import AuditTrail
 from kainite.log.format.entry import Batch, Entry
 from kainite.log.owner.collect import collect
 from kainite.log.owner.mount import LeaseWatch, Mount, fenced, mount, new_token
-from kainite.log.owner.upkeep import Upkeep
-from kainite.log.state.folded import LogState
+from kainite.log.owner.upkeep import LogUpkeep
+from kainite.log.state.folded import FoldedLog
 from kainite.log.state.loading import load_state
 from kainite.log.store.contract import STORE_BACKOFF, LogStore, Slot
 from kainite.settings import LogSettings, UowSettings
@@ -82,7 +82,7 @@ class LogOwner:
         settings: LogSettings,
         uow: UowSettings,
         mounted: Mount,
-        state: LogState,
+        state: FoldedLog,
         audit: AuditTrail | None = None,
     ) -> None:
         self._store = store
@@ -163,7 +163,7 @@ class LogOwner:
             )
         await self._enqueue(collect(self.state, self._uow, shard_id, last, fragments, epoch_ms()))
 
-    async def write(self, decide: Callable[[LogState], Sequence[Entry]]) -> None:
+    async def write(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> None:
         """Append entries of the owner's own, decided on the state as it is; returns when durable."""
         await self._room()
         await self._enqueue(decide(self.state))
@@ -260,7 +260,7 @@ class LogOwner:
                 event(_logger, logging.WARNING, "log heartbeat not written", error=error)
 
     async def _upkeep(self) -> None:
-        upkeep = Upkeep(self._store, self._settings, self._uow, self._mount, self._audit)
+        upkeep = LogUpkeep(self._store, self._settings, self._uow, self._mount, self._audit)
         while True:
             await asyncio.sleep(self._settings.poll)
             try:

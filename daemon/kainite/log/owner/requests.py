@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kainite.log.format.entry import Outcome, UnitStatus
-from kainite.log.state.folded import LogState, UnitState
+from kainite.log.state.folded import FoldedLog, UnitState
 
 OK = "ok"
 REFUSED = "refused"
@@ -25,7 +25,7 @@ class Decision:
     answer: Mapping[str, str]
 
 
-def decide(state: LogState, request_id: str, request: Mapping[str, str]) -> Decision:
+def decide(state: FoldedLog, request_id: str, request: Mapping[str, str]) -> Decision:
     """Decide one request on the state as it is; never raises, for anybody may have written it."""
     if request_id in state.answered:
         return Decision(None, {"result": OK, "message": "done before"})

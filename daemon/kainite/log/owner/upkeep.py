@@ -23,7 +23,7 @@ from kainite.log.owner.collect import expire
 from kainite.log.owner.mount import Mount
 from kainite.log.owner.requests import decide
 from kainite.log.state import snapshot
-from kainite.log.state.folded import LogState
+from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.store.contract import LogStore
 from kainite.settings import LogSettings, UowSettings
@@ -43,12 +43,12 @@ def outcomes_of(batches: Iterable[Batch], first_id: int) -> tuple[Outcome, ...]:
 class Writer(Protocol):
     """The owner, as far as upkeep needs it."""
 
-    state: LogState
+    state: FoldedLog
 
-    async def write(self, decide: Callable[[LogState], Sequence[Entry]]) -> None: ...
+    async def write(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> None: ...
 
 
-class Upkeep:
+class LogUpkeep:
     def __init__(
         self, store: LogStore, settings: LogSettings, uow: UowSettings, mounted: Mount, audit: AuditTrail | None
     ) -> None:
@@ -107,7 +107,7 @@ async def _carry_out(owner: Writer, request_id: str, request: Mapping[str, str])
     """Append what the request asks for, if the state allows it; the answer, once that is durable."""
     answer: Mapping[str, str] = {}
 
-    def decided(state: LogState) -> Sequence[Entry]:
+    def decided(state: FoldedLog) -> Sequence[Entry]:
         nonlocal answer
         decision = decide(state, request_id, request)
         answer = decision.answer
@@ -122,13 +122,13 @@ def _read_all(store: LogStore, partition: str, first_id: int) -> list[Batch]:
     return list(store.read_batches(partition, first_id, data=False, strong=True))
 
 
-def _status(state: LogState, meta: StatusMeta) -> Sequence[Entry]:
+def _status(state: FoldedLog, meta: StatusMeta) -> Sequence[Entry]:
     journal = Journal(state, epoch_ms())
     journal.write(EntryKind.STATUS, meta)
     return journal.entries
 
 
-def _snapshot_entry(state: LogState) -> Sequence[Entry]:
+def _snapshot_entry(state: FoldedLog) -> Sequence[Entry]:
     journal = Journal(state, epoch_ms())
     journal.write(EntryKind.CONTROL, ControlMeta(), snapshot.dump(state))
     return journal.entries

@@ -1,6 +1,6 @@
 """The log, folded: what its entries add up to.
 
-:class:`LogState` is changed by :meth:`LogState.apply` alone, one entry at a time, in order of
+:class:`FoldedLog` is changed by :meth:`FoldedLog.apply` alone, one entry at a time, in order of
 transaction ids. The owner folds what it appends, the apply job and ``kainite log show`` what they
 read; equal entries give equal states. A snapshot is a state as bytes; folding from it gives what
 folding from the beginning gives.
@@ -108,7 +108,7 @@ class UnitState:
         return min((*self.fragments, self.tid))
 
 
-class LogState:
+class FoldedLog:
     """The folded log.
 
     Args:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from kainite.log.format.entry import Entry, EntryKind, Meta
-from kainite.log.state.folded import LogState
+from kainite.log.state.folded import FoldedLog
 
 
 class Journal:
     """Entries decided in one go: each is folded when it is written, so the next one sees it."""
 
-    def __init__(self, state: LogState, now_ms: int) -> None:
+    def __init__(self, state: FoldedLog, now_ms: int) -> None:
         self.state = state
         self.now_ms = now_ms
         self.entries: list[Entry] = []

@@ -1,15 +1,15 @@
-"""Reading a log partition back into a :class:`~kainite.log.state.folded.LogState`."""
+"""Reading a log partition back into a :class:`~kainite.log.state.folded.FoldedLog`."""
 
 from __future__ import annotations
 
 from kainite.base.errors import LogCorruptError
 from kainite.log.format.entry import Batch
 from kainite.log.state import snapshot
-from kainite.log.state.folded import LogState
-from kainite.log.store.contract import Head, LogStore
+from kainite.log.state.folded import FoldedLog
+from kainite.log.store.contract import LogHead, LogStore
 
 
-def load_state(store: LogStore, partition: str, *, strong: bool = True, dedup_window: int = 100_000) -> LogState:
+def load_state(store: LogStore, partition: str, *, strong: bool = True, dedup_window: int = 100_000) -> FoldedLog:
     """The log folded up to its tail: the latest snapshot, and every entry after it.
 
     Args:
@@ -32,21 +32,21 @@ def load_state(store: LogStore, partition: str, *, strong: bool = True, dedup_wi
             # The owner truncated what we were about to read: a newer snapshot stands.
 
 
-def _load(store: LogStore, partition: str, head: Head | None, *, strong: bool, dedup_window: int) -> LogState:
-    state = _start(store, partition, head) if head and head.snapshot >= 0 else LogState(dedup_window)
+def _load(store: LogStore, partition: str, head: LogHead | None, *, strong: bool, dedup_window: int) -> FoldedLog:
+    state = _start(store, partition, head) if head and head.snapshot >= 0 else FoldedLog(dedup_window)
     for batch in store.read_batches(partition, state.next_id, data=False, strong=strong):
         fold(state, batch)
     return state
 
 
-def fold(state: LogState, batch: Batch) -> None:
+def fold(state: FoldedLog, batch: Batch) -> None:
     """Fold a batch's entries, leaving out those that ``state`` has already."""
     for tid, entry in enumerate(batch.entries, batch.first_id):
         if tid >= state.next_id:
             state.apply(tid, entry, batch.time_ms)
 
 
-def _start(store: LogStore, partition: str, head: Head) -> LogState:
+def _start(store: LogStore, partition: str, head: LogHead) -> FoldedLog:
     at = head.snapshot
     for batch in store.read_batches(partition, at, at, strong=True):
         entry = batch.entries[at - batch.first_id]

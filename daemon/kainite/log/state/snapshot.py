@@ -13,14 +13,14 @@ import orjson
 from kainite.base.errors import LogCorruptError
 from kainite.base.position import Position
 from kainite.log.format.entry import UnitStatus
-from kainite.log.state.folded import LogState, OpenUnit, UnitState
+from kainite.log.state.folded import FoldedLog, OpenUnit, UnitState
 from kainite.log.state.recent_units import RecentUnits
 from kainite.uow.delta import UnitKind
 
 VERSION = 1
 
 
-def dump(state: LogState) -> bytes:
+def dump(state: FoldedLog) -> bytes:
     """The state as bytes."""
     return orjson.dumps(
         {
@@ -40,7 +40,7 @@ def dump(state: LogState) -> bytes:
     )
 
 
-def load(data: bytes) -> LogState:
+def load(data: bytes) -> FoldedLog:
     """The state that :func:`dump` was given.
 
     Raises:
@@ -55,8 +55,8 @@ def load(data: bytes) -> LogState:
         raise LogCorruptError(f"the log's snapshot cannot be read: {error}") from error
 
 
-def _state(fields: dict[str, Any]) -> LogState:
-    state = LogState(fields["window"])
+def _state(fields: dict[str, Any]) -> FoldedLog:
+    state = FoldedLog(fields["window"])
     state.next_id = fields["next_id"]
     state.positions = {shard: Position(int(number), sub) for shard, (number, sub) in fields["positions"].items()}
     state.open = {unit["uow"]: _open_unit(unit) for unit in fields["open"]}

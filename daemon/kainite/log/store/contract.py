@@ -33,7 +33,7 @@ STORE_BACKOFF = Backoff((0.05, 0.1, 0.2, 0.5, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class LogHead:
     """A partition's head item.
 
     Attributes:
@@ -82,10 +82,10 @@ class LogStore(Protocol):
     def create(self) -> None:
         """Make what the store needs (a table) where it is missing, and wait until it is usable."""
 
-    def read_head(self, partition: str) -> Head | None:
+    def read_head(self, partition: str) -> LogHead | None:
         """The head, strongly consistent; None for a partition never mounted."""
 
-    def swap_head(self, partition: str, new: Head, expected: Head | None) -> bool:
+    def swap_head(self, partition: str, new: LogHead, expected: LogHead | None) -> bool:
         """Write the head if it still has ``expected.version`` (or is absent); False otherwise."""
 
     def read_tail(self, partition: str) -> Slot | None:

@@ -35,7 +35,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from kainite.base.errors import LogCorruptError, LogError, LogUnavailableError
 from kainite.log.format.batch_codec import decode, encode
 from kainite.log.format.entry import Batch
-from kainite.log.store.contract import Head, Slot
+from kainite.log.store.contract import LogHead, Slot
 from kainite.log.store.dynamodb_items import (
     Item,
     chunk_key,
@@ -103,11 +103,11 @@ class DynamoDBStore:
 
     # Head
 
-    def read_head(self, partition: str) -> Head | None:
+    def read_head(self, partition: str) -> LogHead | None:
         item = self._get(f"{partition}#H", "head")
         return None if item is None else head_from(item)
 
-    def swap_head(self, partition: str, new: Head, expected: Head | None) -> bool:
+    def swap_head(self, partition: str, new: LogHead, expected: LogHead | None) -> bool:
         item = {**key(f"{partition}#H", "head"), **head_fields(new)}
         if expected is None:
             in_way = self._put(item, "attribute_not_exists(p)")

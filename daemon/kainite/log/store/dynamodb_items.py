@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kainite.log.store.contract import Head, Slot
+from kainite.log.store.contract import LogHead, Slot
 
 Item = dict[str, Any]
 
@@ -42,7 +42,7 @@ def slot_from(item: Item) -> Slot:
     return Slot(int(item["s"]["S"]), int(item["g"]["N"]), int(item["n"]["N"]), item["x"]["S"])
 
 
-def head_fields(head: Head) -> Item:
+def head_fields(head: LogHead) -> Item:
     return {
         "g": {"N": str(head.generation)},
         "o": {"S": head.owner},
@@ -55,8 +55,8 @@ def head_fields(head: Head) -> Item:
     }
 
 
-def head_from(item: Item) -> Head:
-    return Head(
+def head_from(item: Item) -> LogHead:
+    return LogHead(
         generation=int(item["g"]["N"]),
         owner=item["o"]["S"],
         version=item["v"]["S"],

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 
 from kainite.base.errors import LogCorruptError
 from kainite.log.format.entry import Batch
-from kainite.log.store.contract import Head, Slot
+from kainite.log.store.contract import LogHead, Slot
 
 
 @dataclass(slots=True)
 class _Partition:
-    head: Head | None = None
+    head: LogHead | None = None
     slots: dict[int, tuple[Slot, Batch | None]] = field(default_factory=dict)
     requests: dict[str, Mapping[str, str]] = field(default_factory=dict)
     answers: dict[str, Mapping[str, str]] = field(default_factory=dict)
@@ -32,11 +32,11 @@ class MemoryStore:
     def create(self) -> None:
         pass
 
-    def read_head(self, partition: str) -> Head | None:
+    def read_head(self, partition: str) -> LogHead | None:
         with self._lock:
             return self._of(partition).head
 
-    def swap_head(self, partition: str, new: Head, expected: Head | None) -> bool:
+    def swap_head(self, partition: str, new: LogHead, expected: LogHead | None) -> bool:
         with self._lock:
             kept = self._of(partition)
             if (kept.head and kept.head.version) != (expected and expected.version):

@@ -14,7 +14,7 @@ from kainite.base.position import Position
 from kainite.log.format.entry import Entry, EntryKind, Outcome, PositionMeta, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.owner.collect import collect, expire
 from kainite.log.state import snapshot
-from kainite.log.state.folded import LogState
+from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.settings import Isolation, UowOrder, UowSettings
 from kainite.uow.delta import UnitEnd, UnitKind
@@ -30,7 +30,7 @@ class Log:
     """Entries as they were decided, with the state that decided them."""
 
     def __init__(self, rules: UowSettings = ARRIVAL) -> None:
-        self.rules, self.state, self.entries = rules, LogState(), list[Entry]()
+        self.rules, self.state, self.entries = rules, FoldedLog(), list[Entry]()
         self.sequences = itertools.count(1)
 
     def bring(self, *fragments: Fragment, shard: str = "s0", now: int = NOW) -> list[Entry]:
@@ -343,7 +343,7 @@ def test_folding_the_entries_again_gives_the_same_state(units: int, seed: int, d
     log = Log(DENSE)
     for shard, piece in pieces[: len(pieces) // 2]:
         log.bring(piece, shard=shard)
-    folded = LogState()
+    folded = FoldedLog()
     for tid, entry in enumerate(log.entries):
         folded.apply(tid, entry, NOW)
     assert snapshot.dump(folded) == snapshot.dump(log.state)
@@ -359,4 +359,4 @@ def test_the_shards_position_follows_every_append() -> None:
 
 def test_entries_are_folded_in_order_only() -> None:
     with pytest.raises(ValueError, match="entry 5 folded where 0 is next"):
-        LogState().apply(5, Entry(EntryKind.POSITION, PositionMeta("s", Position(1))), NOW)
+        FoldedLog().apply(5, Entry(EntryKind.POSITION, PositionMeta("s", Position(1))), NOW)

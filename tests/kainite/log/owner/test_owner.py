@@ -17,7 +17,7 @@ from kainite.log.owner.mount import mount
 from kainite.log.owner.owner import LogOwner
 from kainite.log.state.loading import load_state
 from kainite.log.state.snapshot import dump
-from kainite.log.store.contract import Head, LogStore, Slot
+from kainite.log.store.contract import LogHead, LogStore, Slot
 from kainite.log.store.memory import MemoryStore
 from kainite.log.views.unit_table import read_rows
 from kainite.settings import LogSettings, UowSettings
@@ -59,7 +59,7 @@ class FaultyStore(MemoryStore):
         self.fail_swaps = 0
         self.broken = False
 
-    def swap_head(self, partition: str, new: Head, expected: Head | None) -> bool:
+    def swap_head(self, partition: str, new: LogHead, expected: LogHead | None) -> bool:
         if self.fail_swaps:
             self.fail_swaps -= 1
             raise LogUnavailableError("throttled")

@@ -7,7 +7,7 @@ import pytest
 from kainite.base.errors import LogCorruptError
 from kainite.log.state import snapshot
 from kainite.log.state.loading import load_state
-from kainite.log.store.contract import Head
+from kainite.log.store.contract import LogHead
 from kainite.log.store.memory import MemoryStore
 from kainite.uow.signature import Signatures
 from support.main_log import MainLog
@@ -20,7 +20,7 @@ class BusyStore(MemoryStore):
         super().__init__()
         self.turns: list[MainLog] = []
 
-    def read_head(self, partition: str) -> Head | None:
+    def read_head(self, partition: str) -> LogHead | None:
         head = super().read_head(partition)
         if self.turns:
             log = self.turns.pop()

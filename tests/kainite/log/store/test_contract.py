@@ -9,7 +9,7 @@ import pytest
 
 from kainite.base.errors import LogCorruptError
 from kainite.log.format.entry import Batch
-from kainite.log.store.contract import Head, LogStore, Slot
+from kainite.log.store.contract import LogHead, LogStore, Slot
 from kainite.log.store.memory import without_data
 from support.dynamodb_doubles import on_each_store
 from support.log_builders import batch
@@ -17,7 +17,7 @@ from support.log_builders import batch
 pytestmark = on_each_store
 
 P = "0"
-HEAD = Head(generation=1, owner="a", version="v1", lease_ms=1000)
+HEAD = LogHead(generation=1, owner="a", version="v1", lease_ms=1000)
 
 
 def fill(store: LogStore, *counts: int) -> list[Batch]:
