@@ -49,7 +49,6 @@ class LogWatch:
         self._store = store
         self._partition = partition
         self._state = FoldedLog()
-        self._fragments: dict[int, int] = {}
 
     def poll(self) -> LogCounts:
         """Read what has come since the last call.
@@ -58,17 +57,15 @@ class LogWatch:
             LogUnavailableError: the store did not answer.
         """
         for batch in self._store.read_batches(self._partition, self._state.next_id, data=False):
-            for tid, entry in enumerate(batch.entries, batch.first_id):
-                if tid >= self._state.next_id:
-                    self._state.apply(tid, entry, batch.time_ms)
-                    self._count(tid, entry)
+            for tid, entry in batch.entries_from(self._state.next_id):
+                self._count(tid, entry)
+                self._state.apply(tid, entry, batch.time_ms)
         self.counts.collected = self.counts.dispatched + len(self._state.ready)
         return self.counts
 
     def _count(self, tid: int, entry: Entry) -> None:
         match entry.meta:
             case FragmentMeta() as meta:
-                self._fragments[tid] = meta.count
                 self.counts.deltas += meta.count
             case UnitMeta() as meta:
                 self._unit(tid, meta)
@@ -77,8 +74,8 @@ class LogWatch:
                     self._outcome(outcome)
 
     def _unit(self, tid: int, meta: UnitMeta) -> None:
-        earlier = sum(self._fragments.pop(fragment, 0) for fragment in meta.fragments)
-        self.counts.deltas += meta.count - earlier
+        opened = self._state.open.get(meta.uow)
+        self.counts.deltas += meta.count - (opened.count if opened else 0)
         self.counts.dispatched += 1
         self.counts.conflicts += meta.conflict is not None
         if meta.cause is not None:

@@ -1,8 +1,8 @@
-"""The serialization log as a Spark data source: a row a unit of work, for whoever wants to look at it in Spark.
+"""The serialization log as a Spark data source: a row for each unit of work, for queries about the log.
 
 ::
 
-    from kainite_spark.source import LogDataSource
+    from kainite_spark.data_source import LogDataSource
 
     spark.dataSource.register(LogDataSource)
     units = spark.read.format("kainite").option("properties", "app.properties").load()
@@ -11,17 +11,17 @@
 =================  ================================================================================
 option             meaning
 =================  ================================================================================
-``properties``     a settings file: it names the log, and nothing else is needed
+``properties``     a settings file, which names the log; no other option is needed
 ``table``          the log's DynamoDB table, without a settings file
-``logPartition``   the log partition; "0" where it is not given
-``endpoint``       of DynamoDB, where it is not AWS's own
-``region``         where it is not boto3's default
-``unitsPerTask``   how many units a task reads, 2000 where it is not given
+``logPartition``   the log partition; default "0"
+``endpoint``       DynamoDB's endpoint; default AWS's own
+``region``         the region; default boto3's
+``unitsPerTask``   how many units a task reads; default 2000
 =================  ================================================================================
 
-Units stand in the log until they are truncated; what they were then is in the audit trail. ``deltas`` is a
-JSON array in the source's order, or null for a unit whose deltas are truncated in part. Reading
-asks the log's owner nothing, and changes nothing.
+A unit stands in the log until it is truncated; afterwards it is in the audit trail. The column ``deltas`` is a
+JSON array in the source's order, or null for a unit whose deltas are truncated in part. A reader
+needs no running owner of the log, and changes nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from pyspark.sql.types import StructType
 from kainite import settings
 from kainite.aws import clients as aws
 from kainite.base.errors import KainiteError, SettingsError
-from kainite.log.format.entry import Outcome, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.state.loading import load_units, low_water_mark
+from kainite.log.state.units import UnitState
 from kainite.log.store.contract import LogStore
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import AwsSettings
@@ -56,7 +57,7 @@ UNITS_PER_TASK = 2_000
 class UnitRow(NamedTuple):
     """All columns of a unit but its deltas (:class:`~kainite.log.views.unit_table.LogRow`).
 
-    ``size`` is the column ``count``.
+    ``size`` is the column ``count``, a name that a tuple's method has.
     """
 
     id: int
@@ -85,7 +86,13 @@ class Log:
 
 @dataclass
 class UnitRange(InputPartition):
-    """What one task reads: units, the entries that hold their deltas, and who has lost some of them."""
+    """What one task reads.
+
+    Attributes:
+        rows: the units.
+        piece: the entries that hold their deltas.
+        truncated: transaction ids of the units that have lost some of their deltas to truncation.
+    """
 
     rows: tuple[UnitRow, ...]
     piece: Slice
@@ -126,10 +133,10 @@ class LogReader(DataSourceReader):
 
 
 def log_of(options: Mapping[str, str]) -> Log:
-    """Where the options say that the log is.
+    """Returns the place of the log that the options name.
 
     Raises:
-        SettingsError: they do not say it, or an option is unknown.
+        SettingsError: the options name no log, or an option is unknown.
     """
     given = {name.lower(): value for name, value in options.items()}
     if unknown := sorted(given.keys() - _OPTIONS):
@@ -144,24 +151,14 @@ def log_of(options: Mapping[str, str]) -> Log:
 
 
 def plan_reading(store: LogStore, partition: str, units_per_task: int) -> list[UnitRange]:
-    """All units of a log partition, shared out to tasks; only the index is read."""
-    head = store.read_head(partition)
-    low = head.low_water_mark if head else 0
-    metas: dict[int, UnitMeta] = {}
-    latest: dict[int, Outcome] = {}
-    for batch in store.read_batches(partition, low, data=False, strong=True):
-        for tid, entry in enumerate(batch.entries, batch.first_id):
-            if isinstance(entry.meta, UnitMeta) and tid >= low:
-                metas[tid] = entry.meta
-            elif isinstance(entry.meta, StatusMeta):
-                latest |= {outcome.tid: _merged(latest.get(outcome.tid), outcome) for outcome in entry.meta.outcomes}
-    tids = list(metas)
-    shares = [tids[start : start + units_per_task] for start in range(0, len(tids), units_per_task)]
-    return [_range({tid: metas[tid] for tid in share}, latest, low) for share in shares]
+    """Shares all dispatched units of a log partition out to tasks; only the index is read."""
+    first_id = low_water_mark(store, partition)
+    units = list(load_units(store, partition, first_id).units.values())
+    return [_range(units[start : start + units_per_task], first_id) for start in range(0, len(units), units_per_task)]
 
 
 def read_rows(store: LogStore, partition: str, units: UnitRange) -> Iterator[tuple[object, ...]]:
-    """The rows of some units, in log order.
+    """Yields the rows of some units, in log order.
 
     Raises:
         LogCorruptError: the log does not read back as written.
@@ -175,30 +172,22 @@ def read_rows(store: LogStore, partition: str, units: UnitRange) -> Iterator[tup
         yield (*row, None if row.id in units.truncated else _json(parts[row.id]))
 
 
-def _merged(before: Outcome | None, now: Outcome) -> Outcome:
-    """The later outcome; who applied the unit stays known."""
-    instance = now.instance if now.instance is not None or before is None else before.instance
-    return Outcome(now.tid, now.status, instance, now.cause)
-
-
-def _range(metas: Mapping[int, UnitMeta], latest: Mapping[int, Outcome], low: int) -> UnitRange:
-    truncated = frozenset(tid for tid, meta in metas.items() if any(fragment < low for fragment in meta.fragments))
+def _range(units: Sequence[UnitState], first_id: int) -> UnitRange:
+    truncated = frozenset(unit.tid for unit in units if unit.first_tid < first_id)
     wanted = sorted(
-        Wanted(entry, tid, number, 0)
-        for tid, meta in metas.items()
-        if tid not in truncated
-        for number, entry in enumerate((*meta.fragments, tid))
+        Wanted(entry, unit.tid, number, 0)
+        for unit in units
+        if unit.tid not in truncated
+        for number, entry in enumerate((*unit.fragments, unit.tid))
     )
     piece = Slice(tuple(ranges([entry.entry for entry in wanted])) if wanted else (), tuple(wanted))
-    return UnitRange(tuple(_row(tid, meta, latest.get(tid)) for tid, meta in metas.items()), piece, truncated)
+    return UnitRange(tuple(_row(unit) for unit in units), piece, truncated)
 
 
-def _row(tid: int, meta: UnitMeta, outcome: Outcome | None) -> UnitRow:
-    born = UnitStatus.FAILED if meta.cause else UnitStatus.IN_PROGRESS
-    now = outcome or Outcome(tid, born, None, meta.cause)
+def _row(unit: UnitState) -> UnitRow:
     return UnitRow(
-        tid, meta.uow, meta.number, meta.kind.value, now.status.value, meta.conflict,
-        list(meta.shards), now.instance, now.cause, meta.count,
+        unit.tid, unit.uow, unit.number, unit.kind.value, unit.status.value, unit.conflict,
+        list(unit.shards), unit.instance, unit.cause, unit.count,
     )  # fmt: skip
 
 

@@ -65,8 +65,8 @@ class MainLog:
         through = self.state.through
         outcomes: list[Outcome] = []
         for batch in self.store.read_batches(outcomes_partition(self.partition), through + 1, strong=True):
-            for tid, entry in enumerate(batch.entries, batch.first_id):
-                if tid > through and isinstance(entry.meta, StatusMeta):
+            for tid, entry in batch.entries_from(through + 1):
+                if isinstance(entry.meta, StatusMeta):
                     outcomes += entry.meta.outcomes
                     through = tid
         if through > self.state.through:

@@ -16,8 +16,9 @@ from collections.abc import Iterable
 
 from kainite.base.errors import LogCorruptError
 from kainite.log.format.entry import Batch, Outcome, StatusMeta, UnitMeta, UnitStatus
-from kainite.log.state.folded import FoldedLog, UnitState
+from kainite.log.state.folded import FoldedLog
 from kainite.log.state.loading import load_state
+from kainite.log.state.units import UnitState
 from kainite.log.store.contract import LogStore
 from kainite_spark.plan.backlog import Backlog
 from kainite_spark.plan.pending_unit import PendingUnit
@@ -82,9 +83,7 @@ class Follower:
         return True
 
     def _take(self, batch: Batch) -> None:
-        for tid, entry in enumerate(batch.entries, batch.first_id):
-            if tid < self.next_id:
-                continue
+        for tid, entry in batch.entries_from(self.next_id):
             self._state.apply(tid, entry, batch.time_ms)
             if isinstance(entry.meta, UnitMeta):
                 unit = self._state.units[tid]

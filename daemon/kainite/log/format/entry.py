@@ -18,6 +18,7 @@ CONTROL      :class:`ControlMeta`: a snapshot of the folded log  the snapshot, J
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import TypeAlias
@@ -187,3 +188,12 @@ class Batch:
     @property
     def last_id(self) -> int:
         return self.first_id + len(self.entries) - 1
+
+    def entries_from(self, first_id: int) -> Iterator[tuple[int, Entry]]:
+        """Yields transaction id and entry, in order, without the entries below ``first_id``.
+
+        A store hands out whole batches, so the first one that is read may begin before the id that was asked for.
+        """
+        for tid, entry in enumerate(self.entries, self.first_id):
+            if tid >= first_id:
+                yield tid, entry

@@ -39,8 +39,9 @@ import orjson
 from kainite.base.logs import event
 from kainite.base.position import Position
 from kainite.log.format.entry import Entry, EntryKind, FragmentMeta, PositionMeta, UnitMeta
-from kainite.log.state.folded import FoldedLog, OpenUnit
+from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
+from kainite.log.state.units import OpenUnit
 from kainite.settings import Isolation, UowOrder, UowSettings
 from kainite.uow.delta import Delta, UnitEnd
 from kainite.uow.fragment import Fragment

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kainite.log.format.entry import Outcome, UnitStatus
-from kainite.log.state.folded import FoldedLog, UnitState
+from kainite.log.state.folded import FoldedLog
+from kainite.log.state.units import UnitState
 
 OK = "ok"
 REFUSED = "refused"

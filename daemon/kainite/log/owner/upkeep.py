@@ -36,8 +36,8 @@ def outcomes_partition(partition: str) -> str:
 
 def outcomes_of(batches: Iterable[Batch], first_id: int) -> tuple[Outcome, ...]:
     """All outcomes in the entries of ``batches`` from ``first_id`` on, in order."""
-    entries = (entry for batch in batches for entry in batch.entries[max(0, first_id - batch.first_id) :])
-    return tuple(outcome for entry in entries if isinstance(entry.meta, StatusMeta) for outcome in entry.meta.outcomes)
+    metas = (entry.meta for batch in batches for _, entry in batch.entries_from(first_id))
+    return tuple(outcome for meta in metas if isinstance(meta, StatusMeta) for outcome in meta.outcomes)
 
 
 class Writer(Protocol):

@@ -1,21 +1,21 @@
-"""Reading a log partition back into a :class:`~kainite.log.state.folded.FoldedLog`."""
+"""Reads a log partition back: into a :class:`~kainite.log.state.folded.FoldedLog`, or unit by unit."""
 
 from __future__ import annotations
 
 from kainite.base.errors import LogCorruptError
-from kainite.log.format.entry import Batch
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
+from kainite.log.state.units import UnitFold
 from kainite.log.store.contract import LogHead, LogStore
 
 
 def load_state(store: LogStore, partition: str, *, strong: bool = True, dedup_window: int = 100_000) -> FoldedLog:
-    """The log folded up to its tail: the latest snapshot, and every entry after it.
+    """Returns the log folded up to its tail: the latest snapshot, and every entry after the snapshot.
 
     Args:
         store: where the log is.
-        partition: its name; one that was never mounted gives an empty state.
-        strong: read everything that is durable now; without it, the last entries may be missing.
+        partition: the partition's name; one that was never mounted gives an empty state.
+        strong: read everything that is durable now; otherwise the last entries may be missing.
         dedup_window: for a log without a snapshot (a snapshot carries its own).
 
     Raises:
@@ -29,21 +29,34 @@ def load_state(store: LogStore, partition: str, *, strong: bool = True, dedup_wi
             newer = store.read_head(partition)
             if head is None or newer is None or newer.low_water_mark == head.low_water_mark:
                 raise
-            # The owner truncated what we were about to read: a newer snapshot stands.
+            # The owner truncated the entries during the read; its head names a newer snapshot to begin from.
+
+
+def load_units(store: LogStore, partition: str, first_id: int) -> UnitFold:
+    """Returns the units in the entries from ``first_id`` to the tail, resolved ones too; only the index is read.
+
+    Raises:
+        LogCorruptError: the log does not read back as written.
+    """
+    units = UnitFold(keep_resolved=True)
+    for batch in store.read_batches(partition, first_id, data=False, strong=True):
+        for tid, entry in batch.entries_from(first_id):
+            units.apply(tid, entry, batch.time_ms)
+    return units
+
+
+def low_water_mark(store: LogStore, partition: str) -> int:
+    """Returns the first id that is not truncated; 0 for a partition that was never mounted."""
+    head = store.read_head(partition)
+    return head.low_water_mark if head else 0
 
 
 def _load(store: LogStore, partition: str, head: LogHead | None, *, strong: bool, dedup_window: int) -> FoldedLog:
     state = _start(store, partition, head) if head and head.snapshot >= 0 else FoldedLog(dedup_window)
     for batch in store.read_batches(partition, state.next_id, data=False, strong=strong):
-        fold(state, batch)
-    return state
-
-
-def fold(state: FoldedLog, batch: Batch) -> None:
-    """Fold a batch's entries, leaving out those that ``state`` has already."""
-    for tid, entry in enumerate(batch.entries, batch.first_id):
-        if tid >= state.next_id:
+        for tid, entry in batch.entries_from(state.next_id):
             state.apply(tid, entry, batch.time_ms)
+    return state
 
 
 def _start(store: LogStore, partition: str, head: LogHead) -> FoldedLog:

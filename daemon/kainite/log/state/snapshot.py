@@ -13,8 +13,9 @@ import orjson
 from kainite.base.errors import LogCorruptError
 from kainite.base.position import Position
 from kainite.log.format.entry import UnitStatus
-from kainite.log.state.folded import FoldedLog, OpenUnit, UnitState
+from kainite.log.state.folded import FoldedLog
 from kainite.log.state.recent_units import RecentUnits
+from kainite.log.state.units import OpenUnit, UnitState
 from kainite.uow.delta import UnitKind
 
 VERSION = 1
@@ -59,9 +60,9 @@ def _state(fields: dict[str, Any]) -> FoldedLog:
     state = FoldedLog(fields["window"])
     state.next_id = fields["next_id"]
     state.positions = {shard: Position(int(number), sub) for shard, (number, sub) in fields["positions"].items()}
-    state.open = {unit["uow"]: _open_unit(unit) for unit in fields["open"]}
+    state.open.update((unit["uow"], _open_unit(unit)) for unit in fields["open"])
     state.ready = dict(fields["ready"])
-    state.units = {unit["tid"]: _unit(unit) for unit in fields["units"]}
+    state.units.update((unit["tid"], _unit(unit)) for unit in fields["units"])
     state.recent = RecentUnits(fields["window"], fields["recent"])
     state.next_number = fields["next_number"]
     state.through = fields["through"]

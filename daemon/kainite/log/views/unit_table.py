@@ -1,4 +1,8 @@
-"""The log as the white paper's table: a row a unit of work, with all its columns (seed 002)."""
+"""The log as a table: a row for each unit of work, with all columns of the log's model.
+
+What entries do to a unit is :mod:`kainite.log.state.units`; this view adds the columns that come from the
+entries' data. The columns are in docs/architecture.md, *Glossary*.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,13 @@ from typing import Any
 
 import orjson
 
-from kainite.log.format.entry import Entry, FragmentMeta, Outcome, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.format.entry import Entry, FragmentMeta, UnitMeta
+from kainite.log.state.loading import low_water_mark
+from kainite.log.state.units import OpenUnit, UnitFold, UnitState
 from kainite.log.store.contract import LogStore
 
 COLLECTING = "collecting"
-"""Shown as the status of a unit that is not complete: it has not entered conflict resolution yet."""
+"""Shown as the status of a unit that is not complete: the unit is not dispatched yet."""
 
 
 @dataclass(slots=True)
@@ -20,15 +26,19 @@ class LogRow:
     """One unit of work.
 
     Attributes:
-        conflict: id of the unit in progress that it conflicted with when it was dispatched.
-        id: its transaction id; None while it is being collected.
-        uow: its name.
+        conflict: transaction id of the unit in progress that it conflicted with when it was dispatched.
+        id: the unit's transaction id; None while the unit is being collected.
+        uow: the unit's name.
         queue: the shards that its deltas came through.
-        instance: the job instance that applied it (the paper's ETL JI ID).
+        instance: the job instance that applied it.
         signature: the target tables and keys that it writes, ``table(key, …)``.
-        trans_in: how many deltas its source announced; None while no end has come.
-        trans_out: how many of them have been collected.
+        trans_in: how many deltas its source announced; None before the end has come.
+        trans_out: how many deltas have been collected.
         status: as :class:`~kainite.log.format.entry.UnitStatus` has it, or ``collecting``.
+        number: the source's own dense number.
+        kind: normal, correction or reversal.
+        cause: why the unit failed, what it waits for, or who decided.
+        offending: the emitted line that was no delta.
     """
 
     uow: str
@@ -50,70 +60,96 @@ class LogRow:
         return {signature.partition("(")[0] for signature in self.signature}
 
 
-class LogView:
+@dataclass(frozen=True, slots=True)
+class _Dispatched:
+    """The columns of a dispatched unit that the fold does not hold."""
+
+    signature: list[str]
+    trans_in: int | None
+    offending: str | None
+
+
+class UnitTable:
     """Folds entries, with their data, into rows."""
 
     def __init__(self) -> None:
-        self._open: dict[str, LogRow] = {}
-        self._units: dict[int, LogRow] = {}
+        self._fold = UnitFold(keep_resolved=True)
+        self._open: dict[str, list[str]] = {}
+        self._dispatched: dict[int, _Dispatched] = {}
 
     def rows(self) -> Iterator[LogRow]:
-        """Dispatched units by id, then those that are being collected."""
-        yield from (self._units[tid] for tid in sorted(self._units))
-        yield from self._open.values()
+        """Yields dispatched units by transaction id, then the units that are being collected."""
+        for tid, unit in self._fold.units.items():
+            yield _dispatched_row(unit, self._dispatched[tid])
+        for uow, opened in self._fold.open.items():
+            yield _open_row(opened, self._open[uow])
 
-    def apply(self, tid: int, entry: Entry) -> None:
+    def apply(self, tid: int, entry: Entry, time_ms: int) -> None:
+        """Applies one entry; arguments as :meth:`~kainite.log.state.units.UnitFold.apply`."""
         match entry.meta:
-            case FragmentMeta() as meta:
-                self._fragment(entry, meta)
+            case FragmentMeta(uow=uow):
+                self._open.setdefault(uow, []).extend(signatures(entry.data))
             case UnitMeta() as meta:
-                self._unit(tid, entry, meta)
-            case StatusMeta(outcomes=outcomes):
-                for outcome in outcomes:
-                    self._outcome(outcome)
+                self._dispatched[tid] = self._dispatch(entry, meta)
+        self._fold.apply(tid, entry, time_ms)
 
-    def _fragment(self, entry: Entry, meta: FragmentMeta) -> None:
-        row = self._open.setdefault(meta.uow, LogRow(meta.uow))
-        row.queue += [meta.shard] if meta.shard not in row.queue else []
-        row.signature += signatures(entry.data)
-        row.trans_out += meta.count
-        row.cause = "; ".join([*filter(None, [row.cause]), *meta.causes]) or None
-        row.offending = row.offending or meta.offending
-        if meta.end_count is not None:
-            row.trans_in, row.number, row.kind = meta.end_count, meta.number, meta.unit_kind
+    def _dispatch(self, entry: Entry, meta: UnitMeta) -> _Dispatched:
+        signature = self._open.pop(meta.uow, []) + signatures(entry.data)
+        opened = self._fold.open.get(meta.uow)
+        announced = opened.end_count if opened else None
+        # A sound unit has as many deltas as its end announced; the UNIT entry of another repeats only those that came.
+        return _Dispatched(signature, announced if meta.cause else meta.count, meta.offending)
 
-    def _unit(self, tid: int, entry: Entry, meta: UnitMeta) -> None:
-        row = self._open.pop(meta.uow, None) or LogRow(meta.uow)
-        row.signature += signatures(entry.data)
-        row.id, row.conflict, row.queue = tid, meta.conflict, list(meta.shards)
-        row.trans_in, row.trans_out = row.trans_in if meta.cause else meta.count, meta.count
-        row.number, row.kind = meta.number, meta.kind
-        row.status = UnitStatus.FAILED if meta.cause else UnitStatus.IN_PROGRESS
-        row.cause, row.offending = meta.cause, meta.offending
-        self._units[tid] = row
 
-    def _outcome(self, outcome: Outcome) -> None:
-        row = self._units.get(outcome.tid)
-        if row is not None:
-            row.status, row.cause = outcome.status, outcome.cause
-            row.instance = row.instance if outcome.instance is None else outcome.instance
+def _dispatched_row(unit: UnitState, more: _Dispatched) -> LogRow:
+    return LogRow(
+        uow=unit.uow,
+        conflict=unit.conflict,
+        id=unit.tid,
+        queue=list(unit.shards),
+        instance=unit.instance,
+        signature=more.signature,
+        trans_in=more.trans_in,
+        trans_out=unit.count,
+        status=unit.status,
+        number=unit.number,
+        kind=unit.kind,
+        cause=unit.cause,
+        offending=more.offending,
+    )
+
+
+def _open_row(unit: OpenUnit, signature: list[str]) -> LogRow:
+    return LogRow(
+        uow=unit.uow,
+        queue=unit.shards,
+        signature=signature,
+        trans_in=unit.end_count,
+        trans_out=unit.count,
+        number=unit.number,
+        kind=unit.kind,
+        cause="; ".join(unit.causes) or None,
+        offending=unit.offending,
+    )
 
 
 def read_rows(store: LogStore, partition: str, first_id: int | None = None) -> list[LogRow]:
-    """All rows from ``first_id``, or from the log's low-water mark, to the tail."""
+    """Returns all rows from ``first_id``, or from the log's low-water mark, to the tail.
+
+    Raises:
+        LogCorruptError: the log does not read back as written.
+    """
     if first_id is None:
-        head = store.read_head(partition)
-        first_id = head.low_water_mark if head else 0
-    view = LogView()
+        first_id = low_water_mark(store, partition)
+    table = UnitTable()
     for batch in store.read_batches(partition, first_id, strong=True):
-        for tid, entry in enumerate(batch.entries, batch.first_id):
-            if tid >= first_id:  # the batch that holds the first may begin before it
-                view.apply(tid, entry)
-    return list(view.rows())
+        for tid, entry in batch.entries_from(first_id):
+            table.apply(tid, entry, batch.time_ms)
+    return list(table.rows())
 
 
 def signatures(data: bytes) -> list[str]:
-    """``table(key)`` of each delta in an entry's data, each once, in order."""
+    """Returns ``table(key)`` of each delta in an entry's data, each once, in order."""
     deltas: list[dict[str, Any]] = orjson.loads(data) if data else []
     shown = (
         f"{delta['table']}({', '.join(str(value) for value in delta.get('key', {}).values())})" for delta in deltas
