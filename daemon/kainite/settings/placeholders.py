@@ -1,4 +1,4 @@
-"""Placeholders in a run instruction, such as ``{eom}``: which there are, and how a template is filled."""
+"""The placeholders of a run instruction, such as ``{eom}``: checks and fills templates."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
 
 
 def check_template(text: str) -> None:
-    """Raise ``ValueError`` for a placeholder that there is not."""
+    """Checks the placeholders of a template.
+
+    Raises:
+        ValueError: the template has an unknown placeholder.
+    """
     for name in _PLACEHOLDER.findall(text):
         if name not in PLACEHOLDERS:
             raise ValueError(f"{{{name}}} is none of {', '.join(f'{{{known}}}' for known in PLACEHOLDERS)}")
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
+    """Returns a checked template with the values in place of its placeholders."""
     return _PLACEHOLDER.sub(lambda found: values[found[1]], template)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kainite.settings.kinds import Kind
+from kainite.settings.kinds.values import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,13 +12,13 @@ class Key:
     """A key of the file.
 
     Attributes:
-        name: as it is written.
-        section, field: which field of :class:`~kainite.settings.Settings` it fills.
-        kind: what may be written.
-        meaning: one sentence.
-        aliases: other spellings; ``name`` wins where both stand.
-        default: where a missing value comes from, in words, unless the field has a default.
-        required: the file must set it (or, for the stream, ``streamArn``).
+        name: the key as it is written.
+        section, field: the field of :class:`~kainite.settings.Settings` that the key fills.
+        kind: says what may be written.
+        meaning: says in one sentence what the key does.
+        aliases: other spellings; ``name`` wins where both are set.
+        default: says in words where a missing value comes from, unless the field has a default.
+        required: the file must set the key (or, for the stream, ``streamArn``).
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Every key of a settings file that has an effect: one table, read by everything that deals with keys.
+"""The table of every key that has an effect; everything that deals with keys reads it.
 
 Parsing, ``kainite run --check``, error messages and ``docs/properties.md`` are derived from it.
 """
@@ -12,21 +12,19 @@ from typing import Any
 from kainite.settings.keys.kcl_keys import KCL_KEYS
 from kainite.settings.keys.key import Key
 from kainite.settings.keys.own_keys import OWN_KEYS
-from kainite.settings.sections import (
-    ApplySettings,
-    AwsSettings,
-    ChildSettings,
-    ClientSettings,
-    ExtractSettings,
-    LeaseSettings,
-    LogSettings,
-    MarkersSettings,
-    MetricsSettings,
-    StreamSettings,
-    UowSettings,
-)
+from kainite.settings.sections.apply import ApplySettings
+from kainite.settings.sections.aws import AwsSettings, ClientSettings
+from kainite.settings.sections.child import ChildSettings
+from kainite.settings.sections.extract import ExtractSettings
+from kainite.settings.sections.leases import LeaseSettings
+from kainite.settings.sections.log import LogSettings
+from kainite.settings.sections.markers import MarkersSettings
+from kainite.settings.sections.metrics import MetricsSettings
+from kainite.settings.sections.stream import StreamSettings
+from kainite.settings.sections.uow import UowSettings
 
 KEYS: tuple[Key, ...] = KCL_KEYS + OWN_KEYS
+KEY_BY_SPELLING: Mapping[str, Key] = {spelling: key for key in KEYS for spelling in (key.name, *key.aliases)}
 
 SECTIONS: Mapping[str, type[Any]] = {
     "aws": AwsSettings,
@@ -53,7 +51,7 @@ DEFAULTS: Mapping[tuple[str, str], Any] = {
 
 
 def default_text(key: Key) -> str:
-    """A key's default as it would be written in a file, or where it comes from."""
+    """Returns a key's default as it would be written in a file, or where the default comes from."""
     if key.default:
         return key.default
     value = DEFAULTS.get((key.section, key.field))

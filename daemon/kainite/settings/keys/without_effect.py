@@ -1,8 +1,8 @@
-"""KCL's keys that are accepted without acting on them, and why.
+"""KCL's keys that are accepted without effect, and why.
 
-They are no errors, so that a file of the Java MultiLangDaemon starts as it is; ``kainite run --check`` lists the ones
-that are set. With the keys of :mod:`kainite.settings.keys.table` they are all of KCL's. A text that Java
-would turn into 0 or false is a warning; one that keeps Java from starting is an error here too.
+These keys are no errors, so that a file of the Java MultiLangDaemon starts as it is; ``kainite run --check`` lists the
+ones that are set. Together with the keys of :mod:`kainite.settings.keys.table` they are all keys of KCL. A text that
+Java would turn into 0 or false is a warning; a text that keeps Java from starting is an error here too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kainite.settings.kinds import Kind, choice, decimal, duration, flag, text, whole
+from kainite.settings.kinds.values import Kind, choice, decimal, duration, flag, text, whole
 
 
 class _BillingMode(StrEnum):
@@ -30,10 +30,10 @@ class InertKey:
     """A key without effect.
 
     Attributes:
-        name: as it is written.
-        kind: what KCL allows.
-        default: KCL's, as text.
-        reason: why it has no effect here.
+        name: the key as it is written.
+        kind: says what KCL allows.
+        default: KCL's default, as text.
+        reason: says why the key has no effect here.
         strict: Java does not start with a wrong text.
     """
 
@@ -58,7 +58,7 @@ def _inert(reason: str, *keys: tuple[str, Kind, str]) -> tuple[InertKey, ...]:
 
 
 def _table(prefix: str) -> tuple[InertKey, ...]:
-    """The keys for one of KCL 3.x's extra tables, without its name."""
+    """Returns the keys for one of KCL 3.x's extra tables, except the key for its name."""
     billing = InertKey(f"{prefix}BillingMode", choice(_BillingMode), "PAY_PER_REQUEST", _ON_DEMAND, strict=True)
     return (
         billing,
@@ -129,13 +129,13 @@ CLIENT_SETTERS: tuple[str, ...] = (
     "httpClientBuilder",
     "overrideConfiguration",
 )
-"""What else the SDK's client builders can be told, by themselves or with more behind a dot (SDK 2.33)."""
+"""The other settings of the SDK's client builders, alone or with more behind a dot (SDK 2.33)."""
 
 _DYNAMODB_SETTERS = ("accountIdEndpointMode", "endpointDiscoveryEnabled")
 
 
 def why_without_effect(key: str) -> str | None:
-    """Why a key of KCL has no effect here; None for a key that is not KCL's, or that has one."""
+    """Returns why a key of KCL has no effect here; None for a key that is not KCL's, or that has an effect."""
     if key in WITHOUT_EFFECT:
         return WITHOUT_EFFECT[key].reason
     prefix, setter = _client_setter(key)
@@ -144,7 +144,7 @@ def why_without_effect(key: str) -> str | None:
 
 
 def is_client_key(key: str) -> bool:
-    """Whether a key is a nested one of an SDK client; a builder without that name keeps Java from starting."""
+    """Tells whether a key is a nested one of an SDK client; Java does not start with a name that its builder lacks."""
     return bool(_client_setter(key)[0])
 
 

@@ -1,4 +1,4 @@
-"""Problems that no single value shows: what is missing, what contradicts what, what another program may have meant."""
+"""Finds problems that no single value shows: missing keys, contradictions, variables meant for another program."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kainite.settings.keys.table import DEFAULTS, KEYS
 from kainite.settings.keys.without_effect import INERT_KEYS, is_client_key
 from kainite.settings.loading.overrides import Given
 from kainite.settings.loading.surprises import problem_of
-from kainite.settings.sections import UnknownKey
+from kainite.settings.settings import UnknownKey
 
 
 class Overridden(NamedTuple):
-    """A key that is set twice: what counts, and what does not."""
+    """A key that is set twice: the text that counts, and the text that does not."""
 
     key: str
     winner: Given
@@ -22,13 +22,13 @@ class Overridden(NamedTuple):
 
 
 def _is_bare(winner: Given, other: Given) -> bool:
-    """Whether a variable that may be meant for another program changed the file's value."""
+    """Tells whether a variable that may be meant for another program changed the file's value."""
     from_file = other.origin == "file" and winner.text != other.text
     return from_file and winner.origin.startswith("environment ") and "KAINITE_" not in winner.origin
 
 
 def overridden(changed: Sequence[Overridden]) -> list[str]:
-    """A warning for each value of the file that a bare name of the environment changed."""
+    """Returns a warning for each value of the file that a variable without ``KAINITE_`` changed."""
     return [
         f"{key}: {winner.origin} wins over the file"
         for key, winner, other in changed
@@ -37,7 +37,10 @@ def overridden(changed: Sequence[Overridden]) -> list[str]:
 
 
 def clashes(changed: Sequence[Overridden]) -> list[str]:
-    """Another application name means another lease table: everything would be read again, or skipped."""
+    """Returns a problem where a variable without ``KAINITE_`` changes the application's name.
+
+    Another application name means another lease table: everything would be read again, or skipped.
+    """
     return [
         f"{key}: the file says {other.text!r} and {winner.origin} {winner.text!r}: unset the variable, or say"
         f" KAINITE_APPLICATION_NAME where it is meant"
@@ -47,14 +50,17 @@ def clashes(changed: Sequence[Overridden]) -> list[str]:
 
 
 def missing(texts: Mapping[str, Given]) -> list[str]:
-    """The keys that must be set and are not. A file may be an extractor's alone."""
+    """Returns the keys that must be set and are not.
+
+    ``streamArn`` stands in for ``streamName``. A file for ``kainite extract`` alone needs no ``executableName``.
+    """
     instead = {"streamName": "streamArn", "executableName": "extractorName"}
     missing = [key for key in KEYS if key.required and key.name not in texts and instead.get(key.name) not in texts]
     return [f"{key.name} is missing: {key.meaning[0].lower()}{key.meaning[1:].rstrip('.')}" for key in missing]
 
 
 def refused(texts: Mapping[str, Given], unknown: Sequence[UnknownKey]) -> list[str]:
-    """What keeps Java from starting, though it has no effect here."""
+    """Returns the texts that keep Java from starting, though their keys have no effect here."""
     problems = [
         f"{key.name}: {wrong}"
         for key in INERT_KEYS
@@ -68,7 +74,7 @@ def refused(texts: Mapping[str, Given], unknown: Sequence[UnknownKey]) -> list[s
 
 
 def contradictions(values: Mapping[tuple[str, str], Any]) -> list[str]:
-    """Values that do not go together."""
+    """Returns the values that contradict each other."""
     now = {**DEFAULTS, **values}
     problems: list[str] = []
     if now["log", "heartbeat"] > now["log", "lease"] / 2:

@@ -1,4 +1,4 @@
-"""Settings from the environment and the command line, in relaxed spelling.
+"""Reads settings from the environment and the command line, in relaxed spelling.
 
 ==============================  ==================================================================
 ``--stream-name X``             an option of ``kainite run``, also ``--streamName=X`` and so on
@@ -6,9 +6,9 @@
 ``STREAM_NAME``                 the environment, for KCL's keys, spelled exactly so
 ==============================  ==================================================================
 
-An option wins over the environment, the environment over the file (as in Sylvite), and ``KAINITE_STREAM_NAME`` over
-``STREAM_NAME``. The bare spelling has exceptions, because other programs use the same names and a lease table or a
-worker's name that changes unnoticed is dear: see :data:`NOT_BARE`.
+An option wins over the environment, the environment over the file, and ``KAINITE_STREAM_NAME`` over
+``STREAM_NAME``. The spelling without ``KAINITE_`` has exceptions (:data:`NOT_BARE`): other programs use the same
+names, and a lease table or a worker's name that changes unnoticed costs much.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kainite.settings.keys.without_effect import WITHOUT_EFFECT
 
 PREFIX = "KAINITE_"
 NOT_BARE = frozenset({"TABLE_NAME", "WORKER_ID", "WORKER_IDENTIFIER"})
-"""Names that mean something else so often that only ``KAINITE_TABLE_NAME`` and so on are read."""
+"""Names that often mean something else; of these only ``KAINITE_TABLE_NAME`` and so on are read."""
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[.]")
 _KCL = [spelling for key in KCL_KEYS for spelling in (key.name, *key.aliases)] + list(WITHOUT_EFFECT)
@@ -36,9 +36,12 @@ SPELLINGS: tuple[str, ...] = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A key's text, how the key is spelled there, and where it stands.
+    """A key's text, and where it comes from.
 
-    ``origin`` is ``file``, ``environment STREAM_NAME`` or ``command line``.
+    Attributes:
+        text: the value as it is written.
+        spelling: the key as it is written.
+        origin: ``file``, ``environment STREAM_NAME`` or ``command line``.
     """
 
     text: str
@@ -47,7 +50,7 @@ class Given:
 
 
 def relaxed(spelling: str) -> str:
-    """What is left of a spelling when case and separators do not count: two keys never agree in it."""
+    """Returns a spelling without case and separators; it is different for every two keys."""
     return re.sub(r"[-_.\s]", "", spelling).lower()
 
 
@@ -55,12 +58,12 @@ _BY_RELAXED: Mapping[str, str] = {relaxed(spelling): spelling for spelling in SP
 
 
 def environment_name(key: str) -> str:
-    """``streamName`` as the environment has it: ``STREAM_NAME``."""
+    """Returns a key as the environment spells it: ``STREAM_NAME`` for ``streamName``."""
     return _WORD.sub("_", key).upper()
 
 
 def option_name(key: str) -> str:
-    """``streamName`` as the command line has it: ``--stream-name``."""
+    """Returns a key as the command line spells it: ``--stream-name`` for ``streamName``."""
     return "--" + _WORD.sub("-", key).lower()
 
 
@@ -68,7 +71,7 @@ _BARE: Mapping[str, str] = {name: spelling for spelling in _KCL if (name := envi
 
 
 def from_environment(environment: Mapping[str, str]) -> tuple[dict[str, Given], tuple[str, ...]]:
-    """Keys by their spelling in a file, and the names with our prefix that are nobody's."""
+    """Returns keys by their spelling in a file, and the names with the prefix ``KAINITE_`` that no key has."""
     found: dict[str, Given] = {}
     unknown: list[str] = []
     for name, value in sorted(environment.items(), key=lambda item: item[0].startswith(PREFIX)):
@@ -84,13 +87,13 @@ def from_environment(environment: Mapping[str, str]) -> tuple[dict[str, Given], 
 
 
 def from_options(arguments: Iterable[str]) -> tuple[dict[str, Given], tuple[str, ...]]:
-    """Keys by their spelling in a file, and the arguments that are no options.
+    """Returns keys by their spelling in a file, and the arguments that are no options.
 
     Args:
         arguments: ``--stream-name X`` or ``--stream-name=X``, mixed with positional arguments.
 
     Raises:
-        SettingsError: an option that no key is meant by, or one without a value.
+        SettingsError: an option means no key, or has no value.
     """
     found: dict[str, Given] = {}
     positional: list[str] = []

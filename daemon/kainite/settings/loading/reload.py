@@ -1,4 +1,4 @@
-"""What a changed settings file means for a daemon that runs: what takes effect now, and what waits.
+"""Applies a changed settings file to a daemon that runs: some changes take effect now, others wait.
 
 SIGHUP reads the file again, with the environment and the command line as they were at the start.
 """
@@ -13,8 +13,12 @@ from typing import Any, TypeVar
 
 from kainite.settings.keys.key import Key
 from kainite.settings.keys.table import KEYS
-from kainite.settings.loading.file import examine
-from kainite.settings.sections import ChildSettings, LeaseSettings, MarkersSettings, Settings, StreamSettings
+from kainite.settings.loading.examination import examine
+from kainite.settings.sections.child import ChildSettings
+from kainite.settings.sections.leases import LeaseSettings
+from kainite.settings.sections.markers import MarkersSettings
+from kainite.settings.sections.stream import StreamSettings
+from kainite.settings.settings import Settings
 
 S = TypeVar("S", StreamSettings, LeaseSettings, ChildSettings)
 
@@ -29,7 +33,7 @@ class When(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A key whose value is another one now."""
+    """A key whose value has changed."""
 
     key: str
     section: str
@@ -85,10 +89,10 @@ _FIELDS: Mapping[When, Mapping[str, frozenset[str]]] = {
 
 
 def reread(running: Settings, environment: Mapping[str, str] | None = None) -> Settings:
-    """The settings as the file has them now; a worker's name that was made up at the start stays.
+    """Returns the settings as the file has them now; a worker's name that was made up at the start stays.
 
     Raises:
-        SettingsError: the file cannot be read, or something in it is wrong; ``running`` then stays in force.
+        SettingsError: the file cannot be read, or a setting is wrong; ``running`` then stays in force.
     """
     found = examine(running.path, options=running.options, environment=environment)
     fresh = found.settings_or_raise()
@@ -99,14 +103,14 @@ def reread(running: Settings, environment: Mapping[str, str] | None = None) -> S
 
 
 def changes(old: Settings, new: Settings) -> tuple[Change, ...]:
-    """The keys whose values differ, with when each takes effect, in the order of the table."""
+    """Returns the keys whose values differ and when each takes effect, in the order of the table of keys."""
     return tuple(
         Change(key.name, key.section, key.field, when_of(key)) for key in KEYS if _value(old, key) != _value(new, key)
     )
 
 
 def in_force(running: Settings, fresh: Settings) -> Settings:
-    """What holds after ``fresh`` was read: of what waits for a restart, the values of ``running``."""
+    """Returns the settings in force after ``fresh`` was read; what waits for a restart is taken from ``running``."""
     child = replace(_taken("child", running.child, fresh.child), markers=fresh.child.markers)
     return replace(
         running,
@@ -122,7 +126,7 @@ def _taken(section: str, running: S, fresh: S) -> S:
 
 
 def when_of(key: Key) -> When:
-    """When a change of this key takes effect."""
+    """Tells when a change of a key takes effect."""
     return next(
         (when for when, sections in _FIELDS.items() if key.field in sections.get(key.section, ())), When.RESTART
     )

@@ -1,4 +1,4 @@
-"""What is allowed in the settings and may surprise, mostly because Java does something else.
+"""Finds settings that are allowed and may surprise, mostly because Java does something else.
 
 A warning is logged when the daemon starts and shown by ``--check``; a note is only shown by ``--check``.
 """
@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from kainite.settings.credentials import Provider, Source
-from kainite.settings.keys.kcl_stream import FANOUT_KEYS, POLLING_KEYS
+from kainite.settings.keys.kcl.stream import FANOUT_KEYS, POLLING_KEYS
 from kainite.settings.keys.without_effect import INERT_KEYS
 from kainite.settings.loading.overrides import Given
-from kainite.settings.sections import OLD_EXTRACT_OFFSETS, ChildProtocol, Retrieval
+from kainite.settings.sections.child import ChildProtocol
+from kainite.settings.sections.extract import OLD_EXTRACT_OFFSETS
+from kainite.settings.sections.stream import Retrieval
 
 Texts = Mapping[str, Given]
 Values = Mapping[tuple[str, str], Any]
@@ -23,17 +25,17 @@ _KCL_LEAST_IDLE = 0.2
 
 
 def warnings(texts: Texts, values: Values) -> tuple[str, ...]:
-    """A line for each surprise.
+    """Returns a line for each setting that may surprise.
 
     Args:
-        texts: what is set, by key.
-        values: what could be understood of it, by section and field.
+        texts: the settings as they are written, by key.
+        values: the values of those that could be understood, by section and field.
     """
     return tuple(line for rule in _WARNINGS for line in rule(texts, values))
 
 
 def notes(texts: Texts, values: Values) -> tuple[str, ...]:
-    """A line for each thing that is worth knowing and nothing to mend."""
+    """Returns a line for each setting that is worth knowing about and needs no mending; takes what warnings takes."""
     return tuple(line for rule in _NOTES for line in rule(texts, values))
 
 
@@ -132,7 +134,7 @@ def _old_offsets(texts: Texts, values: Values) -> Iterator[str]:
 
 
 def problem_of(parse: Callable[[str, Path], object], text: str) -> str | None:
-    """What is wrong with a text, if anything."""
+    """Returns what is wrong with a text; None when nothing is."""
     try:
         parse(text, Path())
     except ValueError as error:

@@ -1,13 +1,13 @@
-"""Where the audit trail may be: a folder, or ``s3://bucket/prefix``."""
+"""The kind of the audit trail's place: a folder, or ``s3://bucket/prefix``."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from kainite.settings.kinds import Kind
-from kainite.settings.sections import S3Folder
+from kainite.settings.kinds.values import Kind
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://|(s3):", re.IGNORECASE)
 # AWS, "General purpose bucket naming rules" and "Naming Amazon S3 objects" (the safe characters).
@@ -15,8 +15,19 @@ _BUCKET: Final = re.compile(r"(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _PREFIX: Final = re.compile(r"[A-Za-z0-9!_.*'()=/-]{0,900}")
 
 
+@dataclass(frozen=True, slots=True)
+class S3Folder:
+    """A place on S3: keys begin with ``prefix`` and a slash, or with nothing where it is empty."""
+
+    bucket: str
+    prefix: str = ""
+
+    def __str__(self) -> str:
+        return f"s3://{self.bucket}/{self.prefix}".rstrip("/")
+
+
 def folder_or_s3() -> Kind:
-    """A path, from the folder of the settings file, or a place on S3."""
+    """Returns the kind of a path, from the folder of the settings file, or of a place on S3."""
     allowed = "a folder's path, from this file's folder, or s3://bucket/prefix"
 
     def parse(value: str, folder: Path) -> Path | S3Folder:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kainite.settings.keys.key import Key
-from kainite.settings.kinds import TABLE_NAME, flag, millis, text, whole
+from kainite.settings.kinds.values import TABLE_NAME, flag, millis, text, whole
 
 _WORKER = (
     Key(
@@ -20,7 +20,7 @@ _WORKER = (
         "leases",
         "worker_id",
         text("a name"),
-        "This worker, unlike every other one of the application.",
+        "This worker's name, unlike that of every other worker of the application.",
         aliases=("workerIdentifier",),
         default="host name and a random part",
     ),
@@ -59,7 +59,7 @@ _WORKER = (
         "leases",
         "priority",
         flag(),
-        "Whether leases that nobody renewed for three times the failover time are taken beyond this worker's share.",
+        "Whether leases that no worker renewed for three times the failover time are taken beyond this worker's share.",
     ),
     Key(
         "cleanupLeasesUponShardCompletion",
@@ -73,14 +73,14 @@ _WORKER = (
         "leases",
         "handoff",
         flag(),
-        "Whether a lease that is assigned to another worker is handed over after its child was told to shut down.",
+        "Whether a lease that is assigned to another worker is handed over gracefully, after its child was shut down.",
     ),
     Key(
         "gracefulLeaseHandoffTimeoutMillis",
         "leases",
         "handoff_timeout",
         millis(0, 3_600_000),
-        "How long that may take before the lease is handed over all the same.",
+        "Longest wait for a graceful hand-over; after it the lease is handed over all the same.",
     ),
     Key(
         "schedulerInitializationBackoffTimeMillis",
@@ -119,7 +119,7 @@ _TABLES = (
         "leases",
         "worker_metrics_table",
         TABLE_NAME,
-        "Where workers of such a fleet report how busy they are.",
+        "Where workers of a fleet of KCL 3.0 to 3.4 report their load.",
         default="applicationName-WorkerMetricStats",
     ),
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kainite.settings import S3Folder
-from kainite.settings.keys.audit_kind import folder_or_s3
+from kainite.settings.kinds.audit_trail import folder_or_s3
 
 FOLDER = Path("/etc/kainite")
 KIND = folder_or_s3()

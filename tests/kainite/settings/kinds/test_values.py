@@ -8,17 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.settings.kinds import (
-    Kind,
-    command,
-    flag,
-    hide_password,
-    http_url,
-    millis,
-    names,
-    target,
-    whole,
-)
+from kainite.settings.kinds.values import Kind, command, flag, hide_password, http_url, millis, names, target, whole
 
 FOLDER = Path("/etc/kainite")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kainite.settings.credentials import credentials
 from kainite.settings.keys.key import Key
-from kainite.settings.kinds import flag, http_url, text
+from kainite.settings.kinds.values import flag, http_url, text
 
 _REGION = text("a region like eu-west-1", r"[a-z0-9-]+")
 
@@ -22,7 +22,7 @@ _CREDENTIALS = (
         "dynamodb_client",
         "credentials",
         credentials(),
-        "The same for DynamoDB.",
+        "Where credentials for DynamoDB come from.",
         default="AwsCredentialsProvider's",
     ),
     Key(
@@ -30,14 +30,14 @@ _CREDENTIALS = (
         "cloudwatch_client",
         "credentials",
         credentials(),
-        "The same for CloudWatch.",
+        "Where credentials for CloudWatch come from.",
         default="AwsCredentialsProvider's",
     ),
 )
 
 
 def _client(prefix: str, section: str, service: str, region: str) -> tuple[Key, ...]:
-    """What KCL's reflection reaches of the SDK's client builder and boto3 has too."""
+    """Returns the keys of the SDK's client builder that KCL reaches by reflection and that boto3 has too."""
     return (
         Key(f"{prefix}.region", section, "region", _REGION, f"The region of {service}.", default=region),
         Key(f"{prefix}.dualstackEnabled", section, "dualstack", flag(), f"Whether {service} is reached by IPv6 too."),

@@ -1,8 +1,8 @@
-r"""How the settings of the ``markers`` dialect become values: markers, and templates of a run instruction.
+r"""Converts the settings of the ``markers`` dialect to values: markers, and templates of a run instruction.
 
-A ``.properties`` file eats backslashes before anybody can see them: ``\x06`` arrives as ``x06``. In a file they are
-doubled (``\\x06``), or a character is written as Java does it (``\u0006``). The eaten form is refused: a marker
-``x06`` would be looked for, and stand in the data one day.
+The grammar of a ``.properties`` file drops single backslashes: ``\x06`` arrives as ``x06``. In a file they are doubled
+(``\\x06``), or a character is written as Java writes it (``\u0006``). The form without its backslash is refused: the
+marker would be the text ``x06``, which may occur in the data.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from pathlib import Path
 from typing import Final, cast
 
 from kainite.base.marker_spelling import escape, unescape
-from kainite.settings.kinds import Kind, command
+from kainite.settings.kinds.values import Kind, command
 from kainite.settings.placeholders import check_template
 
-_EATEN: Final = re.compile(r"(x[0-9A-Fa-f]{2})+|[0-9A-Za-z]")
+_WITHOUT_BACKSLASH: Final = re.compile(r"(x[0-9A-Fa-f]{2})+|[0-9A-Za-z]")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_=/.,:{}-]+")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def marker() -> Kind:
-    """One marker, with escapes."""
+    """Returns the kind of one marker, with escapes."""
     allowed = r"text with the escapes `\n` `\r` `\t` `\0` `\xHH` (in a file their backslash is doubled)"
 
     def parse(value: str, folder: Path) -> bytes:
-        if _EATEN.fullmatch(value):
+        if _WITHOUT_BACKSLASH.fullmatch(value):
             raise ValueError(
                 f"{value!r} is no marker: a .properties file drops single backslashes, write {_doubled(value)}"
             )
@@ -37,7 +37,7 @@ def marker() -> Kind:
 
 
 def arguments() -> Kind:
-    """Words for a command line, with placeholders."""
+    """Returns the kind of words for a command line, with placeholders."""
     words = command()
 
     def parse(value: str, folder: Path) -> object:
@@ -48,7 +48,7 @@ def arguments() -> Kind:
 
 
 def variables() -> Kind:
-    """``NAME=TEMPLATE`` words."""
+    """Returns the kind of ``NAME=TEMPLATE`` words."""
     words = arguments()
 
     def parse(value: str, folder: Path) -> tuple[tuple[str, str], ...]:
@@ -64,7 +64,7 @@ def variables() -> Kind:
 
 
 def _joined(words: Iterable[str]) -> str:
-    """Words as a shell reads them; braces mean nothing to it here, and need no quotes."""
+    """Joins words as a shell reads them. Braces need no quotes: a shell leaves these as they are."""
     return " ".join(word if _PLAIN.fullmatch(word) else shlex.quote(word) for word in words)
 
 

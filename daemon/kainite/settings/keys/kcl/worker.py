@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kainite.settings.keys.key import Key
-from kainite.settings.kinds import choice, command, members, millis, seconds, whole
-from kainite.settings.sections import MetricsLevel
+from kainite.settings.kinds.values import choice, command, members, millis, seconds, whole
+from kainite.settings.sections.metrics import MetricsLevel
 
 _CHILD = (
     Key("executableName", "child", "command", command(), "The record processor's command line.", required=True),

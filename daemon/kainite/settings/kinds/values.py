@@ -1,7 +1,7 @@
-"""How the text of a property becomes a value, and back.
+"""Converts the text of a property to a value, and back.
 
-A :class:`Kind` says what is allowed in words, so that ``--check``, error messages and the reference
-page say the same. Parsing raises ``ValueError`` with what is wrong; the caller adds the key.
+A :class:`Kind` says in words what is allowed, so that ``--check``, error messages and docs/properties.md say the same.
+Parsing raises ``ValueError`` with what is wrong; the caller adds the key.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Kind:
     """A kind of value.
 
     Attributes:
-        allowed: what may be written, in words.
-        parse: text and the file's folder to the value; raises ``ValueError``.
-        show: the value as it would be written, without secrets.
+        allowed: says in words what may be written.
+        parse: converts the text to the value, given the file's folder; raises ``ValueError``.
+        show: converts the value to the text that would be written, without secrets.
         blanks: other white space than spaces belongs to the value, also at its ends.
     """
 
@@ -41,7 +41,7 @@ class Kind:
 
 
 def text(allowed: str, pattern: str = r".+") -> Kind:
-    """Text that matches ``pattern`` as a whole."""
+    """Returns the kind of text that matches ``pattern`` as a whole."""
     compiled = re.compile(pattern)
 
     def parse(value: str, folder: Path) -> str:
@@ -82,9 +82,10 @@ def choice(
 
 
 def flag(*, inverted: bool = False) -> Kind:
-    """true or false, in KCL's spellings; what Java would silently take for false is refused.
+    """Returns the kind of true or false, in KCL's spellings; what Java would silently take for false is refused.
 
-    ``inverted`` is for keys that switch off what their field switches on.
+    Args:
+        inverted: the key switches off what its field switches on.
     """
 
     def parse(value: str, folder: Path) -> bool:
@@ -96,7 +97,7 @@ def flag(*, inverted: bool = False) -> Kind:
 
 
 def whole(low: int, high: int | None = None, unit: str = "") -> Kind:
-    """A whole number within bounds, both included."""
+    """Returns the kind of a whole number within bounds, both included."""
     allowed = " ".join(filter(None, ["a whole number", f"of {unit}" if unit else "", _bounds(low, high)]))
 
     def parse(value: str, folder: Path) -> int:
@@ -106,7 +107,7 @@ def whole(low: int, high: int | None = None, unit: str = "") -> Kind:
 
 
 def millis(low: int, high: int | None = None) -> Kind:
-    """Milliseconds in the file, seconds in the program."""
+    """Returns the kind of a time: milliseconds in the file, seconds in the program."""
     allowed = f"milliseconds {_bounds(low, high)}"
 
     def parse(value: str, folder: Path) -> float:
@@ -116,7 +117,7 @@ def millis(low: int, high: int | None = None) -> Kind:
 
 
 def seconds(low: int, high: int | None = None) -> Kind:
-    """Whole seconds, in the file and in the program."""
+    """Returns the kind of a time in whole seconds, in the file and in the program."""
     allowed = f"whole seconds {_bounds(low, high)}"
 
     def parse(value: str, folder: Path) -> float:
@@ -126,7 +127,7 @@ def seconds(low: int, high: int | None = None) -> Kind:
 
 
 def decimal() -> Kind:
-    """A number above 0, with or without decimals."""
+    """Returns the kind of a number above 0, with or without decimals."""
     allowed = "a number above 0"
 
     def parse(value: str, folder: Path) -> float:
@@ -138,13 +139,13 @@ def decimal() -> Kind:
 
 
 def duration() -> Kind:
-    """A length of time as ISO 8601 writes it; kept as text."""
+    """Returns the kind of a duration as ISO 8601 writes it; it stays text."""
     pattern = r"P(?=.)([0-9]+D)?(T(?=.)([0-9]+H)?([0-9]+M)?([0-9]+(\.[0-9]+)?S)?)?"
     return text("a duration like PT15M or P1D", pattern)
 
 
 def path() -> Kind:
-    """A file; a relative path starts from the folder of the settings file."""
+    """Returns the kind of a path; a relative one starts from the folder of the settings file."""
 
     def parse(value: str, folder: Path) -> Path:
         return (folder / value).absolute()
@@ -153,12 +154,12 @@ def path() -> Kind:
 
 
 def command() -> Kind:
-    """A command line: words separated by spaces, with a shell's quotes where a word holds spaces."""
+    """Returns the kind of a command line: words separated by spaces, quoted as in a shell where they hold spaces."""
     return Kind("a command line", lambda value, _: command_words(value), shlex.join)
 
 
 def names() -> Kind:
-    """Names separated by commas."""
+    """Returns the kind of names separated by commas."""
 
     def parse(value: str, folder: Path) -> tuple[str, ...]:
         return tuple(name.strip() for name in value.split(",") if name.strip())
@@ -167,7 +168,7 @@ def names() -> Kind:
 
 
 def members(*allowed_names: str) -> Kind:
-    """Some of the given names, separated by commas."""
+    """Returns the kind of some of the given names, separated by commas."""
     allowed = f"some of {', '.join(allowed_names)}, separated by commas"
 
     def parse(value: str, folder: Path) -> tuple[str, ...]:
@@ -180,7 +181,7 @@ def members(*allowed_names: str) -> Kind:
 
 
 def http_url() -> Kind:
-    """The address of a service."""
+    """Returns the kind of the address of a service."""
     allowed = "an address like http://localhost:4566"
 
     def parse(value: str, folder: Path) -> str:
@@ -193,7 +194,7 @@ def http_url() -> Kind:
 
 
 def target() -> Kind:
-    """A database or a loader; a relative SQLite file starts from the folder of the settings file."""
+    """Returns the kind of a target; a relative SQLite file starts from the folder of the settings file."""
     allowed = "postgresql://user@host/database, sqlite:///file or exec:COMMAND"
 
     def parse(value: str, folder: Path) -> str:
@@ -210,7 +211,7 @@ def target() -> Kind:
 
 
 def hide_password(url: str) -> str:
-    """The address as it may be shown."""
+    """Returns the address without its password."""
     return _PASSWORD.sub(lambda found: "***" if found[1] is None else f"{found[1]}:***", url)
 
 

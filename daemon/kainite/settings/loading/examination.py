@@ -1,12 +1,11 @@
-"""Reading settings: a file, the environment and the command line, to keys, to values, to sections.
+"""Reads settings: from a file, the environment and the command line to keys, to values, to sections.
 
-Every problem is collected. A problem is something that must be mended before anything can start. An unknown key is
-none (Java ignores it, and so old files go on working), but ``kainite run --check`` names it; an unknown option is one.
+Every problem is collected. A problem must be mended before anything can start. An unknown key is no problem, because
+Java ignores it and old files shall go on working; ``kainite run --check`` names it. An unknown option is a problem.
 """
 
 from __future__ import annotations
 
-import codecs
 import difflib
 import os
 import secrets
@@ -16,34 +15,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import javaproperties
-
 from kainite.base.errors import SettingsError
-from kainite.settings.keys.key import Key
-from kainite.settings.keys.table import DEFAULTS, KEYS
+from kainite.settings.keys.table import DEFAULTS, KEY_BY_SPELLING, KEYS
 from kainite.settings.keys.without_effect import is_client_key, why_without_effect
 from kainite.settings.loading import consistency, surprises
 from kainite.settings.loading.consistency import Overridden
 from kainite.settings.loading.overrides import SPELLINGS, Given, from_environment, from_options
-from kainite.settings.sections import (
-    ApplySettings,
-    AwsSettings,
-    ChildSettings,
-    ClientSettings,
-    ExtractSettings,
-    InitialPosition,
-    LeaseSettings,
-    LogSettings,
-    MarkersSettings,
-    MetricsSettings,
-    Settings,
-    StreamSettings,
-    UnknownKey,
-    UowSettings,
-)
-
-_BY_SPELLING: Mapping[str, Key] = {spelling: key for key in KEYS for spelling in (key.name, *key.aliases)}
-_CREDENTIALS = {key.name.lower(): key.name for key in KEYS if key.field == "credentials"}
+from kainite.settings.loading.properties_file import read_properties
+from kainite.settings.sections.apply import ApplySettings
+from kainite.settings.sections.aws import AwsSettings, ClientSettings
+from kainite.settings.sections.child import ChildSettings
+from kainite.settings.sections.extract import ExtractSettings
+from kainite.settings.sections.leases import LeaseSettings
+from kainite.settings.sections.log import LogSettings
+from kainite.settings.sections.markers import MarkersSettings
+from kainite.settings.sections.metrics import MetricsSettings
+from kainite.settings.sections.stream import InitialPosition, StreamSettings
+from kainite.settings.sections.uow import UowSettings
+from kainite.settings.settings import Settings, UnknownKey
 
 Values = dict[tuple[str, str], Any]
 Texts = dict[str, Given]
@@ -53,17 +42,17 @@ _NOTHING: tuple[Texts, tuple[str, ...]] = ({}, ())
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What was found: settings, or problems.
+    """The result of reading settings: the settings, or the problems.
 
     Attributes:
-        path: the file, if there is one.
+        path: the file; None where there is none.
         settings: None when there are problems.
         values: by section and field, what is set and could be understood.
-        origins: by key, where its value stands.
+        origins: by key, where its value comes from.
         wrong: the keys whose text could not be understood.
-        problems: each one line, with its key.
+        problems: one line each, with the key.
         warnings, notes: as in :mod:`kainite.settings.loading.surprises`.
-        ignored, unknown: as in :class:`~kainite.settings.sections.Settings`.
+        ignored, unknown: as in :class:`~kainite.settings.settings.Settings`.
     """
 
     path: Path | None
@@ -79,11 +68,15 @@ class Examination:
 
     @property
     def place(self) -> str:
-        """Where the settings stand, for messages."""
+        """Returns where the settings come from, for messages."""
         return str(self.path) if self.path else "settings from the environment and the command line"
 
     def settings_or_raise(self) -> Settings:
-        """The settings; raises SettingsError with all problems when there are any."""
+        """Returns the settings.
+
+        Raises:
+            SettingsError: there are problems; the message has all of them.
+        """
         if self.settings is None:
             raise SettingsError(f"{self.place}: {'; '.join(self.problems)}")
         return self.settings
@@ -92,18 +85,17 @@ class Examination:
 def examine(
     path: Path | None, *, options: Sequence[str] = (), environment: Mapping[str, str] | None = None
 ) -> Examination:
-    """Read a file and what overrides it; problems with the contents are returned.
+    """Reads a file and what overrides it; problems with the contents are returned.
 
     Args:
-        path: the file; None where everything comes from elsewhere.
+        path: the file; None where all settings come from elsewhere.
         options: the command line's settings, as :func:`~kainite.settings.loading.overrides.from_options` takes them.
         environment: ``os.environ`` unless given.
 
     Raises:
         SettingsError: the file cannot be read, or an option is unknown.
     """
-    found_in_file, twice = read_properties(path) if path else _NOTHING
-    in_file = _known_credentials(found_in_file)
+    in_file, twice = read_properties(path) if path else _NOTHING
     in_environment, strangers = from_environment(os.environ if environment is None else environment)
     on_line, _ = from_options(options)
     texts, overridden = _by_key((on_line, in_environment, in_file))
@@ -133,69 +125,29 @@ def examine(
 
 
 def load(path: str | Path | None, options: Sequence[str] = ()) -> Settings:
-    """Read and validate a settings file, with what the environment and ``options`` override.
+    """Reads and validates a settings file, with what the environment and ``options`` override.
 
     Raises:
-        SettingsError: the file cannot be read, or something is wrong; all problems at once.
+        SettingsError: the file cannot be read, or a setting is wrong; the message has all problems.
     """
     return examine(None if path is None else Path(path), options=options).settings_or_raise()
 
 
-def read_properties(path: Path) -> tuple[Texts, tuple[str, ...]]:
-    """Keys and values of a file, by the rules of ``java.util.Properties``: Latin-1, the last of two wins.
-
-    Surrounding space goes, and a key without a value is as good as absent. So does a byte order mark, which editors put
-    before the first key, and Java takes for a part of it.
-
-    Returns:
-        The keys, and a warning for each that stands there again with another value.
-
-    Raises:
-        SettingsError: the file cannot be opened, is no text, or holds a broken ``\\u`` escape.
-    """
-    try:
-        contents = path.read_bytes().removeprefix(codecs.BOM_UTF8)
-        pairs = javaproperties.loads(contents, object_pairs_hook=list)
-    except OSError as error:
-        raise SettingsError(f"settings file {path}: {error.strerror}") from error
-    except javaproperties.InvalidUEscapeError as error:
-        raise SettingsError(f"settings file {path}: {error}") from error
-    if b"\0" in contents:
-        raise SettingsError(f"settings file {path}: is no text, or UTF-16: it holds NUL bytes; save it as UTF-8")
-    properties: dict[str, str] = dict(pairs)
-    twice = dict.fromkeys(key for key, value in pairs if value != properties[key])
-    given = {key: Given(_trimmed(key, value), key, "file") for key, value in properties.items()}
-    return (
-        {key: value for key, value in given.items() if value.text},
-        tuple(f"{key}: stands in the file more than once; the last one counts, as in Java" for key in twice),
-    )
-
-
 def nearest(key: str) -> str | None:
-    """The known key that ``key`` may have been meant to be."""
+    """Returns the known key that ``key`` may have been meant to be."""
     by_lower = {known.lower(): known for known in SPELLINGS}
     found = difflib.get_close_matches(key.lower(), by_lower, n=1, cutoff=0.75)
     return by_lower[found[0]] if found else None
 
 
-def _trimmed(spelling: str, value: str) -> str:
-    key = _BY_SPELLING.get(spelling)
-    return value.strip(" ") if key is not None and key.kind.blanks else value.strip()
-
-
-def _known_credentials(properties: dict[str, Given]) -> dict[str, Given]:
-    """KCL reads the keys for credentials in any case."""
-    return {_CREDENTIALS.get(key.lower(), key): given for key, given in properties.items()}
-
-
 def _by_key(layers: Sequence[Mapping[str, Given]]) -> tuple[Texts, list[Overridden]]:
-    """What counts for each key, and what it won over."""
+    """Returns the text that counts for each key, and the texts that it won over."""
     texts: Texts = {}
     overridden: list[Overridden] = []
     for layer in layers:
         here: Texts = {}
         for spelling in sorted(layer, key=_is_alias):
-            key = _BY_SPELLING.get(spelling)
+            key = KEY_BY_SPELLING.get(spelling)
             here.setdefault(key.name if key else spelling, layer[spelling])
         overridden += [Overridden(key, texts[key], given) for key, given in here.items() if key in texts]
         texts = here | texts
@@ -203,16 +155,16 @@ def _by_key(layers: Sequence[Mapping[str, Given]]) -> tuple[Texts, list[Overridd
 
 
 def _is_alias(spelling: str) -> bool:
-    key = _BY_SPELLING.get(spelling)
+    key = KEY_BY_SPELLING.get(spelling)
     return key is not None and key.name != spelling
 
 
 def _is_known(key: str) -> bool:
-    return key in _BY_SPELLING or why_without_effect(key) is not None
+    return key in KEY_BY_SPELLING or why_without_effect(key) is not None
 
 
 def _parse(texts: Texts, folder: Path) -> tuple[Values, dict[str, str]]:
-    """Values, and what is wrong with the keys that have none, by the key's name."""
+    """Returns the values, and by key what is wrong with each text that could not be understood."""
     values: Values = {}
     misread: dict[str, str] = {}
     for key in KEYS:
@@ -257,7 +209,7 @@ def _of(section: str, values: Values) -> dict[str, Any]:
 
 
 def _worked_out(values: Values) -> Values:
-    """Add the values that follow from others."""
+    """Adds the values that follow from others."""
     application = values["leases", "application"]
     backoff = values.get(("child", "restart_backoff"), 0.0)
     defaults: Values = {
@@ -275,7 +227,7 @@ def _worked_out(values: Values) -> Values:
 
 
 def _from_arn(values: Values) -> Values:
-    """The stream's name and region out of its ARN; the other services follow where no region is given."""
+    """Returns the stream's name and region from its ARN, and the ARN's region for AWS where none is given."""
     arn = values.get(("stream", "arn"))
     if arn is None:
         return {}

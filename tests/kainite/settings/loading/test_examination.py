@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kainite.base.errors import SettingsError
 from kainite.settings import InitialPosition, Settings, UnknownKey, UowOrder, examine, load
 from kainite.settings.keys.table import KEYS
-from kainite.settings.loading.file import nearest
+from kainite.settings.loading.examination import nearest
 
 MINIMAL = {"applicationName": "app", "streamName": "orders", "executableName": "python child.py"}
 ARN = "arn:aws:kinesis:eu-west-1:123456789012:stream/from-arn"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kainite.settings.keys.key import Key
-from kainite.settings.kinds import choice, command, millis, path, whole
-from kainite.settings.sections import OLD_EXTRACT_OFFSETS, ExtractMode, ExtractOffsets, ExtractSpread
+from kainite.settings.kinds.values import choice, command, millis, path, whole
+from kainite.settings.sections.extract import OLD_EXTRACT_OFFSETS, ExtractMode, ExtractOffsets, ExtractSpread
 
 EXTRACT_KEYS = (
     Key("extractorName", "extract", "command", command(), "The extractor's command line.", default="none"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kainite.settings.keys.key import Key
-from kainite.settings.kinds import choice, flag, millis, seconds, text, whole
-from kainite.settings.sections import InitialPosition, Retrieval
+from kainite.settings.kinds.values import choice, flag, millis, seconds, text, whole
+from kainite.settings.sections.stream import InitialPosition, Retrieval
 
 _ARN = r"arn:aws[a-z-]*:kinesis:[a-z0-9-]+:\d{12}:stream/[A-Za-z0-9_.-]{1,128}"
 _CONSUMER = r"/consumer/[A-Za-z0-9_.-]{1,128}:\d+"
@@ -42,7 +42,7 @@ _STREAM = (
         "stream",
         "initial_timestamp",
         seconds(0, 2_147_483_647),
-        "Read a shard without a checkpoint from this moment, in seconds since 1970; wins over the one above.",
+        "Where a shard without a checkpoint is read from: seconds since 1970; wins over `initialPositionInStream`.",
     ),
     Key(
         "callProcessRecordsEvenForEmptyRecordList",
@@ -70,28 +70,28 @@ _STREAM = (
         "stream",
         "ignore_unexpected_children",
         flag(),
-        "Whether a shard may be a child of one that is still open: ignored, or an error.",
+        "Whether a child of a shard that is still open is ignored; otherwise it is an error.",
     ),
     Key(
         "listShardsBackoffTimeInMillis",
         "stream",
         "list_shards_backoff",
         millis(0, 3_600_000),
-        "Wait before the list of shards is asked for again when Kinesis throttles.",
+        "Wait before the list of shards is read again when Kinesis throttles.",
     ),
     Key(
         "maxListShardsRetryAttempts",
         "stream",
         "list_shards_tries",
         whole(1, 1_000_000),
-        "How often it is asked for at most.",
+        "Most tries to read the list of shards.",
     ),
     Key(
         "skipShardSyncAtWorkerInitializationIfLeasesExist",
         "stream",
         "skip_sync_if_leases",
         flag(),
-        "Whether an application that has leases starts without looking for new shards. As in KCL, `true` also lets"
+        "Whether an application that has leases starts without a shard sync. As in KCL, `true` also lets"
         " aggregated records of a foreign hash range pass.",
     ),
 )
@@ -151,28 +151,28 @@ _FANOUT = (
         "stream",
         "describe_stream_tries",
         whole(1, 1_000),
-        "How often the stream is asked for before fan-out gives up.",
+        "Most tries of DescribeStreamSummary before fan-out gives up.",
     ),
     Key(
         "fanoutConfig.maxDescribeStreamConsumerRetries",
         "stream",
         "describe_consumer_tries",
         whole(1, 1_000),
-        "How often the consumer is.",
+        "Most tries of DescribeStreamConsumer before fan-out gives up.",
     ),
     Key(
         "fanoutConfig.registerStreamConsumerRetries",
         "stream",
         "register_consumer_tries",
         whole(1, 1_000),
-        "How often the consumer is registered.",
+        "Most tries of RegisterStreamConsumer before fan-out gives up.",
     ),
     Key(
         "fanoutConfig.retryBackoffMillis",
         "stream",
         "consumer_backoff",
         millis(0, 3_600_000),
-        "Wait between two such tries.",
+        "Wait between two tries of these calls for fan-out.",
     ),
 )
 

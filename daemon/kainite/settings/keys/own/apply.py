@@ -1,0 +1,61 @@
+"""Kainite's own keys of the target and the apply job."""
+
+from __future__ import annotations
+
+from kainite.base.markers import Batching
+from kainite.settings.keys.key import Key
+from kainite.settings.kinds.values import choice, millis, names, target, text, whole
+from kainite.settings.sections.apply import OnFailure
+
+APPLY_KEYS: tuple[Key, ...] = (
+    Key(
+        "target",
+        "apply",
+        "target",
+        target(),
+        "The database that units are applied to, or the program that loads them (docs/targets.md).",
+        default="none",
+    ),
+    Key(
+        "targetSchemas",
+        "apply",
+        "schemas",
+        names(),
+        "The target's schemas; the first one is the default.",
+        default="the connection's own",
+    ),
+    Key("onUowFailure", "apply", "on_failure", choice(OnFailure), "What a failed unit does to later ones."),
+    Key("applyInstances", "apply", "instances", whole(0, 10_000), "Job instances; 0 for Spark's parallelism."),
+    Key("applyMaxUnits", "apply", "max_units", whole(1, 1_000_000), "Most units in one micro-batch."),
+    Key("applyGroupUnits", "apply", "group_units", whole(1, 100_000), "Most units in one target transaction."),
+    Key(
+        "applyIdleMillis",
+        "apply",
+        "idle",
+        millis(10, 60_000),
+        "How often an idle apply job looks for units.",
+    ),
+    Key(
+        "loaderBatching",
+        "apply",
+        "loader_batching",
+        choice(Batching),
+        "`target=exec:…`: one unit at a time, or batches that the loader or the apply job ends.",
+    ),
+    Key("loaderBatchSize", "apply", "loader_batch_size", whole(1, 100_000), "Most units in a loader's batch."),
+    Key(
+        "loaderTimeoutMillis",
+        "apply",
+        "loader_timeout",
+        millis(100, 86_400_000),
+        "A loader that was asked and is silent for so long is killed.",
+    ),
+    Key("applyMaster", "apply", "master", text("a Spark master"), "The Spark master."),
+    Key(
+        "applyLeaseMillis",
+        "apply",
+        "lease",
+        millis(200, 3_600_000),
+        "An apply job that was silent for so long may be replaced.",
+    ),
+)

@@ -1,0 +1,49 @@
+"""The section for the target and the apply job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kainite.base.markers import Batching
+
+
+class OnFailure(StrEnum):
+    """What a failed unit of work does to later ones with the same signatures."""
+
+    BLOCK = "block"
+    SKIP = "skip"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class ApplySettings:
+    """The target and the apply job.
+
+    Attributes:
+        target: a database's address or a loader's command; it may hold a password, so ``repr`` leaves it out.
+        schemas: the target's schemas; the first one is the default.
+        on_failure: what a failed unit does to later ones.
+        instances: job instances; 0: Spark's parallelism.
+        max_units: most units in one micro-batch.
+        group_units: most units in one target transaction.
+        idle: how often an idle apply job looks for units, seconds.
+        loader_batching: who ends a loader's batch.
+        loader_batch_size: most units in a loader's batch.
+        loader_timeout: a loader that was asked and is silent for so long is killed, seconds.
+        master: the Spark master.
+        lease: an apply job that was silent for so long may be replaced, seconds.
+    """
+
+    target: str | None = field(default=None, repr=False)
+    schemas: tuple[str, ...] = ()
+    on_failure: OnFailure = OnFailure.BLOCK
+    instances: int = 0
+    max_units: int = 2_000
+    group_units: int = 500
+    idle: float = 0.2
+    loader_batching: Batching = Batching.SINGLE
+    loader_batch_size: int = 100
+    loader_timeout: float = 300.0
+    master: str = "local[*]"
+    lease: float = 10.0

@@ -1,0 +1,67 @@
+"""The section for the extractor of ``kainite extract``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+
+class ExtractMode(StrEnum):
+    """How an extractor works: it writes and exits, or it is asked again and again."""
+
+    PLAIN = "plain"
+    CYCLIC = "cyclic"
+
+
+class ExtractOffsets(StrEnum):
+    """Where the offset of a cyclic extractor is kept: by the extractor, or in Kainite's offset file.
+
+    KAINITE stores the offset that the extractor gives; TIME stores ranges of time that Kainite chooses.
+    """
+
+    EXTRACTOR = "extractor"
+    KAINITE = "kainite"
+    TIME = "time"
+
+
+OLD_EXTRACT_OFFSETS: Mapping[str, ExtractOffsets] = {
+    "worker": ExtractOffsets.EXTRACTOR,
+    "child": ExtractOffsets.KAINITE,
+}
+"""Older spellings of the values of ``extractorOffsets``, which a settings file may still hold."""
+
+
+class ExtractSpread(StrEnum):
+    """Whether a unit of work goes to one shard, or its records over all of them."""
+
+    UNIT = "unit"
+    RECORD = "record"
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractSettings:
+    """The extractor of ``kainite extract``.
+
+    Attributes:
+        command: the words of the extractor's command line.
+        mode: whether it writes and exits, or is asked in cycles.
+        offsets: where the offset of a cyclic extractor is kept.
+        offset_file: the file that Kainite keeps the offset in.
+        interval: pause between two runs or idle cycles, seconds; None: one run in plain mode, 1 s in cyclic mode.
+        reply_timeout: longest silence of a cyclic extractor that was asked, seconds.
+        tries: failures in a row after which the extraction is given up.
+        hold_bytes: most bytes of one answer that are held until it is whole.
+        spread: whether a unit of work goes to one shard.
+    """
+
+    command: tuple[str, ...] = ()
+    mode: ExtractMode = ExtractMode.PLAIN
+    offsets: ExtractOffsets = ExtractOffsets.EXTRACTOR
+    offset_file: Path | None = None
+    interval: float | None = None
+    reply_timeout: float = 60.0
+    tries: int = 10
+    hold_bytes: int = 64 * 1024 * 1024
+    spread: ExtractSpread = ExtractSpread.UNIT

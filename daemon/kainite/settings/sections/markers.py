@@ -1,0 +1,77 @@
+"""The section for the ``markers`` dialect: its markers, its batches, its checkpoints, and its policies for failures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kainite.base.markers import Batching, Markers
+
+
+class CheckpointAt(StrEnum):
+    """When a checkpoint is taken for a child that cannot ask for one."""
+
+    CALL = "call"
+    ANSWER = "answer"
+    INTERVAL = "interval"
+
+
+class OnDeath(StrEnum):
+    """What is done with the message, or the batch, on which a child died.
+
+    RETRY never leaves it out, SKIP does after the first death, ONCE after the second, TRIES after ``poisonBatchTries``.
+    """
+
+    RETRY = "retry"
+    TRIES = "tries"
+    ONCE = "once"
+    SKIP = "skip"
+
+
+class OnBadMessage(StrEnum):
+    """What is done with a message that cannot be sent, or that the child calls bad."""
+
+    REPORT = "report"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class MarkersSettings:
+    """How the ``markers`` dialect is spoken, and what a child is told of it.
+
+    Attributes:
+        eom, eop, eob, bnc: the bytes of each marker.
+        batching: who ends a batch.
+        batch_size: most messages in a batch.
+        environment: names of variables, and templates of their values.
+        arguments: templates of words that are added to the command.
+        checkpoint: when a checkpoint is taken.
+        checkpoint_interval: least time between two checkpoints under INTERVAL, seconds.
+        on_death: what is done with the message on which a child died.
+        on_bad_message: what is done with a bad message.
+    """
+
+    eom: bytes = b"\n"
+    eop: bytes = b"\0"
+    eob: bytes = b"\x17"
+    bnc: bytes = b"\x06"
+    batching: Batching = Batching.SINGLE
+    batch_size: int = 100
+    environment: tuple[tuple[str, str], ...] = (
+        ("KAINITE_EOM", "{eom}"),
+        ("KAINITE_EOP", "{eop}"),
+        ("KAINITE_EOB", "{eob}"),
+        ("KAINITE_BNC", "{bnc}"),
+        ("KAINITE_BATCHING", "{batching}"),
+        ("KAINITE_BATCH_SIZE", "{batch_size}"),
+    )
+    arguments: tuple[str, ...] = ()
+    checkpoint: CheckpointAt = CheckpointAt.CALL
+    checkpoint_interval: float = 60.0
+    on_death: OnDeath = OnDeath.RETRY
+    on_bad_message: OnBadMessage = OnBadMessage.REPORT
+
+    @property
+    def markers(self) -> Markers:
+        """Returns the four markers."""
+        return Markers(self.eom, self.eop, self.eob, self.bnc)

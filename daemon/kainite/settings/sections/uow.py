@@ -1,0 +1,44 @@
+"""The section for units of work: how they are collected and ordered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+
+class UowOrder(StrEnum):
+    """When a complete unit of work is released: at once, or after the unit with the preceding number."""
+
+    ARRIVAL = "arrival"
+    DENSE = "dense"
+
+
+class Isolation(StrEnum):
+    """Whether units of work that conflict are applied in log order."""
+
+    SERIALIZE = "serialize"
+    RELAXED = "relaxed"
+
+
+@dataclass(frozen=True, slots=True)
+class UowSettings:
+    """How units of work are collected and ordered.
+
+    Attributes:
+        order: when a complete unit is released.
+        isolation: whether units that conflict are applied in log order.
+        first_number: the first unit's number under DENSE.
+        timeout: a unit that is incomplete for so long fails, seconds.
+        dedup_window: how many finished units are remembered by name, to recognise them when they come again.
+        catalogue_file: the target's tables; None: they are read from the target.
+        precedence_file: pairs of parent and child tables, where the target declares no foreign keys.
+    """
+
+    order: UowOrder = UowOrder.ARRIVAL
+    isolation: Isolation = Isolation.SERIALIZE
+    first_number: int = 1
+    timeout: float = 600.0
+    dedup_window: int = 100_000
+    catalogue_file: Path | None = None
+    precedence_file: Path | None = None
