@@ -43,15 +43,15 @@ from kainite.base.errors import (
 )
 from kainite.base.logs import event
 from kainite.base.position import Position
-from kainite.base.retry import only, retry_async
 from kainite.log.audit.trail import AuditTrail
-from kainite.log.format.entry import Batch, Entry
+from kainite.log.format.entry import Entry
+from kainite.log.owner.append import PartitionWriter, take_steps_async
 from kainite.log.owner.collect import collect
-from kainite.log.owner.mount import LeaseWatch, Mount, fenced, mount, new_token
+from kainite.log.owner.mount import LeaseWatch, Mount, mount
 from kainite.log.owner.upkeep import LogUpkeep
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.loading import load_state
-from kainite.log.store.contract import STORE_BACKOFF, LogStore, Slot
+from kainite.log.store.contract import LogStore
 from kainite.settings import LogSettings, UowSettings
 from kainite.uow.fragment import Fragment
 
@@ -93,7 +93,7 @@ class LogOwner:
         self._queue: deque[_Pending] = deque()
         self._queued_bytes = 0
         self._changed = asyncio.Condition()
-        self._next_id = state.next_id
+        self._writer = PartitionWriter(store, mounted, state.next_id, "log", _logger)
         self._failure: asyncio.Future[KainiteError] = asyncio.get_running_loop().create_future()
         self._waking: asyncio.Future[None] | None = None
         self.state = state
@@ -222,9 +222,7 @@ class LogOwner:
 
     async def _put(self, packed: Sequence[_Pending]) -> None:
         entries = tuple(entry for pending in packed for entry in pending.entries)
-        batch = Batch(self._next_id, self._mount.generation, epoch_ms(), entries)
-        await self._put_until_durable(batch)
-        self._next_id = batch.last_id + 1
+        await take_steps_async(self._writer.append_steps(entries))
         for pending in packed:
             self._queue.popleft()
             self._queued_bytes -= pending.size
@@ -232,32 +230,11 @@ class LogOwner:
                 pending.durable.set_result(None)
         await self._wake()
 
-    async def _put_until_durable(self, batch: Batch) -> None:
-        nonce = new_token()
-
-        async def put() -> Slot | None:
-            in_way = await asyncio.to_thread(self._store.put_batch, self._settings.partition, batch, nonce)
-            if in_way is None and not self._mount.valid():
-                await asyncio.to_thread(self._mount.renew)
-            return in_way
-
-        def failed(error: Exception, failures: int, pause: float) -> None:
-            event(_logger, logging.WARNING, "log batch not written, trying again", error=error, pause=pause)
-
-        unavailable = only(LogUnavailableError)
-        if await retry_async(put, STORE_BACKOFF, retryable=unavailable, failed=failed) is not None:
-            raise await asyncio.to_thread(fenced, self._store, self._settings.partition, self._mount.generation)
-
     async def _heartbeat(self) -> None:
-        while True:
-            await asyncio.sleep(self._settings.heartbeat)
-            try:
-                await asyncio.to_thread(self._mount.renew, self._next_id - 1)
-            except LogFencedError as error:
-                self._fail(error)
-                return
-            except LogUnavailableError as error:
-                event(_logger, logging.WARNING, "log heartbeat not written", error=error)
+        try:
+            await take_steps_async(self._writer.heartbeat_steps(self._settings.heartbeat))
+        except LogFencedError as error:
+            self._fail(error)
 
     async def _upkeep(self) -> None:
         upkeep = LogUpkeep(self._store, self._settings, self._uow, self._mount, self._audit)

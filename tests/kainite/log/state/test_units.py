@@ -181,7 +181,7 @@ def test_what_was_truncated_is_missing_and_disturbs_nothing() -> None:
         first_id=10,
     )
     assert (fold.open["T"].count, fold.open["T"].fragments, fold.open["T"].complete) == (2, [11], False)
-    assert (fold.units.keys(), fold.units[12].count, fold.units[12].first_tid) == ({12}, 3, 4)
+    assert ([*fold.units], fold.units[12].count, fold.units[12].first_tid) == ([12], 3, 4)
 
 
 def test_views_from_the_low_water_mark_leave_out_entries_of_its_batch_that_are_below() -> None:
