@@ -10,15 +10,14 @@ def stream_error(stream: str, doing: str, error: Exception) -> StreamError:
     """The error to raise for a call to ``stream`` that failed."""
     if isinstance(error, StreamError):
         return error
-    match classify(error):
-        case Failure.THROTTLED | Failure.PASSING:
-            return StreamUnavailableError(f"stream {stream!r}: {doing} failed for now: {error}")
-        case Failure.GONE:
-            return StreamError(
-                f"stream {stream!r} is not there: check streamName, regionName and kinesisEndpoint ({error})"
-            )
-        case _:
-            return StreamError(f"stream {stream!r}: {doing} is refused: {error}")
+    failure = classify(error)
+    if failure.is_retryable:
+        return StreamUnavailableError(f"stream {stream!r}: {doing} failed for now: {error}")
+    if failure is Failure.GONE:
+        return StreamError(
+            f"stream {stream!r} does not exist: check streamName, regionName and kinesisEndpoint ({error})"
+        )
+    return StreamError(f"stream {stream!r}: {doing} is refused: {error}")
 
 
 def final_error(stream: str, doing: str, error: Exception) -> KainiteError:

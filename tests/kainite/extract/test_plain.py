@@ -69,7 +69,7 @@ def test_a_record_larger_than_kinesis_takes_ends_it_at_once(bench: Any) -> None:
 
 
 def test_a_stream_that_is_not_there_is_said_before_anything_is_extracted(bench: Any) -> None:
-    with pytest.raises(StreamError, match="'nowhere' is not there"):
+    with pytest.raises(StreamError, match="'nowhere' does not exist"):
         bench.once(bench.settings("touch", str(bench.folder / "started"), streamName="nowhere"))
     assert not (bench.folder / "started").exists()
 

@@ -89,7 +89,7 @@ def test_moto_reads_by_arn(kinesis: Any, name: str) -> None:
 
 
 def test_a_stream_that_is_not_there_is_named(kinesis: Any) -> None:
-    with pytest.raises(StreamError, match="'nowhere' is not there") as raised:
+    with pytest.raises(StreamError, match="'nowhere' does not exist") as raised:
         StreamClient(kinesis, "nowhere").list_shards()
     assert not raised.value.retryable
 

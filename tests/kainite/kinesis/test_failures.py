@@ -1,53 +1,16 @@
+"""The errors for failed calls to a stream."""
+
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from botocore.exceptions import (
-    ClientError,
-    CredentialRetrievalError,
-    EndpointConnectionError,
-    MetadataRetrievalError,
-    NoCredentialsError,
-    ReadTimeoutError,
-)
+from botocore.exceptions import ClientError, EndpointConnectionError
 
-from kainite.aws.failures import Failure, classify
 from kainite.base.errors import StreamError, StreamUnavailableError
-from kainite.kinesis.failures import stream_error
+from kainite.kinesis.failures import final_error, stream_error, unknown_checkpoint
 
 
-def refusal(code: str, status: int = 400, message: str = "") -> ClientError:
-    answer: Any = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": status}}
-    return ClientError(answer, "GetRecords")
-
-
-@pytest.mark.parametrize(
-    ("error", "failure"),
-    [
-        (refusal("ExpiredIteratorException"), Failure.EXPIRED),
-        (refusal("ProvisionedThroughputExceededException"), Failure.THROTTLED),
-        (refusal("LimitExceededException"), Failure.THROTTLED),
-        (refusal("ResourceNotFoundException"), Failure.GONE),
-        (refusal("InternalFailure", 500), Failure.PASSING),
-        (refusal("503", 503), Failure.PASSING),
-        (refusal("AccessDeniedException"), Failure.FINAL),
-        (EndpointConnectionError(endpoint_url="x"), Failure.PASSING),
-        (ReadTimeoutError(endpoint_url="x"), Failure.PASSING),
-        (ConnectionResetError(), Failure.PASSING),
-        (StreamUnavailableError("x"), Failure.PASSING),
-        (StreamError("x"), Failure.FINAL),
-        (NoCredentialsError(), Failure.FINAL),
-        (CredentialRetrievalError(provider="iam-role", error_msg="no answer"), Failure.PASSING),
-        (MetadataRetrievalError(error_msg="no answer"), Failure.PASSING),
-        (refusal("InvalidSignatureException", message="Signature expired: 1 is now earlier than 2"), Failure.PASSING),
-        (refusal("InvalidSignatureException", message="Signature not yet current: 2 is later"), Failure.PASSING),
-        (refusal("InvalidSignatureException", message="The signature we calculated does not match"), Failure.FINAL),
-        (KeyError("x"), Failure.FINAL),
-    ],
-)
-def test_what_an_error_means(error: Exception, failure: Failure) -> None:
-    assert classify(error) is failure
+def refusal(code: str) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": ""}}, "GetRecords")
 
 
 def test_the_error_for_a_missing_stream_names_the_settings_to_check() -> None:
@@ -55,3 +18,33 @@ def test_the_error_for_a_missing_stream_names_the_settings_to_check() -> None:
     assert not error.retryable
     assert "orders" in str(error)
     assert "streamName" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("error", "retryable"),
+    [
+        (refusal("ProvisionedThroughputExceededException"), True),
+        (EndpointConnectionError(endpoint_url="x"), True),
+        (refusal("AccessDeniedException"), False),
+        (KeyError("x"), False),
+    ],
+)
+def test_an_error_says_whether_the_call_may_be_made_again(error: Exception, retryable: bool) -> None:
+    assert stream_error("orders", "ListShards", error).retryable is retryable
+
+
+@pytest.mark.parametrize("ours", [StreamError("x"), StreamUnavailableError("x")])
+def test_an_error_of_kainites_own_stays_as_it_is(ours: StreamError) -> None:
+    assert stream_error("orders", "ListShards", ours) is ours
+    assert final_error("orders", "reading", ours) is ours
+
+
+def test_the_error_that_ends_a_source_has_its_cause() -> None:
+    cause = refusal("AccessDeniedException")
+    assert final_error("orders", "reading", cause).__cause__ is cause
+
+
+def test_the_error_for_an_unknown_checkpoint_says_what_to_do() -> None:
+    error = unknown_checkpoint("orders", "shardId-0", "17", refusal("InvalidArgumentException"))
+    assert not error.retryable
+    assert "delete its leases" in str(error)

@@ -7,14 +7,11 @@ leases by ``entityType``. The attributes are the same in both (reference/kcl_mul
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from typing import Any
 
+from kainite.aws.dynamodb import Item, Value, number, text, text_map
 from kainite.base.errors import LeaseTableError
-
-Item = Mapping[str, Any]
 
 MIGRATION_KEY = "Migration3.0"
 LEADER_KEY = "Leader"
@@ -64,14 +61,14 @@ class LeaderLock:
     duration: float
 
 
-def coordinator_key(layout: Layout, key: str) -> dict[str, Any]:
+def coordinator_key(layout: Layout, key: str) -> dict[str, Value]:
     """The primary key of a coordinator item."""
-    return {"key" if layout is Layout.SPLIT else "leaseKey": {"S": key}}
+    return {"key" if layout is Layout.SPLIT else "leaseKey": text(key)}
 
 
-def worker_key(layout: Layout, worker: str) -> dict[str, Any]:
+def worker_key(layout: Layout, worker: str) -> dict[str, Value]:
     """The primary key of a worker's entry."""
-    return {"wid" if layout is Layout.SPLIT else "leaseKey": {"S": worker}}
+    return {"wid" if layout is Layout.SPLIT else "leaseKey": text(worker)}
 
 
 def client_version(item: Item) -> ClientVersion:
@@ -119,7 +116,7 @@ def last_report(item: Item | None) -> int | None:
         raise LeaseTableError(f"a worker's entry is not one of KCL's: {error!r}") from error
 
 
-def worker_entry(layout: Layout, now: float) -> dict[str, Any]:
+def worker_entry(layout: Layout, now: float) -> dict[str, Value]:
     """The attributes of this worker's own entry, without its key.
 
     Empty measurements are what KCL writes where it has none (no cgroup, no EC2): the leader then balances by the
@@ -129,5 +126,5 @@ def worker_entry(layout: Layout, now: float) -> dict[str, Any]:
         layout: where it goes.
         now: seconds since the epoch.
     """
-    entry: dict[str, Any] = {"lut": {"N": str(int(now))}, "sts": {"M": {}}, "opr": {"M": {}}}
-    return entry | ({"entityType": {"S": "WORKER_METRIC_STATS"}} if layout is Layout.SINGLE else {})
+    entry: dict[str, Value] = {"lut": number(int(now)), "sts": text_map({}), "opr": text_map({})}
+    return entry | ({"entityType": text("WORKER_METRIC_STATS")} if layout is Layout.SINGLE else {})

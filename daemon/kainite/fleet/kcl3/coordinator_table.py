@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from botocore.exceptions import BotoCoreError, ClientError
-
-from kainite.aws.failures import Failure, classify, error_code
+from kainite.aws.dynamodb import Item, Value, answer
+from kainite.aws.failures import Failure
 from kainite.base.errors import LeaseTableError, LeaseTableUnavailableError
 from kainite.fleet.kcl3.coordinator_items import (
     LEADER_KEY,
     MIGRATION_KEY,
     ClientVersion,
-    Item,
     Layout,
     LeaderLock,
     client_version,
@@ -133,7 +132,7 @@ class CoordinatorTable:
     def _workers_of(self, layout: Layout) -> str:
         return self._workers_table if layout is Layout.SPLIT else self._lease_table
 
-    def _get(self, table: str, key: dict[str, Any]) -> Item | None:
+    def _get(self, table: str, key: dict[str, Value]) -> Item | None:
         request: dict[str, Any] = {"TableName": table, "Key": key, "ConsistentRead": True}
         try:
             return self._call("GetItem", lambda: self._dynamodb.get_item(**request), table).get("Item")
@@ -141,17 +140,18 @@ class CoordinatorTable:
             return None
 
     def _call(self, doing: str, call: Callable[[], T], table: str | None = None) -> T:
-        try:
-            return call()
-        except (ClientError, BotoCoreError) as error:
-            where = f"table {table or self._workers_table!r}: {doing}"
-            if classify(error) is Failure.GONE:
-                raise _NoTableError from error
-            if classify(error) in (Failure.THROTTLED, Failure.PASSING):
-                raise LeaseTableUnavailableError(f"{where} failed for now: {error}") from error
-            if isinstance(error, ClientError) and error_code(error) == "AccessDeniedException":
-                raise AccessDeniedError(f"{where} is denied: allow it in the worker's role ({error})") from error
-            raise LeaseTableError(f"{where} is refused: {error}") from error
+        return answer(doing, call, partial(_error, table or self._workers_table))
+
+
+def _error(table: str, doing: str, failure: Failure, error: Exception) -> Exception:
+    where = f"table {table!r}: {doing}"
+    if failure is Failure.GONE:
+        return _NoTableError()
+    if failure.is_retryable:
+        return LeaseTableUnavailableError(f"{where} failed for now: {error}")
+    if failure is Failure.DENIED:
+        return AccessDeniedError(f"{where} is denied: allow it in the worker's role ({error})")
+    return LeaseTableError(f"{where} is refused: {error}")
 
 
 class _NoTableError(Exception):

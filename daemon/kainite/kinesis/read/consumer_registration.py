@@ -17,8 +17,6 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from botocore.exceptions import ClientError
-
 from kainite.aws.failures import Failure, classify, error_code
 from kainite.base.errors import StreamError, StreamUnavailableError
 from kainite.base.logs import event
@@ -119,7 +117,7 @@ class _Registration:
         try:
             return retry(call, backoff, wait=self._pause, retryable=_is_worth_retrying, tries=max(1, tries))
         except Exception as error:
-            if isinstance(error, ClientError) and error_code(error) == "ResourceInUseException":
+            if error_code(error) == "ResourceInUseException":
                 raise _TakenError from error
             if classify(error) is Failure.GONE and operation == "DescribeStreamConsumer":
                 raise _GoneError from error
@@ -134,7 +132,7 @@ class _Registration:
         )
 
     def _given_up(self, operation: str, error: Exception) -> StreamError:
-        if isinstance(error, ClientError) and error_code(error) == "LimitExceededException":
+        if error_code(error) == "LimitExceededException":
             return StreamError(
                 f"stream {self._settings.name!r}: {operation} exceeds a limit (a stream has at most 20 registered "
                 f"consumers): deregister one, or set retrievalMode = POLLING ({error})"
@@ -144,8 +142,7 @@ class _Registration:
 
 def _is_worth_retrying(error: Exception) -> bool:
     # ResourceInUseException passes elsewhere; here it says that the name is taken, and goes on saying so.
-    taken = isinstance(error, ClientError) and error_code(error) == "ResourceInUseException"
-    return not taken and classify(error) in (Failure.THROTTLED, Failure.PASSING)
+    return classify(error).is_retryable and error_code(error) != "ResourceInUseException"
 
 
 class _GoneError(Exception):

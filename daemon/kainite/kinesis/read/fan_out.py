@@ -25,8 +25,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from botocore.exceptions import ClientError
-
 from kainite.aws.failures import Failure, classify, error_code
 from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, Checkpoint
 from kainite.base.errors import KainiteError, StreamError, StreamUnavailableError
@@ -209,12 +207,12 @@ class FanOutReader:
     async def _mend(self, error: Exception, failures: int) -> bool:
         """Prepare the next attempt; False when there is none to be made."""
         failure = classify(error)
-        if failure in (Failure.FINAL, Failure.GONE):
+        if not failure.is_retryable and failure is not Failure.EXPIRED:
             self._prefetch.end(final_error(self._stream.name, "SubscribeToShard", error))
             return False
         if failure is Failure.EXPIRED:
             self._continuation = None
-        taken_over = isinstance(error, ClientError) and error_code(error) == "ResourceInUseException"
+        taken_over = error_code(error) == "ResourceInUseException"
         level = (logging.INFO if taken_over else logging.WARNING) + (10 if failures > LOUDER_AFTER else 0)
         event(
             logger, level, "subscription failed", shard=self.shard_id, failures=failures, why=failure.name, error=error

@@ -176,7 +176,7 @@ class ShardReader:
     async def _mend(self, error: Exception, failures: int) -> bool:
         """Prepare the next attempt; False when there is none to be made."""
         failure = classify(error)
-        if failure in (Failure.FINAL, Failure.GONE):
+        if not failure.is_retryable and failure is not Failure.EXPIRED:
             self._prefetch.end(final_error(self._stream.name, "reading", error))
             return False
         if failure is Failure.EXPIRED:

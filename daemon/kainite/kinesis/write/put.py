@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import ClientError
-
 from kainite.base.errors import StreamError, StreamUnavailableError
 from kainite.base.retry import Backoff
 from kainite.kinesis.failures import stream_error
@@ -30,7 +28,6 @@ MAX_RECORDS = 500
 MAX_BYTES = 5 * 1024 * 1024
 MAX_RECORD_BYTES = 1024 * 1024
 MAX_PARTITION_KEY = 256  # characters
-_COME_AGAIN = frozenset({"InternalFailure"})  # beside what is throttling or passing everywhere
 _BACKOFF = Backoff.doubling(0.05, 2.0)
 
 
@@ -130,7 +127,7 @@ class StreamWriter:
             reply = self._kinesis.put_records(**request)
         except Exception as error:
             known = stream_error(self._name, "PutRecords", error)
-            if known.retryable or (isinstance(error, ClientError) and _code(error) in _COME_AGAIN):
+            if known.retryable:
                 return batch, str(error)
             raise known from error
         if "Records" not in reply:  # boto3's reading of an answer that broke off
@@ -139,10 +136,6 @@ class StreamWriter:
         refused = [(record, result) for record, result in pairs if result.get("ErrorCode")]
         reason = f"{refused[0][1]['ErrorCode']}: {refused[0][1].get('ErrorMessage', '')}" if refused else ""
         return [record for record, _ in refused], reason
-
-
-def _code(error: ClientError) -> str:
-    return error.response.get("Error", {}).get("Code", "")
 
 
 def _entries(batch: Sequence[StreamRecord]) -> list[PutRecordsRequestEntryTypeDef]:

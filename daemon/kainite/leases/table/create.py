@@ -8,48 +8,30 @@ A crash between creation and the backups setting leaves a table without point-in
 
 from __future__ import annotations
 
+from typing import Any
+
+from kainite.aws.dynamodb import make_table
 from kainite.leases.table.calls import TableCalls
+
+WAIT_S = 120
 
 
 def create_table(calls: TableCalls, *, deletion_protection: bool = False, point_in_time_recovery: bool = False) -> None:
-    """Create the table unless it is there, and wait until it is usable; blocks.
+    """Creates the table unless it exists, and blocks until it is usable.
 
     Raises:
         LeaseTableError: it may not be created, or is not usable in time (retryable).
     """
-    status = _status(calls)
-    created = status is None and calls.call("CreateTable", lambda: _create(calls, deletion_protection))
-    if _status(calls) != "ACTIVE":
-        waiter = calls.dynamodb.get_waiter("table_exists")
-        limits = {"Delay": 1, "MaxAttempts": 120}
-        calls.call("DescribeTable", lambda: waiter.wait(TableName=calls.name, WaiterConfig=limits))  # type: ignore[arg-type]
-    if created and point_in_time_recovery:
+    definition: dict[str, Any] = {
+        "TableName": calls.name,
+        "AttributeDefinitions": [{"AttributeName": "leaseKey", "AttributeType": "S"}],
+        "KeySchema": [{"AttributeName": "leaseKey", "KeyType": "HASH"}],
+        "BillingMode": "PAY_PER_REQUEST",
+        "DeletionProtectionEnabled": deletion_protection,
+    }
+    made = make_table(calls.dynamodb, definition, attempts=WAIT_S, translate=calls.error)
+    if made and point_in_time_recovery:
         calls.call("UpdateContinuousBackups", lambda: _recover(calls))
-
-
-def _status(calls: TableCalls) -> str | None:
-    def describe() -> str | None:
-        try:
-            return calls.dynamodb.describe_table(TableName=calls.name)["Table"].get("TableStatus")
-        except calls.dynamodb.exceptions.ResourceNotFoundException:
-            return None
-
-    return calls.call("DescribeTable", describe)
-
-
-def _create(calls: TableCalls, deletion_protection: bool) -> bool:
-    """Whether it was this call that made the table."""
-    try:
-        calls.dynamodb.create_table(
-            TableName=calls.name,
-            AttributeDefinitions=[{"AttributeName": "leaseKey", "AttributeType": "S"}],
-            KeySchema=[{"AttributeName": "leaseKey", "KeyType": "HASH"}],
-            BillingMode="PAY_PER_REQUEST",
-            DeletionProtectionEnabled=deletion_protection,
-        )
-    except calls.dynamodb.exceptions.ResourceInUseException:
-        return False
-    return True
 
 
 def _recover(calls: TableCalls) -> None:

@@ -6,16 +6,13 @@ other than ``LEASE`` and are none of ours.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kainite.aws.dynamodb import Item, Value, binary, decimal, number, number_of, text, text_of, texts
 from kainite.base.checkpoint import TRIM_HORIZON, Checkpoint
 from kainite.base.errors import LeaseTableError
 from kainite.kinesis.shards import HashRange, Shard
-
-Item = Mapping[str, Any]
-"""A DynamoDB item as the low-level client has it: ``{"leaseKey": {"S": "shardId-0"}}``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +78,15 @@ def from_item(item: Item) -> Lease:
     try:
         return Lease(
             key=item["leaseKey"]["S"],
-            owner=_text(item, "leaseOwner"),
-            counter=_number(item, "leaseCounter"),
+            owner=text_of(item, "leaseOwner"),
+            counter=number_of(item, "leaseCounter") or 0,
             checkpoint=_checkpoint(item, "checkpoint", "checkpointSubSequenceNumber") or TRIM_HORIZON,
-            switches=_number(item, "ownerSwitchesSinceCheckpoint"),
+            switches=number_of(item, "ownerSwitchesSinceCheckpoint") or 0,
             parents=frozenset(item.get("parentShardId", {}).get("SS", ())),
             children=frozenset(item.get("childShardIds", {}).get("SS", ())),
             hash_range=_hash_range(item),
             throughput=float(item["throughputKBps"]["N"]) if "throughputKBps" in item else None,
-            checkpoint_owner=_text(item, "checkpointOwner"),
+            checkpoint_owner=text_of(item, "checkpointOwner"),
             pending=_pending(item),
         )
     except (KeyError, ValueError, TypeError, AttributeError) as error:
@@ -99,38 +96,30 @@ def from_item(item: Item) -> Lease:
         ) from error
 
 
-def to_item(lease: Lease) -> dict[str, Any]:
+def to_item(lease: Lease) -> dict[str, Value]:
     """The whole item; attributes without a value are left out, as KCL does."""
-    item: dict[str, Any] = {
-        "leaseKey": {"S": lease.key},
-        "leaseCounter": {"N": str(lease.counter)},
-        "checkpoint": {"S": lease.checkpoint.sequence},
-        "checkpointSubSequenceNumber": {"N": str(lease.checkpoint.sub)},
-        "ownerSwitchesSinceCheckpoint": {"N": str(lease.switches)},
+    item: dict[str, Value] = {
+        "leaseKey": text(lease.key),
+        "leaseCounter": number(lease.counter),
+        "checkpoint": text(lease.checkpoint.sequence),
+        "checkpointSubSequenceNumber": number(lease.checkpoint.sub),
+        "ownerSwitchesSinceCheckpoint": number(lease.switches),
     }
-    optional: dict[str, dict[str, Any]] = {
-        "leaseOwner": {"S": lease.owner},
-        "checkpointOwner": {"S": lease.checkpoint_owner},
-        "parentShardId": {"SS": sorted(lease.parents)},
-        "childShardIds": {"SS": sorted(lease.children)},
-        "throughputKBps": {"N": None if lease.throughput is None else f"{lease.throughput:.6f}"},
+    optional: dict[str, Any] = {
+        "leaseOwner": lease.owner and text(lease.owner),
+        "checkpointOwner": lease.checkpoint_owner and text(lease.checkpoint_owner),
+        "parentShardId": lease.parents and texts(lease.parents),
+        "childShardIds": lease.children and texts(lease.children),
+        "throughputKBps": None if lease.throughput is None else decimal(lease.throughput),
         **_hash_range_attributes(lease.hash_range),
         **_pending_attributes(lease.pending),
     }
-    return item | {name: value for name, value in optional.items() if all(value.values())}
-
-
-def _text(item: Item, name: str) -> str | None:
-    return item[name]["S"] if name in item else None
-
-
-def _number(item: Item, name: str) -> int:
-    return int(item[name]["N"]) if name in item else 0
+    return item | {name: value for name, value in optional.items() if value}
 
 
 def _checkpoint(item: Item, name: str, sub_name: str) -> Checkpoint | None:
-    sequence = _text(item, name)
-    return None if sequence is None else Checkpoint(sequence, _number(item, sub_name))
+    sequence = text_of(item, name)
+    return None if sequence is None else Checkpoint(sequence, number_of(item, sub_name) or 0)
 
 
 def _pending(item: Item) -> PendingCheckpoint | None:
@@ -140,22 +129,22 @@ def _pending(item: Item) -> PendingCheckpoint | None:
     return None if checkpoint is None else PendingCheckpoint(checkpoint, state)
 
 
-def _pending_attributes(pending: PendingCheckpoint | None) -> dict[str, dict[str, Any]]:
+def _pending_attributes(pending: PendingCheckpoint | None) -> dict[str, Any]:
     if pending is None:
         return {}
     return {
-        "pendingCheckpoint": {"S": pending.checkpoint.sequence},
-        "pendingCheckpointSubSequenceNumber": {"N": str(pending.checkpoint.sub)},
-        "pendingCheckpointState": {"B": pending.state},
+        "pendingCheckpoint": text(pending.checkpoint.sequence),
+        "pendingCheckpointSubSequenceNumber": number(pending.checkpoint.sub),
+        "pendingCheckpointState": pending.state and binary(pending.state),
     }
 
 
 def _hash_range(item: Item) -> HashRange | None:
-    start, end = _text(item, "startingHashKey"), _text(item, "endingHashKey")
+    start, end = text_of(item, "startingHashKey"), text_of(item, "endingHashKey")
     return None if start is None or end is None else HashRange(int(start), int(end))
 
 
-def _hash_range_attributes(keys: HashRange | None) -> dict[str, dict[str, Any]]:
+def _hash_range_attributes(keys: HashRange | None) -> dict[str, Value]:
     if keys is None:
         return {}
-    return {"startingHashKey": {"S": str(keys.start)}, "endingHashKey": {"S": str(keys.end)}}
+    return {"startingHashKey": text(str(keys.start)), "endingHashKey": text(str(keys.end))}

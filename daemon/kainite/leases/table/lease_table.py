@@ -20,9 +20,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from kainite.aws.dynamodb import ConditionFailedError, decimal, number, pages, text, texts
 from kainite.base.checkpoint import Checkpoint
 from kainite.kinesis.shards import HashRange
-from kainite.leases.table.calls import ConditionFailedError, TableCalls
+from kainite.leases.table.calls import TableCalls
 from kainite.leases.table.create import create_table
 from kainite.leases.table.lease import Lease, from_item, is_lease, to_item
 
@@ -53,19 +54,17 @@ class LeaseTable:
 
     def scan(self) -> tuple[Lease, ...]:
         """All leases; KCL 3.5's other items in the table are passed over."""
-        leases: list[Lease] = []
         request: dict[str, Any] = {"TableName": self.name, "ConsistentRead": True}
-        while True:
-            page = self._calls.call("Scan", lambda: self._dynamodb.scan(**request))
-            leases += [from_item(item) for item in page["Items"] if is_lease(item)]
-            if not page.get("LastEvaluatedKey"):
-                return tuple(leases)
-            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+        def scan(**request: Any) -> Any:
+            return self._calls.call("Scan", lambda: self._dynamodb.scan(**request))
+
+        return tuple(from_item(item) for page in pages(scan, request) for item in page["Items"] if is_lease(item))
 
     def get(self, key: str) -> Lease | None:
         item = self._calls.call(
             "GetItem",
-            lambda: self._dynamodb.get_item(TableName=self.name, Key={"leaseKey": {"S": key}}, ConsistentRead=True),
+            lambda: self._dynamodb.get_item(TableName=self.name, Key={"leaseKey": text(key)}, ConsistentRead=True),
         ).get("Item")
         return from_item(item) if item and is_lease(item) else None
 
@@ -88,10 +87,10 @@ class LeaseTable:
         """Make ``worker`` the owner; None when the lease has moved since it was read."""
         switched = lease.owner is not None and lease.owner != worker
         update = "SET leaseOwner = :worker, leaseCounter = :next REMOVE checkpointOwner"
-        values: dict[str, Any] = {":worker": {"S": worker}, **_counters(lease)}
+        values: dict[str, Any] = {":worker": text(worker), **_counters(lease)}
         if switched:
             update += " ADD ownerSwitchesSinceCheckpoint :one"
-            values[":one"] = {"N": "1"}
+            values[":one"] = number(1)
         return self._try(lease.key, update, "leaseCounter = :counter", values)
 
     def renew(self, lease: Lease, *, doubtful: bool = True, throughput: float | None = None) -> Lease | None:
@@ -162,19 +161,19 @@ class LeaseTable:
         """Begin a graceful hand-over to ``worker`` (the leader does); None when the lease has moved on."""
         update = "SET leaseOwner = :new, checkpointOwner = :owner"
         condition = f"{EXISTS} AND leaseOwner = :owner AND attribute_not_exists(checkpointOwner)"
-        values = {":new": {"S": worker}, ":owner": {"S": lease.owner or ""}}
+        values = {":new": text(worker), ":owner": text(lease.owner or "")}
         return self._try(lease.key, update, condition, values)
 
     def assign(self, lease: Lease, worker: str) -> Lease | None:
         """Make ``worker`` the owner and end a hand-over, whoever held it; None when the owners have changed."""
         condition, values = _owners_as_read(lease)
-        values |= {":new": {"S": worker}, ":one": {"N": "1"}}
+        values |= {":new": text(worker), ":one": number(1)}
         update = "SET leaseOwner = :new REMOVE checkpointOwner ADD leaseCounter :one, ownerSwitchesSinceCheckpoint :one"
         return self._try(lease.key, update, condition, values)
 
     def set_children(self, lease: Lease, children: Collection[str]) -> bool:
         """Note the shards that go on from this one; False when the lease is gone."""
-        values = {":children": {"SS": sorted(children)}}
+        values = {":children": texts(children)}
         return self._try(lease.key, "SET childShardIds = :children", EXISTS, values) is not None
 
     def set_hash_range(self, key: str, keys: HashRange) -> bool:
@@ -184,7 +183,7 @@ class LeaseTable:
 
     def delete(self, key: str) -> None:
         self._calls.call(
-            "DeleteItem", lambda: self._dynamodb.delete_item(TableName=self.name, Key={"leaseKey": {"S": key}})
+            "DeleteItem", lambda: self._dynamodb.delete_item(TableName=self.name, Key={"leaseKey": text(key)})
         )
 
     def _renew(self, lease: Lease, throughput: float | None) -> Lease:
@@ -194,7 +193,7 @@ class LeaseTable:
             condition += " AND attribute_not_exists(checkpointOwner)"
         if throughput is not None:
             update += ", throughputKBps = :throughput"
-            values[":throughput"] = {"N": f"{throughput:.6f}"}
+            values[":throughput"] = decimal(throughput)
         return from_item(self._calls.update(lease.key, update, condition, values))
 
     def _store(self, lease: Lease, checkpoint: Checkpoint) -> Lease:
@@ -203,14 +202,14 @@ class LeaseTable:
             " ownerSwitchesSinceCheckpoint = :zero"
         )
         values = {
-            ":checkpoint": {"S": checkpoint.sequence},
-            ":sub": {"N": str(checkpoint.sub)},
-            ":zero": {"N": "0"},
+            ":checkpoint": text(checkpoint.sequence),
+            ":sub": number(checkpoint.sub),
+            ":zero": number(0),
             **_counters(lease),
         }
         if lease.children:
             update += ", childShardIds = :children"
-            values[":children"] = {"SS": sorted(lease.children)}
+            values[":children"] = texts(lease.children)
         if lease.hash_range:
             update += ", startingHashKey = :start, endingHashKey = :end"
             values |= _hash_keys(lease.hash_range)
@@ -221,7 +220,7 @@ class LeaseTable:
     def _evict(self, lease: Lease) -> None:
         condition, values = _owners_as_read(lease)
         gone = "checkpointOwner" if lease.checkpoint_owner else "leaseOwner"
-        self._calls.update(lease.key, f"REMOVE {gone} ADD leaseCounter :one", condition, {":one": {"N": "1"}, **values})
+        self._calls.update(lease.key, f"REMOVE {gone} ADD leaseCounter :one", condition, {":one": number(1), **values})
 
     def _try(self, key: str, update: str, condition: str, values: dict[str, Any]) -> Lease | None:
         try:
@@ -240,11 +239,11 @@ def _still_ours(lease: Lease, stored: Lease, unsure: bool) -> bool:
 
 
 def _counters(lease: Lease) -> dict[str, Any]:
-    return {":counter": {"N": str(lease.counter)}, ":next": {"N": str(lease.counter + 1)}}
+    return {":counter": number(lease.counter), ":next": number(lease.counter + 1)}
 
 
 def _hash_keys(keys: HashRange) -> dict[str, Any]:
-    return {":start": {"S": str(keys.start)}, ":end": {"S": str(keys.end)}}
+    return {":start": text(str(keys.start)), ":end": text(str(keys.end))}
 
 
 def _owners_as_read(lease: Lease) -> tuple[str, dict[str, Any]]:
@@ -255,5 +254,5 @@ def _owners_as_read(lease: Lease) -> tuple[str, dict[str, Any]]:
     ):
         terms.append(f"{name} = {placeholder}" if owner else f"attribute_not_exists({name})")
         if owner:
-            values[placeholder] = {"S": owner}
+            values[placeholder] = text(owner)
     return " AND ".join(terms), values

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from kainite.aws.failures import error_code
 from kainite.base.errors import LogUnavailableError
 from kainite.log.audit.trail import frame
 from kainite.log.views.unit_table import LogRow
@@ -56,7 +57,7 @@ class S3Audit:
                 Bucket=self._folder.bucket, Key=self._key(low, high), Body=compressed, ContentType=CONTENT_TYPE
             )
         except ClientError as error:
-            raise self._unwritten(error, _WHAT_TO_DO.get(error.response["Error"].get("Code", ""), _ELSE)) from error
+            raise self._unwritten(error, _WHAT_TO_DO.get(error_code(error), _ELSE)) from error
         except BotoCoreError as error:
             raise self._unwritten(error, _ELSE) from error
 

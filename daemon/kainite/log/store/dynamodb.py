@@ -23,31 +23,40 @@ expressions*). Nothing is cached, so several processes may read one table.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
+from kainite.aws.dynamodb import (
+    ConditionFailedError,
+    Item,
+    answer,
+    binary,
+    make_table,
+    number,
+    pages,
+    text,
+    text_map,
+    text_map_of,
+)
+from kainite.aws.failures import Failure
 from kainite.base.errors import LogCorruptError, LogError, LogUnavailableError
 from kainite.log.format.batch_codec import decode, encode
 from kainite.log.format.entry import Batch
 from kainite.log.store.contract import LogHead, Slot
 from kainite.log.store.dynamodb_items import (
-    Item,
     chunk_key,
     head_fields,
     head_from,
     id_key,
     key,
-    plain,
     query_arguments,
     slot_fields,
     slot_from,
-    strings,
 )
 
 if TYPE_CHECKING:
@@ -60,7 +69,8 @@ CHUNK_BYTES = 380_000
 
 MAX_BATCH_BYTES = 256 * 1024 * 1024
 _SLOT_FIELDS = "p, s, k, g, n, x"
-_FINAL_ERRORS = frozenset({"ValidationException", "AccessDeniedException", "UnrecognizedClientException"})
+WAIT_S = 25
+"""How long a table that is being made is waited for."""
 
 
 class DynamoDBStore:
@@ -76,30 +86,14 @@ class DynamoDBStore:
         self._table = table
 
     def create(self) -> None:
-        # Looked for first: a role that may not create tables will do where the table is there.
-        if self._answered(self._status) is None:
-            self._answered(self._create_table)
-        if self._answered(self._status) != "ACTIVE":
-            waiter = self._client.get_waiter("table_exists")
-            self._answered(lambda: waiter.wait(TableName=self._table, WaiterConfig={"Delay": 1}))
-
-    def _status(self) -> str | None:
-        with contextlib.suppress(self._client.exceptions.ResourceNotFoundException):
-            return self._client.describe_table(TableName=self._table)["Table"].get("TableStatus")
-        return None
-
-    def _create_table(self) -> None:
-        with contextlib.suppress(self._client.exceptions.ResourceInUseException):
-            self._client.create_table(**self._definition())
-
-    def _definition(self) -> Any:
         keys = (("p", "HASH"), ("s", "RANGE"))
-        return {
+        definition: dict[str, Any] = {
             "TableName": self._table,
             "BillingMode": "PAY_PER_REQUEST",
             "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name, _ in keys],
             "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind in keys],
         }
+        make_table(self._client, definition, attempts=WAIT_S, translate=self._error)
 
     # Head
 
@@ -112,7 +106,7 @@ class DynamoDBStore:
         if expected is None:
             in_way = self._put(item, "attribute_not_exists(p)")
         else:
-            in_way = self._put(item, "v = :seen", {":seen": {"S": expected.version}})
+            in_way = self._put(item, "v = :seen", {":seen": text(expected.version)})
         # A lost reply: the version is new with every write, so finding it means the write was done.
         return in_way is None or in_way.get("v", {}).get("S") == new.version
 
@@ -123,14 +117,14 @@ class DynamoDBStore:
         return next((slot_from(item) for item in items), None)
 
     def put_fence(self, partition: str, at: int, generation: int, nonce: str) -> Slot | None:
-        item = {**key(f"{partition}#L", id_key(at)), "k": {"S": "f"}, **slot_fields(generation, 0, nonce)}
+        item = {**key(f"{partition}#L", id_key(at)), "k": text("f"), **slot_fields(generation, 0, nonce)}
         condition = "attribute_not_exists(p) OR (k = :fence AND g < :me)"
         return self._put_slot(item, condition, generation, nonce)
 
     def put_batch(self, partition: str, batch: Batch, nonce: str) -> Slot | None:
         item = {
             **key(f"{partition}#L", id_key(batch.first_id)),
-            "k": {"S": "d"},
+            "k": text("d"),
             **slot_fields(batch.generation, len(batch.entries), nonce),
             **self._body(partition, batch, nonce),
         }
@@ -138,7 +132,7 @@ class DynamoDBStore:
         return self._put_slot(item, condition, batch.generation, nonce)
 
     def _put_slot(self, item: Item, condition: str, generation: int, nonce: str) -> Slot | None:
-        in_way = self._put(item, condition, {":fence": {"S": "f"}, ":me": {"N": str(generation)}})
+        in_way = self._put(item, condition, {":fence": text("f"), ":me": number(generation)})
         if in_way is None:
             return None
         slot = slot_from(in_way)
@@ -147,15 +141,15 @@ class DynamoDBStore:
     def _body(self, partition: str, batch: Batch, nonce: str) -> Item:
         index, payload = encode(batch)
         if len(index) + len(payload) <= CHUNK_BYTES:
-            return {"i": {"B": index}, "d": {"B": payload}}
+            return {"i": binary(index), "d": binary(payload)}
         whole = index + payload
         if len(whole) > MAX_BATCH_BYTES:
             raise LogError(f"a batch of {len(whole)} bytes is larger than the log takes ({MAX_BATCH_BYTES})")
         chunks = range(0, len(whole), CHUNK_BYTES)
-        for number, start in enumerate(chunks):
-            at = key(f"{partition}#C", chunk_key(batch.first_id, nonce, number))
-            self._put({**at, "d": {"B": whole[start : start + CHUNK_BYTES]}})
-        return {"c": {"N": str(len(chunks))}, "l": {"N": str(len(index))}}
+        for chunk_number, start in enumerate(chunks):
+            at = key(f"{partition}#C", chunk_key(batch.first_id, nonce, chunk_number))
+            self._put({**at, "d": binary(whole[start : start + CHUNK_BYTES])})
+        return {"c": number(len(chunks)), "l": number(len(index))}
 
     def read_batches(
         self, partition: str, first_id: int, last_id: int | None = None, *, data: bool = True, strong: bool = False
@@ -199,10 +193,12 @@ class DynamoDBStore:
         length = int(item["l"]["N"])
         needed = int(item["c"]["N"]) if data else -(-length // CHUNK_BYTES)
         parts = []
-        for number in range(needed):
-            chunk = self._get(f"{partition}#C", chunk_key(slot.first_id, slot.nonce, number))
+        for chunk_number in range(needed):
+            chunk = self._get(f"{partition}#C", chunk_key(slot.first_id, slot.nonce, chunk_number))
             if chunk is None:
-                raise LogCorruptError(f"log partition {partition}: chunk {number} of slot {slot.first_id} is missing")
+                raise LogCorruptError(
+                    f"log partition {partition}: chunk {chunk_number} of slot {slot.first_id} is missing"
+                )
             parts.append(chunk["d"]["B"])
         whole = b"".join(parts)
         return whole[:length], whole[length:] if data else None
@@ -225,21 +221,22 @@ class DynamoDBStore:
 
     def put_request(self, partition: str, request: Mapping[str, str]) -> str:
         request_id = f"{time.time_ns():020}-{uuid.uuid4().hex[:8]}"
-        self._put({**key(f"{partition}#Q", request_id), "r": strings(request)})
+        self._put({**key(f"{partition}#Q", request_id), "r": text_map(request)})
         return request_id
 
     def read_requests(self, partition: str) -> Sequence[tuple[str, Mapping[str, str]]]:
         items = self._query(f"{partition}#Q", fields="p, s, r, a", strong=True)
-        return [(item["s"]["S"], plain(item["r"])) for item in items if "r" in item and "a" not in item]
+        return [(item["s"]["S"], text_map_of(item, "r")) for item in items if "r" in item and "a" not in item]
 
     def answer_request(self, partition: str, request_id: str, answer: Mapping[str, str]) -> None:
         self._answered(
+            "UpdateItem",
             lambda: self._client.update_item(
                 TableName=self._table,
                 Key=key(f"{partition}#Q", request_id),
                 UpdateExpression="SET a = :answer",
-                ExpressionAttributeValues={":answer": strings(answer)},
-            )
+                ExpressionAttributeValues={":answer": text_map(answer)},
+            ),
         )
 
     def take_answer(self, partition: str, request_id: str) -> Mapping[str, str] | None:
@@ -247,13 +244,13 @@ class DynamoDBStore:
         if item is None or "a" not in item:
             return None
         self._delete(f"{partition}#Q", [request_id])
-        return plain(item["a"])
+        return text_map_of(item, "a")
 
     # DynamoDB
 
     def _get(self, p: str, s: str) -> Item | None:
         return self._answered(
-            lambda: self._client.get_item(TableName=self._table, Key=key(p, s), ConsistentRead=True)
+            "GetItem", lambda: self._client.get_item(TableName=self._table, Key=key(p, s), ConsistentRead=True)
         ).get("Item")
 
     def _put(self, item: Item, condition: str | None = None, values: Item | None = None) -> Item | None:
@@ -263,18 +260,13 @@ class DynamoDBStore:
             arguments |= {"ConditionExpression": condition, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
         if values is not None:
             arguments["ExpressionAttributeValues"] = values
-        return self._answered(lambda: self._put_unless(arguments))
-
-    def _put_unless(self, arguments: Any) -> Item | None:
         try:
-            self._client.put_item(**arguments)
-        except self._client.exceptions.ConditionalCheckFailedException as error:
-            in_way: Any = error.response.get("Item")
-            item = arguments["Item"]
-            found: Item | None = in_way or self._get(item["p"]["S"], item["s"]["S"])
-            if found is None:
-                raise LogUnavailableError("the item in the way of a log write vanished; try again") from error
-            return found
+            self._answered("PutItem", lambda: self._client.put_item(**arguments))
+        except ConditionFailedError as failed:
+            in_way = failed.item or self._get(item["p"]["S"], item["s"]["S"])
+            if in_way is None:
+                raise LogUnavailableError("the item in the way of a log write vanished; try again") from failed
+            return in_way
         return None
 
     def _query(
@@ -294,12 +286,14 @@ class DynamoDBStore:
         arguments = query_arguments(p, first, last)
         arguments |= {"TableName": self._table, "ConsistentRead": strong, "ScanIndexForward": not backwards}
         arguments |= {"ProjectionExpression": fields} | ({"Limit": limit} if limit else {})
-        while True:
-            page = self._answered(lambda: self._client.query(**arguments))
+
+        def query(**arguments: Any) -> Any:
+            return self._answered("Query", lambda: self._client.query(**arguments))
+
+        for page in pages(query, arguments):
             yield from page["Items"]
-            if limit or "LastEvaluatedKey" not in page:
+            if limit:
                 return
-            arguments["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
     def _delete(self, p: str, sort_keys: Sequence[str]) -> None:
         for start in range(0, len(sort_keys), 25):
@@ -309,22 +303,22 @@ class DynamoDBStore:
 
     def _write_some(self, requests: Any) -> Any:
         """Write a part of the requests; what DynamoDB left over."""
-        reply = self._answered(lambda: self._client.batch_write_item(RequestItems={self._table: requests}))
+        reply = self._answered(
+            "BatchWriteItem", lambda: self._client.batch_write_item(RequestItems={self._table: requests})
+        )
         return reply.get("UnprocessedItems", {}).get(self._table, [])
 
-    def _answered(self, call: Callable[[], T]) -> T:
-        """The call's answer; what boto3 raises becomes an error of ours, with its cause kept."""
-        try:
-            return call()
-        except ClientError as error:
-            kind = error.response.get("Error", {}).get("Code", "")
-            if kind == "ResourceNotFoundException":
-                raise LogError(
-                    f"there is no log table {self._table!r}: check applicationName, logTableName and regionName; "
-                    "kainite run makes it, with unitsOfWork = true"
-                ) from error
-            if kind in _FINAL_ERRORS:
-                raise LogError(f"DynamoDB refused a log request: {error}") from error
-            raise LogUnavailableError(f"DynamoDB did not serve a log request: {error}") from error
-        except BotoCoreError as error:
-            raise LogUnavailableError(f"DynamoDB did not answer: {error}") from error
+    def _answered(self, operation: str, call: Callable[[], T]) -> T:
+        return answer(operation, call, self._error)
+
+    def _error(self, operation: str, failure: Failure, error: Exception) -> LogError:
+        if failure is Failure.GONE:
+            return LogError(
+                f"there is no log table {self._table!r}: check applicationName, logTableName and regionName; "
+                "kainite run makes it, with unitsOfWork = true"
+            )
+        if failure in (Failure.DENIED, Failure.REFUSED):
+            return LogError(f"DynamoDB refused a log request: {error}")
+        # What is UNKNOWN is waited for as well: the log's owner must not give up for a new kind of error.
+        served = "did not serve a log request" if isinstance(error, ClientError) else "did not answer"
+        return LogUnavailableError(f"DynamoDB {served}: {error}")

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from kainite.aws.dynamodb import Item, Value, flag, number, text
 from kainite.log.store.contract import LogHead, Slot
-
-Item = dict[str, Any]
 
 
 def query_arguments(p: str, first: str | None, last: str | None) -> Any:
+    """Returns the arguments of a Query for one hash key, between two range keys or from or up to one."""
     ranges = {
-        (False, False): ("", {}),
-        (True, False): (" AND s >= :first", {":first": first}),
-        (False, True): (" AND s <= :last", {":last": last}),
-        (True, True): (" AND s BETWEEN :first AND :last", {":first": first, ":last": last}),
+        (False, False): "",
+        (True, False): " AND s >= :first",
+        (False, True): " AND s <= :last",
+        (True, True): " AND s BETWEEN :first AND :last",
     }
-    text, bounds = ranges[first is not None, last is not None]
-    values = {":p": {"S": p}} | {name: {"S": value} for name, value in bounds.items()}
-    return {"KeyConditionExpression": f"p = :p{text}", "ExpressionAttributeValues": values}
+    condition = f"p = :p{ranges[first is not None, last is not None]}"
+    values = {":p": p, ":first": first, ":last": last}
+    given = {name: text(value) for name, value in values.items() if value is not None}
+    return {"KeyConditionExpression": condition, "ExpressionAttributeValues": given}
 
 
-def key(p: str, s: str) -> Item:
-    return {"p": {"S": p}, "s": {"S": s}}
+def key(p: str, s: str) -> dict[str, Value]:
+    return {"p": text(p), "s": text(s)}
 
 
 def id_key(tid: int) -> str:
@@ -34,24 +34,24 @@ def chunk_key(first_id: int, nonce: str, number: int) -> str:
     return f"{id_key(first_id)}/{nonce}/{number:06}"
 
 
-def slot_fields(generation: int, count: int, nonce: str) -> Item:
-    return {"g": {"N": str(generation)}, "n": {"N": str(count)}, "x": {"S": nonce}}
+def slot_fields(generation: int, count: int, nonce: str) -> dict[str, Value]:
+    return {"g": number(generation), "n": number(count), "x": text(nonce)}
 
 
 def slot_from(item: Item) -> Slot:
     return Slot(int(item["s"]["S"]), int(item["g"]["N"]), int(item["n"]["N"]), item["x"]["S"])
 
 
-def head_fields(head: LogHead) -> Item:
+def head_fields(head: LogHead) -> dict[str, Value]:
     return {
-        "g": {"N": str(head.generation)},
-        "o": {"S": head.owner},
-        "v": {"S": head.version},
-        "t": {"N": str(head.lease_ms)},
-        "r": {"BOOL": head.released},
-        "hwm": {"N": str(head.high_water_mark)},
-        "lwm": {"N": str(head.low_water_mark)},
-        "snap": {"N": str(head.snapshot)},
+        "g": number(head.generation),
+        "o": text(head.owner),
+        "v": text(head.version),
+        "t": number(head.lease_ms),
+        "r": flag(head.released),
+        "hwm": number(head.high_water_mark),
+        "lwm": number(head.low_water_mark),
+        "snap": number(head.snapshot),
     }
 
 
@@ -66,11 +66,3 @@ def head_from(item: Item) -> LogHead:
         low_water_mark=int(item["lwm"]["N"]),
         snapshot=int(item["snap"]["N"]),
     )
-
-
-def strings(values: Mapping[str, str]) -> Item:
-    return {"M": {name: {"S": value} for name, value in values.items()}}
-
-
-def plain(attribute: Item) -> dict[str, str]:
-    return {name: value["S"] for name, value in attribute["M"].items()}

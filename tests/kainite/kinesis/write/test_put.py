@@ -155,5 +155,5 @@ def test_records_arrive_on_the_shards_that_their_hash_keys_name(kinesis: Any) ->
 
 
 def test_a_stream_that_does_not_exist_is_reported_at_once(kinesis: Any) -> None:
-    with pytest.raises(StreamError, match="stream 'nowhere' is not there"):
+    with pytest.raises(StreamError, match="stream 'nowhere' does not exist"):
         put_all(kinesis, "nowhere", [record(1)])
