@@ -1,4 +1,4 @@
-"""The dialects that there are, by the settings' name."""
+"""Makes the dialect that the settings name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kainite.settings import ChildProtocol, ChildSettings
 
 
 def dialect_of(settings: ChildSettings) -> Dialect:
-    """A new conversation."""
+    """Returns a new conversation in the dialect of ``settings.protocol``."""
     match settings.protocol:
         case ChildProtocol.JSON_LINES:
             return JsonLines(KCL)

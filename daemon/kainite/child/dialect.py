@@ -1,27 +1,28 @@
-"""What a dialect is to the process that speaks it and to the shard's consumer.
+"""The interface of a dialect, for the process that speaks it and for the shard's consumer.
 
-A dialect is a state machine without I/O: its starting methods return the bytes of a request, what the
-child writes goes into :meth:`Dialect.receive`, and what that means comes out of :meth:`Dialect.next_event`.
-Which dialect a child speaks is ``ChildSettings.protocol``; :mod:`kainite.child.configured_dialect` makes it.
+A dialect is a state machine without I/O. Its starting methods return the bytes of a request; the bytes that the child
+writes go into :meth:`Dialect.receive`; the events that they mean come out of :meth:`Dialect.next_event`.
+``ChildSettings.protocol`` names the dialect of a child; :mod:`kainite.child.configured_dialect` makes it.
 """
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from kainite.child.events import Action, CheckpointRequested, Event, Span, Turn
+from kainite.child.events import Action, CheckpointRequested, Event, Span
+from kainite.child.turns import Turn
 
 
 class Dialect(Protocol):
     """One conversation with one child.
 
     :class:`~kainite.child.json_lines.dialect.JsonLines` and
-    :class:`~kainite.child.markers.dialect.MarkersDialect` say what the rules are.
+    :class:`~kainite.child.markers.dialect.MarkersDialect` state the rules.
 
     Attributes:
-        turn: whose move it is.
-        action: the outstanding one, or the last one.
-        has_answered: whether the child has answered anything yet: one that never did may be no worker at all.
+        turn: whose turn it is.
+        action: the outstanding action, or the last one.
+        has_answered: whether the child has answered anything yet; a program that never did may be the wrong one.
     """
 
     turn: Turn
@@ -30,18 +31,18 @@ class Dialect(Protocol):
 
     @property
     def held(self) -> int:
-        """Bytes of the child's output that :meth:`next_event` has not handed out."""
+        """Returns how many bytes of the child's output :meth:`next_event` has not handed out."""
         ...
 
     @property
     def under_way(self) -> Span | None:
-        """The records that the child works on, where that is not all of the call's."""
+        """Returns the records that the child works on, where they are not all records of the call."""
         ...
 
     def initialize(self, shard_id: str, sequence: str | None, sub: int | None) -> bytes: ...
 
     def process_records(self, line: bytes) -> bytes:
-        """Start a call with a batch that was rendered for this dialect."""
+        """Starts ``processRecords`` with a batch that was rendered for this dialect."""
         ...
 
     def lease_lost(self) -> bytes: ...
@@ -49,7 +50,7 @@ class Dialect(Protocol):
     def shard_ended(self) -> bytes: ...
 
     def shutdown_requested(self) -> bytes | None:
-        """None where the dialect has no such action: then nothing is started."""
+        """Starts ``shutdownRequested``; starts nothing and returns None where the dialect has no such action."""
         ...
 
     def reply(self, request: CheckpointRequested, error: str | None = None) -> bytes: ...

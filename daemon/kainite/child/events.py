@@ -1,16 +1,16 @@
-"""The events of a conversation with a child, whichever dialect it speaks."""
+"""The events of a conversation with a child, the same for every dialect."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, StrEnum, auto
+from enum import StrEnum
 from typing import TypeAlias
 
 from kainite.base.position import Position
 
 
 class Action(StrEnum):
-    """What the daemon asks of a child; each is answered by one ``status``."""
+    """The actions that the daemon asks of a child; each is answered by one ``status``."""
 
     INITIALIZE = "initialize"
     PROCESS_RECORDS = "processRecords"
@@ -36,7 +36,7 @@ class Emitted:
 
 @dataclass(frozen=True, slots=True)
 class SkippedLine:
-    """A line that is no message."""
+    """A line that is not a message."""
 
     text: str
 
@@ -61,15 +61,6 @@ class Span:
         return f"records {self.first.sequence} to {self.last.sequence}"
 
 
-class Turn(Enum):
-    """Whose move it is."""
-
-    OURS = auto()
-    THEIRS = auto()
-    OWED = auto()  # the child waits for a reply
-    BROKEN = auto()
-
-
 @dataclass(frozen=True, slots=True)
 class ActionDone:
     """The child answered the outstanding action with its status."""
@@ -79,7 +70,7 @@ class ActionDone:
 
 @dataclass(frozen=True, slots=True)
 class ProtocolViolation:
-    """The child wrote what it must not; ``reason`` says what, in one line."""
+    """The child broke the protocol; ``reason`` says how, in one line, as the rest of a sentence about the child."""
 
     reason: str
 
@@ -89,9 +80,9 @@ class Rejected:
     """Records that were not processed, and will not be.
 
     Attributes:
-        span: which.
-        cause: why, one line.
-        payload: the beginning of what they hold.
+        span: their places in the shard.
+        cause: why they were not processed, one line.
+        payload: the beginning of their payloads.
     """
 
     span: Span

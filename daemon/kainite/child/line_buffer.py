@@ -1,7 +1,7 @@
-"""Bytes as they come, in any chunking, to lines of bounded length.
+"""Turns bytes in any chunking into lines of bounded length.
 
-A line ends at LF, CR or CRLF, as for the ``BufferedReader`` that KCL reads its children with. What a
-line holds does not matter here: malformed UTF-8 never moves a line's end.
+A line ends at LF, CR or CRLF, as in the ``BufferedReader`` with which KCL reads its children. The content of a line
+does not matter here: malformed UTF-8 never moves the end of a line.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ _ENDS = (b"\n", b"\r")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line without its end. ``cut`` says that it was longer than the limit: the rest is gone."""
+    """A line without its end; ``cut`` says that the line was longer than the limit and its rest was dropped."""
 
     text: bytes
     cut: bool = False
 
 
 class LineBuffer:
-    """Collects a line's pieces; holds at most ``max_line`` bytes of an unfinished line.
+    """Collects the pieces of a line; holds at most ``max_line`` bytes of an unfinished line.
 
-    Empty lines are left out. What comes out does not depend on how the bytes were cut into chunks.
+    Leaves empty lines out. The lines do not depend on how the bytes were cut into chunks.
     """
 
     __slots__ = ("_dropping", "_max_line", "_pieces", "_size")
@@ -31,10 +31,10 @@ class LineBuffer:
         self._max_line = max_line
         self._pieces: list[bytes] = []
         self._size = 0
-        self._dropping = False  # the line was reported cut, its rest has not ended yet
+        self._dropping = False  # the line was handed out cut, and its end has not come yet
 
     def feed(self, data: bytes) -> list[Line]:
-        """Take the next bytes; return the lines that they finish, and one that grows too long."""
+        """Takes the next bytes; returns the lines that they finish, and a line that has become too long."""
         lines: list[Line] = []
         for piece in data.splitlines(keepends=True):
             if piece.endswith(_ENDS):
@@ -45,7 +45,7 @@ class LineBuffer:
         return lines
 
     def end(self) -> list[Line]:
-        """The bytes have ended: the last line, if it lacks its end."""
+        """Ends the input; returns the last line if its line end is missing."""
         lines: list[Line] = []
         self._finish(lines)
         return lines

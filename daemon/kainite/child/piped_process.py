@@ -1,16 +1,16 @@
-"""A program on three pipes: started, watched, and ended without a trace; what is said on them is others' business.
+"""A program on three pipes: starts it, watches it, and ends it with its whole process group.
 
-Obligations kept here, whatever the program does:
+The callers define what is said on the pipes. This module guarantees, whatever the program does:
 
-* It runs in a process group of its own, so a Ctrl-C at the terminal reaches Kainite alone.
-* Writing to it and reading from it never wait for each other, so no order of the two can lock up.
-* Its end is noticed at once, also while nothing is asked of it: :attr:`PipedProcess.broken`. A pidfd
-  tells; what it wrote before it ended is still read.
-* When it has ended, its whole group is killed before its process id is given back to the system: nothing
-  of it runs on, and no other process can be hit by mistake.
-* Its standard error goes to the log line by line, once, under the name of what it runs for, cut at a length.
+* The program runs in a process group of its own, so a Ctrl-C at the terminal reaches Kainite alone.
+* Writing to the program and reading from it never wait for each other, so the two cannot deadlock.
+* A pidfd tells at once that the program has ended, also while nothing is asked of it (:attr:`PipedProcess.broken`).
+  What the program wrote before its end is still read.
+* After the program's end its whole process group is killed, before its process id returns to the system: no process of
+  the group runs on, and no other process is hit by mistake.
+* The program's standard error goes to the log line by line, once, under the owner's name, cut at :data:`LOG_LINE`.
 
-Linux only: pidfds and the size of pipes are Linux's.
+Linux only, because of pidfds and the size of pipes.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from kainite.child.pipes import PipeReader, PipeWriter, enlarge
 
 LOG_LINE = 8_000
 STDERR_KEPT = 20
-END_PATIENCE = 1.0  # seconds between a closed pipe and taking the child for broken: its exit tells more
+END_PATIENCE = 1.0  # seconds after a closed pipe until the child counts as broken: its exit status would tell more
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What to run.
+    """A program to run.
 
     Attributes:
         command: the program and its arguments.
-        owner: what it runs for, in messages and logs: a shard's name.
+        owner: the name for which it runs, in messages and logs, such as a shard's id.
         role: the log's field for ``owner``.
-        environment: beside Kainite's own.
-        setting: the key that names the command.
+        environment: variables in addition to Kainite's own.
+        setting: the settings' key that names the command.
     """
 
     command: tuple[str, ...]
@@ -59,12 +59,12 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What is called as things happen.
+    """Callbacks.
 
     Attributes:
-        output: with each piece of its standard output, until :meth:`PipedProcess.close`.
-        output_ended: when its standard output has ended, or it has; maybe twice.
-        news: when :attr:`PipedProcess.broken` is done.
+        output: called with each piece of the program's standard output, until :meth:`PipedProcess.close`.
+        output_ended: called when the program, or its standard output, has ended; may be called twice.
+        news: called when :attr:`PipedProcess.broken` is done.
     """
 
     output: Callable[[bytes], None]
@@ -76,9 +76,9 @@ class PipedProcess:
     """One run of a program, from :meth:`start` to :meth:`close`.
 
     Attributes:
-        broken: done as soon as it cannot go on; its result says why.
+        broken: done as soon as the program cannot go on; its result says why.
         stderr_tail: the last lines of its standard error.
-        status: what it ended with, negative for a signal; None while it runs.
+        status: the exit status, negative for a signal; None while the program runs.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], program: Program, hooks: Hooks) -> None:
@@ -102,7 +102,7 @@ class PipedProcess:
 
     @classmethod
     def start(cls, program: Program, hooks: Hooks) -> PipedProcess:
-        """Start it.
+        """Starts the program.
 
         Raises:
             ChildExitedError: there is no such program, or it cannot be run.
@@ -131,44 +131,44 @@ class PipedProcess:
 
     @property
     def title(self) -> str:
-        """What messages call it."""
+        """Returns the name of the process in messages."""
         return f"child {self.pid} of {self._program.owner}"
 
     def write(self, data: bytes) -> None:
-        """Write to its standard input without waiting."""
+        """Writes to its standard input without waiting."""
         self._stdin.write(data)
 
     def end_input(self) -> None:
-        """Close its standard input, and go on listening to it."""
+        """Closes its standard input; its output is still read."""
         self._stdin.close()
 
     def pause(self) -> None:
-        """Leave its output in the pipe: when that is full, it waits."""
+        """Leaves its output in the pipe: when the pipe is full, the program waits (back-pressure)."""
         self._stdout.pause()
 
     def resume(self) -> None:
         self._stdout.resume()
 
     def fail(self, error: ChildError) -> None:
-        """Take it for broken; the first reason counts."""
+        """Marks the program as broken; the first reason counts."""
         if not self.broken.done():
             self.broken.set_result(error)
         self._hooks.news()
 
     def log(self, level: int, name: str, how: str | None = None, line: str | None = None) -> None:
-        """Log an event under its owner's name."""
+        """Logs an event under the owner's name."""
         owner = {self._program.role: self._program.owner}
         event(logger, level, name, **owner, pid=self.pid, how=how, line=line)
 
     def terminate(self) -> None:
-        """Ask it to end, with SIGTERM; what it still writes is heard."""
+        """Sends SIGTERM; the output that follows is still read."""
         if not self._gone.is_set():
             self._signal_group(signal.SIGTERM)
 
     async def close(self, grace: float, kill_after: float) -> None:
-        """End it: close its input, wait ``grace`` seconds, TERM, wait ``kill_after``, KILL.
+        """Ends it: closes its input, waits ``grace`` seconds, sends TERM, waits ``kill_after`` seconds, sends KILL.
 
-        Returns when it is gone; may be called again. When cancelled, kills it at once.
+        Returns when the process is gone; may be called again. When cancelled, kills the process at once.
         """
         self._closing = True
         self._stdin.close()
@@ -185,7 +185,7 @@ class PipedProcess:
             raise
 
     def kill(self) -> None:
-        """Kill its whole group and wait for it, blocking: for when nobody can be awaited any more."""
+        """Kills its whole process group and waits, blocking: for when nothing can be awaited any more."""
         if not self._gone.is_set():
             self._closing = True
             self._signal_group(signal.SIGKILL)
@@ -193,7 +193,8 @@ class PipedProcess:
             self._on_exit()
 
     def _on_output(self, data: bytes) -> None:
-        if not self._closing:  # drained even then, as KCL does: one that writes on must be able to see its input's end
+        # The pipe is drained even while closing, as KCL does: a child that still writes must reach its input's end.
+        if not self._closing:
             self._hooks.output(data)
 
     def _on_output_end(self) -> None:
@@ -216,7 +217,7 @@ class PipedProcess:
         self._suspicion = self._loop.call_later(END_PATIENCE, self.fail, ChildExitedError(f"{self.title} {what}"))
 
     def _on_exit(self) -> None:
-        """It is a zombie now: end its group, read what it left, reap it."""
+        """Cleans up after a process that has just become a zombie: kills its group, reads what it left, reaps it."""
         self._loop.remove_reader(self._pidfd)
         os.close(self._pidfd)
         self._signal_group(signal.SIGKILL)
@@ -239,7 +240,7 @@ class PipedProcess:
             os.killpg(self.pid, number)
 
     async def _wait_gone(self, seconds: float) -> bool:
-        # Not wait_for: Python 3.11's forgets a cancellation that comes as the wait ends.
+        # Not wait_for: the one of Python 3.11 forgets a cancellation that comes as the wait ends.
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._gone.wait()
@@ -247,7 +248,7 @@ class PipedProcess:
 
 
 def how_it_ended(code: int) -> str:
-    """``status 3`` or ``signal SIGKILL``."""
+    """Describes an exit status: ``status 3`` or ``signal SIGKILL``."""
     if code >= 0:
         return f"status {code}"
     names = {number.value: number.name for number in signal.Signals}

@@ -1,8 +1,7 @@
-"""Pipes on the event loop: a writer that queues and a reader that can pause.
+"""Pipes on the event loop: a writer that queues without copying, and a reader that can pause.
 
-asyncio's own pipe transports copy what they queue and take a broken pipe for the end of the
-conversation even when nothing is left to write. A child is handed lines of megabytes, and one that
-closes its input after its last request did nothing wrong; hence these two.
+asyncio's own pipe transports copy what they queue, and they take a broken pipe for the end of the conversation even
+when nothing is left to write. Here lines have megabytes, and a child may close its input after its last request.
 """
 
 from __future__ import annotations
@@ -15,25 +14,25 @@ from collections.abc import Callable
 from typing import IO
 
 READ_SIZE = 64 * 1024
-PIPE_SIZE = 2**20  # what Linux lets anybody have (/proc/sys/fs/pipe-max-size)
+PIPE_SIZE = 2**20  # the most that Linux grants to any user (/proc/sys/fs/pipe-max-size)
 
 
 def enlarge(pipe: IO[bytes]) -> None:
-    """Let the pipe hold more, so that a batch takes fewer switches between the two processes."""
+    """Enlarges the pipe, so that a batch takes fewer switches between the two processes."""
     try:
         fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, PIPE_SIZE)
     except OSError:
-        return  # a user has only so many pages for pipes: the pipe keeps its size, and works
+        return  # Linux limits the pages that a user has for pipes: the pipe keeps its size, and works
 
 
 class PipeWriter:
-    """Writes without waiting; what the pipe does not take is queued, not copied.
+    """Writes without waiting; queues, without copying, the bytes that the pipe does not take yet.
 
-    The caller bounds the queue: it writes one request at a time.
+    The caller bounds the queue by writing one request at a time.
 
     Args:
         pipe: the writing end. The writer owns it.
-        on_broken: called once, when the reader has closed its end and something was left to write.
+        on_broken: called once, when the other process has closed its end before everything was written.
     """
 
     def __init__(self, pipe: IO[bytes], on_broken: Callable[[], None]) -> None:
@@ -46,7 +45,7 @@ class PipeWriter:
         os.set_blocking(self._fd, False)
 
     def write(self, data: bytes) -> None:
-        """Write, or queue what cannot be written yet. After :meth:`close` this does nothing."""
+        """Writes ``data``, or queues the part that cannot be written yet. Does nothing after :meth:`close`."""
         if self._pipe.closed:
             return
         self._queue.append(memoryview(data))
@@ -54,7 +53,7 @@ class PipeWriter:
             self._flush()
 
     def close(self) -> None:
-        """Close the pipe; what is still queued is lost. May be called again."""
+        """Closes the pipe and drops the queue. May be called again."""
         self._watch(False)
         self._queue.clear()
         self._pipe.close()
@@ -84,7 +83,7 @@ class PipeWriter:
 
 
 class PipeReader:
-    """Hands on what comes, as it comes.
+    """Hands each chunk on as soon as it is there.
 
     Args:
         pipe: the reading end. The reader owns it.
@@ -103,7 +102,7 @@ class PipeReader:
         self.resume()
 
     def pause(self) -> None:
-        """Leave what comes in the pipe: when that is full, the writer waits."""
+        """Stops reading: when the pipe is full, the writing process waits (back-pressure)."""
         if self._reading:
             self._loop.remove_reader(self._fd)
             self._reading = False
@@ -114,13 +113,13 @@ class PipeReader:
             self._reading = True
 
     def drain(self) -> None:
-        """Hand on what stands in the pipe now, up to its size."""
+        """Hands on what the pipe holds now, up to its size."""
         for _ in range(PIPE_SIZE // READ_SIZE + 1):
             if self._pipe.closed or not self._read():
                 return
 
     def close(self) -> None:
-        """Close the pipe. May be called again."""
+        """Closes the pipe. May be called again."""
         self.pause()
         self._pipe.close()
 

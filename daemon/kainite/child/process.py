@@ -1,7 +1,7 @@
-"""A child process that speaks a dialect: asked, and served until it has answered.
+"""A child process that speaks a dialect: sends it a request and serves it until it has answered.
 
-How it is run, watched and ended is :class:`~kainite.child.piped_process.PipedProcess`'s business. Lines on its
-standard output that are no messages go to the log, as its standard error does.
+:class:`~kainite.child.piped_process.PipedProcess` runs, watches and ends the process. Lines on its standard output that
+are no messages go to the log, as its standard error does.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from kainite.child.events import (
     Rejected,
     Send,
     SkippedLine,
-    Turn,
 )
 from kainite.child.markers.start_parameters import start_parameters
 from kainite.child.piped_process import LOG_LINE, Hooks, PipedProcess, Program
+from kainite.child.turns import Turn
 from kainite.settings import ChildProtocol, ChildSettings
 
 SHARD_VARIABLE = "KCL_SHARD_ID"
 HELD_LIMIT = 2**20  # bytes of unread lines at which reading the child's output pauses
-BREATHER = 100  # events that are there already, after which others get the loop: leases must be renewed meanwhile
+BREATHER = 100  # events in a row after which other tasks get the loop, because leases must be renewed meanwhile
 
 
 class ChildProcess:
     """One child process for one shard, from :meth:`start` to :meth:`close`.
 
     Attributes:
-        dialect: what may be said next; its methods make the requests for :meth:`perform`.
+        dialect: the conversation; its starting methods make the requests for :meth:`perform`.
     """
 
     def __init__(self, program: Program, settings: ChildSettings) -> None:
@@ -52,7 +52,7 @@ class ChildProcess:
 
     @classmethod
     def start(cls, shard_id: str, settings: ChildSettings) -> ChildProcess:
-        """Start the settings' command with ``KCL_SHARD_ID`` in its environment, and markers where they are spoken.
+        """Starts the settings' command with ``KCL_SHARD_ID`` in its environment, and the markers where they are spoken.
 
         Raises:
             ChildExitedError: there is no such program, or it cannot be run.
@@ -70,17 +70,17 @@ class ChildProcess:
 
     @property
     def broken(self) -> asyncio.Future[ChildError]:
-        """Done as soon as the child cannot go on; its result says why."""
+        """Returns a future that is done as soon as the child cannot go on; its result says why."""
         return self._process.broken
 
     @property
     def stderr_tail(self) -> deque[str]:
-        """The last lines of its standard error."""
+        """Returns the last lines of the child's standard error."""
         return self._process.stderr_tail
 
     @property
     def silent(self) -> float | None:
-        """Seconds since it was asked, or last wrote something; None when it is not its turn."""
+        """Returns the seconds since the child was asked or last wrote; None when it is not the child's turn."""
         return self._loop.time() - self._heard_at if self.dialect.turn is Turn.THEIRS else None
 
     async def perform(
@@ -91,18 +91,18 @@ class ChildProcess:
         emitted: Callable[[bytes], None],
         rejected: Callable[[Rejected], None],
     ) -> None:
-        """Send one request of the dialect and serve the child until its status.
+        """Sends one request of the dialect and serves the child until its status.
 
         Args:
-            request: what a starting method of :attr:`dialect` returned.
-            answer: decides a checkpoint request: None, or the error's name.
+            request: the bytes that a starting method of :attr:`dialect` returned.
+            answer: decides a checkpoint request: returns None, or the error's name.
             emitted: takes each emit line.
-            rejected: takes what was not processed.
+            rejected: takes records that were not processed.
 
         Raises:
-            ChildTimeoutError: no message for ``reply_timeout`` seconds.
-            ChildProtocolError: it wrote what the dialect forbids.
-            ChildExitedError: it ended, or closed a pipe.
+            ChildTimeoutError: no message came for ``reply_timeout`` seconds.
+            ChildProtocolError: the child wrote what the dialect forbids.
+            ChildExitedError: the child ended, or closed a pipe.
         """
         self._heard_at = self._loop.time()
         self._process.write(request)
@@ -124,14 +124,14 @@ class ChildProcess:
                     raise ChildProtocolError(f"{self._process.title} {reason}")
 
     async def close(self, grace: float) -> None:
-        """End the child: close its input, wait ``grace`` seconds, TERM, wait ``kill_after``, KILL.
+        """Ends the child: closes its input, waits ``grace`` seconds, sends TERM, waits ``kill_after``, sends KILL.
 
-        Returns when it is gone; may be called again. When cancelled, kills it at once.
+        Returns when the child is gone; may be called again. When cancelled, kills the child at once.
         """
         await self._process.close(grace, self._settings.kill_after)
 
     def kill(self) -> None:
-        """Kill the child's whole group and wait for it, blocking: for when nobody can be awaited any more."""
+        """Kills the child's whole process group and waits, blocking: for when nothing can be awaited any more."""
         self._process.kill()
 
     async def _next_event(self) -> Event:
@@ -139,7 +139,7 @@ class ChildProcess:
             self._taken += 1
             if self._taken % BREATHER == 0:
                 await asyncio.sleep(0)
-            return ready  # many come at once, and a time limit for each costs more than the event
+            return ready  # many events come at once, and a time limit for each would cost more than the event
         try:
             async with asyncio.timeout(self._settings.reply_timeout):
                 while (happened := self._take_event()) is None:
@@ -155,7 +155,7 @@ class ChildProcess:
             ) from None
 
     def _take_event(self) -> Event | None:
-        """The next event but for skipped lines, which are logged."""
+        """Returns the next event; logs the skipped lines before it."""
         while isinstance(happened := self.dialect.next_event(), SkippedLine):
             self._process.log(logging.INFO, "line on stdout skipped", line=happened.text.strip()[:LOG_LINE])
         if self.dialect.held < HELD_LIMIT:
@@ -172,7 +172,7 @@ class ChildProcess:
         self._news.set()
 
     def _skim(self) -> None:
-        """Log the junk that comes while nothing is asked of the child; nothing else comes out then."""
+        """Logs the junk that comes while nothing is asked of the child; the dialect hands out no message then."""
         match self._take_event():
             case ProtocolViolation(reason):
                 self._process.fail(ChildProtocolError(f"{self._process.title} {reason}"))

@@ -1,7 +1,7 @@
-"""Whether the child's program is there: asked once, when the daemon starts.
+"""Finds the program of a command when the daemon starts.
 
-A program that is missing then is a mistake in the settings and ends the daemon. One that vanishes later
-(a deployment that replaces it) is not: the consumers start it again after a pause until it is back.
+A program that is missing at the start is a mistake in the settings and ends the daemon. A program that vanishes later
+(a deployment replaces it) is no such mistake: the consumers try to start it, with pauses, until it is back.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ SCRIPTS = frozenset({".js", ".mjs", ".php", ".pl", ".py", ".rb", ".sh"})
 
 
 def find_program(settings: ChildSettings) -> Path:
-    """Where the record processor's program is; raises SettingsError, as :func:`find` does."""
+    """Finds the record processor's program; raises SettingsError, as :func:`find` does."""
     return find(settings.command, "executableName")
 
 
 def find(command: tuple[str, ...], key: str) -> Path:
-    """Where a command's program is: on the PATH, or as a path, seen from the working folder.
+    """Finds a command's program on the PATH, or as a path relative to the working folder.
 
     Args:
         command: the program and its arguments; empty when ``key`` is not set.
         key: the setting that names it.
 
     Raises:
-        SettingsError: there is none, or it may not be run.
+        SettingsError: there is no such program, or it is not executable.
     """
     if not command:
         raise SettingsError(f"{key} is missing: the command line of the program to run")
@@ -44,7 +44,7 @@ def find(command: tuple[str, ...], key: str) -> Path:
 
 
 def _find_script(first: tuple[str, ...], key: str) -> None:
-    """An interpreter without its script starts, and ends at once, for ever."""
+    """Raises SettingsError for a missing script: its interpreter would start and end at once, again and again."""
     for name in first:
         if Path(name).suffix in SCRIPTS and not Path(name).exists() and shutil.which(name) is None:
             raise SettingsError(f"{key}: there is no file {name!r} to run, seen from {Path.cwd()}")

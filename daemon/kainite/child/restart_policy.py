@@ -1,18 +1,17 @@
-"""When a failed child is started again, and when a batch is called poison.
+"""Decides when a failed child is started again, and when a batch is reported as poison. Without I/O.
 
-A pure policy with little state: how often in a row the child failed, on which batch, and how far children
-have got at all.
+The policy's state: how often in a row the child failed, on which batch, and how far children of the shard have got.
 
 ::
 
     no failures --failed--> n failures on one culprit --progress--> no failures
                             another culprit starts at 1 again
 
-The *culprit* is the position of the first record of the batch during which the child failed, or of its part that was
-under way, :data:`AT_SHARD_END` for a failure there, None for a failure at another time. *Progress* is passing the
-culprit, or, without one, a batch that no child has passed before. Passing earlier batches again counts for
-nothing, or a child that dies on each fifth batch, or at the shard's end, would be restarted for ever at
-full speed.
+The *culprit* is the position of the first record of the batch in which the child failed, or of the part of the batch
+that was in flight; :data:`AT_SHARD_END` for a failure at the shard's end; None for a failure at another time.
+*Progress* means that a child passes the culprit, or, without a culprit, a batch that no child has passed before.
+Passing earlier batches again is no progress: otherwise a child that dies on each fifth batch, or at the shard's end,
+would be restarted at full speed without end.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from kainite.base.position import Position
 from kainite.base.retry import Backoff
 
 AT_SHARD_END: Final = Position(10**128)
-"""After every record that there can be: Kinesis's sequence numbers have at most 128 digits."""
+"""A position after every possible record: Kinesis's sequence numbers have at most 128 digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestartDecision:
-    """What to do after a failure.
+    """The decision after a failure.
 
     Attributes:
         pause: seconds to wait before the child is started again.
-        tries: how often it failed in a row on the same culprit.
-        poison: the batch is to be reported now; True once for each culprit.
+        tries: how often in a row children failed on the same culprit.
+        poison: whether to report the batch now; True once for each culprit.
     """
 
     pause: float
@@ -43,11 +42,11 @@ class RestartDecision:
 
 
 class RestartPolicy:
-    """Counts failures.
+    """Counts the failures of one shard's children.
 
     Args:
-        backoff: seconds after the first failure; each further one doubles it.
-        backoff_max: the longest pause, also the one after a poison batch.
+        backoff: seconds of the pause after the first failure; each further failure doubles the pause.
+        backoff_max: seconds of the longest pause, which is also the pause after a poison batch.
         poison_tries: failures in a row on one batch that make it poison.
     """
 
@@ -61,11 +60,11 @@ class RestartPolicy:
 
     @property
     def tries(self) -> int:
-        """How often in a row children have failed."""
+        """Returns how often in a row children have failed."""
         return self._tries
 
     def failed(self, culprit: Position | None) -> RestartDecision:
-        """The child failed on the records that begin with ``culprit``."""
+        """Counts a failure on the records that begin with ``culprit``; returns what to do."""
         if culprit != self._culprit:
             self._culprit, self._tries = culprit, 0
         self._tries += 1
@@ -74,7 +73,7 @@ class RestartPolicy:
         return RestartDecision(pause, self._tries, poisoned and self._tries == self._poison_tries)
 
     def passed(self, first: Position | None, last: Position | None) -> None:
-        """The child did the batch from ``first`` to ``last``; None for an empty one."""
+        """Notes that a child has processed the batch from ``first`` to ``last``; None for an empty batch."""
         if first is None or last is None:
             return
         news = self._furthest is None or first > self._furthest

@@ -9,17 +9,9 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from kainite.child.events import (
-    Action,
-    ActionDone,
-    CheckpointRequested,
-    Emitted,
-    Event,
-    ProtocolViolation,
-    SkippedLine,
-    Turn,
-)
+from kainite.child.events import Action, ActionDone, CheckpointRequested, Emitted, Event, ProtocolViolation, SkippedLine
 from kainite.child.json_lines.dialect import JsonLines
+from kainite.child.turns import Turn
 from kainite.conform.deltas import Deltas
 from kainite.conform.granting import Asked, Granting
 from kainite.conform.heard import Heard, Outcome

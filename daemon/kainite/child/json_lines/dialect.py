@@ -3,9 +3,9 @@
 Theory of operation
 ===================
 
-Two independent things are tracked. Both are data: an enum and a table.
+The conversation has two independent states. Each is an enum with a table of transitions.
 
-*Phase*, the child's life. It says which action may be started.
+*Phase*: the child's life. It says which action may be started (:data:`PHASES`).
 
 ::
 
@@ -13,32 +13,26 @@ Two independent things are tracked. Both are data: an enum and a table.
                         RUNNING --shutdownRequested--> STOPPING
                         RUNNING, STOPPING --leaseLost, shardEnded--> ENDED
 
-*Turn*, whose move it is. One request is outstanding at a time, in either direction.
-
-::
-
-    OURS --start--> THEIRS --status--> OURS
-                    THEIRS --checkpoint--> OWED --reply--> THEIRS
-    any --violation--> BROKEN, for good
+*Turn*: whose turn it is (:data:`kainite.child.turns.TURNS`).
 
 The daemon writes the bytes that a starting method or :meth:`JsonLines.reply` returns, feeds what
-the child writes to :meth:`JsonLines.receive`, and asks :meth:`JsonLines.next_event` until it gives
+the child writes to :meth:`JsonLines.receive`, and calls :meth:`JsonLines.next_event` until it returns
 None. Events come in the order in which the child wrote their lines.
 
-Messages count only while the move is the child's. A message that comes at another time is held,
-and read at the child's next move, exactly as KCL, which reads a child only while it waits for it:
-so a child may ask for two checkpoints in one breath. Junk lines are reported at any time.
+Messages count only in the child's turn. A message that comes at another time is held until the child's next turn. KCL
+does the same, because it reads a child only while it waits for an answer: so a child may write two checkpoint requests
+at once. Junk lines are reported at any time.
 
 Rules
 =====
 
-* What the *daemon* does wrong (an action out of phase, a reply that nobody asked for) raises
-  ``ValueError``: it is a defect of Kainite. What the *child* does wrong comes out as
-  :class:`ProtocolViolation`, once, and ends the conversation.
+* A wrong call by the *daemon* (an action out of phase, a reply that nobody asked for) raises ``ValueError``: it is a
+  defect of Kainite. A wrong line of the *child* comes out as :class:`ProtocolViolation`, once, and ends the
+  conversation.
 * The first form spells some messages otherwise and has no ``shutdownRequested``
   (:class:`~kainite.child.json_lines.messages.Spelling`); phases and turns are the same.
 * Memory is bounded: one unfinished line of ``max_line`` bytes, ``max_emitted`` bytes of emit lines
-  an action, and the caller stops reading while :attr:`JsonLines.held` is large.
+  per action, and the caller stops reading while :attr:`JsonLines.held` is large.
 """
 
 from __future__ import annotations
@@ -56,7 +50,6 @@ from kainite.child.events import (
     ProtocolViolation,
     SkippedLine,
     Span,
-    Turn,
 )
 from kainite.child.json_lines.messages import (
     KCL,
@@ -69,23 +62,19 @@ from kainite.child.json_lines.messages import (
     reply_line,
 )
 from kainite.child.line_buffer import Line, LineBuffer
+from kainite.child.turns import TURNS, Move, Turn
 
 MAX_LINE = 64 * 2**20
 MAX_EMITTED = 256 * 2**20
 
 
 class Phase(Enum):
+    """Where the child is in its life."""
+
     NEW = auto()
     RUNNING = auto()
-    STOPPING = auto()
+    STOPPING = auto()  # it was asked shutdownRequested
     ENDED = auto()
-
-
-class Move(Enum):
-    START = auto()
-    STATUS = auto()
-    CHECKPOINT = auto()
-    REPLY = auto()
 
 
 PHASES: Final = {
@@ -98,21 +87,14 @@ PHASES: Final = {
     (Phase.STOPPING, Action.SHARD_ENDED): Phase.ENDED,
 }
 
-TURNS: Final = {
-    (Turn.OURS, Move.START): Turn.THEIRS,
-    (Turn.THEIRS, Move.STATUS): Turn.OURS,
-    (Turn.THEIRS, Move.CHECKPOINT): Turn.OWED,
-    (Turn.OWED, Move.REPLY): Turn.THEIRS,
-}
-
 
 class JsonLines:
     """One conversation with one child. See the module's theory of operation.
 
     Args:
-        spelling: which form of the protocol.
-        max_line: longest line of a child, bytes. A longer message is a violation, longer junk is cut.
-        max_emitted: how many bytes of emit lines one action may bring.
+        spelling: the form of the protocol.
+        max_line: longest line of a child, bytes. A longer message is a violation; longer junk is cut.
+        max_emitted: most bytes of emit lines that a child may write for one action.
     """
 
     def __init__(self, spelling: Spelling = KCL, *, max_line: int = MAX_LINE, max_emitted: int = MAX_EMITTED) -> None:
@@ -120,52 +102,52 @@ class JsonLines:
         self.turn = Turn.OURS
         self.action: Action | None = None  # the outstanding one, or the last one
         self.held = 0  # bytes of lines that next_event has not handed out
-        self.under_way: Span | None = None  # a call is not taken apart
+        self.under_way: Span | None = None  # the child works on the whole call, never on a part of it
         self.has_answered = False
         self._spelling = spelling
         self._buffer = LineBuffer(max_line)
         self._lines: deque[Line] = deque()
-        self._message: Message | None = None  # of the first line, parsed while it was not its turn
+        self._message: Message | None = None  # the first line's, parsed while it was not the child's turn
         self._emitted = 0
         self._max_emitted = max_emitted
 
     def initialize(self, shard_id: str, sequence: str | None, sub: int | None) -> bytes:
-        """Start ``initialize``; write the bytes returned."""
+        """Starts ``initialize``; write the bytes returned."""
         self._start(Action.INITIALIZE)
         return initialize_line(shard_id, sequence, sub, self._spelling)
 
     def process_records(self, line: bytes) -> bytes:
-        """Start ``processRecords`` with a line rendered elsewhere, newline included."""
+        """Starts ``processRecords`` with a line rendered elsewhere, newline included."""
         self._start(Action.PROCESS_RECORDS)
         return line
 
     def lease_lost(self) -> bytes:
-        """Start ``leaseLost``; in the first form ``shutdown`` with ZOMBIE."""
+        """Starts ``leaseLost``; in the first form ``shutdown`` with ZOMBIE."""
         return self._bare(Action.LEASE_LOST)
 
     def shard_ended(self) -> bytes:
-        """Start ``shardEnded``; in the first form ``shutdown`` with TERMINATE."""
+        """Starts ``shardEnded``; in the first form ``shutdown`` with TERMINATE."""
         return self._bare(Action.SHARD_ENDED)
 
     def shutdown_requested(self) -> bytes | None:
-        """Start ``shutdownRequested``; None, and nothing is started, where the form has no such action."""
+        """Starts ``shutdownRequested``; starts nothing and returns None where the form has no such action."""
         return self._bare(Action.SHUTDOWN_REQUESTED) if Action.SHUTDOWN_REQUESTED in self._spelling.names else None
 
     def reply(self, request: CheckpointRequested, error: str | None = None) -> bytes:
-        """Answer the checkpoint request handed out last; ``error`` is a KCL exception's simple name."""
+        """Answers the checkpoint request handed out last; ``error`` is a KCL exception's simple name."""
         self._move(Move.REPLY)
         return reply_line(request, error, self._spelling)
 
     def receive(self, data: bytes) -> None:
-        """Take what the child wrote, in any chunking."""
+        """Takes what the child wrote, in any chunking."""
         self._queue(self._buffer.feed(data))
 
     def receive_eof(self) -> None:
-        """The child's output has ended: its last line needs no line end."""
+        """Notes that the child's output has ended: its last line needs no line end."""
         self._queue(self._buffer.end())
 
     def next_event(self) -> Event | None:
-        """What happened next, or None when it takes more input, or a reply, or the next action."""
+        """Returns what happened next; None until more input, a reply or the next action comes."""
         while self.turn is not Turn.BROKEN and self._lines:
             line = self._lines[0]
             message = self._message or parse(line.text, self._spelling)

@@ -1,15 +1,15 @@
-r"""The messages of KCL's multi-language protocol, one JSON object a line.
+r"""The messages of KCL's multi-language protocol, one JSON object a line (docs/kcl.md, *Multi-language protocol*).
 
-What the daemon writes is byte for byte what KCL 2.x and 3.x write (reference/kcl_multilang.md §1),
-but for characters beyond ASCII, which are escaped: Node's line reader splits at U+2028.
+The daemon writes byte for byte what KCL 2.x and 3.x write, except that characters beyond ASCII are escaped: Node's line
+reader splits at U+2028.
 
-What a child writes is read as leniently as KCL's ``GetNextMessageTask`` reads it: any order of keys,
-the last of two equal keys, blanks around, anything after the object, numbers and strings for each
-other. Everything else is junk, which a child may write between messages as it likes. Two additions:
-``emit`` lines are handed on unread, and a broken line that seems to be one is handed on too, since
-its unit must fail rather than vanish.
+A child's line is read as leniently as KCL's ``GetNextMessageTask`` reads it: any order of keys, the last of two equal
+keys, blanks around the object, anything after it, numbers in place of strings and strings in place of numbers. Every
+other line is junk, which a child may write between messages. Kainite adds two rules: an ``emit`` line is handed on
+unread, and so is a broken line that seems to be one, because its unit must fail rather than vanish.
 
-The protocol's first form (seed 001) differs in a few names only: a :class:`Spelling` holds them.
+The protocol's first form differs in a few names only (docs/protocol.md, *The first form*): a :class:`Spelling` holds
+them.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _LONG_DIGITS = 20
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """What differs between the protocol's forms.
+    """The names in which the protocol's forms differ.
 
     Attributes:
-        names: how an action is called, in the request and in its status; what has no name is not in the form.
-        reasons: the ``reason`` that goes with an action.
-        sequence, sub: a checkpoint's fields; ``sub`` is None where there are no sub-sequence numbers.
-        tells_start: ``initialize`` says where reading begins.
+        names: each action's name, in the request and in its status; an action without a name is not in the form.
+        reasons: the ``reason`` that is sent with an action.
+        sequence, sub: a checkpoint's fields; ``sub`` is None where the form has no sub-sequence numbers.
+        tells_start: whether ``initialize`` says where reading begins.
     """
 
     names: Mapping[Action, str]
@@ -62,12 +62,12 @@ V0: Final = Spelling(
     sub=None,
     tells_start=False,
 )
-"""The first form: seed 001."""
+"""The first form, ``json-lines-v0``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """``status``: an action is done. ``response_for`` is None when the child did not say which."""
+    """``status``: the child has done an action; ``response_for`` is None when the child did not name it."""
 
     response_for: str | None
 
@@ -80,7 +80,7 @@ class _UnreadableError(ValueError):
 
 
 def parse(line: bytes, spelling: Spelling = KCL) -> Message | None:
-    """Read one line of a child's output; None for a blank one. Never raises."""
+    """Reads one line of a child's output; returns None for a blank one. Never raises."""
     if not line or line.isspace():
         return None
     if _EMIT_START.match(line):
@@ -92,18 +92,18 @@ def parse(line: bytes, spelling: Spelling = KCL) -> Message | None:
 
 
 def initialize_line(shard_id: str, sequence: str | None, sub: int | None, spelling: Spelling = KCL) -> bytes:
-    """``initialize``: ``sequence`` is a sequence number or KCL's sentinel (``TRIM_HORIZON`` …)."""
+    """Renders ``initialize``; ``sequence`` is a sequence number or KCL's sentinel (``TRIM_HORIZON`` …)."""
     start = _place(sequence, sub, spelling) if spelling.tells_start else {}
     return _line({"action": "initialize", "shardId": shard_id, **start})
 
 
 def reply_line(request: CheckpointRequested, error: str | None, spelling: Spelling = KCL) -> bytes:
-    """The answer to a checkpoint request; ``error`` is the simple name of one of KCL's exceptions."""
+    """Renders the reply to a checkpoint request; ``error`` is the simple name of one of KCL's exceptions."""
     return _line({"action": "checkpoint", **_place(request.sequence, request.sub, spelling), "error": error})
 
 
 def bare_line(action: Action, spelling: Spelling = KCL) -> bytes:
-    """An action without arguments but its reason: ``leaseLost``, ``shardEnded``, ``shutdownRequested``."""
+    """Renders an action without arguments except its reason: ``leaseLost``, ``shardEnded``, ``shutdownRequested``."""
     reason = {"reason": spelling.reasons[action]} if action in spelling.reasons else {}
     return _line({"action": spelling.names[action], **reason})
 
@@ -151,7 +151,7 @@ def _only(fields: Mapping[str, Any], known: set[str]) -> None:
 
 
 def _text(value: object) -> str | None:
-    """Jackson's way to a string: any scalar will do."""
+    """Reads a string as Jackson does: from any scalar."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -162,7 +162,7 @@ def _text(value: object) -> str | None:
 
 
 def _long(value: object) -> int | None:
-    """Jackson's way to a Long: fractions are cut off, strings may hold a whole number."""
+    """Reads a Long as Jackson does: cuts fractions off, and accepts a string that holds a whole number."""
     match value:
         case None:
             return None

@@ -1,12 +1,15 @@
-"""The ``markers`` dialect: messages and flow between a supervisor and a worker, told apart by markers (seed 000).
+"""The ``markers`` dialect: messages between a daemon and a worker, parted by markers (docs/protocol.md, *Markers*).
 
-====================================================  ===================================================
-:mod:`~kainite.child.markers.framing`                 markers, messages with their ends, and the way back
-:mod:`~kainite.base.marker_spelling`                markers as text, for settings and for children
-:mod:`~kainite.child.markers.exchange`                T and L: messages out, answers back, alone or in batches
-:mod:`~kainite.child.markers.extraction`              E: messages of a worker that runs once, or cycle by cycle
-:mod:`~kainite.child.markers.start_parameters`         what a worker is told when it is started
-====================================================  ===================================================
+Begin with :mod:`~kainite.child.markers.exchange`. The package may import from ``child`` (events, turns), ``settings``
+and ``base``. It does no I/O.
 
-Nothing here does I/O.
+======================================================  ============================================================
+:mod:`~kainite.child.markers.framing`                   cuts a stream of bytes at the markers
+:mod:`~kainite.child.markers.exchange`                  T and L stages: messages out, answers back, alone or in batches
+:mod:`~kainite.child.markers.extraction`                E stage: messages of a worker that runs once, or in cycles
+:mod:`~kainite.child.markers.dialect`                   the T stage as a shard's child speaks it
+:mod:`~kainite.child.markers.records`                   a batch of Kinesis records, as bytes for this dialect
+:mod:`~kainite.child.markers.death_policy`              when records that killed workers are left out
+:mod:`~kainite.child.markers.start_parameters`          the arguments and variables that a worker is started with
+======================================================  ============================================================
 """

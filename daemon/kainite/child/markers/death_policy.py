@@ -1,12 +1,12 @@
-"""What a worker of the ``markers`` dialect died on, and when it is not tried any more. Pure.
+"""Decides when records on which workers of the ``markers`` dialect died are left out. Without I/O.
 
-The *request* under way counts: one message, or one batch. All of it is left out, for nobody knows which message of a
-batch did it. What is left out is remembered until a checkpoint has passed it; a daemon that starts again, or another
-one, remembers nothing and tries again from the checkpoint.
+The *request* in flight counts: one message, or one batch. The whole request is left out, because nobody knows which
+message of a batch killed the worker. The policy remembers a request that is left out until a checkpoint has passed it.
+A restarted daemon, or another one, remembers nothing and tries the records again from the checkpoint.
 
-A program that answers nothing at all (it is missing a library, or is not the one that was meant) must not use up the
-stream: when ``poisonBatchTries`` children in a row have died before their first answer, nothing more is left out until
-one answers.
+A program that answers nothing at all (a library is missing, or it is the wrong program) must not use up the stream:
+when ``poisonBatchTries`` children in a row have died before their first answer, no more requests are left out until a
+child answers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kainite.settings import ChildProtocol, ChildSettings, OnDeath
 
 
 def tries_of(settings: ChildSettings) -> int | None:
-    """After how many deaths in a row on one request it is left out; None for never."""
+    """Returns after how many deaths in a row on one request the request is left out; None for never."""
     match settings.markers.on_death:
         case OnDeath.RETRY:
             return None
@@ -31,21 +31,21 @@ def tries_of(settings: ChildSettings) -> int | None:
 
 
 class DeathPolicy:
-    """The requests that are left out."""
+    """The requests of one shard that are left out, and the policy that adds to them."""
 
     def __init__(self) -> None:
         self._left_out: list[LeftOut] = []
         self._mute = 0  # children in a row that died before they answered anything
 
     def died(self, span: Span, tries: int, error: Exception, settings: ChildSettings, *, answered: bool) -> bool:
-        """A child broke. Whether what it broke on is left out from now on.
+        """Counts a child's death; returns whether the request in flight is left out from now on.
 
         Args:
-            span: the request under way.
-            tries: how many children in a row broke on it.
-            error: how this one did.
+            span: the records of the request in flight.
+            tries: how many children in a row died on the request.
+            error: how the last one died.
             settings: the policy.
-            answered: whether this child had answered anything before.
+            answered: whether the last one had answered anything before.
         """
         self._mute = 0 if answered else self._mute + 1
         limit = tries_of(settings)
@@ -55,12 +55,12 @@ class DeathPolicy:
         return True
 
     def begin(self, settings: ChildSettings, position: Position | None) -> None:
-        """Another child starts after ``position``: what lies before it, or is not for its protocol, is forgotten."""
+        """Begins another child after ``position``: forgets the requests before it, or all when it speaks no markers."""
         if settings.protocol is not ChildProtocol.MARKERS:
             self._left_out = []
         elif position is not None:
             self._left_out = [entry for entry in self._left_out if entry.span.last > position]
 
     def mark(self, line: bytes) -> bytes:
-        """A batch's line with what is left out of it."""
+        """Adds the cause to each record of a rendered batch that is left out."""
         return leave_out(line, self._left_out)

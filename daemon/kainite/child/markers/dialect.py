@@ -3,34 +3,31 @@
 Theory of operation
 ===================
 
-The child knows nothing of shards and checkpoints; what KCL asks of a child is answered here in its place.
+The child knows nothing of shards and checkpoints. This state machine answers KCL's actions in its place.
 
 ====================  =======================================================================================
 initialize, leaseLost  done at once
 processRecords         each record's payload is a message for :class:`~kainite.child.markers.exchange.Exchange`;
-                       each message of an answer becomes an emit line; done when all are answered
-shutdownRequested      a checkpoint of all that was answered
+                       each message of an answer becomes an emit line; done when all messages are answered
+shutdownRequested      a checkpoint of all answered records
 shardEnded             a checkpoint of the shard's end
 ====================  =======================================================================================
 
-::
+Turns are those of every dialect (:data:`kainite.child.turns.TURNS`).
 
-    OURS --start--> THEIRS --ActionDone--> OURS
-                    THEIRS --CheckpointRequested--> OWED --reply--> THEIRS
-    any --ProtocolViolation--> BROKEN, for good
-
-Events come in this order: what is rejected before it is sent; for each request :class:`Send` (several for a batch that
-the child drives), its emit lines and rejections, and its checkpoint, if it has one; then the call's, and ActionDone.
+Events come in this order: the rejections of records that are not sent; for each request :class:`Send` (several for a
+worker-driven batch), its emit lines and rejections, and its checkpoint, if it has one; then the call's checkpoint, and
+ActionDone.
 
 Invariants
 ==========
 
-* Nothing of an answer comes out before its EOP, and no checkpoint reaches beyond what was answered or rejected.
-* A record is sent, or rejected with a cause, or the conversation breaks: none is passed over in silence.
-* A message that is no delta rejects its own unit alone, for each has an emit line of its own.
+* No part of an answer comes out before its EOP. No checkpoint passes a record that is neither answered nor rejected.
+* A record is sent, or rejected with a cause, or the conversation breaks: no record is passed over in silence.
+* A message that is not a delta rejects its own unit alone, because each message has an emit line of its own.
 * Memory is bounded: all answers of a call together have at most ``max_emitted`` bytes.
-* A child that dies leaves a call that is dropped as a whole: its records are delivered again, the answered ones
-  too, and nothing of them was durable (:mod:`kainite.worker.shard_call`).
+* When a child dies, its call is dropped as a whole: its records are delivered again, the answered ones too, and nothing
+  that was emitted for them was durable (:mod:`kainite.worker.call_rules`).
 """
 
 from __future__ import annotations
@@ -51,10 +48,10 @@ from kainite.child.events import (
     Rejected,
     Send,
     Span,
-    Turn,
 )
 from kainite.child.markers.exchange import MAX_ANSWER, Answer, Exchange, Violation, bad_message
 from kainite.child.markers.records import RecordMessage, read_records
+from kainite.child.turns import TURNS, Move, Turn
 from kainite.settings import CheckpointAt, MarkersSettings, OnBadMessage
 
 _SHOWN = 2_000
@@ -66,7 +63,7 @@ class MarkersDialect:
     Args:
         settings: markers, batches and policies.
         clock: seconds, for checkpoints at intervals.
-        max_emitted: how many bytes one call may bring.
+        max_emitted: most bytes of emit lines that one call may bring.
     """
 
     def __init__(
@@ -85,28 +82,28 @@ class MarkersDialect:
         self._clock = clock
         self._checkpointed_at = clock()
         self._events: deque[Event] = deque()
-        self._records: list[RecordMessage] = []  # that were sent, or will be
-        self._last: Position | None = None  # of the call's records, rejected ones included
+        self._records: list[RecordMessage] = []  # the records that were sent or will be
+        self._last: Position | None = None  # the last of the call's records, rejected ones included
         self._emitted = 0
         self._max_emitted = max_emitted
 
     @property
     def held(self) -> int:
-        """Bytes of the child's output that :meth:`next_event` has not looked at."""
+        """Returns how many bytes of the child's output :meth:`next_event` has not looked at."""
         return self._exchange.held
 
     @property
     def under_way(self) -> Span | None:
-        """The records that were sent and are not answered."""
+        """Returns the records that were sent and are not answered."""
         indices = self._exchange.under_way
         return Span(self._records[indices[0]].position, self._records[indices[-1]].position) if indices else None
 
     def initialize(self, shard_id: str, sequence: str | None, sub: int | None) -> bytes:
-        """The child is told nothing: it was when it was started."""
+        """Starts ``initialize``; sends nothing, because the child got its parameters when it was started."""
         return self._start(Action.INITIALIZE, ActionDone(Action.INITIALIZE))
 
     def process_records(self, line: bytes) -> bytes:
-        """Start with a line of :func:`~kainite.child.markers.records.render_records`."""
+        """Starts with the bytes of :func:`~kainite.child.markers.records.render_records`."""
         self._start(Action.PROCESS_RECORDS)
         records = read_records(line)
         self._last = records[-1].position if records else None
@@ -129,21 +126,21 @@ class MarkersDialect:
         return self._start(Action.SHUTDOWN_REQUESTED, CheckpointRequested(None), done)
 
     def reply(self, request: CheckpointRequested, error: str | None = None) -> bytes:
-        """The child is told nothing. A checkpoint that was not stored is made up for by the next one."""
-        if self.turn is not Turn.OWED:
+        """Takes the reply; sends nothing. The next checkpoint makes up for one that was not stored."""
+        if (self.turn, Move.REPLY) not in TURNS:
             raise ValueError(f"nobody asked for a reply in {self}")
-        self.turn = Turn.THEIRS
+        self.turn = TURNS[self.turn, Move.REPLY]
         return b""
 
     def receive(self, data: bytes) -> None:
-        """Take what the child wrote, in any chunking."""
+        """Takes what the child wrote, in any chunking."""
         self._exchange.receive(data)
 
     def receive_eof(self) -> None:
-        """The end itself says more than the output's end."""
+        """Does nothing: the end of the process follows the end of its output, and says how it ended."""
 
     def next_event(self) -> Event | None:
-        """What happened next, or None when it takes more input, or a reply, or the next action."""
+        """Returns what happened next; None until more input, a reply or the next action comes."""
         while self.turn in (Turn.OURS, Turn.THEIRS):
             if self._events:
                 return self._handed_out(self._events.popleft())
@@ -159,7 +156,7 @@ class MarkersDialect:
         return None
 
     def _message(self, record: RecordMessage) -> bytes | None:
-        """What is sent for a record; None when it is rejected instead."""
+        """Returns the message for a record; rejects the record and returns None where there is none."""
         span = Span(record.position, record.position)
         if record.cause is not None:
             self._events.append(Rejected(span, record.cause, record.payload[:_SHOWN]))
@@ -173,18 +170,18 @@ class MarkersDialect:
         return message
 
     def _start(self, action: Action, *events: Event) -> bytes:
-        if self.turn is not Turn.OURS:
+        if (self.turn, Move.START) not in TURNS:
             raise ValueError(f"{action} cannot be started in {self}")
-        self.turn, self.action = Turn.THEIRS, action
+        self.turn, self.action = TURNS[self.turn, Move.START], action
         self._events.extend(events)
         return b""
 
     def _handed_out(self, happened: Event) -> Event:
         match happened:
             case ActionDone():
-                self.turn = Turn.OURS
+                self.turn = TURNS[self.turn, Move.STATUS]
             case CheckpointRequested():
-                self.turn = Turn.OWED
+                self.turn = TURNS[self.turn, Move.CHECKPOINT]
             case ProtocolViolation():
                 self.turn = Turn.BROKEN
         return happened
@@ -208,7 +205,7 @@ class MarkersDialect:
             self._checkpoint(span.last)
 
     def _finish(self) -> None:
-        """All is answered: the call's checkpoint, and its end."""
+        """Ends a call in which everything is answered: with its checkpoint, then ActionDone."""
         if self._last is not None and self._is_due(CheckpointAt.ANSWER, CheckpointAt.CALL):
             self._checkpoint(self._last)
         self._events.append(ActionDone(Action.PROCESS_RECORDS))

@@ -1,15 +1,16 @@
-"""The supervisor's side of the T and L stages: messages out, answers back. A state machine without I/O.
+"""The daemon's side of the T and L stages (docs/protocol.md, *Markers*): messages out, answers back. Without I/O.
 
 Theory of operation
 ===================
 
-:meth:`Exchange.send` takes messages, :meth:`Exchange.next_event` says what to write and what was answered. One
-*request* is under way at a time: one message, or one batch.
+:meth:`Exchange.send` takes messages; :meth:`Exchange.next_event` returns what to write and what was answered. One
+*request* is in flight at a time: one message, or one batch.
 
 ::
 
-    IDLE --send--> READY --Send--> ASKED --EOP: Answer--> READY, or IDLE after the last message
-                                   ASKED --BNC--> READY (worker-driven: one more message, or EOB)
+    IDLE --SEND--> READY --ASK--> ASKED --ANSWERED--> READY
+                                  ASKED --ANSWERED_LAST--> IDLE
+                                  ASKED --ONE_MORE--> READY (worker-driven: one more message, or EOB)
     any --Violation--> BROKEN, for good
 
 ==============  =====================  ==============================================================
@@ -20,17 +21,18 @@ supervisor      up to N messages, EOB  messages, EOP
 worker          a message              BNC: one more, or EOB when there are none; or messages, EOP
 ==============  =====================  ==============================================================
 
-What seed 000 leaves open is decided so (reference/worker_protocols_and_qtopology.md §2):
+Decisions on what the original protocol leaves open (docs/protocol.md, *Decisions*):
 
-* Output counts when its EOP is there, not before: a worker that dies leaves nothing half done.
-* EOP with bytes before it and no EOM: they are a message. An EOM right after EOP or BNC is a line's end that
-  the worker's ``print`` added, and no message.
+* Output counts only when its EOP is there: a worker that dies leaves no half answer.
+* Bytes between the last EOM and EOP are a message. An EOM right after EOP or BNC is the line end that the worker's
+  ``print`` added, and no message.
 * An empty batch is EOB, answered by EOP. Without batches nothing is asked.
 * EOB is written once for a batch, never twice in a row.
-* A worker may leave bad messages out of its count, so BNC may come after N messages: it gets EOB then. BNC after the
-  message that completes its batch asks for what it will not read. EOB makes such a worker write an EOP too many: where
-  that shows, it is a violation, lest it passes for the next request's answer.
-* Whatever else comes, or comes unasked, is a violation. So is EOB from a worker.
+* A worker may leave bad messages out of its count, so BNC may come after N messages: the worker gets EOB then. A BNC
+  after the message that completes the worker's batch asks for a message that the worker will not read; the EOB makes
+  the worker write one EOP too many. Where that EOP shows, it is a violation: otherwise it would pass for the answer to
+  the next request.
+* All other output, all output that nobody asked for, and EOB from a worker are violations.
 
 Memory is bounded: a message of ``max_message`` bytes, and ``max_answer`` bytes of an answer that has no EOP yet.
 """
@@ -53,12 +55,12 @@ MAX_ANSWER: Final = 256 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A request is answered.
+    """The answer to a request.
 
     Attributes:
-        first: index of its first message among those of :meth:`Exchange.send`.
-        count: how many messages it had.
-        messages: what the worker wrote for them.
+        first: index of the request's first message among the messages of :meth:`Exchange.send`.
+        count: how many messages the request had.
+        messages: the messages that the worker wrote.
     """
 
     first: int
@@ -68,7 +70,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """The worker wrote what it must not; ``reason`` says what, as the rest of a sentence about it."""
+    """The worker broke the protocol; ``reason`` says how, as the rest of a sentence about the worker."""
 
     reason: str
 
@@ -77,24 +79,41 @@ ExchangeEvent: TypeAlias = Send | Answer | Violation
 
 
 class _State(Enum):
-    IDLE = auto()
-    READY = auto()
-    ASKED = auto()
+    IDLE = auto()  # every message is answered
+    READY = auto()  # the next bytes may be written
+    ASKED = auto()  # the worker has to answer
     BROKEN = auto()
+
+
+class _Move(Enum):
+    SEND = auto()
+    ASK = auto()
+    ONE_MORE = auto()  # BNC
+    ANSWERED = auto()  # EOP, and messages are left
+    ANSWERED_LAST = auto()  # EOP after the last message
+
+
+_TRANSITIONS: Final = {
+    (_State.IDLE, _Move.SEND): _State.READY,
+    (_State.READY, _Move.ASK): _State.ASKED,
+    (_State.ASKED, _Move.ONE_MORE): _State.READY,
+    (_State.ASKED, _Move.ANSWERED): _State.READY,
+    (_State.ASKED, _Move.ANSWERED_LAST): _State.IDLE,
+}
 
 
 class Exchange:
     """One worker's conversation. See the module's theory of operation.
 
     Args:
-        markers: what both sides use.
+        markers: the markers that both sides use.
         batching: who decides where a batch ends.
-        batch_size: N; supervisor-driven the size of a batch, worker-driven the most that one may have.
+        batch_size: N: the size of a supervisor-driven batch, the maximal size of a worker-driven batch.
         max_message: longest message of the worker, bytes.
-        max_answer: most bytes of one answer's messages.
+        max_answer: most bytes of the messages of one answer.
 
     Attributes:
-        held: bytes that the worker wrote and :meth:`next_event` has not looked at.
+        held: how many bytes of the worker's output :meth:`next_event` has not looked at.
     """
 
     def __init__(
@@ -117,44 +136,44 @@ class Exchange:
         self._pieces: deque[Piece] = deque()
         self._ended = False
         self._messages: Sequence[bytes] = ()
-        self._first = 0  # of the request under way
-        self._sent = 0  # messages, of all
-        self._closed = False  # its EOB is written
-        self._pleas = 0  # BNCs in it
-        self._suspect = False  # in the request before, BNC came after a whole batch
+        self._first = 0  # index of the first message of the request in flight
+        self._sent = 0  # messages written so far
+        self._closed = False  # the EOB of the request in flight is written
+        self._pleas = 0  # BNCs in the request in flight
+        self._suspect = False  # in the previous request, BNC came after a whole batch
         self._answer: list[bytes] = []
         self._answer_bytes = 0
-        self._after_mark = False  # EOP or BNC came last
+        self._after_mark = False  # the last piece ended with EOP or BNC
 
     @property
     def under_way(self) -> range:
-        """Indices of the messages that were sent and are not answered."""
+        """Returns the indices of the messages that were sent and are not answered."""
         return range(self._first, self._sent)
 
     def send(self, messages: Sequence[bytes]) -> None:
-        """Begin with messages as :meth:`Markers.message` made them; :meth:`next_event` says what to write.
+        """Begins with messages as :meth:`Markers.message` made them; :meth:`next_event` returns what to write.
 
         Raises:
-            ValueError: earlier ones are not answered yet, or the conversation is broken.
+            ValueError: earlier messages are not answered yet, or the conversation is broken.
         """
         if self._state is not _State.IDLE:
             raise ValueError(f"messages cannot be sent in {self}")
         self._messages, self._first, self._sent = messages, 0, 0
         if messages or self._batching is not Batching.SINGLE:
-            self._state = _State.READY
+            self._move(_Move.SEND)
 
     def receive(self, data: bytes) -> None:
-        """Take what the worker wrote, in any chunking."""
+        """Takes what the worker wrote, in any chunking."""
         pieces = self._scanner.feed(data)
         self._pieces.extend(pieces)
         self.held += sum(len(piece.payload) + 1 for piece in pieces)
 
     def receive_eof(self) -> None:
-        """The worker's output has ended: a request under way will never be answered."""
+        """Notes that the worker's output has ended: a request in flight will never be answered."""
         self._ended = True
 
     def next_event(self) -> ExchangeEvent | None:
-        """What is to be written or has been answered; None when it takes more input, or more messages."""
+        """Returns what to write, or what was answered; None until more input or more messages come."""
         while self._state is not _State.BROKEN:
             if self._pieces:
                 piece = self._pieces.popleft()
@@ -175,8 +194,8 @@ class Exchange:
         return None
 
     def _ask(self) -> Send:
-        """The next message or batch of them; EOB where the batch takes no more."""
-        self._state = _State.ASKED
+        """Returns the next message or batch of messages; EOB where the worker's batch takes no more."""
+        self._move(_Move.ASK)
         size = self._batch_size if self._batching is Batching.SUPERVISOR else 1
         if self._batching is Batching.WORKER and self._is_full():
             size = 0
@@ -216,7 +235,7 @@ class Exchange:
         self._suspect = self._closed and self._is_full() and self._batching is Batching.WORKER
         self._first, self._pleas = self._sent, 0
         self._answer, self._answer_bytes = [], 0
-        self._state = _State.READY if self._sent < len(self._messages) else _State.IDLE
+        self._move(_Move.ANSWERED if self._sent < len(self._messages) else _Move.ANSWERED_LAST)
         return answer
 
     def _one_more(self) -> Violation | None:
@@ -229,11 +248,14 @@ class Exchange:
         if self._batch_size == 1:
             return self._break("wrote BNC, but a batch has one message")
         self._pleas += 1
-        self._state = _State.READY
+        self._move(_Move.ONE_MORE)
         return None
 
     def _is_full(self) -> bool:
         return self._sent - self._first >= self._batch_size
+
+    def _move(self, move: _Move) -> None:
+        self._state = _TRANSITIONS[self._state, move]
 
     def _break(self, reason: str) -> Violation:
         self._state = _State.BROKEN
@@ -244,9 +266,9 @@ class Exchange:
 
 
 def bad_message(payload: bytes) -> str | None:
-    """The cause, when a worker's message is a bad message report: a JSON object with the one key ``bad``.
+    """Returns the cause if a worker's message is a bad message report: a JSON object with the one key ``bad``.
 
-    It says that the request was bad, which an answer without messages does not say.
+    The report says that the request was bad. An answer without messages does not say so.
     """
     if b'"bad"' not in payload[:_REPORT_START]:
         return None
@@ -259,7 +281,7 @@ def bad_message(payload: bytes) -> str | None:
     return None
 
 
-_REPORT_START: Final = 64  # a report begins with its key; blanks may stand before it
+_REPORT_START: Final = 64  # a report begins with its key, perhaps after blanks
 
 
 def _shown(piece: Piece) -> str:

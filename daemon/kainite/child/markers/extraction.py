@@ -1,23 +1,26 @@
-"""The supervisor's side of the E stage: messages of a worker that runs once, or cycle by cycle. Without I/O.
+"""The extractor's side of the E stage (docs/protocol.md, *Markers*): messages of a worker that runs once, or in cycles.
 
-::
+A state machine without I/O::
 
-    plain    messages until the output ends; nothing is asked
-    cyclic   request --> messages, EOP: CycleDone --> request --> …
+    plain    ASKED --EOP--> ASKED       messages until the output ends; nothing is asked
+    cyclic   IDLE --REQUEST--> ASKED --EOP: CycleDone--> IDLE
+    any --Violation--> BROKEN, for good
 
-Messages come out as they are there, since a cycle may be longer than memory. Whether those of a cycle that was not
-finished count is the caller's matter.
+Each message comes out as soon as it is whole, because a cycle may be longer than memory. The caller decides whether the
+messages of an unfinished cycle count.
 
-What seed 000 leaves open: EOP with bytes before it and no EOM: they are a message. An EOM right after EOP is a
-line's end, and no message. A plain worker may write EOP too; it says nothing. Bytes after the last marker of all are
-:class:`Unfinished`: nobody knows whether they are whole. Whatever else comes, or comes unasked, is a violation.
+Decisions on what the original protocol leaves open (docs/protocol.md, *Decisions*): bytes between the last EOM and EOP
+are a message. An EOM right after EOP is a line end, and no message. A plain worker may write EOP, which then has no
+meaning. Bytes after the last marker of the output are :class:`Unfinished`: nobody knows whether they are whole. All
+other output, and all output that nobody asked for, is a violation.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import TypeAlias
+from enum import Enum, auto
+from typing import Final, TypeAlias
 
 from kainite.base.markers import Mark, Markers
 from kainite.child.markers.exchange import Violation
@@ -33,12 +36,12 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class CycleDone:
-    """The cycle that was requested is over: the next one may be."""
+    """The requested cycle is over; the next one may be requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """The output ended within a message; ``payload`` is what there is of it."""
+    """The output ended within a message; ``payload`` is the part of the message that came."""
 
     payload: bytes
 
@@ -46,57 +49,76 @@ class Unfinished:
 ExtractionEvent: TypeAlias = Extracted | CycleDone | Unfinished | Violation
 
 
+class _State(Enum):
+    IDLE = auto()  # no cycle is requested
+    ASKED = auto()  # a cycle is in flight; always, for a plain worker
+    BROKEN = auto()
+
+
+class _Move(Enum):
+    REQUEST = auto()
+    EOP = auto()
+
+
+_PLAIN: Final = {(_State.ASKED, _Move.EOP): _State.ASKED}
+_CYCLIC: Final = {(_State.IDLE, _Move.REQUEST): _State.ASKED, (_State.ASKED, _Move.EOP): _State.IDLE}
+
+
 class Extraction:
     """One worker's conversation. See the module's docstring.
 
     Args:
-        markers: what both sides use.
-        cyclic: whether the worker is asked.
+        markers: the markers that both sides use.
+        cyclic: whether cycles are requested of the worker.
         max_message: longest message of the worker, bytes.
 
     Attributes:
-        asked: a cycle is under way; always, for a plain worker.
-        held: bytes that the worker wrote and :meth:`next_event` has not handed out.
+        held: how many bytes of the worker's output :meth:`next_event` has not handed out.
     """
 
     def __init__(self, markers: Markers, *, cyclic: bool, max_message: int = MAX_MESSAGE) -> None:
-        self.asked = not cyclic
         self.held = 0
         self._cyclic = cyclic
+        self._transitions = _CYCLIC if cyclic else _PLAIN
+        self._state = _State.IDLE if cyclic else _State.ASKED
         self._markers = markers
         self._max_message = max_message
         self._scanner = Scanner(markers, max_message)
         self._pieces: deque[Piece] = deque()
         self._residue = b""
-        self._after_mark = False  # EOP came last
-        self._broken = False
+        self._after_mark = False  # the last piece ended with EOP
+
+    @property
+    def asked(self) -> bool:
+        """Returns whether a cycle is in flight; always true for a plain worker that is not broken."""
+        return self._state is _State.ASKED
 
     def request(self, payload: bytes = b"") -> bytes:
-        """Ask for a cycle: the bytes to write.
+        """Requests a cycle; returns the bytes to write.
 
         Raises:
-            MessageRefusedError: a marker stands in ``payload``.
-            ValueError: a cycle is under way, or the worker is a plain one.
+            MessageRefusedError: ``payload`` holds a marker.
+            ValueError: a cycle is in flight, or the worker is a plain one.
         """
-        if self.asked or self._broken:
+        if (self._state, _Move.REQUEST) not in self._transitions:
             raise ValueError("a cycle cannot be requested now")
         request = self._markers.message(payload)
-        self.asked = True
+        self._move(_Move.REQUEST)
         return request
 
     def receive(self, data: bytes) -> None:
-        """Take what the worker wrote, in any chunking."""
+        """Takes what the worker wrote, in any chunking."""
         pieces = self._scanner.feed(data)
         self._pieces.extend(pieces)
         self.held += sum(len(piece.payload) + 1 for piece in pieces)
 
     def receive_eof(self) -> None:
-        """The worker's output has ended."""
+        """Notes that the worker's output has ended."""
         self._residue = self._scanner.end()
 
     def next_event(self) -> ExtractionEvent | None:
-        """What happened next, or None when it takes more input, or a request."""
-        while not self._broken:
+        """Returns what happened next; None until more input or a request comes."""
+        while self._state is not _State.BROKEN:
             if self._pieces:
                 if (happened := self._read(self._pieces[0])) is not None:
                     return happened
@@ -123,10 +145,13 @@ class Extraction:
         self.held -= len(piece.payload) + 1
         self._after_mark = piece.mark is Mark.EOP
         if piece.mark is Mark.EOP:
-            self.asked = not self._cyclic
+            self._move(_Move.EOP)
             return CycleDone() if self._cyclic else None
         return None if noise else Extracted(piece.payload)
 
+    def _move(self, move: _Move) -> None:
+        self._state = self._transitions[self._state, move]
+
     def _break(self, reason: str) -> Violation:
-        self._broken = True
+        self._state = _State.BROKEN
         return Violation(reason)

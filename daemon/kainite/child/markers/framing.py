@@ -1,8 +1,7 @@
-"""Markers: how messages are cut out of a stream of bytes, and put into one.
+"""Cuts a stream of bytes at the markers (docs/protocol.md, *On the wire*).
 
-Seed 000 has four: EOM ends a message, EOP an answer, EOB a batch, and BNC asks for one more message of a
-batch. They are bytes of any length that never stand in a message. That is checked here, for the original
-checked it nowhere and took one message for two.
+EOM ends a message, EOP an answer, EOB a batch, and BNC asks for one more message of a batch. A marker has any length
+and never stands in a message: :meth:`kainite.base.markers.Markers.message` checks that before a message is sent.
 """
 
 from __future__ import annotations
@@ -17,24 +16,24 @@ MAX_MESSAGE: Final = 64 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The bytes since the marker before, and the marker that ends them."""
+    """The bytes since the previous marker, and the marker that ends them."""
 
     payload: bytes
     mark: Mark
 
 
 class Scanner:
-    """Cuts what comes, in any chunking, at the markers.
+    """Cuts bytes, which come in any chunking, at the markers.
 
-    A marker is recognised as soon as its last byte is there. What comes out does not depend on how the bytes
-    were cut into chunks. At most ``max_message`` bytes, and a marker's, are held.
+    Recognises a marker as soon as its last byte is there. The pieces do not depend on how the bytes were cut into
+    chunks. Holds at most ``max_message`` bytes and the bytes of a marker.
 
     Args:
-        markers: what to look for.
+        markers: the markers to look for.
         max_message: most bytes between two markers.
 
     Attributes:
-        too_long: there were more; nothing comes out any more.
+        too_long: whether there were more than ``max_message`` bytes; no more pieces come out then.
     """
 
     def __init__(self, markers: Markers, max_message: int = MAX_MESSAGE) -> None:
@@ -46,7 +45,7 @@ class Scanner:
         self._rest = bytearray()
 
     def feed(self, data: bytes) -> list[Piece]:
-        """Take the next bytes; return what they finish."""
+        """Takes the next bytes; returns the pieces that they finish."""
         if self.too_long:
             return []
         begin, unseen = 0, max(0, len(self._rest) - self._overlap)
@@ -65,7 +64,7 @@ class Scanner:
         return pieces
 
     def end(self) -> bytes:
-        """The bytes have ended: what came after the last marker."""
+        """Ends the input; returns the bytes after the last marker."""
         residue = bytes(self._rest)
         self._rest.clear()
         return residue

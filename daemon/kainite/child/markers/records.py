@@ -1,4 +1,4 @@
-"""A batch of Kinesis records as the ``markers`` dialect gets it: one line of bytes, made once, taken apart once.
+"""A batch of Kinesis records as the ``markers`` dialect gets it: bytes with one line a record, made once, read once.
 
 ::
 
@@ -6,7 +6,7 @@
     SEQUENCE SUB BASE64 CAUSE\n      left out: reported with the cause, and not sent
 
 A batch is read ahead of its child and kept as bytes (:mod:`kainite.kinesis.read.batch`), so the payload
-stays base64 until it is sent. Pure.
+stays base64 until it is sent. Without I/O.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kainite.child.events import Span
 
 @dataclass(frozen=True, slots=True)
 class RecordMessage:
-    """A record's payload, and why it is left out, if it is."""
+    """A record's payload; ``cause`` says why the record is left out, None if it is sent."""
 
     position: Position
     payload: bytes
@@ -31,14 +31,14 @@ class RecordMessage:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Records that are not sent any more, and why."""
+    """Records that are no longer sent, and the cause."""
 
     span: Span
     cause: str
 
 
 def render_records(records: Sequence[RawRecord], millis_behind_latest: int | None) -> bytes:
-    """The line of a batch; empty for an empty one. How far it is behind is not told."""
+    """Renders a batch; returns no bytes for an empty batch. The dialect does not tell how far the shard is behind."""
     return "".join(
         f"{record['SequenceNumber']} {record.get('SubSequenceNumber', 0)} {record.get('Data') or ''}\n"
         for record in records
@@ -46,12 +46,12 @@ def render_records(records: Sequence[RawRecord], millis_behind_latest: int | Non
 
 
 def read_records(line: bytes) -> list[RecordMessage]:
-    """The records of a line, payloads decoded."""
+    """Reads the records of a rendered batch and decodes their payloads."""
     return [_record(record) for record in line.splitlines()]
 
 
 def leave_out(line: bytes, left_out: Sequence[LeftOut]) -> bytes:
-    """The line with the causes of what is left out."""
+    """Adds the cause to each record of a rendered batch that is left out."""
     if not left_out:
         return line
     return b"".join(_with_cause(record, left_out) for record in line.splitlines(keepends=True))

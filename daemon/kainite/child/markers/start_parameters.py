@@ -1,8 +1,8 @@
-r"""What a worker is told when it is started: the markers and how batches are made, by templates of the settings.
+r"""Makes the arguments and variables that tell a worker at its start the markers and how batches are made.
 
-``{eom}``, ``{eop}``, ``{eob}`` and ``{bnc}`` become a marker's spelling (:mod:`kainite.base.marker_spelling`),
-``{batching}`` and ``{batch_size}`` what they say. Braces around anything else stay as they are, so that arguments may
-hold JSON; a lower-case word in braces that is none of these is a mistake.
+The settings hold templates. ``{eom}``, ``{eop}``, ``{eob}`` and ``{bnc}`` become a marker's spelling
+(:mod:`kainite.base.marker_spelling`), ``{batching}`` and ``{batch_size}`` the settings' values. A lower-case word in
+braces that is none of these six is a mistake. All other braces stay as they are, so that arguments may hold JSON.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def start_parameters(settings: MarkersSettings) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Arguments to add to a worker's command, and variables to add to its environment."""
+    """Returns the arguments to add to a worker's command, and the variables to add to its environment."""
     values = {
         "eom": escape(settings.eom),
         "eop": escape(settings.eop),

@@ -8,18 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.child.events import (
-    Action,
-    ActionDone,
-    CheckpointRequested,
-    Emitted,
-    Event,
-    ProtocolViolation,
-    SkippedLine,
-    Turn,
-)
+from kainite.child.events import Action, ActionDone, CheckpointRequested, Emitted, Event, ProtocolViolation, SkippedLine
 from kainite.child.json_lines.dialect import JsonLines, Phase
 from kainite.child.json_lines.messages import KCL, V0, Spelling
+from kainite.child.turns import Turn
 
 BATCH = b'{"action":"processRecords","records":[],"millisBehindLatest":0}\n'
 

@@ -21,10 +21,10 @@ from kainite.child.events import (
     Rejected,
     Send,
     Span,
-    Turn,
 )
 from kainite.child.markers.dialect import MarkersDialect
 from kainite.child.markers.records import render_records
+from kainite.child.turns import Turn
 from kainite.settings import CheckpointAt, MarkersSettings, OnBadMessage
 from support.marker_strategies import chunked, cuts
 from support.model_worker import ModelWorker
