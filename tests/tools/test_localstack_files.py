@@ -91,7 +91,7 @@ def test_localstacks_pins_are_whole_and_without_addresses() -> None:
 
 
 def host(folder: Path, *arguments: str, programs: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
-    """Run the tool on a machine whose path holds ``programs`` alone."""
+    """Runs the tool on a machine whose path holds ``programs`` alone."""
     path = folder / "bin"
     path.mkdir()
     for program in programs:

@@ -16,7 +16,7 @@ VECTOR = "jdk.incubator.vector"
 def machine(
     folder: Path, *, python: bool = True, old: int = 0, bare: int = 0, java: str = "17.0.15", module: str = VECTOR
 ) -> subprocess.CompletedProcess[str]:
-    """Run the check on a path that holds only sed, grep and the given programs."""
+    """Runs the check on a path that holds only sed, grep and the given programs."""
     for tool in ("sed", "grep"):
         (folder / tool).symlink_to(f"/bin/{tool}")
     if python:
