@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.replication import SourceSlot
-from kainite.extract.offset_file import OffsetFile
+from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.settings import ExtractOffsets
 from kainite_demo import pgbench, services
 from kainite_demo.processes import Process

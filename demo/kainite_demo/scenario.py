@@ -15,7 +15,7 @@ from pathlib import Path
 from kainite.base.errors import DemoError, KainiteError
 from kainite.capture.postgresql.extractor import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
-from kainite.extract.place import Place
+from kainite.extract.offsets.place import Place
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite_demo import invariant, pgbench, services
 from kainite_demo.compare import compare

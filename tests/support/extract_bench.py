@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from kainite.extract.progress import Showing
-from kainite.extract.running import run
+from kainite.extract.run import run
 from kainite.settings import load
 from support.names import unique
 

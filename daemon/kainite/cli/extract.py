@@ -45,11 +45,11 @@ def extract(
 
     settings = load(path, options)
     if begin is not None:
-        from kainite.extract.beginning import begin_at
+        from kainite.extract.offsets.begin import begin_at
 
         begin_at(settings, begin)
         return 0
     from kainite.extract.progress import Showing
-    from kainite.extract.running import run
+    from kainite.extract.run import run
 
     return run(settings, Showing(line=sys.stderr.isatty() and not as_json, events=as_json), once=once)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import click
 import orjson
 
-from kainite.extract.place import Json, Place
-from kainite.extract.sink import Totals
+from kainite.extract.offsets.place import Json, Place
+from kainite.extract.output.sink import Totals
 
 EVERY = 0.5
 _CLEAR = "\x1b[2K"

@@ -16,9 +16,9 @@ from click.testing import CliRunner, Result
 
 from kainite.cli.extract import extract
 from kainite.cli.main import main
-from kainite.extract.place import Place
+from kainite.extract.offsets.place import Place
+from kainite.extract.output.sink import Totals
 from kainite.extract.progress import EVERY, Progress, Showing
-from kainite.extract.sink import Totals
 
 LIMIT = 60.0
 

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import pytest
 
-from kainite.extract.place import moment_text
+from kainite.extract.offsets.place import moment_text
 
 PAGE = Path(__file__).parents[3] / "docs" / "extract.md"
 

@@ -25,8 +25,8 @@ from kainite.base.errors import SourceError
 from kainite.capture.postgresql.command import PROGRAM, markers_of
 from kainite.capture.postgresql.extractor import Extractor, Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
-from kainite.extract.offset_file import OffsetFile
-from kainite.extract.place import Place
+from kainite.extract.offsets.offset_file import OffsetFile
+from kainite.extract.offsets.place import Place
 from kainite.settings import ExtractOffsets
 from kainite_demo.json_lines import JsonLines
 from support.names import unique

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.errors import StreamError
-from kainite.extract.spread import REMEMBERED_UNITS, Spread, open_ranges, unit_of
+from kainite.extract.output.spread import REMEMBERED_UNITS, Spread, open_ranges, unit_of
 from kainite.kinesis.shards import HashRange, Shard
 from kainite.kinesis.write.put import StreamRecord
 from kainite.settings import ExtractSpread

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.errors import ChildProtocolError
-from kainite.extract.cycle import Ask, Cycle, Listen, Over, Put, Stage, Store
-from kainite.extract.place import Place, moment_of, moment_text
+from kainite.extract.cycles.cycle import Ask, Cycle, Listen, Over, Put, Stage, Store
+from kainite.extract.offsets.place import Place, moment_of, moment_text
 from kainite.settings import ExtractOffsets
 
 BEGIN = datetime(2026, 11, 1, tzinfo=UTC)

@@ -12,8 +12,8 @@ import pytest
 from botocore.config import Config
 
 from kainite.base.errors import SourceError, StreamError
+from kainite.extract.output.sink import Sink
 from kainite.extract.patience import Patience
-from kainite.extract.sink import Sink
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.write.put import StreamWriter
 from kainite.settings import ExtractSpread

@@ -18,7 +18,7 @@ from typing import IO, Final
 import orjson
 
 from kainite.base.errors import SourceError
-from kainite.extract.place import Json, Place
+from kainite.extract.offsets.place import Json, Place
 from kainite.settings import ExtractOffsets
 
 _IN_FILE: Final[Mapping[ExtractOffsets, str]] = {ExtractOffsets.KAINITE: "child", ExtractOffsets.TIME: "time"}

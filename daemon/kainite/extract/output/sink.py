@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from kainite.base.errors import StreamUnavailableError
 from kainite.base.logs import event
+from kainite.extract.output.spread import Spread, open_ranges
 from kainite.extract.patience import Patience
-from kainite.extract.spread import Spread, open_ranges
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.write.put import StreamWriter
 from kainite.settings import ExtractSpread

@@ -39,7 +39,7 @@ from enum import Enum, auto
 from typing import Final, TypeAlias
 
 from kainite.base.errors import ChildProtocolError
-from kainite.extract.place import Given, Place, after_putting, before_asking, offset_in, request_of
+from kainite.extract.offsets.place import Given, Place, after_putting, before_asking, offset_in, request_of
 from kainite.settings import ExtractOffsets
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kainite.base.errors import SourceError
-from kainite.extract.offset_file import OffsetFile
-from kainite.extract.place import Place
+from kainite.extract.offsets.offset_file import OffsetFile
+from kainite.extract.offsets.place import Place
 from kainite.settings import ExtractOffsets
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.errors import ChildProtocolError, SourceError
-from kainite.extract.place import Given, Place, before_asking, first_place, moment_of, moment_text, offset_in
+from kainite.extract.offsets.place import Given, Place, before_asking, first_place, moment_of, moment_text, offset_in
 from kainite.settings import ExtractOffsets
 
 

@@ -1,6 +1,6 @@
 """Extraction in cycles: one after the other, by one process as long as it lives.
 
-What is durable when is :mod:`kainite.extract.cycle`'s matter; here each step is done, and after a failure of the
+What is durable when is :mod:`kainite.extract.cycles.cycle`'s matter; here each step is done, and after a failure of the
 extractor the cycle is begun again with a fresh process, after a pause.
 """
 
@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 from kainite.base.errors import ChildError
 from kainite.base.logs import event
 from kainite.child.markers.extraction import CycleDone, Extracted
-from kainite.extract.cycle import Ask, Cycle, Listen, Over, Put, Store
+from kainite.extract.cycles.cycle import Ask, Cycle, Listen, Over, Put, Store
 from kainite.extract.extractor import Extractor
-from kainite.extract.offset_file import OffsetFile
+from kainite.extract.offsets.offset_file import OffsetFile
+from kainite.extract.offsets.place import Place
+from kainite.extract.output.sink import Sink
 from kainite.extract.patience import Patience
 from kainite.extract.pause import pause
-from kainite.extract.place import Place
 from kainite.extract.progress import Progress
-from kainite.extract.sink import Sink
 from kainite.settings import ChildSettings, ExtractOffsets, ExtractSettings
 
 DEFAULT_INTERVAL = 1.0

@@ -5,7 +5,7 @@ first SIGTERM or SIGINT    no further cycle; the one under way has ``shutdownGra
 second, a second later     everything ends at once: 1
 =========================  ==========================================================================================
 
-A cycle that is given up leaves behind what a crash leaves (:mod:`kainite.extract.cycle`).
+A cycle that is given up leaves behind what a crash leaves (:mod:`kainite.extract.cycles.cycle`).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from kainite.base.errors import SettingsError
 from kainite.base.logs import event
 from kainite.base.signals import Signals
 from kainite.child.program_lookup import find
-from kainite.extract.cyclic import CyclicExtraction
+from kainite.extract.cycles.cyclic_extraction import CyclicExtraction
 from kainite.extract.guarantees import needs_offset_file
-from kainite.extract.offset_file import OffsetFile
+from kainite.extract.offsets.offset_file import OffsetFile
+from kainite.extract.output.sink import Sink
 from kainite.extract.patience import Patience
-from kainite.extract.plain import PlainExtraction
+from kainite.extract.plain_extraction import PlainExtraction
 from kainite.extract.progress import Progress, Showing
-from kainite.extract.sink import Sink
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.write.put import StreamWriter
 from kainite.settings import ExtractMode, Settings

@@ -3,7 +3,7 @@
 State: none that lasts. Messages go on the stream as they come, so a run that fails, or that a crash of Kainite cuts
 off, leaves on the stream what it wrote until then; how far its source has been read only the program knows. What it
 wrote and Kainite had not put is lost with a crash: a program that notes its place when it has *written* a message,
-not when it exits with 0, leaves a gap there. :mod:`kainite.extract.cycle` has neither fault.
+not when it exits with 0, leaves a gap there. :mod:`kainite.extract.cycles.cycle` has neither fault.
 
 A run has succeeded when its output has ended and its exit status is 0. Bytes after its last EOM are a message then, as
 bytes before EOP are; after a failure they are reported and not put: nobody knows whether they are whole.
@@ -18,10 +18,10 @@ from kainite.base.errors import ChildError
 from kainite.base.logs import event
 from kainite.child.markers.extraction import Extracted, Unfinished
 from kainite.extract.extractor import Extractor
+from kainite.extract.output.sink import Sink
 from kainite.extract.patience import Patience
 from kainite.extract.pause import pause
 from kainite.extract.progress import Progress
-from kainite.extract.sink import Sink
 from kainite.settings import ChildSettings, ExtractSettings
 
 BATCH = 500
