@@ -17,11 +17,11 @@ from kainite.base.errors import ChildExitedError, SettingsError
 from kainite.base.markers import Batching
 from kainite.child.program_lookup import find_program
 from kainite.cli.terminal import stdout
-from kainite.conform import report as reporting
-from kainite.conform.findings import Report
-from kainite.conform.runner import LARGE, Options, Progress, run
-from kainite.conform.samples import generic, read_samples
-from kainite.conform.stage import Limits
+from kainite.conform.cases.samples import generic, read_samples
+from kainite.conform.exchange.child_run import AnswerLimits
+from kainite.conform.report import rendering as reporting
+from kainite.conform.report.findings import Report
+from kainite.conform.runner import LARGE, CaseProgress, Options, run
 from kainite.settings import ChildProtocol, ChildSettings, load
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -87,7 +87,7 @@ def conform(
         options = Options(
             child=_child(properties, command, dialect, batching),
             samples=read_samples(samples) if samples else generic(),
-            limits=Limits(timeout, slow),
+            limits=AnswerLimits(timeout, slow),
             large=large,
             only=only,
         )
@@ -151,7 +151,7 @@ def _shown(options: Options) -> Report:
     console.print(f"{shlex.join(options.child.command)}  ({options.child.protocol})", style="bold", soft_wrap=True)
     with console.status("") as status:
 
-        def show(progress: Progress) -> None:
+        def show(progress: CaseProgress) -> None:
             if progress.result is None:
                 status.update(f"{progress.number}/{progress.total} {progress.case.title}")
             else:

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from kainite.base.markers import Batching
-from kainite.conform import CaseResult, Options, Verdict, run
-from kainite.conform.stage import Limits
+from kainite.conform import CaseResult, CaseVerdict, Options, run
+from kainite.conform.exchange.child_run import AnswerLimits
 from kainite.settings import ChildProtocol, ChildSettings, MarkersSettings
 
 BROKEN = Path(__file__).parents[2] / "children" / "broken"
-SILENT = Limits(timeout=4.0, slow=60.0)
-PATIENT = Limits(timeout=60.0, slow=60.0, hold=20.0)
+SILENT = AnswerLimits(timeout=4.0, slow=60.0)
+PATIENT = AnswerLimits(timeout=60.0, slow=60.0, hold=20.0)
 
 JSON_LINES = {
     "wrong action": ("one-record", "answered 'process', but was asked 'processRecords'"),
@@ -85,7 +85,7 @@ def test_a_fault_of_json_lines_is_found(fault: str) -> None:
 
     result = tried(json_lines_child(fault), case, fault)
 
-    assert result.verdict is Verdict.FAIL
+    assert result.verdict is CaseVerdict.FAIL
     assert said in result.text
     assert any(" → " in line or " ← " in line for line in result.exchange)
 
@@ -96,7 +96,7 @@ def test_a_fault_of_markers_is_found(fault: str, batching: str) -> None:
 
     result = tried(markers_child(fault, batching), case, fault)
 
-    assert result.verdict is Verdict.FAIL
+    assert result.verdict is CaseVerdict.FAIL
     assert said in result.text
     assert any(" → " in line or " ← " in line for line in result.exchange)
 
@@ -106,7 +106,7 @@ def test_what_is_allowed_but_unwise_is_a_note() -> None:
     badly = tried(json_lines_child("ends badly"), "end-of-input", "")
     dropped = tried(markers_child("drops bad messages"), "bad-message", "")
 
-    assert [result.verdict for result in (shutdown, badly, dropped)] == [Verdict.NOTE] * 3
+    assert [result.verdict for result in (shutdown, badly, dropped)] == [CaseVerdict.NOTE] * 3
     assert "asked for no checkpoint in shutdownRequested" in shutdown.text
     assert "ended with status 5" in badly.text
     assert "answered nothing, as if all were well" in dropped.text
@@ -116,9 +116,9 @@ def test_cases_that_build_on_a_failed_one_are_left_out() -> None:
     report = run(Options(json_lines_child("dies"), limits=replace(PATIENT, hold=None), large=10_000))
     verdicts = {result.name: result.verdict for result in report.results}
 
-    assert verdicts["one-record"] is Verdict.FAIL
-    assert verdicts["large"] is Verdict.SKIPPED
-    assert verdicts["lease-lost-at-once"] is Verdict.PASS
+    assert verdicts["one-record"] is CaseVerdict.FAIL
+    assert verdicts["large"] is CaseVerdict.SKIPPED
+    assert verdicts["lease-lost-at-once"] is CaseVerdict.PASS
     assert not report.ok()
 
 
@@ -126,7 +126,7 @@ def test_a_fault_free_child_passes_each_of_these_cases() -> None:
     cases = tuple({case for case, _ in JSON_LINES.values()})
     report = run(Options(json_lines_child("none"), limits=replace(PATIENT, hold=None), large=1_000_000, only=cases))
 
-    assert {result.name: result.text for result in report.results if result.verdict > Verdict.PASS} == {}
+    assert {result.name: result.text for result in report.results if result.verdict > CaseVerdict.PASS} == {}
 
 
 @pytest.mark.parametrize("batching", ["single", "worker", "supervisor"])
@@ -134,5 +134,5 @@ def test_a_fault_free_markers_child_passes_all_cases_but_the_optional_one(batchi
     child = markers_child("none", batching)
     report = run(Options(child, limits=replace(PATIENT, hold=None), large=100_000))
 
-    assert {result.name: result.text for result in report.results if result.verdict > Verdict.NOTE} == {}
-    assert {result.name for result in report.results if result.verdict is Verdict.NOTE} <= {"eob-eom"}
+    assert {result.name: result.text for result in report.results if result.verdict > CaseVerdict.NOTE} == {}
+    assert {result.name for result in report.results if result.verdict is CaseVerdict.NOTE} <= {"eob-eom"}

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from kainite.conform import CaseResult, Options, Report, Verdict, run
-from kainite.conform.samples import Samples, generic, read_samples
-from kainite.conform.stage import Limits
+from kainite.conform import CaseResult, CaseVerdict, Options, Report, run
+from kainite.conform.cases.samples import Samples, generic, read_samples
+from kainite.conform.exchange.child_run import AnswerLimits
 from kainite.settings import ChildProtocol, ChildSettings
 
 ROOT = Path(__file__).parents[3]
 CHILDREN = ROOT / "tests" / "children"
 NODE_LIBRARY = ROOT / ".venv/peers/node/node_modules/aws-kcl"
 POSTGRESQL = ROOT / "record_processors" / "postgresql_changes"
-LIMITS = Limits(timeout=60.0, slow=60.0)
+LIMITS = AnswerLimits(timeout=60.0, slow=60.0)
 ILLEGAL = "'SHARD_END', told IllegalArgumentException"  # all the children ask for that, to see it refused
 FEW = ("initialize", "one-record", "odd-keys", "shutdown")
 SOME = ("initialize", "one-record", "odd-keys", "checkpoint", "shard-ended", "shutdown", "end-of-input")
@@ -38,7 +38,7 @@ def tried(
 
 def noted(report: Report) -> dict[str, str]:
     """What is not as it should be, by case."""
-    return {result.name: result.text for result in report.results if result.verdict > Verdict.PASS}
+    return {result.name: result.text for result in report.results if result.verdict > CaseVerdict.PASS}
 
 
 def result_of(report: Report, name: str) -> CaseResult:

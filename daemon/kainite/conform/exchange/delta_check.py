@@ -1,8 +1,8 @@
-"""Whether what a child gives is deltas and ends of units, as far as that can be told without the target. No I/O."""
+"""Checks that a child gives deltas and ends of units, as far as the check needs no target. No I/O."""
 
 from __future__ import annotations
 
-from kainite.conform.transcript import shown
+from kainite.conform.exchange.transcript import shown
 from kainite.uow import exact_json
 from kainite.uow.admission import Admission
 
@@ -11,21 +11,21 @@ _MOST = 10
 _SHOWN = 100
 
 
-class Deltas:
-    """What a child emitted or answered in one call, read as the daemon reads it."""
+class DeltaCheck:
+    """The deltas that a child emitted or answered in one call, read as the daemon reads them."""
 
     def __init__(self) -> None:
         self._admission = Admission(None)
         self._rejects: list[str] = []
 
     def emitted(self, line: bytes) -> None:
-        """Take an emit line."""
+        """Takes an emit line."""
         self._admission.feed(line)
         rejects = [reject for fragment in self._admission.take(_NO_UNIT) for reject in fragment.rejects]
         self._reject(*(f"{reject.cause}: {shown(reject.line.encode(), _SHOWN)}" for reject in rejects))
 
     def answered(self, message: bytes) -> None:
-        """Take a message of the markers dialect: one delta, or one end."""
+        """Takes a message of the markers dialect: one delta, or one end of a unit."""
         try:
             exact_json.loads(message)
         except ValueError:
@@ -34,7 +34,7 @@ class Deltas:
             self.emitted(b'{"deltas":[' + message + b"]}")
 
     def taken(self) -> tuple[str, ...]:
-        """Why the first ones that are no deltas are none, and what they are; begins anew."""
+        """Returns the first few texts that are no deltas, each with the reason, and forgets them."""
         rejects, self._rejects = self._rejects, []
         return tuple(rejects)
 

@@ -1,18 +1,18 @@
-"""What happened in one step of a case. Pure data."""
+"""The result of one step of a case. Pure data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from kainite.conform.granting import Asked
+from kainite.conform.exchange.checkpoint_answers import AnsweredCheckpoint
 
 
-class Outcome(Enum):
-    """How the child took a request."""
+class Reaction(Enum):
+    """The child's reaction to a request."""
 
     ANSWERED = auto()
-    LEFT_OUT = auto()  # the dialect has no such request
+    LEFT_OUT = auto()  # not asked: the dialect has no such request
     EARLY = auto()  # it wrote before it had read
     HASTY = auto()  # it went on before it had read the answer to its checkpoint
     SILENT = auto()
@@ -25,26 +25,26 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """What came of one request.
+class StepResult:
+    """The result of one request.
 
     Attributes:
         asked: the request, as the child knows it.
-        outcome: how it was taken.
+        reaction: how the child reacted.
         detail: what the child wrote, or how it went.
-        seconds: until it was answered.
-        checkpoints: what it asked for meanwhile.
-        emitted: how many emit lines it wrote.
-        rejects: what is no delta among what it emitted, or answered: why, and the text.
-        junk: lines on its standard output that are no messages.
-        messages: what it answered, where answers are messages.
+        seconds: how long the child took to answer, seconds.
+        checkpoints: the checkpoint requests meanwhile, with their answers.
+        emitted: how many emit lines the child wrote.
+        rejects: the texts that are no deltas among what the child gave, each with the reason.
+        junk: lines on the child's standard output that are no messages.
+        messages: the messages of the child's answer, in the markers dialect.
     """
 
     asked: str
-    outcome: Outcome
+    reaction: Reaction
     detail: str = ""
     seconds: float = 0.0
-    checkpoints: tuple[Asked, ...] = ()
+    checkpoints: tuple[AnsweredCheckpoint, ...] = ()
     emitted: int = 0
     rejects: tuple[str, ...] = ()
     junk: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What ``kainite conform`` prints and writes: rows on the terminal, JSON, and JUnit's XML."""
+"""Renders the report of ``kainite conform``: rows on the terminal, JSON, and JUnit's XML."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kainite.conform.findings import CaseResult, Report, Verdict
-from kainite.conform.transcript import printable
+from kainite.conform.exchange.transcript import printable
+from kainite.conform.report.findings import CaseResult, CaseVerdict, Report
 
 _STYLES: Final = {
-    Verdict.SKIPPED: "dim",
-    Verdict.PASS: "green",
-    Verdict.NOTE: "cyan",
-    Verdict.SLOW: "yellow",
-    Verdict.FAIL: "bold red",
+    CaseVerdict.SKIPPED: "dim",
+    CaseVerdict.PASS: "green",
+    CaseVerdict.NOTE: "cyan",
+    CaseVerdict.SLOW: "yellow",
+    CaseVerdict.FAIL: "bold red",
 }
 _NAME_WIDTH: Final = 24
 
 
 def row(result: CaseResult) -> Table:
-    """A case's line in the table, the exchange below it when it failed."""
+    """Returns the row of one case."""
     table = Table.grid(padding=(0, 2), expand=False)
-    table.add_column(width=len(Verdict.SKIPPED.name))
+    table.add_column(width=len(CaseVerdict.SKIPPED.name))
     table.add_column(width=_NAME_WIDTH, no_wrap=True)
     table.add_column(width=8, justify="right")
     table.add_column(overflow="fold")
@@ -38,19 +38,19 @@ def row(result: CaseResult) -> Table:
 
 
 def print_exchange(console: Console, result: CaseResult) -> None:
-    """What was said in a case that failed."""
+    """Prints what was said in a case that failed."""
     for line in result.exchange:
         console.print(Text(f"          {line}", "dim"), soft_wrap=True)
 
 
 def summary(report: Report) -> str:
-    """One line for all."""
-    counts = [f"{number} {verdict.name}" for verdict in reversed(Verdict) if (number := report.count(verdict))]
+    """Returns the last line: the command, and how many cases have each verdict."""
+    counts = [f"{number} {verdict.name}" for verdict in reversed(CaseVerdict) if (number := report.count(verdict))]
     return f"{shlex.join(report.command)}: {report.dialect}, {len(report.results)} cases: {', '.join(counts)}"
 
 
 def as_json(report: Report, *, strict: bool) -> dict[str, Any]:
-    """The whole report; times in seconds."""
+    """Returns the whole report as JSON; times are in seconds."""
     return {
         "command": list(report.command),
         "dialect": report.dialect.value,
@@ -60,7 +60,7 @@ def as_json(report: Report, *, strict: bool) -> dict[str, Any]:
 
 
 def write_junit(report: Report, path: Path, *, strict: bool) -> None:
-    """Write JUnit's XML, which every CI server shows: a test case a case.
+    """Writes JUnit's XML, which every CI server shows, with one test case for each case.
 
     A case that fails has the exchange in its ``failure``; notes and slow answers are failures only when ``strict``.
     """
@@ -70,7 +70,7 @@ def write_junit(report: Report, path: Path, *, strict: bool) -> None:
     suite.set("tests", str(len(report.results)))
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
     suite.set("errors", "0")
-    suite.set("skipped", str(report.count(Verdict.SKIPPED)))
+    suite.set("skipped", str(report.count(CaseVerdict.SKIPPED)))
     suite.set("time", f"{sum(result.took for result in report.results):.3f}")
     root = ElementTree.Element("testsuites")
     root.append(suite)
@@ -84,9 +84,9 @@ def _add_case(suite: ElementTree.Element, report: Report, result: CaseResult, *,
         "testcase",
         {"classname": f"kainite.conform.{report.dialect.value}", "name": result.name, "time": f"{result.took:.3f}"},
     )
-    if result.verdict is Verdict.SKIPPED:
+    if result.verdict is CaseVerdict.SKIPPED:
         ElementTree.SubElement(case, "skipped", {"message": result.text})
-    elif result.verdict > (Verdict.PASS if strict else Verdict.SLOW):
+    elif result.verdict > (CaseVerdict.PASS if strict else CaseVerdict.SLOW):
         failure = ElementTree.SubElement(case, "failure", {"type": result.verdict.name, "message": result.text})
         failure.text = "\n".join((result.title, result.text, *result.exchange))
     elif result.text:

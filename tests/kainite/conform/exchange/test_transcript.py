@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kainite.conform import CaseResult, Finding, Report, Verdict
-from kainite.conform.report import write_junit
-from kainite.conform.transcript import KEPT_FIRST, KEPT_LAST, SHOWN, Transcript, shown
+from kainite.conform import CaseResult, CaseVerdict, Finding, Report
+from kainite.conform.exchange.transcript import KEPT_FIRST, KEPT_LAST, SHOWN, Transcript, shown
+from kainite.conform.report.rendering import write_junit
 from kainite.settings import ChildProtocol
 
 anything = st.binary(max_size=3000)
@@ -47,8 +47,8 @@ def test_what_is_shown_has_a_limit(data: bytes) -> None:
 
 
 @settings(deadline=None)  # it writes files
-@given(st.text(max_size=200), st.sampled_from(Verdict))
-def test_junit_is_xml_whatever_a_child_said(said: str, verdict: Verdict) -> None:
+@given(st.text(max_size=200), st.sampled_from(CaseVerdict))
+def test_junit_is_xml_whatever_a_child_said(said: str, verdict: CaseVerdict) -> None:
     result = CaseResult(
         "one-record", "one record", (Finding(verdict, said),), exchange=(shown(said.encode("utf-8", "replace")),)
     )
@@ -59,5 +59,5 @@ def test_junit_is_xml_whatever_a_child_said(said: str, verdict: Verdict) -> None
 
         suite = ElementTree.parse(path).getroot()[0]
 
-    assert suite.get("failures") == str(int(verdict > Verdict.PASS))
-    assert suite.get("skipped") == str(int(verdict is Verdict.SKIPPED))
+    assert suite.get("failures") == str(int(verdict > CaseVerdict.PASS))
+    assert suite.get("skipped") == str(int(verdict is CaseVerdict.SKIPPED))

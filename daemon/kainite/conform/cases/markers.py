@@ -1,7 +1,4 @@
-"""The cases of the markers dialect, for T and L stages. Pure data.
-
-Source: seed 000, and what it leaves open, reference/worker_protocols_and_qtopology.md §2.
-"""
+"""The cases of the markers dialect, for transforms and loaders (docs/protocol.md, *Markers*). Pure data."""
 
 from __future__ import annotations
 
@@ -10,8 +7,8 @@ from typing import Final
 
 from kainite.base.errors import MessageRefusedError
 from kainite.base.markers import Batching, Markers
-from kainite.conform.samples import BINARY, ODD_TEXTS, Samples, padded
-from kainite.conform.script import ONE_MESSAGE, Case, EndOfInput, Held, Messages, Weight
+from kainite.conform.cases.case import ONE_MESSAGE, Case, EndOfInput, Held, Messages, Weight
+from kainite.conform.cases.samples import BINARY, ODD_TEXTS, Samples, padded
 
 LARGE_PATIENCE: Final = 6.0
 PIECES: Final = 10
@@ -19,13 +16,13 @@ _NEEDS: Final = (ONE_MESSAGE,)
 
 
 def markers_cases(markers: Markers, batching: Batching, size: int, samples: Samples, large: int) -> tuple[Case, ...]:
-    """All cases, in the order in which they are run.
+    """Returns all cases, in the order in which they are run.
 
     Args:
-        markers: a payload in which one of them stands is left out.
+        markers: the markers; a payload that contains one is left out.
         batching, size: how messages are grouped.
-        samples: payloads that the processor understands.
-        large: how many bytes of payload the large messages have together.
+        samples: payloads that the record processor understands.
+        large: the payload of the large messages together, bytes.
     """
     cases = (
         *_messages(samples),
@@ -82,7 +79,7 @@ def _bad(payloads: Iterable[bytes]) -> tuple[Messages, ...]:
 
 
 def _sendable(markers: Markers, payloads: Iterable[bytes]) -> list[bytes]:
-    """Those in which no marker stands."""
+    """Returns the payloads that contain no marker."""
     found = []
     for payload in payloads:
         try:

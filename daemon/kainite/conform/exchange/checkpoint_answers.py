@@ -1,4 +1,4 @@
-"""What the child's checkpoint requests are answered: as the daemon would, or as the case wants it. No I/O."""
+"""Answers the child's checkpoint requests as the daemon would, or as the case wants it. No I/O."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kainite.base.checkpoint import SHARD_END, Checkpoint
 from kainite.base.record import position_of
 from kainite.child.events import Action, CheckpointRequested
-from kainite.conform.script import Call
+from kainite.conform.cases.case import Call
 from kainite.leases.holding.checkpoint_requests import CheckpointErrorName, CheckpointRequest, Grant, decide_checkpoint
 
 _START = Checkpoint("TRIM_HORIZON")
@@ -15,14 +15,14 @@ _WITHOUT_CHECKPOINTER = (Action.INITIALIZE, Action.LEASE_LOST)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A request, and its answer.
+class AnsweredCheckpoint:
+    """A checkpoint request, and its answer.
 
     Attributes:
-        request: as the child wrote it.
-        error: what it was told; None: granted.
-        cause: why a request was refused that no daemon would grant.
-        end: the shard's end was granted.
+        request: the request as the child wrote it.
+        error: the error that was answered; None: granted.
+        cause: says why the request was refused, where no daemon would grant it.
+        end: whether the checkpoint at the shard's end was granted.
     """
 
     request: CheckpointRequested
@@ -31,29 +31,29 @@ class Asked:
     end: bool = False
 
 
-class Granting:
-    """The checkpoint of one shard, as far as one child brings it."""
+class CheckpointAnswers:
+    """The checkpoint of one shard, as far as one child advances it."""
 
     def __init__(self) -> None:
         self._stored = _START
         self._delivered: Checkpoint | None = None
 
     def deliver(self, call: Call) -> None:
-        """The call is about to be made."""
+        """Takes note of a call that is about to be made."""
         if call.action is Action.INITIALIZE and call.start is not None:
             self._stored = Checkpoint(call.start, call.sub or 0)
         if call.records:
             self._delivered = Checkpoint.at(position_of(call.records[-1]))
 
-    def answer(self, call: Call, request: CheckpointRequested, before: int) -> Asked:
-        """Answer a request; ``before``: how many there were in the call already."""
+    def answer(self, call: Call, request: CheckpointRequested, before: int) -> AnsweredCheckpoint:
+        """Answers a request; ``before`` says how many requests the call had already."""
         if call.action in _WITHOUT_CHECKPOINTER:
-            return Asked(request, CheckpointErrorName.INVALID_STATE.value)
+            return AnsweredCheckpoint(request, CheckpointErrorName.INVALID_STATE.value)
         if call.refuse and (call.refuse.times is None or before < call.refuse.times):
-            return Asked(request, call.refuse.error.value)
+            return AnsweredCheckpoint(request, call.refuse.error.value)
         wanted = CheckpointRequest(request.sequence, request.sub)
         verdict = decide_checkpoint(wanted, self._stored, self._delivered, ended=call.action is Action.SHARD_ENDED)
         if not isinstance(verdict, Grant):
-            return Asked(request, verdict.error.value, cause=verdict.cause)
+            return AnsweredCheckpoint(request, verdict.error.value, cause=verdict.cause)
         self._stored = verdict.checkpoint
-        return Asked(request, None, end=verdict.checkpoint == SHARD_END)
+        return AnsweredCheckpoint(request, None, end=verdict.checkpoint == SHARD_END)

@@ -1,7 +1,7 @@
-"""What was said between Kainite and one child, and when; cut, so that it can be read. No I/O.
+"""The transcript of what Kainite and one child said, and when; long lines and long exchanges are cut. No I/O.
 
-``→`` is what Kainite wrote, ``←`` what the child wrote, ``!`` its last lines on standard error, ``·`` what else
-happened. Characters that cannot be printed are escaped, markers among them.
+``→`` marks what Kainite wrote, ``←`` what the child wrote, ``!`` its last lines on standard error, ``·`` other events.
+Characters that cannot be printed are escaped, markers among them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Final
 
 SHOWN: Final = 300
-"""Characters of a line; what is longer is cut in its middle."""
+"""Characters of a line; a longer line is cut in its middle."""
 
 KEPT_FIRST: Final = 8
 KEPT_LAST: Final = 24
@@ -21,7 +21,7 @@ KEPT_LAST: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing that was said: ``at`` in seconds since the child was started."""
+    """One line of the transcript; ``at`` is in seconds since the child was started."""
 
     at: float
     mark: str
@@ -32,7 +32,7 @@ class Entry:
 
 
 class Transcript:
-    """One child's; the first and the last lines are kept, however much it says."""
+    """The transcript of one child; only its first and last lines are kept."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -51,16 +51,16 @@ class Transcript:
         self._add("·", text)
 
     def complained(self, line: str) -> None:
-        """The child wrote a line to its standard error."""
+        """Takes a line that the child wrote to its standard error."""
         self._add("!", shown(line.encode()))
 
     def lines(self) -> tuple[str, ...]:
-        """All that is kept, a line each."""
+        """Returns all entries that are kept, a line each."""
         gap = [f"         · {self._left_out} lines left out"] if self._left_out else []
         return tuple(chain(map(str, self._first), gap, map(str, self._last)))
 
     def last_heard(self) -> str:
-        """The child's last line."""
+        """Returns the last line that the child wrote."""
         entries = chain(reversed(self._last), reversed(self._first))
         return next((entry.text for entry in entries if entry.mark == "←"), "")
 
@@ -79,7 +79,7 @@ class Transcript:
 
 
 def shown(data: bytes, limit: int = SHOWN) -> str:
-    """Bytes as text that can be printed anywhere, at most about ``limit`` characters."""
+    """Returns bytes as text that can be printed anywhere, at most about twice ``limit`` characters."""
     if len(data) > 2 * limit:
         half = limit // 2
         return f"{_text(data[:half])} … {len(data) - 2 * half} bytes … {_text(data[-half:])}"
@@ -91,5 +91,5 @@ def _text(data: bytes) -> str:
 
 
 def printable(text: str) -> str:
-    """Text with what cannot be printed escaped; XML could not hold it either."""
+    """Escapes the characters that cannot be printed, which XML could not hold either."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

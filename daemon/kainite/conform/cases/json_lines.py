@@ -1,4 +1,4 @@
-"""The cases of KCL's protocol and of its first form (reference/kcl_multilang.md §1, §7). Pure data."""
+"""The cases of KCL's protocol and of its first form (docs/kcl.md, *Multi-language protocol*). Pure data."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Final
 
 from kainite.base.record import RawRecord, payload_bytes
 from kainite.child.events import Action
-from kainite.conform.samples import BINARY, ODD_KEYS, ODD_TEXTS, Samples, padded, records
-from kainite.conform.script import ONE_RECORD, Call, Case, Checkpointing, EndOfInput, Held, Refuse, Weight
+from kainite.conform.cases.case import ONE_RECORD, Call, Case, Checkpointing, EndOfInput, Held, Refuse, Weight
+from kainite.conform.cases.samples import BINARY, ODD_KEYS, ODD_TEXTS, Samples, padded, records
 from kainite.leases.holding.checkpoint_requests import CheckpointErrorName
 from kainite.settings import ChildProtocol
 
@@ -19,7 +19,7 @@ FAILURES: Final = (
     ("lease-stolen", CheckpointErrorName.SHUTDOWN, None),
     ("invalid-state", CheckpointErrorName.INVALID_STATE, None),
 )
-"""Names, errors, and how often each is told: the last two do not pass."""
+"""Names, errors, and how often each error is given; None: every time, because the condition does not pass."""
 
 _INITIALIZE = Call(Action.INITIALIZE)
 _LEASE_LOST = Call(Action.LEASE_LOST, checkpoint=Checkpointing.FORBIDDEN)
@@ -30,12 +30,12 @@ _NEEDS: Final = (_FIRST, ONE_RECORD)
 
 
 def json_lines_cases(dialect: ChildProtocol, samples: Samples, large: int) -> tuple[Case, ...]:
-    """All cases, in the order in which they are run.
+    """Returns all cases, in the order in which they are run.
 
     Args:
-        dialect: which form; the first has no ``shutdownRequested`` and does not say where reading begins.
-        samples: payloads that the processor understands.
-        large: how many bytes of payload the large call has.
+        dialect: the form of the protocol; the first has no ``shutdownRequested`` and does not say where reading begins.
+        samples: payloads that the record processor understands.
+        large: the payload of the large call, bytes.
     """
     cases = (
         *_calls(samples),

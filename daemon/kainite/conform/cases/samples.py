@@ -1,4 +1,4 @@
-"""The records that are given to the child: generic ones, odd ones, or the author's own. Pure, but for reading a file.
+"""The records that are sent to the child: generic ones, odd ones, or the author's own. Pure, except for reading a file.
 
 The generic payloads are those of the examples in ``record_processors/examples``: changes of one small table.
 """
@@ -19,7 +19,7 @@ from kainite.base.record import RawRecord
 FIRST: Final = 49590338271490256608559692538361571095921575989136588898
 ARRIVED: Final = 1_700_000_000.0
 MOST_RECORDS: Final = 10_000
-"""What one GetRecords call gives at most."""
+"""Most records of one GetRecords reply."""
 
 ODD_KEYS: Final = (
     "schlüssel",
@@ -45,36 +45,36 @@ BINARY: Final = (bytes(range(256)), b"\xff\xfe\x00", b"\x80", b"\x1f\x8b\x08\x00
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Payloads that the processor is meant to understand, at least one.
+    """Payloads that the record processor is meant to understand, at least one.
 
     Attributes:
-        payloads: in the order in which they are given; begun again where more are needed.
-        own: they are the author's.
+        payloads: in the order in which they are sent; begun again where more are needed.
+        own: whether they are the author's.
     """
 
     payloads: tuple[bytes, ...]
     own: bool = False
 
     def records(self, count: int, begin: int = 0) -> tuple[RawRecord, ...]:
-        """``count`` records; ``begin``: how many records of the shard came before."""
+        """Returns ``count`` records; ``begin`` says how many records of the shard came before."""
         return records(self.taken(count, begin), begin)
 
     def taken(self, count: int, begin: int = 0) -> tuple[bytes, ...]:
-        """``count`` payloads, from the one numbered ``begin`` on."""
+        """Returns ``count`` payloads, from the one numbered ``begin`` on."""
         return tuple(islice(cycle(self.payloads), begin, begin + count))
 
     def keyed(self, keys: Sequence[str]) -> tuple[RawRecord, ...]:
-        """A record for each partition key."""
+        """Returns a record for each partition key."""
         return tuple(dict(raw, PartitionKey=key) for raw, key in zip(self.records(len(keys)), keys, strict=True))
 
     def aggregated(self, count: int, begin: int) -> tuple[RawRecord, ...]:
-        """Records out of one KPL aggregate: one sequence number, counted by sub-sequence numbers."""
+        """Returns records of one KPL aggregate: one sequence number, counted by sub-sequence numbers."""
         number = str(FIRST + begin)
         taken = self.records(count, begin)
         return tuple(dict(raw, SequenceNumber=number, SubSequenceNumber=sub) for sub, raw in enumerate(taken))
 
     def large(self, size: int) -> tuple[RawRecord, ...]:
-        """As many records as one GetRecords call gives at most, or payloads of ``size`` bytes together."""
+        """Returns payloads of ``size`` bytes together, but no more records than one GetRecords reply has at most."""
         taken: list[bytes] = []
         left = size
         for payload in islice(cycle(self.payloads), MOST_RECORDS):
@@ -86,24 +86,24 @@ class Samples:
 
 
 def generic(count: int = 10) -> Samples:
-    """One unit of work of ``count`` records: deltas, then its end."""
+    """Returns one unit of work of ``count`` records: deltas, then its end."""
     deltas = [{"uow": "conform-1", "table": "conform", "id": number, "qty": number % 7} for number in range(count - 1)]
     lines = [*deltas, {"uow": "conform-1", "end": True, "count": len(deltas)}]
     return Samples(tuple(json.dumps(line, separators=(",", ":")).encode() for line in lines))
 
 
 def padded(size: int, pieces: int) -> Samples:
-    """Deltas like the generic ones, ``size`` bytes together, in ``pieces``."""
+    """Returns ``pieces`` deltas like the generic ones, ``size`` bytes together."""
     deltas = [{"uow": "conform-2", "table": "conform", "id": number, "qty": 1, "note": ""} for number in range(pieces)]
     notes = [dict(delta, note="x" * (size // pieces - len(json.dumps(delta)))) for delta in deltas]
     return Samples(tuple(json.dumps(delta).encode() for delta in notes))
 
 
 def read_samples(path: Path) -> Samples:
-    """The author's payloads: each line that is not empty, without its end.
+    """Returns the author's payloads: each line that is not empty, without its end.
 
     Raises:
-        SettingsError: the file cannot be read, or has no such line.
+        SettingsError: the file cannot be read, or has no line that is not empty.
     """
     try:
         lines = tuple(line for line in path.read_bytes().splitlines() if line)
@@ -115,7 +115,7 @@ def read_samples(path: Path) -> Samples:
 
 
 def records(payloads: Sequence[bytes], begin: int = 0) -> tuple[RawRecord, ...]:
-    """Records as GetRecords has them, their payloads in base64."""
+    """Returns records as GetRecords replies with them, their payloads in base64."""
     return tuple(
         {
             "Data": b64encode(payload).decode(),

@@ -1,0 +1,129 @@
+"""A case as data: the requests to the child, one step after another, and what the child must do. Pure.
+
+A case is one run of one child. The steps go through the dialect's state machine as the daemon's calls do, so a case
+cannot ask for what the daemon would never ask.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final, TypeAlias
+
+from kainite.base.record import RawRecord
+from kainite.child.events import Action
+from kainite.leases.holding.checkpoint_requests import CheckpointErrorName
+
+ONE_RECORD: Final = "one-record"
+ONE_MESSAGE: Final = "one-message"
+
+
+class Checkpointing(Enum):
+    """Whether the child must ask for a checkpoint in a call."""
+
+    FREE = auto()
+    WISE = auto()  # a note when it does not
+    REQUIRED = auto()
+    FORBIDDEN = auto()
+
+
+class Weight(Enum):
+    """The weight of a failure in a case."""
+
+    REQUIRED = auto()
+    REFUSABLE = auto()  # the payload is odd: a child may refuse it by ending with a status
+    OPTIONAL = auto()  # the daemon does not make such a request unless told to: any failure is a note
+
+
+class Held(Enum):
+    """The part that is held back for a moment, to see whether the child answers without having read it."""
+
+    REQUESTS = auto()  # the ends of requests
+    REPLIES = auto()  # the replies to checkpoint requests
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Checkpoint requests are answered with ``error``: the first ``times`` requests, or all where ``times`` is None."""
+
+    error: CheckpointErrorName
+    times: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call, to be answered.
+
+    Attributes:
+        action: the call's action.
+        records: the records of ``processRecords``.
+        start, sub: the sequence and sub-sequence number of ``initialize``, where reading begins.
+        behind: milliseconds behind the stream's end.
+        checkpoint: whether the child must ask for a checkpoint.
+        refuse: how its checkpoint requests are refused; None: they are granted where the daemon would grant them.
+        unknown_field: whether each record has a field that the protocol does not have.
+        may_end: whether the child may end in place of an answer.
+    """
+
+    action: Action
+    records: tuple[RawRecord, ...] = ()
+    start: str | None = "TRIM_HORIZON"
+    sub: int | None = 0
+    behind: int | None = 0
+    checkpoint: Checkpointing = Checkpointing.FREE
+    refuse: Refuse | None = None
+    unknown_field: bool = False
+    may_end: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EndOfInput:
+    """The child's input ends; it must end too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Messages in the markers dialect, alone or in batches as the settings have it; each is to be answered.
+
+    Attributes:
+        payloads: the messages' payloads; none: an empty batch.
+        bad: whether the payloads are no records, and are to be reported as bad messages.
+        eom_after_eob: whether an EOM is written after EOB, as some supervisors write it.
+    """
+
+    payloads: tuple[bytes, ...]
+    bad: bool = False
+    eom_after_eob: bool = False
+
+
+Step: TypeAlias = Call | Messages | EndOfInput
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One run of one child.
+
+    Attributes:
+        name: the case's name, for ``--case`` and reports.
+        title: says what is tried.
+        steps: the requests, in order.
+        needs: cases that must not have failed: otherwise the case would only fail for the same reason.
+        weight: the weight of a failure.
+        held: the part that is held back.
+        strict_output: whether a line on standard output that is no message is a failure; otherwise it is a note.
+        patience: how many times the usual limits an answer may take.
+    """
+
+    name: str
+    title: str
+    steps: tuple[Step, ...]
+    needs: tuple[str, ...] = ()
+    weight: Weight = Weight.REQUIRED
+    held: Held | None = None
+    strict_output: bool = False
+    patience: float = 1.0
+
+    @property
+    def on_known_payloads(self) -> bool:
+        """Tells whether the case is only tried with a child that understands the payloads that it is given."""
+        return ONE_RECORD in self.needs or ONE_MESSAGE in self.needs
