@@ -72,12 +72,11 @@ def judge_end(took: float | None, status: int | None, limit: float) -> list[Find
         limit: how long it had, seconds.
     """
     if took is None:
-        return [Finding(CaseVerdict.FAIL, f"had not ended {limit:g} s after the end of its input: end when reading gives"
-                        " end of file")]  # fmt: skip
+        text = f"had not ended {limit:g} s after the end of its input: end when reading gives end of file"
+        return [Finding(CaseVerdict.FAIL, text)]
     if status:
-        return [
-            Finding(CaseVerdict.NOTE, f"ended with status {status} at the end of its input, where nothing is wrong")
-        ]
+        text = f"ended with status {status} at the end of its input, where nothing is wrong"
+        return [Finding(CaseVerdict.NOTE, text)]
     return []
 
 
