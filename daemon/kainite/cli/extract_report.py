@@ -10,7 +10,7 @@ from kainite.base.errors import KainiteError
 from kainite.child.program_lookup import find
 from kainite.cli import settings_report as check
 from kainite.extract.guarantees import guarantee
-from kainite.extract.run import offset_file_of
+from kainite.extract.offsets.offset_file import offset_file_of
 from kainite.settings import Examination, Settings, examine
 from kainite.settings.keys.table import KEYS
 

@@ -24,8 +24,3 @@ def guarantee(extract: ExtractSettings) -> str:
         f"{_KEEPER[extract.offsets]}: exactly once for messages with uow and ordinal, if the same request brings"
         f" the same answer; {_REPEATED}"
     )
-
-
-def needs_offset_file(extract: ExtractSettings) -> bool:
-    """Whether Kainite keeps the place."""
-    return extract.mode is ExtractMode.CYCLIC and extract.offsets is not ExtractOffsets.EXTRACTOR

@@ -15,13 +15,11 @@ import logging
 from contextlib import nullcontext
 
 from kainite.aws import clients as aws
-from kainite.base.errors import SettingsError
 from kainite.base.logs import event
 from kainite.base.signals import Signals
 from kainite.child.program_lookup import find
 from kainite.extract.cycles.cyclic_extraction import CyclicExtraction
-from kainite.extract.guarantees import needs_offset_file
-from kainite.extract.offsets.offset_file import OffsetFile
+from kainite.extract.offsets.offset_file import OffsetFile, offset_file_of
 from kainite.extract.output.sink import Sink
 from kainite.extract.patience import Patience
 from kainite.extract.plain_extraction import PlainExtraction
@@ -45,20 +43,6 @@ def run(settings: Settings, showing: Showing, *, once: bool) -> int:
     offset_file = offset_file_of(settings)
     with offset_file.locked() if offset_file else nullcontext():
         return asyncio.run(_run(settings, offset_file, showing, once=once))
-
-
-def offset_file_of(settings: Settings) -> OffsetFile | None:
-    """The file that the place is kept in; None where the extractor keeps it.
-
-    Raises:
-        SettingsError: it is needed and not set.
-    """
-    extract = settings.extract
-    if not needs_offset_file(extract):
-        return None
-    if extract.offset_file is None:
-        raise SettingsError(f"extractorOffsetFile is missing: extractorOffsets={extract.offsets} keeps the place there")
-    return OffsetFile(extract.offset_file, settings.stream.name, extract.offsets)
 
 
 async def _run(settings: Settings, offset_file: OffsetFile | None, showing: Showing, *, once: bool) -> int:

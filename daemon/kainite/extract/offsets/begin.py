@@ -8,8 +8,8 @@ import orjson
 
 from kainite.base.errors import SettingsError
 from kainite.base.logs import event
+from kainite.extract.offsets.offset_file import offset_file_of
 from kainite.extract.offsets.place import TOO_LONG, Json, first_place, keeps_digits
-from kainite.extract.run import offset_file_of
 from kainite.settings import ExtractOffsets, Settings
 
 logger = logging.getLogger(__name__)

@@ -17,9 +17,9 @@ from typing import IO, Final
 
 import orjson
 
-from kainite.base.errors import SourceError
+from kainite.base.errors import SettingsError, SourceError
 from kainite.extract.offsets.place import Json, Place
-from kainite.settings import ExtractOffsets
+from kainite.settings import ExtractMode, ExtractOffsets, ExtractSettings, Settings
 
 _IN_FILE: Final[Mapping[ExtractOffsets, str]] = {ExtractOffsets.KAINITE: "child", ExtractOffsets.TIME: "time"}
 """The kind of offsets as the file has it since its first version: it is part of the file's format."""
@@ -115,3 +115,22 @@ def _sync_folder(path: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def offset_file_of(settings: Settings) -> OffsetFile | None:
+    """The file that the place is kept in; None where the extractor keeps it.
+
+    Raises:
+        SettingsError: it is needed and not set.
+    """
+    extract = settings.extract
+    if not needs_offset_file(extract):
+        return None
+    if extract.offset_file is None:
+        raise SettingsError(f"extractorOffsetFile is missing: extractorOffsets={extract.offsets} keeps the place there")
+    return OffsetFile(extract.offset_file, settings.stream.name, extract.offsets)
+
+
+def needs_offset_file(extract: ExtractSettings) -> bool:
+    """Whether Kainite keeps the place."""
+    return extract.mode is ExtractMode.CYCLIC and extract.offsets is not ExtractOffsets.EXTRACTOR
