@@ -1,7 +1,7 @@
-"""What the serialization log says of the run: counts for the progress display and the summary.
+"""Counts units and deltas in the serialization log, for the progress display and the summary.
 
-The log is followed from its first entry, as any reader may; nothing is asked of the daemon or of
-the apply job. That works through their deaths, and shows only what is durable.
+The log is read from its first entry, as any reader may read it, without a call to the daemon or to
+the apply job. The counts therefore go on while these are dead, and contain only what is durable.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from kainite.log.store.contract import LogStore
 
 @dataclass(slots=True)
 class LogCounts:
-    """What the log holds up to some entry.
+    """Counts up to some entry of the log.
 
     Attributes:
-        deltas: how many have been collected.
-        collected: units of work that are whole, dispatched or waiting for their number.
-        dispatched: units that were given a transaction id.
-        conflicts: dispatched units that touched a row of one that was still in progress.
-        committed: units whose outcome is in the log.
+        deltas: deltas that have been collected.
+        collected: units of work that are whole: dispatched, or waiting for their number.
+        dispatched: units that have a transaction id.
+        conflicts: dispatched units that conflicted with a unit that was still in progress.
+        committed: units whose commit is in the log.
         failed: units that failed or are blocked, with their cause.
         instances: job instances that have applied something.
     """
@@ -37,7 +37,7 @@ class LogCounts:
 
     @property
     def records(self) -> int:
-        """Records behind that: one for each delta, and the end of each whole unit."""
+        """Returns how many records the counts stem from: one for each delta, and one for the end of each whole unit."""
         return self.deltas + self.collected
 
 
@@ -51,7 +51,7 @@ class LogWatch:
         self._state = FoldedLog()
 
     def poll(self) -> LogCounts:
-        """Read what has come since the last call.
+        """Reads the entries since the last call.
 
         Raises:
             LogUnavailableError: the store did not answer.

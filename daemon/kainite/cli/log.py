@@ -44,7 +44,7 @@ def log() -> None:
 @click.option("--uow", "uows", multiple=True, metavar="NAME", help="Only this unit of work.")
 @click.option("--table", "tables", multiple=True, metavar="TABLE", help="Only units that change this table.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the last N rows.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on each line.")
 def show(
     properties: Path,
     statuses: tuple[str, ...],
@@ -53,7 +53,7 @@ def show(
     limit: int | None,
     as_json: bool,
 ) -> None:
-    """Print the log as the white paper's table, a row a unit of work.
+    """Print the log as a table, a row for each unit of work.
 
     \b
     Examples:
@@ -84,7 +84,7 @@ def uow() -> None:
 
     \b
     Examples:
-      kainite uow retry -p app.properties T-17      the target was at fault, and is mended
+      kainite uow retry -p app.properties T-17      the target was at fault, and is corrected
       kainite uow discard -p app.properties T-17    the unit was at fault
     """
 
@@ -111,7 +111,7 @@ def retry(properties: Path, name: str, timeout: float) -> None:
 def discard(properties: Path, name: str, timeout: float, yes: bool) -> None:
     """Give a failed unit up: it is never applied.
 
-    What it holds back goes on.
+    The units that it holds back are applied.
 
     \b
     Example:
@@ -132,7 +132,7 @@ def _request(settings: Settings, action: str, name: str, timeout: float) -> None
         if time.monotonic() > deadline:
             raise LogUnavailableError(
                 f"no answer within {timeout:g} s: is a daemon running for log {settings.log.table}, partition "
-                f"{partition}? The request stays and is carried out when one does"
+                f"{partition}? The request stays in the log's table, and the next daemon carries it out"
             )
         time.sleep(POLL_SECONDS)
     if answer["result"] != OK:

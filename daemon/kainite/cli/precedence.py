@@ -61,15 +61,15 @@ def _from_settings(settings: Settings) -> TableGraph:
         return read_graph(uow.precedence_file)
     catalogue = load_catalogue(uow.catalogue_file, apply.target, apply.schemas)
     if catalogue is None:
-        raise SettingsError(f"{settings.path}: set 'target', 'catalogueFile' or 'precedenceFile' to say which tables")
+        raise SettingsError(f"{settings.path}: set 'target', 'catalogueFile' or 'precedenceFile' to name the tables")
     return graph_of(catalogue)
 
 
 def _from_target(settings: Settings, write: Path) -> TableGraph:
-    """The target's tables, written to a file too; a cycle that cannot be served leaves the file as it is."""
+    """Returns the target's tables and writes them to the file; a cycle without an order leaves the file as it is."""
     catalogue = load_catalogue(None, settings.apply.target, settings.apply.schemas)
     if catalogue is None:
-        raise SettingsError(f"{settings.path}: 'target' is no database, and --write reads the tables from one")
+        raise SettingsError(f"{settings.path}: 'target' is no database, and --write reads the tables from a database")
     graph = graph_of(catalogue)
     levels(graph)
     write_catalogue(catalogue, write)

@@ -1,12 +1,16 @@
-"""The serialization log: a durable, totally ordered log of units of work, one owner a partition.
+"""The serialization log: a durable, totally ordered log of units of work, with one owner for each log partition.
 
-========================  =====================================================================
-:mod:`~kainite.log.format.entry`     what stands in the log: entries of five kinds, batches of entries
-:mod:`~kainite.log.format.batch_codec`     a batch as bytes: an index of its entries and a payload
-:mod:`~kainite.log.store.contract`     the store's interface; ``memory_store`` and ``dynamodb_store`` keep it
-:mod:`~kainite.log.owner.mount`     how an owner takes a log partition over and fences the one before
-:mod:`~kainite.log.state.folded`     the log folded: positions, open units, units in progress, conflicts
-:mod:`~kainite.log.owner.owner`     group commit around state and store; answers appends
-:mod:`~kainite.log.client`    what the rest of the daemon sees of the log; may become remote
-========================  =====================================================================
+================  ============================================================================
+:mod:`~kainite.log.client`   the log as the rest of the daemon sees it
+``format``        entries of five kinds, batches of entries, and a batch as bytes
+``store``         the primitives that a store must offer; in memory and in DynamoDB
+``state``         the log folded: positions, open units, unresolved units, snapshots
+``views``         the log as a table of units
+``audit``         the trail that units go to before they are truncated
+``owner``         mount and fence, append, heartbeat, collect units, upkeep
+================  ============================================================================
+
+Begin with :mod:`~kainite.log.format.entry`, then :mod:`~kainite.log.state.units`. The room imports from ``uow``,
+``observe``, ``aws``, ``settings`` and ``base``; its own packages import only from those above them in the table.
+The model is in docs/architecture.md.
 """

@@ -1,6 +1,7 @@
-"""What the daemon's other parts see of the serialization log.
+"""The serialization log as the daemon's other parts see it.
 
-The owner in the same process keeps this interface; so may a connection to one elsewhere.
+:class:`~kainite.log.owner.owner.LogOwner` implements the interface in the same process; a connection to an owner
+elsewhere may implement it too.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from kainite.uow.fragment import Fragment
 
 class LogClient(Protocol):
     async def position(self, shard_id: str) -> Position | None:
-        """How far the shard's records are in the log; None when none of them is."""
+        """Returns the position of the shard's last record in the log; None when the log has no record of the shard."""
 
     async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
-        """Append what one ``processRecords`` call gave; returns when it is durable.
+        """Appends the fragments of one ``processRecords`` call; returns when they are durable.
 
         Args:
             shard_id: the shard that the records came through.
             first: position of the call's first record.
-            last: position of its last record; the shard's position from now on.
+            last: position of the call's last record; the shard's position from now on.
             fragments: what the child emitted; may be empty.
 
         An append whose ``last`` is not beyond the shard's position is a recognised duplicate: it
-        changes nothing and returns at once.
+        changes nothing, and returns when the original is durable.
 
         Raises:
             LogRequestError: ``first`` is not beyond the shard's position but ``last`` is; the

@@ -1,9 +1,9 @@
-"""Admission: from the lines that a child emits to fragments of units of work.
+"""Admits the lines that a child emits: parses, checks and gathers them into fragments of units of work.
 
-What is no delta fails its unit, never the shard, and is never dropped: it becomes a
-:class:`~kainite.uow.fragment.Reject` on the unit's fragment. A line that cannot even be parsed is
-searched for the names of units, which are all rejected; when none can be found, the reject goes to
-a unit of the caller's own naming, complete in itself, so that it shows up among the failed units.
+A line that is no delta fails its unit, never the shard, and is never dropped: it becomes a
+:class:`~kainite.uow.fragment.Reject` on the unit's fragment. A line that cannot be parsed is
+searched for the names of units, all of which get the reject. When the line has no such name, the reject goes to
+a unit that the caller names, complete in itself, so that it is listed among the failed units.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from kainite.uow.validation import Validator
 _UOW = re.compile(rb'"uow"\s*:\s*("(?:[^"\\\x00-\x1f]|\\.)*")')
 
 MAX_REJECTS = 20
-"""Most rejects of a fragment that are told one by one."""
+"""Most rejects that a fragment lists one by one."""
 
-# What can be parsed can still be too deep to be written again as JSON (orjson: 254 levels).
+# orjson parses deeper JSON than it serializes (254 levels).
 _MAX_DEPTH = 200
 
 
 class Admission:
-    """Collects what one append brings.
+    """Collects the fragments of one append.
 
-    States: empty, or holding what came since the last :meth:`take`. Nothing here is durable;
-    after a crash the child is given the same records again.
+    States: empty, or holding what was fed since the last :meth:`take`. Nothing in it is durable;
+    after a crash the child gets the same records again.
 
     Args:
         catalogue: the target's tables; None admits deltas on any table.
@@ -47,7 +47,7 @@ class Admission:
         self._anonymous = _Rejects()
 
     def feed(self, line: bytes) -> None:
-        """Take the bytes of one ``emit`` line; whatever is wrong with them ends as a reject."""
+        """Takes the bytes of one ``emit`` line; whatever is wrong with them becomes a reject."""
         try:
             action = exact_json.loads(line)
         except ValueError as error:
@@ -65,14 +65,14 @@ class Admission:
             self._admit(item)
 
     def reject(self, cause: str, text: str) -> None:
-        """Take what is no line, and belongs to no unit: a message that was never processed."""
+        """Takes what is no line and belongs to no unit: a message that was never processed."""
         self._anonymous.add(Reject(cause, text[: Reject.MAX_LINE]))
 
     def take(self, anonymous: str) -> tuple[Fragment, ...]:
-        """What came since the last take, a fragment for each unit in order of first appearance.
+        """Returns what was fed since the last take, a fragment for each unit in order of first appearance.
 
         Args:
-            anonymous: name for the unit that takes the rejects in which no unit could be found;
+            anonymous: name for the unit that gets the rejects without a unit's name;
                 the same name whenever the same records are processed again.
         """
         fragments = [unit.fragment(name) for name, unit in self._units.items()]
@@ -116,7 +116,7 @@ class Admission:
 
 @dataclass(slots=True)
 class _Rejects:
-    """The first rejects of a fragment, and how many more there were: all of them could fill the log's memory."""
+    """The first rejects of a fragment, and the number of the others: a list of all could fill the log's memory."""
 
     kept: list[Reject] = field(default_factory=list)
     more: int = 0
@@ -153,7 +153,7 @@ class _Unit:
 
 
 def _unit_names(line: bytes) -> list[str]:
-    """Units that a broken line names, each once; a name that is broken itself names none."""
+    """Returns the units that a broken line names, each once; a broken name counts for none."""
     names: dict[str, None] = {}
     for quoted in _UOW.findall(line):
         try:

@@ -1,9 +1,9 @@
-"""One spelling for each key value, so that ``5``, ``"5"`` and ``"05"`` in an integer column are one.
+"""Gives each key value one spelling, so that ``5``, ``"5"`` and ``"05"`` in an integer column are equal.
 
-The rule is one-sided. Values that the target holds equal must come out equal; values that differ
-may come out equal too, which costs parallelism and never correctness. So text loses its trailing
+The rule is one-sided. Values that are equal to the target must get the same spelling. Values that differ
+may get the same spelling too, which costs parallelism and never correctness. Therefore text loses its trailing
 spaces (``char(n)`` ignores them, ``varchar(n)`` may cut them off), numbers are rounded to the
-column's scale, and opaque values all come out the same.
+column's scale, and all opaque values are spelled alike.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kainite.uow.catalogue.tables import Column, TypeFamily
 from kainite.uow.delta import Json
 
 Canonical: TypeAlias = Callable[[Json], str]
-"""From a JSON value that is not null to its one spelling; raises DeltaError for what does not fit."""
+"""Maps a JSON value other than null to its spelling; raises DeltaError for a value that does not fit."""
 
 _EXACT_FLOAT = 2.0**53
 _NUMBERS = Context(prec=60, rounding=ROUND_HALF_UP, Emax=999_999, Emin=-999_999)
@@ -32,10 +32,10 @@ _TIMELESS = frozenset({"infinity", "-infinity"})
 
 
 def canonical_of(columns: Sequence[Column]) -> Canonical:
-    """The spelling under which values of all ``columns`` can be compared.
+    """Returns the spelling by which values of all ``columns`` can be compared.
 
     Args:
-        columns: one column, or all columns that stand for one another in foreign keys.
+        columns: one column, or all columns that foreign keys relate to one another.
     """
     families = {column.family for column in columns}
     if families == {TypeFamily.INTEGER, TypeFamily.NUMERIC}:
@@ -50,7 +50,7 @@ def canonical_of(columns: Sequence[Column]) -> Canonical:
 
 
 def _scale(column: Column) -> int | None:
-    """Digits after the point that the column keeps; None for all of them."""
+    """Returns the number of digits after the point that the column stores; None for all."""
     if column.family is TypeFamily.INTEGER:
         return 0
     match = _SCALE.search(column.type)
@@ -81,7 +81,7 @@ def _numeric(value: Json, scale: int | None) -> str:
         number = Decimal(repr(value) if type(value) is float else value)
         if scale is not None and number.is_finite():
             number = number.quantize(Decimal(1).scaleb(-scale), context=_NUMBERS)
-        # Zero has a sign and an exponent, which normalize keeps.
+        # normalize leaves a zero its sign and exponent.
         return str(number.normalize(_NUMBERS)) if number else "0"
     except (DecimalException, ValueError):
         raise DeltaError(f"{_shown(value)} is no number that fits") from None

@@ -1,14 +1,14 @@
 """Deltas and the end of a unit of work, as a child emits them.
 
-An ``emit`` line carries a list of objects (DESIGN, *The child protocols*). Each is one of
+An ``emit`` line carries a list of objects (docs/protocol.md). Each object is one of
 
 * a delta, ``{"uow":"T-17","table":"sales.order_line","op":"insert","key":{…},"row":{…}}``;
 * an end, ``{"uow":"T-17","end":true,"count":3,"number":17}``.
 
-``ordinal`` is a delta's place in its source transaction, counted from 0. It is optional; a source
-that gives it has duplicates recognised whatever wrote them twice, and its own order restored.
+``ordinal`` is a delta's place in its source transaction, counted from 0. It is optional. With it,
+duplicates are recognised whoever wrote them twice, and the source's order is restored.
 
-What is no delta raises :class:`~kainite.base.errors.DeltaError`: the caller fails the unit, never the shard.
+An object that is neither raises :class:`~kainite.base.errors.DeltaError`: the caller fails the unit, never the shard.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Operation(StrEnum):
 
 
 class UnitKind(StrEnum):
-    """What a unit is to earlier failed units with the same signatures."""
+    """The relation of a unit to earlier failed units with the same signatures."""
 
     NORMAL = "normal"
     CORRECTION = "correction"
     REVERSAL = "reversal"
 
 
-# By their words: looking an enum up by value costs more than all the rest of reading a delta.
+# A dictionary: the enum's own lookup by value takes longer than the rest of reading a delta.
 _OPERATIONS: Mapping[str, Operation] = {operation.value: operation for operation in Operation}
 _KINDS: Mapping[str, UnitKind] = {kind.value: kind for kind in UnitKind}
 
@@ -56,7 +56,7 @@ class Delta:
 
     Attributes:
         table: the target table, with its schema where it is not the default one.
-        op: what is done to the row.
+        op: the operation on the row.
         key: every primary-key column and its value before the change; empty for a table
             without a primary key.
         row: the columns to write; empty for a delete.
@@ -72,7 +72,7 @@ class Delta:
     ordinal: int | None = None
 
     def to_json(self) -> dict[str, Json]:
-        """The object that :func:`parse_delta` reads back, without the unit's name."""
+        """Returns the object that :func:`parse_delta` reads back, without the unit's name."""
         fields: dict[str, Json] = {"table": self.table, "op": self.op.value}
         optional = {"key": self.key, "row": self.row, "before": self.before}
         fields.update((name, value) for name, value in optional.items() if value)
@@ -83,7 +83,7 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class UnitEnd:
-    """The end of a unit: how many deltas it has in all, and what the source says of it."""
+    """The end of a unit: how many deltas it has in all, and its number and kind if the source gives them."""
 
     count: int
     number: int | None = None
@@ -91,10 +91,10 @@ class UnitEnd:
 
 
 def uow_of(item: Json) -> str:
-    """The unit that an emitted object belongs to.
+    """Returns the name of the unit that an emitted object belongs to.
 
     Raises:
-        DeltaError: it is no object, or names no unit.
+        DeltaError: the value is no object, or names no unit.
     """
     if not isinstance(item, dict):
         raise DeltaError(f"a delta is a JSON object, not {_typename(item)}")
@@ -109,7 +109,7 @@ def is_end(item: Mapping[str, Json]) -> bool:
 
 
 def parse_delta(item: Mapping[str, Json]) -> Delta:
-    """Read a delta object.
+    """Reads a delta object.
 
     Raises:
         DeltaError: a field is missing, unknown, of the wrong type, or does not go with ``op``.
@@ -132,7 +132,7 @@ def parse_delta(item: Mapping[str, Json]) -> Delta:
 
 
 def parse_end(item: Mapping[str, Json]) -> UnitEnd:
-    """Read an end object.
+    """Reads an end object.
 
     Raises:
         DeltaError: a field is missing, unknown or of the wrong type.
@@ -189,7 +189,7 @@ def _natural(item: Mapping[str, Json], field: str) -> int | None:
 
 
 def _typed(value: Json) -> str:
-    """A value for a message: itself if it is short, else what it is."""
+    """Returns a value for a message: itself if it is short, else its type."""
     text = repr(value) if isinstance(value, (str, int, float)) else ""
     return text if 0 < len(text) <= 40 else _typename(value)
 

@@ -1,8 +1,8 @@
-"""JSON as children write it, without losing digits.
+"""Parses the JSON that children write, without losing digits.
 
-A fast parser turns ``12345678901234567.89`` into a double and so into another number, without a
-word. Money must not change on its way, so such a number is kept as the string of its digits,
-which a target takes for a number just as well.
+A fast parser turns ``12345678901234567.89`` into a double, which is another number, and reports nothing.
+Amounts of money must not change, so such a number becomes the string of its digits,
+which a target takes for a number as well.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import orjson
 from kainite.uow.delta import Json
 
 # A number of 16 characters and more (a double holds any of 15 digits), where a number may begin: after an
-# opening bracket, a comma or a colon. Inside a string this may match by chance, which costs time alone.
+# opening bracket, a comma or a colon. A match inside a string costs time and has no other effect.
 _LONG_NUMBER = re.compile(rb"[\[,:]\s*-?\d[\d.]{15}")
 
 
 def loads(data: bytes) -> Json:
-    """Parse a JSON document; numbers that a double or 64 bits cannot hold come as strings.
+    """Parses a JSON document; numbers that a double or 64 bits cannot hold become strings.
 
     Raises:
-        ValueError: it is not JSON, or not UTF-8.
+        ValueError: the document is not JSON, or not UTF-8.
     """
     # The fast parser is also the strict one: it refuses NaN and lone surrogates.
     value = orjson.loads(data)

@@ -1,4 +1,4 @@
-"""A fragment: what one append brings for one unit of work."""
+"""Fragments: the deltas, ends and rejects of one unit of work in one append."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kainite.uow.delta import Delta, UnitEnd
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """Something emitted for a unit that is no delta: its unit will fail with this cause.
+    """An emitted line that is no delta: its unit will fail with the cause.
 
     Attributes:
         cause: what is wrong, one line.
@@ -25,7 +25,7 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """Deltas of one unit out of one ``processRecords`` call, in the order they were emitted.
+    """Deltas of one unit from one ``processRecords`` call, in the order in which they were emitted.
 
     ``written`` and ``read`` are the 64-bit signatures of the deltas (:mod:`kainite.uow.signature`),
     each once. A unit's fragments may come through different shards and in any order.

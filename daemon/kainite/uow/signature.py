@@ -1,29 +1,29 @@
-"""Signatures: what two units of work conflict on (DESIGN, *Conflicts*).
+"""Computes signatures: 64-bit hashes of the keys that two units of work can conflict on.
 
 A delta has two sets of signatures, *written* and *read*; two units conflict when one writes what
-the other writes or reads. There are three spaces:
+the other writes or reads (docs/architecture.md, *Decisions*). There are three spaces:
 
 * **row**: (table, primary key), written by every delta on the row, with the old and the new key
   when the key changes;
-* **unique**: (table, unique key), written where a value is taken or given up, as far as the value
+* **unique**: (table, unique key), written where a row takes or gives up a value, as far as the value
   is known. A key with a NULL in it excludes nothing and has no signature;
 * **existence**: (table, columns that foreign keys name). Written when a row appears, goes away, or
-  changes those columns; read by each child row that names it. An upsert may insert, so it writes.
-  Keyed by the named columns, for a foreign key may name a unique key instead of the primary key.
+  changes those columns; read by each child row that names the row. An upsert may insert, so it writes.
+  The key is the named columns, because a foreign key may name a unique key instead of the primary key.
   A child also reads the parent that it *leaves* (a delete, a changed foreign key): the parent may be
-  deleted in a later unit, which must not overtake the child's leaving.
+  deleted in a later unit, which must not overtake the child's change.
 
-A value that an update does not change is not guarded: whoever may change it later writes the same
-row, and so comes in order anyway. That lets a hot parent's other columns be updated beside its
-children, provided that the source says what did not change (``before``, or leaving it out of ``row``).
+A value that an update does not change is not guarded: a later unit that changes the value writes the same
+row, and so comes in order anyway. A hot parent's other columns can therefore be updated in parallel with its
+children, provided that the source says which columns did not change (in ``before``, or by their absence from ``row``).
 
-What is not known is not guarded: an update or delete without ``before`` does not say which unique
-value or parent it gives up. Nothing wrong is ever committed for that, since the target's own
-constraints refuse whoever comes too early; sources do better to send ``before`` for tables with
+An unknown value is not guarded: an update or delete without ``before`` does not say which unique
+value or parent it gives up. Nothing wrong is committed even then, because the target's own
+constraints refuse a unit that comes too early. Sources should send ``before`` for tables with
 unique keys and foreign keys (PostgreSQL: ``REPLICA IDENTITY FULL``).
 
-A signature is a 64-bit BLAKE2b hash, as an unsigned integer. Two that collide cost parallelism,
-never correctness; this is also why key values may be joined below without escaping.
+A signature is a 64-bit BLAKE2b hash, as an unsigned integer. A collision costs parallelism,
+never correctness; for the same reason key values are joined without escaping.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _References: TypeAlias = Mapping[tuple[str, tuple[str, ...]], tuple[Canonical, .
 
 
 class Signatures:
-    """Makes the signatures of deltas, with what it knows of each table worked out once.
+    """Computes the signatures of deltas; each table's plan is worked out once.
 
     Args:
         catalogue: the target's tables, or None. Without one a delta has the signature
@@ -58,7 +58,7 @@ class Signatures:
         self._plans: dict[str, _Plan] = {}
 
     def add(self, delta: Delta, written: set[int], read: set[int]) -> None:
-        """Add a delta's signatures to the two sets.
+        """Adds a delta's signatures to the two sets.
 
         Raises:
             DeltaError: the table is unknown, or a key value does not fit its column.
@@ -79,7 +79,7 @@ class Signatures:
             plan.touch({**delta.key, **delta.row}, written, read)
 
     def of(self, deltas: Iterable[Delta]) -> tuple[frozenset[int], frozenset[int]]:
-        """All signatures of ``deltas``: (written, read); raises as :meth:`add`."""
+        """Returns all signatures of ``deltas``: (written, read); raises as :meth:`add`."""
         written: set[int] = set()
         read: set[int] = set()
         for delta in deltas:
@@ -99,11 +99,11 @@ class _Key:
     """Some columns of a table whose values are hashed together.
 
     Attributes:
-        table: for messages.
-        seed: the hash so far, of everything but the values.
+        table: the table's name, for messages.
+        seed: the hash of everything but the values.
         parts: each column and the spelling of its values.
-        columns: their names.
-        nulls_distinct: a NULL makes the key exclude nothing.
+        columns: the columns' names.
+        nulls_distinct: a key with a NULL excludes nothing.
     """
 
     table: str
@@ -113,7 +113,7 @@ class _Key:
     nulls_distinct: bool = True
 
     def signature(self, image: Row) -> int | None:
-        """Hash of the key's value in ``image``; None if not all of it is known, or for a NULL."""
+        """Returns the hash of the key's value in ``image``; None for a NULL, or when a column is unknown."""
         spelled = []
         for name, canonical in self.parts:
             value = image.get(name)
@@ -133,7 +133,7 @@ class _Key:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What a delta on one table writes and reads.
+    """The keys that a delta on one table writes and reads.
 
     Attributes:
         row: the primary key; None for a table without one.
@@ -148,7 +148,7 @@ class _Plan:
     always: tuple[int, ...]
 
     def touch(self, image: Row, written: set[int], read: set[int]) -> None:
-        """A row with the values of ``image`` comes or goes."""
+        """Adds the signatures of a row with the values of ``image`` that appears or goes away."""
         for key in self.written:
             if (signature := key.signature(image)) is not None:
                 written.add(signature)
@@ -158,7 +158,7 @@ class _Plan:
 
     def update(self, delta: Delta, written: set[int], read: set[int]) -> None:
         old = {**delta.before, **delta.key}
-        # By the raw values: two that are spelled alike may still differ (see canonical.py).
+        # Raw values are compared: two that are spelled alike may still differ (see canonical.py).
         changed = {name for name, value in delta.row.items() if name not in old or old[name] != value}
         if self.row is not None and (signature := self.row.signature(old)) is not None:
             written.add(signature)
@@ -190,7 +190,7 @@ def _plan(table: Table, catalogue: Catalogue, references: _References) -> _Plan:
 
 
 def _tells(table: Table, key: UniqueKey) -> bool:
-    """Whether the deltas say what the key's value is: the target computes some columns itself."""
+    """Returns whether deltas can say the key's value: the target computes some columns itself."""
     return bool(key.columns) and not any(table.columns[name].generated for name in key.columns)
 
 
@@ -233,7 +233,7 @@ def _seed(space: str, table: str, named: Sequence[str]) -> hashlib.blake2b:
 
 
 def _references(catalogue: Catalogue) -> _References:
-    """Every key that some foreign key names, spelled so that parent and children compare."""
+    """Returns every key that some foreign key names, with one spelling for parent and children."""
     columns: defaultdict[tuple[str, tuple[str, ...]], list[list[Column]]] = defaultdict(list)
     for table in catalogue.tables.values():
         for foreign_key in table.foreign_keys:
@@ -249,13 +249,13 @@ def _references(catalogue: Catalogue) -> _References:
 
 
 def _by_parent_column(foreign_key: ForeignKey) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The foreign key's columns and those that they name, in one order for all foreign keys."""
+    """Returns the foreign key's columns with the parent's columns, in one order for all foreign keys."""
     pairs = sorted(zip(foreign_key.parent_columns, foreign_key.columns, strict=True))
     return tuple(child for _, child in pairs), tuple(parent for parent, _ in pairs)
 
 
 def _add_by_key(delta: Delta, written: set[int]) -> None:
-    """Without a catalogue: the white paper's (T, K), old and new."""
+    """Adds the signatures without a catalogue: (table, key), old and new."""
     key = delta.key
     if not key:
         return

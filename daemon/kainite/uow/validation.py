@@ -1,15 +1,15 @@
-"""Whether a delta fits the target's tables, and its one normal form.
+"""Checks whether a delta fits the target's tables, and brings it to its normal form.
 
-What the apply job may rely on afterwards:
+Afterwards the apply job may rely on the following:
 
-* ``table`` is the name that the catalogue has, and the table exists;
+* ``table`` is the catalogue's name of a table that exists;
 * every column exists, and ``row`` writes no column that the target computes itself;
 * ``key`` has exactly the primary key's columns, none of them null, also for an insert that gave
   its key in ``row`` alone; it is empty for a table without a primary key, which takes inserts only;
 * an insert's or upsert's ``row`` holds the key too, and does not contradict ``key``. An update's
   ``row`` may: it then changes the key.
 
-Values are not checked here but where they are needed, in signatures; the target checks the others.
+The values of keys are checked where signatures are computed; the target checks all others.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from kainite.uow.delta import Delta, Operation, Row
 
 
 class Validator:
-    """Checks deltas against a catalogue, with each table's rules worked out once."""
+    """Checks deltas against a catalogue; each table's rules are worked out once."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._rules: dict[str, _Rules] = {}
 
     def checked(self, delta: Delta) -> Delta:
-        """The delta in its normal form.
+        """Returns the delta in its normal form.
 
         Raises:
-            DeltaError: it names what the target does not have, or lacks what the target needs.
+            DeltaError: the delta names what the target does not have, or lacks what the target needs.
         """
         rules = self._rules.get(delta.table) or self._rules_of(delta.table)
         if not delta.row.keys() <= rules.writable:
@@ -87,7 +87,7 @@ def _keyed(delta: Delta, rules: _Rules) -> Delta:
 
 def _row_with_key(key: Row, row: Row, rules: _Rules) -> Row:
     for name, value in key.items():
-        # Most often they are the very same; spelled differently they may still be one value.
+        # Mostly they are identical; values that are spelled differently may still be equal.
         if name in row and row[name] != value and not _same(rules.table, name, value, row[name]):
             raise DeltaError(f"'key' and 'row' differ in column {name!r} of {rules.table.name!r}")
     return row if key.keys() <= row.keys() else {**key, **row}

@@ -1,13 +1,14 @@
-"""Keeping what the apply job knows of units in step with the main log.
+"""Follows the main log for the apply job.
 
-The log is folded as everywhere; beside that, its entries tell :class:`~kainite_spark.plan.backlog.Backlog`
+The log is folded (:mod:`kainite.log.state.folded`). Beside that, its entries tell
+:class:`~kainite_spark.plan.backlog.Backlog`
 
-* of new units (UNIT), those that were broken before they came here already failed;
-* of what a person decided (STATUS without ``through``): retry and discard.
+* of new units (UNIT), which are failed already when they were malformed;
+* of a person's decisions (STATUS without ``through``): retry and discard.
 
-STATUS entries with ``through`` are our own outcomes coming back: they say how far the owner has taken
-them over. After a start the outcomes that it has not taken over yet are laid over the folded log;
-the outcomes partition is ours by then, so no other can come.
+A STATUS entry with ``through`` has our own outcomes, and says up to which id the owner has copied
+them. After a start the outcomes that the owner has not copied yet are applied on top of the folded log;
+the outcomes partition is ours by then, so nobody else can append to it.
 """
 
 from __future__ import annotations
@@ -43,20 +44,20 @@ class Follower:
 
     @property
     def next_id(self) -> int:
-        """Transaction id of the entry that is read next."""
+        """Returns the transaction id of the entry that is read next."""
         return self._state.next_id
 
     @property
     def through(self) -> int:
-        """The owner has taken over our outcomes up to this id."""
+        """Returns the id up to which the owner has copied our outcomes."""
         return self._state.through
 
     def start(self) -> None:
-        """Read the log up to its tail, as it stands now."""
+        """Reads the log up to its present tail."""
         self._state = load_state(self._store, self._partition, strong=True)
 
     def resume(self, outcomes: Iterable[Outcome]) -> None:
-        """Tell of all unresolved units, as the log has them and ``outcomes`` changed them since."""
+        """Tells of all unresolved units, with the status that the log or a later outcome gives them."""
         since = {outcome.tid: outcome for outcome in outcomes}
         for tid, unit in self._state.units.items():
             latest = since.get(tid) or Outcome(tid, unit.status, cause=unit.cause)
@@ -65,9 +66,9 @@ class Follower:
                 self._held.add(pending_unit(unit), latest.status, None if in_progress else latest.cause)
 
     def poll(self, *, strong: bool = False) -> bool:
-        """Read what has come. False when the owner truncated entries before we read them: start anew.
+        """Reads new entries. Returns False when the owner truncated entries before they were read: start anew.
 
-        It truncates nothing that an unresolved unit needs, so no unit can be missed by that.
+        The owner truncates nothing that an unresolved unit needs, so a new start misses no unit.
 
         Raises:
             LogCorruptError: entries are missing that were not truncated.
@@ -92,7 +93,7 @@ class Follower:
                 self._decided(entry.meta.outcomes)
 
     def _decided(self, outcomes: Iterable[Outcome]) -> None:
-        """Retry and discard. What we resolved ourselves meanwhile stays as it is."""
+        """Applies retries and discards; a unit that we resolved ourselves meanwhile does not change."""
         for outcome in outcomes:
             if outcome.status is UnitStatus.DISCARDED:
                 self._held.discard(outcome.tid)
@@ -101,5 +102,5 @@ class Follower:
 
 
 def pending_unit(unit: UnitState) -> PendingUnit:
-    """What scheduling needs of a unit."""
+    """Returns what scheduling needs of a unit."""
     return PendingUnit(unit.tid, unit.uow, unit.count, unit.kind, unit.written, unit.read, unit.fragments, unit.attempt)

@@ -18,7 +18,7 @@ from kainite.log.views.unit_table import LogRow
 class FolderAudit:
     """Implements :class:`~kainite.log.audit.trail.AuditTrail` by appending to the day's file in ``folder``.
 
-    The folder is made where it is missing.
+    A missing folder is created.
     """
 
     def __init__(self, folder: Path) -> None:

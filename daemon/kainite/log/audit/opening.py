@@ -10,10 +10,10 @@ from kainite.settings import AwsSettings, LogSettings
 
 
 def open_audit(settings: LogSettings, aws: AwsSettings) -> AuditTrail | None:
-    """The audit trail that the settings name, if any. Nothing is asked of S3 yet.
+    """Returns the audit trail that the settings name, if any; makes no call to S3.
 
     Raises:
-        SettingsError: it is on S3, and there is no region or there are no credentials.
+        SettingsError: the trail is on S3, and there is no region or there are no credentials.
     """
     place = settings.audit_trail
     if place is None:

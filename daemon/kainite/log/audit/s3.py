@@ -1,11 +1,11 @@
 """The audit trail on S3: one object for each truncation of the log, ``PREFIX/PARTITION/FIRST-LAST.jsonl.zst``.
 
-FIRST and LAST are the ids that the truncation takes out of the log, in 20 digits, so that a listing is in the
-log's order. What a crash leaves behind:
+FIRST and LAST are the lowest and the highest id that the truncation removes from the log, in 20 digits, so that a
+listing is in the log's order. What a crash leaves behind:
 
 * before PutObject's answer   an object or none: S3 shows an object whole or not at all;
-* before the truncation      an object whose ids are written again, under the same key or under one with the same
-  FIRST and a later LAST. A unit is truncated only when it is resolved, so both say the same of it.
+* before the truncation      an object whose ids are written again, under the same key or under a key with the same
+  FIRST and a later LAST. A unit is truncated only when it is resolved, so both objects have the same row of it.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ CONTENT_TYPE = "application/zstd"
 _WHAT_TO_DO = {
     "NoSuchBucket": "make the bucket, or name another one in auditTrail",
     "AccessDenied": "allow the worker's role s3:PutObject there",
-    "PermanentRedirect": "the bucket is in another region: say s3Endpoint, or take a bucket of the log's region",
+    "PermanentRedirect": "the bucket is in another region: set s3Endpoint, or use a bucket in the log's region",
 }
-_ELSE = "it is tried again at the next snapshot, and the log keeps everything until then"
+_ELSE = "the next snapshot tries again, and the log keeps everything until then"
 
 
 class S3Audit:
-    """Implements :class:`~kainite.log.audit.trail.AuditTrail` in a bucket that is there.
+    """Implements :class:`~kainite.log.audit.trail.AuditTrail` in an existing bucket.
 
     Args:
         client: a boto3 S3 client.
-        folder: the bucket, and what keys begin with.
+        folder: the bucket, and the prefix of all keys.
         partition: the log partition's name.
     """
 

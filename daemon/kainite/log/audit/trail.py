@@ -1,10 +1,10 @@
-"""The audit trail: units leave the log for compressed JSON lines, in a folder or on S3.
+"""The audit trail: units that leave the log, as compressed JSON lines in a folder or on S3.
 
-Each write is one Zstandard frame, and durable before the log is truncated. A crash between the two writes
-the same units again: a reader takes the last line of an id.
+Each write is one Zstandard frame, and durable before the log is truncated. After a crash between the write and the
+truncation the same units are written again: a reader takes the last line of an id.
 
-A folder holds a file a day (:mod:`kainite.log.audit.folder`). S3 cannot append, so :mod:`kainite.log.audit.s3` makes
-an object of each write.
+A folder holds a file for each day (:mod:`kainite.log.audit.folder`). S3 cannot append, so
+:mod:`kainite.log.audit.s3` writes an object each time.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from kainite.log.views.unit_table import LogRow, read_rows
 
 
 class AuditTrail(Protocol):
-    """Where units go before they leave the log."""
+    """The place that units are written to before they are truncated from the log."""
 
     def write(self, rows: Iterable[LogRow], low: int, high: int) -> None:
-        """Keep rows; returns when they are durable. No rows, nothing written.
+        """Writes rows; returns when they are durable. Writes nothing for no rows.
 
         Args:
             rows: the units whose ids are from ``low`` to ``high`` - 1.
 
         Raises:
-            LogUnavailableError: they cannot be written now; nothing is truncated then.
+            LogUnavailableError: the rows cannot be written now; the caller truncates nothing.
         """
 
 
 def frame(rows: Iterable[LogRow]) -> bytes:
-    """A line of JSON for each row, compressed; nothing for no rows."""
+    """Returns a line of JSON for each row, compressed; no bytes for no rows."""
     lines = b"".join(orjson.dumps(asdict(row), option=orjson.OPT_APPEND_NEWLINE) for row in rows)
     return zstandard.ZstdCompressor().compress(lines) if lines else b""
 
 
 def audited(store: LogStore, partition: str, low: int, high: int) -> list[LogRow]:
-    """The units with ids from ``low`` to ``high`` - 1, as they stand at the log's tail."""
+    """Returns the units with ids from ``low`` to ``high`` - 1, with their status at the log's tail."""
     return [row for row in read_rows(store, partition, low) if row.id is not None and row.id < high]

@@ -1,7 +1,7 @@
 """A batch of log entries as bytes: an index, and a payload that the index describes.
 
-The index holds everything but the entries' data, so that conflicts can be scheduled and statuses
-followed without fetching any data. Both parts are compressed with Zstandard::
+The index holds everything but the entries' data, so a reader that schedules conflicts or follows statuses
+fetches no data. Both parts are compressed with Zstandard::
 
     index    "KL" | version u8 | zstd( header | record … )
     header   first id i64 | generation i32 | time ms i64 | number of records u32
@@ -9,8 +9,8 @@ followed without fetching any data. Both parts are compressed with Zstandard::
              | CRC-32 of the data u32 | written × u64 | read × u64 | meta (JSON)
     payload  zstd( data of the first entry | data of the second … )
 
-Integers are big-endian, as Waltz's are (reference/waltz.md §2). Every length is checked against
-what is there, and decompression is bounded, so no input can make a reader allocate without limit.
+Integers are big-endian, as in Waltz (docs/architecture.md, *Formats*). Every length is checked against
+the bytes present, and decompression is bounded, so no input can make a reader allocate without limit.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _RECORD = struct.Struct(">BiiiiIIIII")
 
 
 def encode(batch: Batch) -> tuple[bytes, bytes]:
-    """The batch as (index, payload)."""
+    """Returns the batch as (index, payload)."""
     parts = [_HEADER.pack(batch.first_id, batch.generation, batch.time_ms, len(batch.entries))]
     for entry in batch.entries:
         parts += _encode_record(entry)
@@ -59,10 +59,10 @@ def encode(batch: Batch) -> tuple[bytes, bytes]:
 
 
 def decode(index: bytes, payload: bytes | None) -> Batch:
-    """The batch that :func:`encode` was given; without ``payload`` its entries have no data.
+    """Returns the batch that :func:`encode` was given; without ``payload`` its entries have no data.
 
     Raises:
-        LogCorruptError: the bytes are not what ``encode`` wrote.
+        LogCorruptError: ``encode`` did not write the bytes.
     """
     if index[: len(MAGIC)] != MAGIC:
         raise LogCorruptError("a log batch does not begin with its magic number")
@@ -138,7 +138,7 @@ def _decompress(data: bytes, what: str) -> bytes:
 
 
 def encode_meta(meta: Meta) -> bytes:
-    """A meta as JSON; sequence numbers as strings, for they exceed 64 bits."""
+    """Returns a meta as JSON; sequence numbers are strings because they exceed 64 bits."""
     if isinstance(meta, PositionMeta):
         return orjson.dumps([meta.shard, str(meta.position.sequence), meta.position.sub])
     return orjson.dumps(meta)

@@ -1,17 +1,17 @@
-"""What stands in the serialization log.
+"""Entries of the serialization log, and batches of entries.
 
-An entry has Waltz's fields (reference/waltz.md §1): the request that wrote it, a header (its
-kind), lock hashes (here 64-bit signatures, written and read), data with a CRC-32, and its place
-in the log partition, the transaction id: dense, from 0. Small facts about the entry stand in
-``meta`` so that conflicts can be scheduled without reading any data.
+An entry has the fields of Waltz's transactions (docs/architecture.md, *Formats*): the request that wrote it, a
+header (its kind), lock hashes (here 64-bit signatures, written and read), data with a CRC-32, and its place
+in the log partition, the transaction id: dense, from 0. Small facts about the entry are in
+``meta``, so that conflicts can be scheduled without reading any data.
 
 ===========  ==================================================  ================================
 kind         meta                                                data
 ===========  ==================================================  ================================
 FRAGMENT     :class:`FragmentMeta`                               deltas, a JSON array
-UNIT         :class:`UnitMeta`: complete and dispatched          its last deltas, a JSON array
+UNIT         :class:`UnitMeta`: complete and dispatched          the unit's last deltas, a JSON array
 STATUS       :class:`StatusMeta`: outcomes and decisions         empty
-POSITION     :class:`PositionMeta`: how far a shard has got      empty
+POSITION     :class:`PositionMeta`: a shard's last record        empty
 CONTROL      :class:`ControlMeta`: a snapshot of the folded log  the snapshot, JSON
 ===========  ==================================================  ================================
 """
@@ -36,7 +36,7 @@ class EntryKind(IntEnum):
 
 
 class UnitStatus(StrEnum):
-    """The life of a dispatched unit (DESIGN, *The serialization log*)."""
+    """The statuses of a dispatched unit (docs/architecture.md, *State machines*)."""
 
     IN_PROGRESS = "in progress"
     COMMITTED = "committed"
@@ -47,7 +47,10 @@ class UnitStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class ReqId:
-    """Who asked for an append: 16 bytes on the wire, as Waltz has them."""
+    """The request that an append answers: 16 bytes in the index, with the fields of Waltz's request id.
+
+    All fields are 0 as long as the owner runs in the process that appends.
+    """
 
     client: int = 0
     generation: int = 0
@@ -61,12 +64,12 @@ class FragmentMeta:
 
     Attributes:
         uow: the unit.
-        shard: the shard (the white paper's queue) that the deltas came through.
+        shard: the shard that the deltas came through.
         count: how many deltas the data holds.
-        ordinals: their ordinals where the source gives them, else empty.
+        ordinals: the deltas' ordinals where the source gives them, else empty.
         end_count, number, unit_kind: of the unit's end, when it came with this fragment.
-        causes: why the unit will fail, when something emitted for it was no delta.
-        offending: what was emitted then.
+        causes: why the unit will fail, when an emitted line was no delta.
+        offending: the emitted line.
     """
 
     uow: str
@@ -82,18 +85,18 @@ class FragmentMeta:
 
 @dataclass(frozen=True, slots=True)
 class UnitMeta:
-    """A complete unit: its data are those of ``fragments``, then the entry's own.
+    """A complete unit: its data is that of ``fragments``, then the entry's own.
 
     Attributes:
         uow: the unit.
-        count: how many deltas it has.
+        count: how many deltas the unit has.
         shards: the shards that its deltas came through.
         fragments: transaction ids of the FRAGMENT entries that hold its earlier deltas.
         number: the source's own dense number.
         kind: normal, correction or reversal.
-        conflict: transaction id of the latest unit in progress that it conflicts with.
-        cause: why it failed before it could be applied; None for a sound unit.
-        offending: what was emitted, when that is the cause.
+        conflict: transaction id of the latest unit in progress that the unit conflicts with.
+        cause: why the unit failed before it could be applied; None for a sound unit.
+        offending: the emitted line that is the cause, if one is.
     """
 
     uow: str
@@ -109,13 +112,13 @@ class UnitMeta:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a unit, or what was decided about it.
+    """A change of a unit's status, by the apply job or by a person.
 
     Attributes:
         tid: the unit's transaction id.
-        status: what it is now. IN_PROGRESS after FAILED is a retry.
-        instance: the job instance that applied it.
-        cause: why it failed, or what it waits for, or who decided.
+        status: the unit's status from now on. IN_PROGRESS after FAILED is a retry.
+        instance: the job instance that applied the unit.
+        cause: why the unit failed, what it waits for, or who decided.
     """
 
     tid: int
@@ -126,10 +129,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class StatusMeta:
-    """Outcomes, and how far the apply job's own log partition has been taken over with them.
+    """Outcomes, and how far the outcomes partition has been copied into the log.
 
     Attributes:
-        outcomes: in the order in which they happened.
+        outcomes: in order of time.
         through: every entry of the outcomes partition up to this id is in the log now.
         requests: ids of the inbox requests (retry, discard) that this entry answers.
     """
@@ -141,7 +144,7 @@ class StatusMeta:
 
 @dataclass(frozen=True, slots=True)
 class PositionMeta:
-    """Every record of ``shard`` up to ``position`` has been collected."""
+    """A shard's position: every record of the shard up to the position has been collected."""
 
     shard: str
     position: Position
@@ -149,7 +152,7 @@ class PositionMeta:
 
 @dataclass(frozen=True, slots=True)
 class ControlMeta:
-    """A snapshot: folding it gives the same state as folding all entries before it."""
+    """A snapshot: the state that all entries before it add up to."""
 
     what: str = "snapshot"
 

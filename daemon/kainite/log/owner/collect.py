@@ -1,28 +1,28 @@
-"""Collecting units of work: from fragments that arrive in any order to units that are dispatched.
+"""Collects units of work: fragments arrive in any order, complete units are dispatched.
 
 Pure decisions over :class:`~kainite.log.state.folded.FoldedLog`. Each function decides which entries to
 append, folds them at once, and returns them; the owner makes them durable in one batch and
-acknowledges only then. A crash before that loses the whole append, and its records are delivered
-again; a crash after it finds the shard's position in the log, and recognises them.
+acknowledges them afterwards. A crash before the batch is durable loses the whole append, and its records are
+delivered again. A crash afterwards leaves the shard's position in the log, by which the records are recognised.
 
-A unit is complete when its end has come and as many deltas as the end announced (the white
-paper's Trans ID In equals Trans ID Out), whichever shards they came through. What is wrong with
-a unit is a *cause*; a unit with causes is dispatched as failed when its end comes, so that it
-holds its place, and later units with its signatures are held back.
+A unit is complete when its end has come and as many deltas as the end announced (*Trans ID In* equals
+*Trans ID Out*; docs/architecture.md), whichever shards they came through. The reason why a unit cannot be
+applied is a *cause*. A unit with causes is dispatched as failed when its end comes, so that it
+has its place in the order, and later units with its signatures are held back.
 
 ====================================================  ==========================================
-what comes                                            what becomes of it
+input                                                 effect
 ====================================================  ==========================================
 a delta whose ordinal is there already                dropped: a duplicate
 anything for a unit that was dispatched               dropped: a duplicate, and reported
-two ends that agree                                   one
+two ends that agree                                   the second is dropped
 two ends that disagree                                the unit fails
 more deltas than announced                            the unit fails
 not all deltas, or no end, within ``timeout``         the unit fails, with what is missing
 ``dense``: an end without a number                    the unit fails
 ``dense``: a number that another unit had             the unit fails
 ``dense``: a number that another unit took while      the unit fails when it is complete, or when
-this one was incomplete                               its time is over
+the unit was incomplete                               its time is over
 ``dense``: numbers that do not come within            one failed unit ``missing:N-M`` stands in for
 ``timeout`` while others wait for them                them all, and the others go on
 ====================================================  ==========================================
@@ -52,7 +52,7 @@ _logger = logging.getLogger(__name__)
 def collect(
     state: FoldedLog, rules: UowSettings, shard: str, last: Position, fragments: Sequence[Fragment], now_ms: int
 ) -> list[Entry]:
-    """Decide one append: the fragments of one ``processRecords`` call, and the shard's position."""
+    """Decides one append: the fragments of one ``processRecords`` call, and the shard's position."""
     journal = Journal(state, now_ms)
     again = [fragment.uow for fragment in fragments if fragment.uow in state.recent]
     if again:
@@ -65,7 +65,7 @@ def collect(
 
 
 def expire(state: FoldedLog, rules: UowSettings, now_ms: int) -> list[Entry]:
-    """Fail what has waited longer than the limit: open units, and a number that nobody brings."""
+    """Fails what has waited longer than the limit: open units, and numbers that do not come."""
     journal = Journal(state, now_ms)
     limit = now_ms - int(rules.timeout * 1000)
     waited = f"within {rules.timeout:g} s"
@@ -74,7 +74,7 @@ def expire(state: FoldedLog, rules: UowSettings, now_ms: int) -> list[Entry]:
     if rules.order is UowOrder.DENSE:
         _release_ready(journal, rules)
         _skip_gap(journal, rules, limit, waited)
-    else:  # they waited for their turn while uowOrder was dense; nobody would release them any more
+    else:  # units that waited for their turn while uowOrder was dense; nothing else would release them now
         for _, uow in sorted(journal.state.ready.items()):
             _dispatch(journal, rules, journal.state.open[uow], None)
     return journal.entries
@@ -82,7 +82,7 @@ def expire(state: FoldedLog, rules: UowSettings, now_ms: int) -> list[Entry]:
 
 def _give_up(journal: Journal, rules: UowSettings, unit: OpenUnit, cause: str) -> None:
     if rules.order is UowOrder.DENSE and unit.number is not None and _wrong_number(unit, journal.state, rules):
-        unit = replace(unit, number=None)  # another unit has it
+        unit = replace(unit, number=None)  # another unit has the number
     if _may_go(unit, journal.state, rules):
         _dispatch(journal, rules, unit, cause)
     else:
@@ -105,7 +105,7 @@ def _skip_gap(journal: Journal, rules: UowSettings, limit: int, waited: str) -> 
         known = min(unit.number for unit in state.open.values() if unit.number is not None)
         if waiting.opened_ms > limit or known <= first:
             return
-        # One unit for the whole gap: a source that jumps ahead by millions must not cost as many entries.
+        # One unit stands for the whole gap: a source that jumps ahead by millions must not cost as many entries.
         last = known - 1
         gap = f"{first}" if first == last else f"{first}-{last}"
         cause = f"no unit number {gap} came {waited}, and unit {waiting.uow} (number {waiting.number}) waits for it"
@@ -139,7 +139,7 @@ def _without_duplicates(fragment: Fragment, unit: OpenUnit | None) -> Fragment:
 
 
 def _merge(unit: OpenUnit | None, fragment: Fragment, shard: str, now_ms: int) -> OpenUnit:
-    """The open unit as it would be with the fragment; the state itself is left alone."""
+    """Returns the open unit as it would be with the fragment; the state does not change."""
     old = unit or OpenUnit(fragment.uow, now_ms)
     merged = OpenUnit(
         uow=old.uow,
@@ -172,7 +172,7 @@ def _add_end(unit: OpenUnit, end: UnitEnd) -> None:
 
 
 def _judge(unit: OpenUnit, state: FoldedLog, rules: UowSettings, ends: Sequence[UnitEnd]) -> None:
-    """Add the causes for which the unit fails although it is whole."""
+    """Adds the causes for which the unit fails although it is whole."""
     if unit.end_count is not None and unit.count > unit.end_count:
         unit.causes.append(f"{unit.count} deltas came, its end announced {unit.end_count}")
     numbered = bool(ends) or (unit.complete and unit.number is not None)
@@ -198,7 +198,7 @@ def _next_number(state: FoldedLog, rules: UowSettings) -> int:
 
 
 def _may_go(unit: OpenUnit, state: FoldedLog, rules: UowSettings) -> bool:
-    """Whether a complete unit is dispatched now; one without a number, or with a past one, has none to wait for."""
+    """Returns whether a complete unit is dispatched now; one without a number, or with a past one, need not wait."""
     return rules.order is UowOrder.ARRIVAL or unit.number is None or unit.number <= _next_number(state, rules)
 
 
@@ -211,7 +211,7 @@ def _release_ready(journal: Journal, rules: UowSettings) -> None:
 def _dispatch(
     journal: Journal, rules: UowSettings, unit: OpenUnit, cause: str | None, fragment: Fragment | None = None
 ) -> None:
-    """Write the UNIT entry; ``fragment`` is the part of the unit that is not in the log yet."""
+    """Writes the UNIT entry; ``fragment`` is the part of the unit that is not in the log yet."""
     causes = [*unit.causes, *([cause] if cause else [])]
     serialize = rules.isolation is Isolation.SERIALIZE
     written, read = (frozenset(unit.written), frozenset(unit.read)) if serialize else (frozenset(), frozenset())
@@ -232,7 +232,7 @@ def _dispatch(
 
 
 def _keep(journal: Journal, shard: str, merged: OpenUnit, fragment: Fragment, old: OpenUnit | None) -> None:
-    """Write a FRAGMENT entry: the unit stays open."""
+    """Writes a FRAGMENT entry: the unit stays open."""
     causes = merged.causes[len(old.causes) if old else 0 :]
     for reject in fragment.rejects:
         event(_logger, logging.ERROR, "delta refused", uow=merged.uow, cause=reject.cause, line=reject.line)

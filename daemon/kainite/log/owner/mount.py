@@ -1,22 +1,24 @@
-"""Taking a log partition over, keeping it, and giving it back (reference/waltz.md §7).
+"""Mounts a log partition: takes it over, holds it by heartbeats, and releases it.
+
+The states are in docs/architecture.md, *State machines*.
 
 Mounting is three steps, each a primitive of the store; a crash after any of them leaves a log
-that the next mount starts over with:
+that the next mount can take over:
 
 1. *claim*   write the head with the generation raised by one, if nobody wrote it in between and
-   its owner released it, is ourselves, or was silent for a whole lease on our own clock.
+   its owner released it, has our name, or was silent for a whole lease on our own clock.
    Crash: the old owner's heartbeats fail and it stops; nobody owns the partition.
 2. *find*    read the tail. A tail of a higher generation means that we were overtaken: give up.
 3. *fence*   put a fence behind the tail. If the old owner's batch got there first: find again.
    Crash: the old owner's next append meets the fence; the next mount fences over ours.
 
 From then on no batch of an older generation can be put: each would have to stand where our
-fence, or a batch of ours over it, stands. The claim alone protects nothing; it only keeps two
-owners from fencing each other for ever. Model-checked in reference/waltz.md; the tests run
-random interleavings of two owners' primitives against every store.
+fence, or a batch of ours over it, stands. The claim alone protects nothing; it only prevents two
+owners from fencing each other for ever. The tests run random interleavings of two owners' primitives
+against every store.
 
 An owner acknowledges an append only while its lease runs (:meth:`Mount.valid`), because a slot
-that was truncated after we lost the partition could be created again without hitting a fence.
+that was truncated after we lost the partition could be created again without meeting a fence.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ Clock = Callable[[], float]
 
 
 def new_token() -> str:
-    """A head version or slot nonce: unlike any other."""
+    """Returns a head version or slot nonce that is unlike any other."""
     return uuid.uuid4().hex
 
 
@@ -50,7 +52,7 @@ class LeaseWatch:
         self._seen: Sighting[str] | None = None
 
     def remaining(self, head: LogHead) -> float:
-        """Seconds until ``head``'s owner may be taken for dead; 0 or less when it may be now."""
+        """Returns the seconds until ``head``'s owner counts as dead; 0 or less when it counts as dead now."""
         now = self._clock()
         self._seen = observe(self._seen, head.version, now)
         return self._seen.since + head.lease_ms / 1000 - now
@@ -59,7 +61,7 @@ class LeaseWatch:
 class Mount:
     """A mounted log partition: the generation that we hold, and the lease that we renew.
 
-    Safe to use from several threads; heartbeats and marks are serialized.
+    Safe to use from several threads: writes of the head are serialized.
     """
 
     def __init__(
@@ -83,17 +85,17 @@ class Mount:
         return self._head
 
     def valid(self) -> bool:
-        """Whether the lease runs, so that an append just made durable may be acknowledged."""
+        """Returns whether the lease runs, so that an append just made durable may be acknowledged."""
         return self._clock() < self._valid_until
 
     def renew(
         self, high_water_mark: int = -1, low_water_mark: int = 0, snapshot: int = -1, *, released: bool = False
     ) -> None:
-        """Write a heartbeat; marks only rise.
+        """Writes a heartbeat; marks only rise.
 
         Raises:
             LogFencedError: another owner claimed the partition.
-            LogUnavailableError: the store did not answer; the lease runs on, for a while.
+            LogUnavailableError: the store did not answer; the lease runs on until its end.
         """
         with self._lock:
             started = self._clock()
@@ -117,7 +119,7 @@ class Mount:
         return new if self._store.swap_head(self.partition, new, self._head) else None
 
     def _adopt(self) -> bool:
-        """Take the head as it stands if it is still of our generation: a write of ours got no reply."""
+        """Adopts the head as it stands if its generation is still ours: a write of ours got no reply."""
         current = self._store.read_head(self.partition)
         if current is None or current.generation != self.generation:
             return False
@@ -125,7 +127,7 @@ class Mount:
         return True
 
     def release(self) -> None:
-        """Let anybody mount at once; the mount must not be used afterwards."""
+        """Releases the partition, so that anybody may mount at once; the mount must not be used afterwards."""
         self.renew(released=True)
         self._valid_until = 0.0
 
@@ -133,19 +135,19 @@ class Mount:
 def mount_steps(
     store: LogStore, partition: str, owner: str, lease: float, watch: LeaseWatch, clock: Clock = boot_seconds
 ) -> Generator[str, None, Mount]:
-    """The mount, yielding before each primitive: a point at which anything else may happen.
+    """Mounts a partition, yielding before each primitive: a point at which anything else may happen.
 
     Args:
         store: where the partition is.
         partition: its name.
         owner: our name; a head with this owner is ours from an earlier life.
-        lease: seconds that we may be silent before others take over.
-        watch: what we saw of the head before; kept over attempts.
-        clock: of the lease.
+        lease: seconds without a heartbeat after which others may take over.
+        watch: what we saw of the head before; the same one in every attempt.
+        clock: measures the lease, in seconds.
 
     Raises:
         LogHeldError: another owner's lease is still running.
-        LogFencedError: another owner mounted while we did.
+        LogFencedError: another owner mounted the partition at the same time.
     """
     yield "read head"
     old = store.read_head(partition)
@@ -192,7 +194,7 @@ def mount(
     watch: LeaseWatch | None = None,
     clock: Clock = boot_seconds,
 ) -> Mount:
-    """Mount ``partition`` in one go; arguments and errors as :func:`mount_steps`."""
+    """Mounts ``partition`` in one go; arguments and errors as :func:`mount_steps`."""
     steps = mount_steps(store, partition, owner, lease, watch or LeaseWatch(clock), clock)
     while True:
         try:
@@ -203,7 +205,7 @@ def mount(
 
 
 def fenced(store: LogStore, partition: str, generation: int) -> LogFencedError:
-    """The error of an owner that was overtaken; says by whom."""
+    """Returns the error of an owner that was overtaken; its message names the new owner."""
     head = store.read_head(partition)
     by = f"{head.owner} (generation {head.generation})" if head else "another owner"
     return LogFencedError(

@@ -1,10 +1,10 @@
-"""The owner of a log partition: answers from memory, writes packed batches, one at a time.
+"""The daemon's owner of a log partition: answers from memory, writes packed batches, one at a time.
 
-Appends are decided and folded at once (:mod:`kainite.log.owner.collect`) and queued; while a batch is
-on its way to the store, what comes meanwhile is packed into the next one (group commit). Nothing
-is acknowledged before its batch is durable and our lease was still running after the store's
-reply. The state in memory is therefore ahead of the store by what is queued; when the owner
-stops or is fenced, that part was never acknowledged, and its records are delivered again.
+Appends are decided and folded at once (:mod:`kainite.log.owner.collect`) and queued. While one batch is
+in flight to the store, later appends are packed into the next batch (group commit). An append
+is acknowledged when its batch is durable and the lease was still running after the store's
+reply (:mod:`kainite.log.owner.append`). The state in memory is therefore ahead of the store by the queued
+entries. When the owner stops or is fenced, these were never acknowledged, and their records are delivered again.
 
 ::
 
@@ -15,12 +15,12 @@ stops or is fenced, that part was never acknowledged, and its records are delive
 What a crash leaves behind, step by step:
 
 * before PutItem     nothing; the children's records are delivered again;
-* after PutItem      the batch; records delivered again are before the shard's position;
-* fenced             the batch in flight met a fence: :class:`LogFencedError` to all who wait.
+* after PutItem      the batch; records delivered again are not beyond the shard's position;
+* fenced             the batch in flight met a fence: every waiting append raises :class:`LogFencedError`.
 
-Beside appends the owner does four things on a timer: it takes outcomes over from the apply job's
-log partition, answers requests, expires units that never complete, and now and then appends a
-snapshot, after which it truncates (:mod:`kainite.log.owner.upkeep`).
+Beside appends the owner does four things on a timer (:mod:`kainite.log.owner.upkeep`): it copies outcomes from
+the apply job's log partition, answers requests, expires units that never complete, and, after enough entries,
+appends a snapshot and truncates.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from kainite.uow.fragment import Fragment
 _logger = logging.getLogger(__name__)
 
 ENTRY_OVERHEAD = 200
-"""Bytes that an entry takes beside its data, roughly, for the queue's bound and a batch's size."""
+"""Bytes that an entry takes beside its data, approximately; for the queue's bound and a batch's size."""
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class _Pending:
 
 
 class LogOwner:
-    """Owns a log partition while open; keeps :class:`~kainite.log.client.LogClient`.
+    """Owns a log partition while open; implements :class:`~kainite.log.client.LogClient`.
 
     Use :meth:`open`, an async context manager. All methods belong to the event loop that opened it.
     """
@@ -97,7 +97,7 @@ class LogOwner:
         self._failure: asyncio.Future[KainiteError] = asyncio.get_running_loop().create_future()
         self._waking: asyncio.Future[None] | None = None
         self.state = state
-        """The folded log, ahead of the store by what is queued."""
+        """The folded log, ahead of the store by the queued entries."""
 
     def __repr__(self) -> str:
         return f"<LogOwner {self._mount!r} next={self.state.next_id} queued={len(self._queue)}>"
@@ -114,15 +114,16 @@ class LogOwner:
         stop: asyncio.Event | None = None,
         clock: Callable[[], float] = boot_seconds,
     ) -> AsyncIterator[LogOwner]:
-        """Create the store, mount the partition (waiting while another owner's lease runs), serve.
+        """Creates the store, mounts the partition (waits while another owner's lease runs), and serves appends.
 
         Args:
-            audit: where units go before they leave the log; None: nowhere.
-            stop: ends that waiting.
+            audit: where units are written before they leave the log; None: nowhere.
+            stop: ends the wait for another owner's lease.
+            clock: measures leases, in seconds.
 
         Raises:
             LogHeldError: ``stop`` was set while another owner's lease ran.
-            LogFencedError: another owner took the partition while we mounted it.
+            LogFencedError: another owner mounted the partition at the same time.
             LogCorruptError: the log does not read back as written.
         """
         await asyncio.to_thread(store.create)
@@ -144,7 +145,7 @@ class LogOwner:
         return self._mount.generation
 
     async def failed(self) -> KainiteError:
-        """Wait until the owner cannot go on, and return why: it was fenced, most likely."""
+        """Waits until the owner cannot go on, and returns the error: most likely it was fenced."""
         return await asyncio.shield(self._failure)
 
     async def position(self, shard_id: str) -> Position | None:
@@ -164,7 +165,7 @@ class LogOwner:
         await self._enqueue(collect(self.state, self._uow, shard_id, last, fragments, epoch_ms()))
 
     async def write(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> None:
-        """Append entries of the owner's own, decided on the state as it is; returns when durable."""
+        """Appends entries of the owner's own, decided on the present state; returns when they are durable."""
         await self._room()
         await self._enqueue(decide(self.state))
 
@@ -179,7 +180,7 @@ class LogOwner:
         await asyncio.shield(pending.durable)
 
     async def _room(self) -> None:
-        """Wait until the queue takes more; raises when the owner has failed."""
+        """Waits until the queue takes more; raises when the owner has failed."""
         async with self._changed:
             await self._changed.wait_for(
                 lambda: self._failure.done() or self._queued_bytes < self._settings.queue_bytes
@@ -192,7 +193,7 @@ class LogOwner:
             self._changed.notify_all()
 
     async def _flush(self) -> None:
-        """Wait until everything queued so far is durable."""
+        """Waits until everything queued so far is durable."""
         if self._queue:
             await asyncio.shield(self._queue[-1].durable)
 
@@ -210,7 +211,7 @@ class LogOwner:
             self._fail(error)
 
     def _pack(self) -> list[_Pending]:
-        """As many appends as one batch takes; always at least one."""
+        """Returns as many appends as one batch takes; always at least one."""
         packed: list[_Pending] = []
         size = 0
         for pending in self._queue:
@@ -249,7 +250,7 @@ class LogOwner:
                 return
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """A task that ends by an error of any kind takes the owner with it; it must not be missed in silence."""
+        """Fails the owner when one of its tasks ended with an error of any kind, so that no task dies unnoticed."""
         if not task.cancelled() and (error := task.exception()) is not None:
             known = error if isinstance(error, KainiteError) else LogError(f"the log's owner broke: {error!r}")
             self._fail(known)
@@ -262,10 +263,10 @@ class LogOwner:
         for pending in self._queue:
             if not pending.durable.done():
                 pending.durable.set_exception(error)
-                pending.durable.exception()  # an append that nobody waits for any more is no unhandled error
+                pending.durable.exception()  # marks the error as handled: the append's caller may have been cancelled
 
     async def _close(self, tasks: Sequence[asyncio.Task[None]]) -> None:
-        """Stop. What is queued is not waited for: nobody was told that it is durable."""
+        """Stops the tasks and releases the mount; does not wait for queued appends, which are not acknowledged."""
         for task in tasks:
             task.cancel()
         results = await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,8 +1,8 @@
-"""Requests to the owner (``kainite uow retry``, ``discard``): what the log's state answers them.
+"""Decides requests to the owner (``kainite uow retry``, ``kainite uow discard``) on the log's state.
 
 A request is ``{"action": "retry" | "discard", "uow": NAME, "by": WHO}``. Its answer is written
-after the log entry that carries it out; a request whose answer was lost is recognised by its id
-and answered again without being done twice.
+after the log entry that carries it out. A request whose answer was lost is recognised by its id
+and answered again without being carried out twice.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ REFUSED = "refused"
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to append (nothing for a refusal) and what to answer."""
+    """The outcome to append (None for a refusal) and the answer."""
 
     outcome: Outcome | None
     answer: Mapping[str, str]
 
 
 def decide(state: FoldedLog, request_id: str, request: Mapping[str, str]) -> Decision:
-    """Decide one request on the state as it is; never raises, for anybody may have written it."""
+    """Decides one request on the present state; raises for no request, because anybody may have written it."""
     if request_id in state.answered:
         return Decision(None, {"result": OK, "message": "done before"})
     unit = state.find(request.get("uow", ""))
@@ -45,8 +45,8 @@ def decide(state: FoldedLog, request_id: str, request: Mapping[str, str]) -> Dec
 def _retry(unit: UnitState, request: Mapping[str, str]) -> Decision:
     if unit.malformed:
         return _refuse(
-            f"unit {unit.uow} can never be applied ({unit.cause}); discard it and send it again, mended, under another "
-            "name: this one is taken"
+            f"unit {unit.uow} can never be applied ({unit.cause}); discard it, and send it again, corrected, "
+            "under another name: its own is taken"
         )
     if unit.status is not UnitStatus.FAILED:
         return _refuse(f"unit {unit.uow} is {unit.status}, not failed" + _waits(unit))
@@ -55,7 +55,7 @@ def _retry(unit: UnitState, request: Mapping[str, str]) -> Decision:
 
 
 def _discard(unit: UnitState, request: Mapping[str, str]) -> Decision:
-    # A blocked unit may be on its way into the target by now; only a failed one stays where it is.
+    # The apply job may just be applying a blocked unit; a failed one stays as it is.
     if unit.status is not UnitStatus.FAILED:
         return _refuse(f"unit {unit.uow} is {unit.status}, not failed" + _waits(unit))
     outcome = Outcome(unit.tid, UnitStatus.DISCARDED, cause=f"discarded by {request.get('by', 'somebody')}")

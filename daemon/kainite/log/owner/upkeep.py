@@ -1,13 +1,13 @@
-"""What the log's owner does on a timer, each step on its own and repeatable after a crash.
+"""The upkeep of the log by its owner, on a timer; each step can be repeated after a crash.
 
-1. *outcomes*: what the apply job wrote into its own log partition (``<partition>:outcomes``) is
-   copied into the log, with how far it was copied; the apply job truncates below that.
+1. *outcomes*: the outcomes that the apply job wrote into its own log partition (``<partition>:outcomes``) are
+   copied into the log, with the id up to which they were copied; the apply job truncates up to this id.
 2. *requests*: retry and discard are decided, appended, and then answered.
 3. *expiry*: units that never complete fail.
-4. *snapshot*: after ``snapshot_entries`` entries the folded state is appended; once it is
-   durable the head names it, and what lies before the snapshot *before it* and before anything
-   that is still needed goes to the audit trail and is truncated. One snapshot is kept in
-   reserve so that a reader that just read the head still finds what it names.
+4. *snapshot*: after ``snapshot_entries`` entries the folded state is appended. Once it is durable, the head
+   names it. Entries before the *previous* snapshot, and before every entry that is still needed, are written to
+   the audit trail and truncated. The previous snapshot stays, so that a reader that has just read the head
+   still finds the snapshot that the head named.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from kainite.settings import LogSettings, UowSettings
 
 
 def outcomes_partition(partition: str) -> str:
-    """The log partition in which the apply job keeps what became of the units of ``partition``."""
+    """Returns the name of the log partition that has the outcomes of the units of ``partition``."""
     return f"{partition}:outcomes"
 
 
 def outcomes_of(batches: Iterable[Batch], first_id: int) -> tuple[Outcome, ...]:
-    """All outcomes in the entries of ``batches`` from ``first_id`` on, in order."""
+    """Returns all outcomes in the entries of ``batches`` from ``first_id`` on, in order."""
     metas = (entry.meta for batch in batches for _, entry in batch.entries_from(first_id))
     return tuple(outcome for meta in metas if isinstance(meta, StatusMeta) for outcome in meta.outcomes)
 
@@ -59,11 +59,11 @@ class LogUpkeep:
         self._audit = audit
 
     async def run_once(self, owner: Writer) -> None:
-        """Do what is due.
+        """Takes the four steps, the snapshot only when it is due.
 
         Raises:
             LogUnavailableError: the store did not answer; the next run does what is left.
-            LogFencedError: the partition is another owner's.
+            LogFencedError: another owner has the partition.
         """
         await self._take_outcomes(owner)
         await self._answer_requests(owner)
@@ -94,7 +94,10 @@ class LogUpkeep:
         await asyncio.to_thread(self._truncate, latest, low)
 
     def _truncate(self, latest: int, low: int) -> None:
-        """Name the snapshot, then let go of what lies below ``low``; a crash between is caught up later."""
+        """Writes rows to the audit trail, names the snapshot in the head, and truncates below ``low``.
+
+        The next truncation makes up for one that a crash prevented.
+        """
         old_low = self._mount.head.low_water_mark
         if self._audit is not None and low > old_low:
             rows = audited(self._store, self._settings.partition, old_low, low)
@@ -104,7 +107,7 @@ class LogUpkeep:
 
 
 async def _carry_out(owner: Writer, request_id: str, request: Mapping[str, str]) -> Mapping[str, str]:
-    """Append what the request asks for, if the state allows it; the answer, once that is durable."""
+    """Appends the request's outcome, if the state allows it; returns the answer once the outcome is durable."""
     answer: Mapping[str, str] = {}
 
     def decided(state: FoldedLog) -> Sequence[Entry]:

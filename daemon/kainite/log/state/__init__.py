@@ -1,0 +1,7 @@
+"""The log folded: what its entries add up to, without I/O but for :mod:`~kainite.log.state.loading`.
+
+Begin with :mod:`~kainite.log.state.units` (what an entry does to a unit), then :mod:`~kainite.log.state.folded` (the
+whole state). :mod:`~kainite.log.state.journal` decides and folds several entries in a row,
+:mod:`~kainite.log.state.snapshot` has a state as bytes, :mod:`~kainite.log.state.loading` reads a state back from a
+store. The package imports ``log.format``, ``log.store``, ``uow`` and ``base``.
+"""

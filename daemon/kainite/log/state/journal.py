@@ -1,4 +1,4 @@
-"""Deciding entries one after another, each on the state that the ones before it leave."""
+"""Writes entries one after another, each decided on the state that the entries before it leave."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kainite.log.state.folded import FoldedLog
 
 
 class Journal:
-    """Entries decided in one go: each is folded when it is written, so the next one sees it."""
+    """Entries decided in one go: each is folded when it is written, so the next decision sees its effect."""
 
     def __init__(self, state: FoldedLog, now_ms: int) -> None:
         self.state = state
@@ -22,6 +22,7 @@ class Journal:
         written: frozenset[int] = frozenset(),
         read: frozenset[int] = frozenset(),
     ) -> None:
+        """Folds an entry and adds it to :attr:`entries`."""
         entry = Entry(kind, meta, written, read, data)
         self.state.apply(self.state.next_id, entry, self.now_ms)
         self.entries.append(entry)

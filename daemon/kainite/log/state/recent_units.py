@@ -1,4 +1,4 @@
-"""Units that were dispatched lately, by name and by number: a source may send one again."""
+"""Remembers the units that were dispatched last, by name and by number, to recognise a unit that is sent again."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ class RecentUnits:
         return uow in self._numbers
 
     def items(self) -> list[tuple[str, int | None]]:
-        """All units remembered with their numbers, oldest first."""
+        """Returns all remembered units with their numbers, oldest first."""
         return list(self._numbers.items())
 
     def holder(self, number: int) -> str | None:
-        """The unit that had this number, if it is remembered."""
+        """Returns the unit that had the number; None when it is not remembered."""
         return self._names.get(number)
 
     def add(self, uow: str, number: int | None) -> None:
+        """Remembers a unit; forgets the oldest one beyond the window."""
         self._numbers[uow] = number
         if number is not None:
             self._names[number] = uow

@@ -1,7 +1,7 @@
-"""A folded log as bytes, and back: what a CONTROL entry carries.
+"""A snapshot: a folded log as bytes, the data of a CONTROL entry.
 
-The snapshot is JSON, written and read by this module alone; ``version`` tells a newer form from
-an older one. Loading it gives the state that folding every entry before it gives.
+A snapshot is JSON, written and read by this module alone; ``version`` tells its forms apart. A loaded
+snapshot is the state that all entries before it add up to.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ VERSION = 1
 
 
 def dump(state: FoldedLog) -> bytes:
-    """The state as bytes."""
+    """Returns the state as bytes."""
     return orjson.dumps(
         {
             "version": VERSION,
@@ -37,15 +37,15 @@ def dump(state: FoldedLog) -> bytes:
             "through": state.through,
             "answered": list(state.answered),
         },
-        default=sorted,  # sets are all that orjson does not know
+        default=sorted,  # orjson serializes everything but the sets by itself
     )
 
 
 def load(data: bytes) -> FoldedLog:
-    """The state that :func:`dump` was given.
+    """Returns the state that :func:`dump` was given.
 
     Raises:
-        LogCorruptError: it is no snapshot, or one of a version that this release cannot read.
+        LogCorruptError: the data is no snapshot, or has a version that this release cannot read.
     """
     try:
         fields = orjson.loads(data)

@@ -1,19 +1,21 @@
-"""Where a log partition is durable: the primitives that a store must offer, and nothing more.
+"""The contract of a log store: the primitives that make a log partition durable.
 
-The scheme is reference/waltz.md §7. A partition has one HEAD and a run of slots. A slot is keyed
+The scheme is in docs/architecture.md, *Decisions* and *Formats*.
+
+A partition has one HEAD and a run of slots. A slot is keyed
 by the transaction id it starts at, and holds either a batch or a *fence*: an empty slot by which
 a new owner closes the tail, so that the owner before it can never append again. Slots are
-created only where nothing stands, or over the writer's own fence; that condition, evaluated by
-the store in one step, is all the protection there is. Everything else (who may mount, when an
-append is acknowledged) is built on it in :mod:`kainite.log.owner.mount` and :mod:`kainite.log.owner.owner`.
+created only where nothing stands, or over the writer's own fence. The store evaluates this condition in
+one step, and the condition is the log's whole protection. Everything else (who may mount, when an
+append is acknowledged) is built on it in :mod:`kainite.log.owner.mount` and :mod:`kainite.log.owner.append`.
 
-Invariants that every store keeps, and the conformance suite checks:
+Invariants of every store, which the conformance suite checks:
 
-* I1  a batch's slot never changes and never vanishes, but for :meth:`LogStore.truncate`;
+* I1  a batch's slot never changes, and only :meth:`LogStore.truncate` removes it;
 * I2  ids are dense: a batch is put at the id after the last one of the slot before it;
-* I3  :meth:`LogStore.put_batch` that failed and is sent again with the same nonce reports success
-  if the first attempt had succeeded after all (a lost reply);
-* I4  reads marked strong see every put that has returned.
+* I3  a :meth:`LogStore.put_batch` that is sent again with the same nonce reports success
+  if the first attempt succeeded and its reply was lost;
+* I4  a strong read sees every put that has returned.
 
 All calls block; the daemon runs them in threads. Any of them may raise
 :class:`~kainite.base.errors.LogUnavailableError`, after which the same call may be made again.
@@ -38,10 +40,10 @@ class LogHead:
 
     Attributes:
         generation: raised by each mount.
-        owner: who mounted it last (a worker id).
-        version: changes with every write of the head; a heartbeat is a change of it.
-        lease_ms: how long the owner may be silent before another one may mount.
-        released: the owner has let go; anybody may mount at once.
+        owner: the last owner to mount the partition (a worker id).
+        version: changes with every write of the head, and so with every heartbeat.
+        lease_ms: milliseconds without a heartbeat after which another owner may mount.
+        released: the owner has released the partition; anybody may mount at once.
         high_water_mark: last durable id at the last heartbeat, -1 for none.
         low_water_mark: ids below it are truncated, and readers ignore them.
         snapshot: id of the latest durable snapshot entry, -1 for none.
@@ -72,7 +74,7 @@ class Slot:
 
     @property
     def next_id(self) -> int:
-        """The id after this slot: where the next batch belongs."""
+        """Returns the id after this slot: the first id of the next batch."""
         return self.first_id + self.count
 
 
@@ -80,31 +82,31 @@ class LogStore(Protocol):
     """The primitives. Partitions are named by strings, ids are transaction ids."""
 
     def create(self) -> None:
-        """Make what the store needs (a table) where it is missing, and wait until it is usable."""
+        """Creates the store's table where it is missing, and waits until it is usable."""
 
     def read_head(self, partition: str) -> LogHead | None:
-        """The head, strongly consistent; None for a partition never mounted."""
+        """Returns the head, strongly consistent; None for a partition that was never mounted."""
 
     def swap_head(self, partition: str, new: LogHead, expected: LogHead | None) -> bool:
-        """Write the head if it still has ``expected.version`` (or is absent); False otherwise."""
+        """Writes the head if it still has ``expected.version`` (None: if it is absent); returns whether it did."""
 
     def read_tail(self, partition: str) -> Slot | None:
-        """The last slot, strongly consistent; None for an empty partition."""
+        """Returns the last slot, strongly consistent; None for an empty partition."""
 
     def put_fence(self, partition: str, at: int, generation: int, nonce: str) -> Slot | None:
-        """Put a fence where nothing stands, or over a fence of a lower generation.
+        """Puts a fence where nothing stands, or over a fence of a lower generation.
 
         Returns:
-            None when the fence stands (also when it stood already with this nonce), else the
-            slot that is in the way.
+            None when the fence stands (also by an earlier attempt with this nonce), else the
+            slot in the way.
         """
 
     def put_batch(self, partition: str, batch: Batch, nonce: str) -> Slot | None:
-        """Put a batch where nothing stands, or over the fence of its own generation.
+        """Puts a batch where nothing stands, or over the fence of its own generation.
 
         Returns:
             None when the batch is durable (also by an earlier attempt with this nonce), else the
-            slot that is in the way.
+            slot in the way.
 
         Raises:
             LogError: the batch is larger than the store takes.
@@ -113,30 +115,30 @@ class LogStore(Protocol):
     def read_batches(
         self, partition: str, first_id: int, last_id: int | None = None, *, data: bool = True, strong: bool = False
     ) -> Iterator[Batch]:
-        """Batches that hold any id from ``first_id`` to ``last_id`` (or to the tail), in order.
+        """Yields the batches that hold any id from ``first_id`` to ``last_id`` (or to the tail), in order.
 
         ``data=False`` reads the index alone: entries come without their data. Without ``strong``
         the last batches may be missing, and a hole in the middle is read again strongly.
 
         Raises:
-            LogCorruptError: a batch is not what was written, or ids are missing in the middle.
+            LogCorruptError: a batch does not read back as written, or ids are missing in the middle.
         """
 
     def truncate(self, partition: str, below: int) -> int:
-        """Delete slots that end below ``below``; only the owner may, and never the last slot.
+        """Deletes slots that end below ``below``, but never the last slot; only the owner may call it.
 
         Returns:
-            How many slots went.
+            How many slots were deleted.
         """
 
     def put_request(self, partition: str, request: Mapping[str, str]) -> str:
-        """Leave a request (retry, discard) in the partition's inbox; returns its id."""
+        """Puts a request (retry, discard) into the partition's inbox; returns its id."""
 
     def read_requests(self, partition: str) -> Sequence[tuple[str, Mapping[str, str]]]:
-        """Requests that have no answer yet, oldest first: (id, request)."""
+        """Returns the requests without an answer, oldest first: (id, request)."""
 
     def answer_request(self, partition: str, request_id: str, answer: Mapping[str, str]) -> None:
-        """Store the owner's answer beside a request, which takes it out of the inbox."""
+        """Stores the owner's answer beside a request, which takes the request out of the inbox."""
 
     def take_answer(self, partition: str, request_id: str) -> Mapping[str, str] | None:
-        """The answer to a request, removing both; None while there is none."""
+        """Returns the answer to a request and removes both; None while there is no answer."""

@@ -1,21 +1,21 @@
-"""The log's store in DynamoDB: one table, a few kinds of items, one conditional write a batch.
+"""The log's store in DynamoDB: one table, four kinds of items, one conditional write for each batch.
 
 ==========  =======================  ===========================================================
-p (hash)    s (range)                what
+p (hash)    s (range)                item
 ==========  =======================  ===========================================================
 ``0#H``     ``head``                 the partition's head
 ``0#L``     20-digit first id        a slot: ``k`` d (batch) or f (fence), ``g`` generation, ``n``
                                      number of entries, ``x`` nonce, ``i`` index and ``d`` payload
 ``0#C``     first id, nonce, number  chunks of a batch too large for one item; the slot then has
                                      ``c`` chunks and ``l``, the index's length within them
-``0#Q``     time and a random part   a request to the owner, and beside it the owner's answer
+``0#Q``     time and a random part   a request to the owner, and the owner's answer beside it
 ==========  =======================  ===========================================================
 
-A batch that needs chunks is durable when its slot is: chunks are written before it, and what a
-crash leaves of them goes with the truncation of the ids around them. Sort keys are strings so
-that ids and chunks order alike; ids never exceed 19 digits.
+The ``0`` is the log partition's name. A batch that needs chunks is durable when its slot is: the chunks are
+written before the slot. Chunks that a crash leaves without a slot are deleted with the truncation of the ids
+around them. Sort keys are strings so that ids and chunks order alike; ids never exceed 19 digits.
 
-The put's condition is the log's whole protection (:mod:`kainite.log.store.contract`); it relies on
+The put's condition is the log's whole protection (:mod:`kainite.log.store.contract`). It relies on
 DynamoDB's documented behaviour only: PutItem with a ConditionExpression is atomic, and
 ReturnValuesOnConditionCheckFailure=ALL_OLD returns the item in the way (AWS, *Condition
 expressions*). Nothing is cached, so several processes may read one table.
@@ -74,11 +74,11 @@ WAIT_S = 25
 
 
 class DynamoDBStore:
-    """Keeps :class:`~kainite.log.store.contract.LogStore`.
+    """Implements :class:`~kainite.log.store.contract.LogStore`.
 
     Args:
         client: a boto3 DynamoDB client; thread-safe, so one serves all.
-        table: the table's name; :meth:`create` makes it.
+        table: the table's name; :meth:`create` creates the table.
     """
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
@@ -107,7 +107,7 @@ class DynamoDBStore:
             in_way = self._put(item, "attribute_not_exists(p)")
         else:
             in_way = self._put(item, "v = :seen", {":seen": text(expected.version)})
-        # A lost reply: the version is new with every write, so finding it means the write was done.
+        # The version is new with every write, so finding it means that the write was done and its reply lost.
         return in_way is None or in_way.get("v", {}).get("S") == new.version
 
     # Slots
@@ -170,7 +170,7 @@ class DynamoDBStore:
     def _slots_from(
         self, partition: str, first_id: int, last_id: int | None, *, data: bool, strong: bool
     ) -> Iterator[Item]:
-        """Slot items in order, from the one that holds ``first_id``."""
+        """Returns slot items in order, from the slot that holds ``first_id``."""
         fields = f"{_SLOT_FIELDS}, i, c, l" + (", d" if data else "")
         before = self._query(
             f"{partition}#L", last=id_key(first_id), fields=fields, strong=strong, backwards=True, limit=1
@@ -254,7 +254,7 @@ class DynamoDBStore:
         ).get("Item")
 
     def _put(self, item: Item, condition: str | None = None, values: Item | None = None) -> Item | None:
-        """Put the item; None when it stands, else what is in the way."""
+        """Puts the item; returns None when it stands, else the item in the way."""
         arguments: Any = {"TableName": self._table, "Item": item}
         if condition is not None:
             arguments |= {"ConditionExpression": condition, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
@@ -280,7 +280,7 @@ class DynamoDBStore:
         backwards: bool = False,
         limit: int | None = None,
     ) -> Iterator[Item]:
-        """Items of one hash key in order of their range keys, both bounds inclusive."""
+        """Yields items of one hash key in order of their range keys, both bounds inclusive."""
         if first is not None and last is not None and first > last:
             return
         arguments = query_arguments(p, first, last)
@@ -302,7 +302,7 @@ class DynamoDBStore:
                 pending = self._write_some(pending)
 
     def _write_some(self, requests: Any) -> Any:
-        """Write a part of the requests; what DynamoDB left over."""
+        """Writes a part of the requests; returns those that DynamoDB left over."""
         reply = self._answered(
             "BatchWriteItem", lambda: self._client.batch_write_item(RequestItems={self._table: requests})
         )

@@ -1,4 +1,4 @@
-"""The DynamoDB store's items, key by key (:mod:`kainite.log.store.dynamodb` has the table of them)."""
+"""The DynamoDB store's items, attribute by attribute (:mod:`kainite.log.store.dynamodb` has the table of items)."""
 
 from __future__ import annotations
 

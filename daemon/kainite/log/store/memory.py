@@ -1,4 +1,4 @@
-"""The log's store in memory: for tests, and the plainest statement of what a store must do."""
+"""The log's store in memory: for tests, and the plainest implementation of the contract."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Partition:
 
 
 class MemoryStore:
-    """Keeps :class:`~kainite.log.store.contract.LogStore`; safe to share between threads."""
+    """Implements :class:`~kainite.log.store.contract.LogStore`; safe to share between threads."""
 
     def __init__(self) -> None:
         self._partitions: dict[str, _Partition] = {}
@@ -124,5 +124,5 @@ class MemoryStore:
 
 
 def without_data(batch: Batch) -> Batch:
-    """The batch as its index alone gives it."""
+    """Returns the batch as its index alone gives it."""
     return replace(batch, entries=tuple(replace(entry, data=b"") for entry in batch.entries))

@@ -1,7 +1,7 @@
 """The catalogue as a JSON file, so that a shard host needs neither the target nor its driver.
 
-``kainite precedence --write FILE`` writes it. The file is meant to be read and compared by people:
-indented, tables by name, defaults left out. ``kainite_catalogue`` is its version.
+``kainite precedence --write FILE`` writes the file. People can read and compare it:
+it is indented, tables are in order of name, defaults are left out. ``kainite_catalogue`` is its version.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ T = TypeVar("T")
 
 
 def write_catalogue(catalogue: Catalogue, path: Path) -> None:
-    """Write the file, replacing it as a whole.
+    """Writes the file, replacing it as a whole.
 
     Raises:
-        CatalogueError: it cannot be written.
+        CatalogueError: the file cannot be written.
     """
     beside = path.with_name(f".{path.name}.new")
     try:
@@ -35,10 +35,10 @@ def write_catalogue(catalogue: Catalogue, path: Path) -> None:
 
 
 def read_catalogue(path: Path) -> Catalogue:
-    """Read the file.
+    """Reads the file.
 
     Raises:
-        CatalogueError: it cannot be read, or is not what :func:`write_catalogue` writes.
+        CatalogueError: the file cannot be read, or is not what :func:`write_catalogue` writes.
     """
     try:
         return loads(path.read_bytes())
@@ -49,7 +49,7 @@ def read_catalogue(path: Path) -> Catalogue:
 
 
 def dumps(catalogue: Catalogue) -> bytes:
-    """The file's contents."""
+    """Returns the file's contents."""
     document = {
         "kainite_catalogue": VERSION,
         "default_schema": catalogue.default_schema,
@@ -59,7 +59,7 @@ def dumps(catalogue: Catalogue) -> bytes:
 
 
 def loads(data: bytes) -> Catalogue:
-    """A catalogue from a file's contents; raises CatalogueError, saying where."""
+    """Returns the catalogue in a file's contents; raises a CatalogueError that names the faulty place."""
     try:
         document = orjson.loads(data)
     except ValueError as error:

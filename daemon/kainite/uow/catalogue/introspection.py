@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A foreign key as it stands in the database: its parent is not named by Kainite's rules yet."""
+    """A foreign key as the database has it: its parent does not have the name by which deltas call it yet."""
 
     name: str
     columns: tuple[str, ...]
@@ -25,17 +25,17 @@ class Found:
 
 
 class Dialect(Protocol):
-    """What is read differently from each kind of database; ``schema`` is None for SQLite's own."""
+    """The queries that differ between kinds of databases; ``schema`` is None for SQLite's only schema."""
 
     def columns(self, connection: Connection, schema: str | None, tables: Sequence[str]) -> Mapping[str, list[Column]]:
-        """Columns of each table, in their order."""
+        """Returns the columns of each table, in the table's order."""
 
     def unique_keys(
         self, connection: Connection, schema: str | None, tables: Sequence[str]
     ) -> Mapping[str, list[UniqueKey]]:
-        """Unique constraints and indexes of each table, but for the primary key."""
+        """Returns the unique constraints and indexes of each table, without the primary key."""
 
     def foreign_keys(
         self, connection: Connection, schema: str | None, tables: Sequence[str]
     ) -> Mapping[str, list[Found]]:
-        """Foreign keys of each table, names spelled as in the tables that they name."""
+        """Returns the foreign keys of each table; names are spelled as in the parent tables."""

@@ -1,4 +1,4 @@
-"""Where the catalogue and the precedence map come from, by the settings."""
+"""Loads the catalogue from the source that the settings name: a file, or the target itself."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kainite.uow.catalogue.tables import Catalogue
 
 
 def load_catalogue(catalogue_file: Path | None, target: str | None, schemas: Sequence[str] = ()) -> Catalogue | None:
-    """The catalogue from its file if there is one, else from the target itself.
+    """Returns the catalogue from its file if one is set, else from the target itself.
 
     Args:
         catalogue_file: a file written by ``kainite precedence --write``.
         target: the target's URL, or a loader's command, which cannot be read from.
-        schemas: which schemas of the target; none for its default schema.
+        schemas: the target's schemas to read; none for its default schema.
 
     Returns:
         None when neither a file nor a database is set.

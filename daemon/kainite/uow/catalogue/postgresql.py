@@ -1,4 +1,4 @@
-"""Columns, unique keys and foreign keys from PostgreSQL's own catalogue."""
+"""Reads columns, unique keys and foreign keys from PostgreSQL's own catalogue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kainite.uow.catalogue.tables import Column, TypeFamily, UniqueKey
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
-# A domain is seen through to the type that it is made of; format_type spells the column's own type.
+# A domain is resolved to its base type; format_type spells the column's own type.
 _COLUMNS = text("""
 WITH RECURSIVE base AS (
     SELECT oid, oid AS base FROM pg_type WHERE typtype <> 'd'
@@ -55,7 +55,7 @@ WHERE n.nspname = :schema AND r.relname = ANY(:tables)
 ORDER BY r.relname, i.relname
 """)
 
-# A foreign key to a partitioned table has a copy for each partition, which says nothing new.
+# A foreign key to a partitioned table has a copy for each partition; the copies are left out.
 _FOREIGN_KEYS = text("""
 SELECT r.relname AS "table", c.conname AS name, pn.nspname AS parent_schema, p.relname AS parent,
        c.condeferrable AS deferrable,
@@ -118,7 +118,7 @@ class PostgreSQL:
 
 
 def _family(row: Row[Any]) -> TypeFamily:
-    # A domain over numeric may round, and does not show to which scale.
+    # A domain over numeric may round, and its scale is not known here.
     if not row.deterministic or (row.base == "numeric" and row.domain):
         return TypeFamily.OPAQUE
     return TypeFamily.TEXT if row.enum else _FAMILIES.get(row.base, TypeFamily.OPAQUE)

@@ -1,11 +1,11 @@
-"""The catalogue, read from the target itself through SQLAlchemy's reflection.
+"""Reads the catalogue from the target itself through SQLAlchemy's reflection.
 
 Tables and primary keys come from SQLAlchemy's inspector; columns, unique keys and foreign keys from
 the database's own catalogue (:mod:`kainite.uow.catalogue.postgresql`, :mod:`kainite.uow.catalogue.sqlite`).
-The inspector does not tell which collations ignore case, nor what a unique index leaves out, and
-mistakes a parent's schema when it is on the search path.
+The inspector does not say which collations ignore case, nor which rows a unique index leaves out, and
+reports a wrong schema for a parent when the parent's schema is on the search path.
 
-Views, foreign tables and Kainite's own tables (``kainite_…``) are no target tables.
+Views, foreign tables and Kainite's own tables (``kainite_…``) are not target tables.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ OWN_TABLES = "kainite_"
 
 
 def reflect(url: str, schemas: Sequence[str] = ()) -> Catalogue:
-    """Read a target's catalogue.
+    """Reads a target's catalogue.
 
     Args:
         url: ``postgresql://…`` or ``sqlite:///path``.
-        schemas: whose tables; none for the connection's default schema.
+        schemas: the schemas whose tables are read; none for the connection's default schema.
 
     Raises:
         CatalogueError: a schema or file does not exist, or there are no tables.
         TargetUnavailableError: the target does not answer.
         MissingExtraError: SQLAlchemy or the driver is not installed.
-        SettingsError: the URL is none, or of a database that Kainite does not know.
+        SettingsError: the URL is invalid, or of a database that Kainite does not know.
     """
     parsed = sqlalchemy_url(url)
     dialect = _dialect(parsed)
@@ -54,11 +54,11 @@ def reflect(url: str, schemas: Sequence[str] = ()) -> Catalogue:
 
 
 def sqlalchemy_url(url: str) -> URL:
-    """The URL as SQLAlchemy wants it: PostgreSQL through psycopg 3.
+    """Returns the URL for SQLAlchemy: PostgreSQL through psycopg 3.
 
     Raises:
         MissingExtraError: SQLAlchemy is not installed.
-        SettingsError: it is no URL.
+        SettingsError: the text is no URL.
     """
     try:
         from sqlalchemy.engine import make_url
@@ -68,7 +68,7 @@ def sqlalchemy_url(url: str) -> URL:
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
-        # Without the URL itself, which may hold a password.
+        # The message leaves the URL out, which may hold a password.
         raise SettingsError("target is no URL such as postgresql://user@host/database or sqlite:///path") from None
     if parsed.drivername in ("postgresql", "postgres"):
         return parsed.set(drivername="postgresql+psycopg")
@@ -110,7 +110,7 @@ def _catalogue(connection: Connection, dialect: Dialect, schemas: Sequence[str])
         raise CatalogueError(f"target has no schema {missing[0]!r}")
     tables: dict[str, Table] = {}
     for schema in wanted:
-        # SQLite's tables are never called by a schema: a file has only one.
+        # Deltas name SQLite's tables without a schema: a file has only one.
         where = None if inspector.dialect.name == "sqlite" else schema
         tables.update((table.name, table) for table in _tables(connection, inspector, dialect, where, default))
     if not tables:
@@ -153,7 +153,7 @@ def _foreign_keys(found: Iterable[Found], default: str | None) -> tuple[ForeignK
 
 
 def _called(schema: str | None, name: str, default: str | None) -> str:
-    """A table as deltas call it."""
+    """Returns a table's name as deltas call it."""
     return name if schema in (None, default) else f"{schema}.{name}"
 
 

@@ -1,7 +1,7 @@
-"""Columns, unique keys and foreign keys from SQLite's pragmas.
+"""Reads columns, unique keys and foreign keys from SQLite's pragmas.
 
-SQLite compares names without regard to case, and writes foreign keys down as they were typed: here
-they are spelled as in the tables that they name. Each of its foreign keys can be deferred, by
+SQLite compares names without regard to case, and stores foreign keys as they were typed; this module
+spells their names as in the parent tables. Every foreign key of SQLite can be deferred, by
 ``PRAGMA defer_foreign_keys`` within a transaction, whatever its declaration says.
 """
 
@@ -30,7 +30,7 @@ _FOREIGN_KEYS = text(
 
 _HIDDEN_GENERATED = (2, 3)
 
-# By the declared type's first word, as databases beside SQLite mean it; SQLite itself takes any word.
+# The declared type's first word, as other databases mean it; SQLite itself accepts any word.
 _FAMILIES: Mapping[str, TypeFamily] = {
     **dict.fromkeys(
         ("int", "integer", "bigint", "smallint", "tinyint", "mediumint", "int2", "int4", "int8"), TypeFamily.INTEGER
@@ -69,7 +69,7 @@ class SQLite:
 
 
 def _foreign_keys(connection: Connection, table: str, tables: Mapping[str, str]) -> list[Found]:
-    """Foreign keys to ``tables``, which are given by their names without case."""
+    """Returns the foreign keys to ``tables``, which are keyed by their names without case."""
     own = _spelling(connection, table)
     found = []
     rows = connection.execute(_FOREIGN_KEYS, {"table": table}).all()
@@ -84,14 +84,14 @@ def _foreign_keys(connection: Connection, table: str, tables: Mapping[str, str])
         else:
             spelling = _spelling(connection, parent)
             named = tuple(spelling[row.parent_column.casefold()] for row in key)
-        # SQLite does not tell how a constraint is called.
+        # SQLite does not report the names of constraints.
         name = f"{table}_{'_'.join(columns)}_fkey"
         found.append(Found(name, columns, None, parent, named, deferrable=True))
     return found
 
 
 def _spelling(connection: Connection, table: str) -> dict[str, str]:
-    """The table's columns by their names without case."""
+    """Returns the table's columns by their names without case."""
     return {row.name.casefold(): row.name for row in connection.execute(_COLUMNS, {"table": table})}
 
 
@@ -115,7 +115,7 @@ def _columns(connection: Connection, table: str) -> list[Column]:
 
 
 def _collated_columns(connection: Connection, table: str) -> set[str]:
-    """Columns of keys that are not compared byte by byte (NOCASE, RTRIM, the application's own)."""
+    """Returns the key columns that are not compared byte by byte (NOCASE, RTRIM, the application's own)."""
     indexes = connection.execute(_INDEXES, {"table": table}).all()
     return {
         column.name
@@ -130,7 +130,7 @@ def _index_columns(connection: Connection, index: Row[Any]) -> Sequence[Row[Any]
 
 
 def _told(index: Row[Any], columns: Sequence[Row[Any]]) -> tuple[str, ...]:
-    """The key's columns; none for a partial index or one over expressions."""
+    """Returns the key's columns; none for a partial index or an index over expressions."""
     names = tuple(column.name for column in columns)
     return () if index.partial or None in names else names
 

@@ -1,7 +1,7 @@
-"""What Kainite knows of the target's tables: columns, keys and foreign keys.
+"""The model of the target's tables: columns, keys and foreign keys.
 
-The catalogue is read once from the target (:mod:`kainite.uow.catalogue.reflection`), may be kept as a JSON
-file so that a shard host needs no database driver, and is immutable afterwards.
+The catalogue is read once from the target (:mod:`kainite.uow.catalogue.reflection`) or from a JSON
+file, so that a shard host needs no database driver, and is immutable afterwards.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from enum import StrEnum
 
 
 class TypeFamily(StrEnum):
-    """How a column's values are brought to one form before they are compared.
+    """The rule by which a column's values get one spelling before they are compared.
 
-    ``OPAQUE`` values have no form that Kainite can be sure of (floats, time stamps, collations that
-    ignore case, arrays …): two keys that differ in such columns alone conflict.
+    ``OPAQUE`` values have no spelling that Kainite can be sure of (floats, time stamps, collations that
+    ignore case, arrays …): two keys that differ only in such columns conflict.
     """
 
     INTEGER = "integer"
@@ -45,8 +45,8 @@ class Column:
 class UniqueKey:
     """A unique constraint or index.
 
-    ``columns`` is empty when they do not tell which rows exclude each other (a partial or
-    expression index, an exclusion constraint): then any two rows of the table may.
+    ``columns`` is empty when columns do not determine which rows exclude each other (a partial or
+    expression index, an exclusion constraint): then any two rows of the table may exclude each other.
     """
 
     name: str
@@ -56,7 +56,7 @@ class UniqueKey:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """``columns`` of the child name ``parent_columns`` of ``parent``, in this order."""
+    """A foreign key: ``columns`` of the child name ``parent_columns`` of ``parent``, in the same order."""
 
     name: str
     columns: tuple[str, ...]
@@ -67,7 +67,7 @@ class ForeignKey:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A target table. ``name`` is how deltas call it: with its schema, but for the default one."""
+    """A target table. ``name`` is its name in deltas: with the schema, except for the default schema."""
 
     name: str
     schema: str | None
@@ -78,7 +78,7 @@ class Table:
 
     @property
     def bare_name(self) -> str:
-        """The table's name without its schema."""
+        """Returns the table's name without its schema."""
         return self.name.removeprefix(f"{self.schema}.") if self.schema else self.name
 
 
@@ -90,7 +90,7 @@ class Catalogue:
     default_schema: str | None = None
 
     def find(self, name: str) -> Table | None:
-        """The table that a delta calls ``name``, with or without the default schema."""
+        """Returns the table that a delta calls ``name``, with or without the default schema."""
         table = self.tables.get(name)
         if table is None and self.default_schema:
             table = self.tables.get(name.removeprefix(f"{self.default_schema}."))

@@ -1,14 +1,12 @@
-"""The precedence map: each table's level in the foreign-key graph (the white paper's "Sequence Hash").
+"""Computes the precedence map: each table's level in the foreign-key graph.
 
-A table without parents has level 1, any other one more than the highest of its parents: the length
-of the longest path down to it. Inserts go by ascending level, deletes by descending level. (The
-paper's prose says so; its Perl listing removes edges while it numbers, never numbers the leaves
-and does not end on a cycle.)
+A table without parents has level 1. Any other table has the highest level of its parents plus one, which is the
+length of the longest path down to it. Inserts go by ascending level, deletes by descending level.
 
-A table that references itself is ordered row by row, not here. Tables that reference each other in
-a cycle share a level when enough of the cycle's foreign keys can be deferred; those that cannot be
-still put their parent before their child. A cycle of foreign keys none of which can be deferred has
-no order at all and is refused.
+A table that references itself is ordered row by row, by the apply job. Tables that reference each other in
+a cycle share a level when enough of the cycle's foreign keys can be deferred; a foreign key that cannot be
+deferred still puts its parent before its child. A cycle without a foreign key that can be deferred has
+no order and is refused.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ _Parents: TypeAlias = Mapping[str, Set[str]]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A foreign key as an edge. ``name`` is the constraint's, empty when it is not known."""
+    """A foreign key as an edge. ``name`` is the constraint's name, empty when it is not known."""
 
     parent: str
     child: str
@@ -46,16 +44,16 @@ class TableGraph:
 
 
 def precedence_map(catalogue: Catalogue) -> Mapping[str, int]:
-    """Level of each table of the catalogue, from 1.
+    """Returns the level of each table of the catalogue, from 1.
 
     Raises:
-        CatalogueError: tables reference each other and that cannot be deferred.
+        CatalogueError: tables reference each other by foreign keys that cannot be deferred.
     """
     return levels(graph_of(catalogue))
 
 
 def graph_of(catalogue: Catalogue) -> TableGraph:
-    """The catalogue's foreign keys; those to tables outside of it play no part."""
+    """Returns the catalogue's foreign keys as a graph, without those to tables outside the catalogue."""
     references = [
         Reference(foreign_key.parent, table.name, foreign_key.deferrable, foreign_key.name)
         for table in catalogue.tables.values()
@@ -66,9 +64,9 @@ def graph_of(catalogue: Catalogue) -> TableGraph:
 
 
 def read_graph(path: Path) -> TableGraph:
-    """A file of parent-child pairs, one ``parent child`` a line.
+    """Reads a file of parent-child pairs, one ``parent child`` on each line.
 
-    A table without relations stands alone on its line; ``#`` begins a comment.
+    A table without relations has a line for itself; ``#`` begins a comment.
 
     Raises:
         CatalogueError: the file cannot be read, or a line has more than two names.
@@ -82,7 +80,7 @@ def read_graph(path: Path) -> TableGraph:
     for number, line in enumerate(lines, start=1):
         names = line.partition("#")[0].split()
         if len(names) > 2:
-            raise CatalogueError(f"{path}:{number}: one 'parent child' pair a line, not {len(names)} names")
+            raise CatalogueError(f"{path}:{number}: one 'parent child' pair on each line, not {len(names)} names")
         tables.update(dict.fromkeys(names))
         if len(names) == 2:
             references[Reference(parent=names[0], child=names[1])] = None
@@ -90,7 +88,7 @@ def read_graph(path: Path) -> TableGraph:
 
 
 def levels(graph: TableGraph) -> dict[str, int]:
-    """Level of each table, from 1, in order of level and name; raises as :func:`precedence_map`."""
+    """Returns the level of each table, from 1, in order of level and name; raises as :func:`precedence_map`."""
     parents = _parents(graph.tables, graph.references)
     groups = _strong_components(parents)
     found: dict[str, int] = {}
@@ -103,7 +101,7 @@ def levels(graph: TableGraph) -> dict[str, int]:
 
 
 def cycles(graph: TableGraph) -> tuple[tuple[str, ...], ...]:
-    """Groups of two and more tables that reference each other, directly or not."""
+    """Returns groups of two and more tables that reference each other, directly or not."""
     groups = _strong_components(_parents(graph.tables, graph.references))
     return tuple(sorted(tuple(sorted(group)) for group in groups if len(group) > 1))
 
@@ -117,10 +115,10 @@ def _parents(tables: Iterable[str], references: Iterable[Reference]) -> dict[str
 
 
 def _strong_components(parents: _Parents) -> list[frozenset[str]]:
-    """Tables that reach each other, grouped; parents' groups before their children's.
+    """Returns groups of tables that reach each other; parents' groups come before their children's.
 
-    Each cycle that the sorter meets is drawn together to one node, until there is none left. Schemas
-    have few cycles, so this is as good as Tarjan's algorithm and shorter.
+    Each cycle that the sorter meets is contracted to one node, until no cycle is left. Schemas
+    have few cycles, so the contraction is as fast as Tarjan's algorithm, and shorter.
     """
     group_of = {table: frozenset({table}) for table in parents}
     while True:
@@ -136,9 +134,9 @@ def _strong_components(parents: _Parents) -> list[frozenset[str]]:
 
 
 def _depths(group: frozenset[str], inner: Iterable[Reference]) -> dict[str, int]:
-    """How far below its group's level each table stands, because of what cannot be deferred."""
+    """Returns how far below its group's level each table is, because of foreign keys that cannot be deferred."""
     firm = [edge for edge in inner if not edge.deferrable]
-    # Sorted, so that the same cycle is reported each time.
+    # Sorted, so that every run reports the same cycle.
     parents = {table: sorted(above) for table, above in sorted(_parents(group, firm).items())}
     depths: dict[str, int] = {}
     try:

@@ -1,4 +1,4 @@
-"""Where the precedence map comes from, by the settings."""
+"""Loads the precedence map from the source that the settings name."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from kainite.uow.precedence.levels import levels, precedence_map, read_graph
 
 
 def load_levels(catalogue: Catalogue | None, precedence_file: Path | None) -> Mapping[str, int]:
-    """The precedence map: from a file of pairs if there is one, else from the catalogue.
+    """Returns the precedence map: from a file of pairs if one is set, else from the catalogue.
 
     Returns:
-        Table to level; empty when neither is known.
+        The level of each table; empty when neither source is known.
 
     Raises:
-        CatalogueError: the file cannot be used, or tables reference each other beyond order.
+        CatalogueError: the file cannot be used, or tables reference each other so that no order exists.
     """
     if precedence_file is not None:
         return levels(read_graph(precedence_file))

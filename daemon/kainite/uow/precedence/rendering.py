@@ -1,4 +1,4 @@
-"""The foreign-key graph for people: a table for the terminal, Mermaid text for documents."""
+"""Renders the foreign-key graph: a table for the terminal, Mermaid text for documents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kainite.uow.precedence.levels import TableGraph
 
 
 def as_table(graph: TableGraph, levels: Mapping[str, int]) -> RichTable:
-    """One row a table, by level: its precedence, name, parents and children."""
+    """Returns a row for each table, by level: its precedence, name, parents and children."""
     parents: defaultdict[str, set[str]] = defaultdict(set)
     children: defaultdict[str, set[str]] = defaultdict(set)
     for edge in graph.references:
@@ -28,13 +28,13 @@ def as_table(graph: TableGraph, levels: Mapping[str, int]) -> RichTable:
             shown.add_section()
         previous = level
         names = (table, ", ".join(sorted(parents[table])), ", ".join(sorted(children[table])))
-        # As Text, for a name may look like rich's markup.
+        # Text, because a name may look like rich's markup.
         shown.add_row(str(level), *(Text(name) for name in names))
     return shown
 
 
 def as_mermaid(graph: TableGraph, levels: Mapping[str, int]) -> str:
-    """A Mermaid flowchart, parents above children; what can be deferred is dotted."""
+    """Returns a Mermaid flowchart, parents above children; foreign keys that can be deferred are dotted."""
     ids = {table: f"t{number}" for number, table in enumerate(levels)}
     lines = ["flowchart TD"]
     for level in sorted(set(levels.values())):

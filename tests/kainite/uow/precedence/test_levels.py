@@ -36,7 +36,6 @@ def test_a_level_is_the_longest_way_down_from_the_top() -> None:
 
 
 def test_a_chain_numbers_its_leaf() -> None:
-    # The white paper's Perl listing never does.
     assert levels(graph(firm("a", "b"), firm("b", "c"), firm("c", "d"))) == {"a": 1, "b": 2, "c": 3, "d": 4}
 
 
@@ -118,7 +117,7 @@ class TestPairsFile:
     def test_a_line_of_three_names_is_refused_with_its_place(self, tmp_path: Path) -> None:
         path = tmp_path / "pairs"
         path.write_text("a b\na b c\n")
-        with pytest.raises(CatalogueError, match=r"pairs:2: one 'parent child' pair a line, not 3 names"):
+        with pytest.raises(CatalogueError, match=r"pairs:2: one 'parent child' pair on each line, not 3 names"):
             read_graph(path)
 
     def test_a_cycle_in_a_file_is_refused(self, tmp_path: Path) -> None:
