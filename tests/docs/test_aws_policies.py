@@ -27,7 +27,7 @@ from kainite.fleet.kcl3.coordinator_items import Layout
 from kainite.fleet.kcl3.coordinator_table import CoordinatorTable
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.read.consumer_registration import registered_consumer
-from kainite.kinesis.read.fan_out_events import Subscriber
+from kainite.kinesis.read.subscription import Subscriber
 from kainite.kinesis.shards import Shard
 from kainite.kinesis.start_position import StartAt
 from kainite.kinesis.write.put import StreamRecord, StreamWriter

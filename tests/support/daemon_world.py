@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kainite.kinesis.client import StreamClient
-from kainite.kinesis.read.source import polling
+from kainite.kinesis.read.shard_source import polling
 from kainite.leases.keeper import Gained, LeaseKeeper
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.log.format.entry import Entry, EntryKind, UnitMeta

@@ -18,9 +18,9 @@ from typing import Any
 
 from kainite.base.record import RawRecord
 from kainite.child.events import CheckpointRequested, Rejected
+from kainite.child.json_lines.records import render_process_records
 from kainite.child.markers.records import render_records
 from kainite.child.process import ChildProcess
-from kainite.kinesis.read.batch import render_process_records
 from kainite.new_processor.catalogue import Example, folder
 from kainite.settings import ChildProtocol, ChildSettings, MarkersSettings
 

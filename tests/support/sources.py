@@ -6,8 +6,8 @@ import asyncio
 import json
 from collections.abc import Callable
 
-from kainite.kinesis.read.batch import RecordBatch, ShardEnd
-from kainite.kinesis.read.source import ShardSource
+from kainite.kinesis.read.record_batch import RecordBatch, ShardEnd
+from kainite.kinesis.read.shard_source import ShardSource
 
 LIMIT = 60.0
 

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from kainite.base.errors import SettingsError
 from kainite.child.json_lines.dialect import JsonLines
 from kainite.child.json_lines.messages import KCL, V0, Spelling
+from kainite.child.json_lines.records import render_process_records, render_process_records_v0
 from kainite.child.markers.exchange import Exchange
 from kainite.child.markers.start_parameters import start_parameters
 from kainite.child.piped_process import Program
@@ -28,7 +29,7 @@ from kainite.conform.exchange.markers import MarkersDriver
 from kainite.conform.exchange.step_result import StepResult
 from kainite.conform.report.findings import CaseResult, CaseVerdict, Finding, Report
 from kainite.conform.report.judging import judge_call, judge_end, judge_idle, judge_messages, over
-from kainite.kinesis.read.batch import Render, render_process_records, render_process_records_v0
+from kainite.kinesis.read.record_batch import Render
 from kainite.settings import ChildProtocol, ChildSettings
 
 GRACE_S: Final = 1.0

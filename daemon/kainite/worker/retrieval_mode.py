@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from kainite.child.json_lines.records import render_process_records, render_process_records_v0
 from kainite.child.markers.records import render_records
 from kainite.kinesis.client import StreamClient
-from kainite.kinesis.read.batch import Render, render_process_records, render_process_records_v0
-from kainite.kinesis.read.source import OpenSource, polling
+from kainite.kinesis.read.record_batch import Render
+from kainite.kinesis.read.shard_source import OpenSource, polling
 from kainite.observe.meter import Meter
 from kainite.settings import ChildProtocol, Retrieval, Settings
 
@@ -46,7 +47,7 @@ def open_retrieval(kinesis: KinesisClient, stream: StreamClient, settings: Setti
         return poll
     from kainite.kinesis.read.consumer_registration import registered_consumer
     from kainite.kinesis.read.fan_out import fan_out
-    from kainite.kinesis.read.fan_out_events import Subscriber
+    from kainite.kinesis.read.subscription import Subscriber
 
     subscriber = Subscriber(kinesis, registered_consumer(kinesis, settings.stream, settings.leases.application))
     return lambda protocol: fan_out(stream, subscriber, poll(protocol), render=RENDER[protocol], meter=meter)

@@ -16,7 +16,7 @@ from kainite.base.logs import event
 from kainite.base.position import Position
 from kainite.base.retry import Backoff, only, retry_async
 from kainite.child.events import Action, CheckpointRequested, Rejected, Span
-from kainite.kinesis.read.batch import RecordBatch
+from kainite.kinesis.read.record_batch import RecordBatch
 from kainite.leases.holding.checkpoint_requests import error_name
 from kainite.leases.keeper import HeldLease
 from kainite.worker.call_rules import AppendCall, CallRules, EmitHandling, RefusedCheckpoint, Step, WriteCheckpoint

@@ -38,8 +38,8 @@ from kainite.child.events import Action, Rejected, Span
 from kainite.child.markers.death_policy import DeathPolicy
 from kainite.child.process import ChildProcess
 from kainite.child.restart_policy import AT_SHARD_END, RestartPolicy
-from kainite.kinesis.read.batch import RecordBatch, ShardEnd
-from kainite.kinesis.read.source import OpenSource, ShardSource
+from kainite.kinesis.read.record_batch import RecordBatch, ShardEnd
+from kainite.kinesis.read.shard_source import OpenSource, ShardSource
 from kainite.leases.keeper import HeldLease, LeaseKeeper
 from kainite.observe.meter import SILENT, Meter
 from kainite.observe.shard_status import ShardStatus

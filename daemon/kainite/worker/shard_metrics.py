@@ -10,7 +10,7 @@ from typing import Final
 
 from kainite.base.logs import event
 from kainite.child.events import Action
-from kainite.kinesis.read.batch import RecordBatch
+from kainite.kinesis.read.record_batch import RecordBatch
 from kainite.observe import metric
 from kainite.observe.meter import Meter
 from kainite.observe.metric import Metric

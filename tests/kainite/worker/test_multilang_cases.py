@@ -43,7 +43,8 @@ import pytest
 from kainite.base.checkpoint import SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.base.errors import KainiteError, LeaseLostError, LeaseTableError, LeaseTableUnavailableError
 from kainite.child.events import Action, CheckpointRequested
-from kainite.kinesis.read.batch import make_batch, render_process_records
+from kainite.child.json_lines.records import render_process_records
+from kainite.kinesis.read.record_batch import make_batch
 from kainite.leases.keeper import HeldLease
 from kainite.leases.table.lease import Lease
 from kainite.worker.consumer_states import ConsumerState

@@ -42,7 +42,7 @@ from kainite.base.errors import (
 )
 from kainite.base.position import Position
 from kainite.child.events import Action, CheckpointRequested, Rejected, Span
-from kainite.kinesis.read.batch import RecordBatch
+from kainite.kinesis.read.record_batch import RecordBatch
 from kainite.leases.keeper import HeldLease
 from kainite.leases.table.lease import Lease
 from kainite.uow.admission import Admission

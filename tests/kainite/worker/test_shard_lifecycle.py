@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from kainite.child.json_lines.records import render_process_records
 from kainite.kinesis.client import StreamClient
-from kainite.kinesis.read.source import polling
+from kainite.kinesis.read.shard_source import polling
 from kainite.leases.keeper import Gained
 from kainite.observe import metric
 from kainite.observe.meter import Meter
@@ -69,7 +70,9 @@ class Worker:
 async def working(world: World, child: ChildSettings) -> AsyncIterator[Worker]:
     stream = StreamClient(world.kinesis, world.name)
     async with world.keeper(stream) as keeper:
-        worker = Worker(ConsumerParts(polling(stream), keeper, world.stream_settings, child))
+        worker = Worker(
+            ConsumerParts(polling(stream, render=render_process_records), keeper, world.stream_settings, child)
+        )
         task = asyncio.create_task(worker.run())
         try:
             yield worker

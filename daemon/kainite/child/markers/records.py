@@ -5,7 +5,7 @@
     SEQUENCE SUB BASE64\n
     SEQUENCE SUB BASE64 CAUSE\n      left out: reported with the cause, and not sent
 
-A batch is read ahead of its child and kept as bytes (:mod:`kainite.kinesis.read.batch`), so the payload
+A batch is read ahead of its child and kept as bytes (:mod:`kainite.kinesis.read.record_batch`), so the payload
 stays base64 until it is sent. Without I/O.
 """
 

@@ -18,7 +18,7 @@ from kainite.conform.exchange.child_run import LATE_S, AnswerLimits, ChildGone, 
 from kainite.conform.exchange.delta_check import DeltaCheck
 from kainite.conform.exchange.step_result import Reaction, StepResult
 from kainite.conform.exchange.transcript import shown
-from kainite.kinesis.read.batch import Render
+from kainite.kinesis.read.record_batch import Render
 
 SHARD: Final = "shardId-000000000000"
 MOST_CHECKPOINTS: Final = 100

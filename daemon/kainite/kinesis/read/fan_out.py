@@ -1,9 +1,9 @@
 """Reads one shard by enhanced fan-out: Kinesis pushes, on a connection of the shard's own.
 
 States: *without a subscription* (at first, and after one has ended or failed) → *subscribed* → *ended*
-(:class:`~kainite.kinesis.read.batch.ShardEnd`, or an error that waiting will not mend). Where a subscription names no
-children and the listing shows the shard closed, what is left is read by *polling*: AWS names the children with
-the last event, kinesis-mock and LocalStack never do.
+(:class:`~kainite.kinesis.read.record_batch.ShardEnd`, or an error that waiting will not mend).
+Where a subscription names no children and the listing shows the shard closed, what is left is read by
+*polling*: AWS names the children with the last event, kinesis-mock and LocalStack never do.
 
 Invariants are those of :mod:`kainite.kinesis.read.polling`: batches come in the order of the shard, without gap and
 without repetition; an event counts only when its batches are queued, and a subscription that fails before
@@ -34,11 +34,11 @@ from kainite.base.record import position_of
 from kainite.base.retry import AWS_BACKOFF
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.failures import final_error, unknown_checkpoint
-from kainite.kinesis.read.batch import RecordBatch, Render, ShardEnd, render_process_records
-from kainite.kinesis.read.batching import Batcher, Batches, Portions
-from kainite.kinesis.read.fan_out_events import ShardEvent, Subscriber, Subscription, parse_event
+from kainite.kinesis.read.batcher import Batcher, Batches, Portions
 from kainite.kinesis.read.prefetch import Bounds, Prefetch
-from kainite.kinesis.read.source import OpenSource, ShardSource, deciding_range
+from kainite.kinesis.read.record_batch import RecordBatch, Render, ShardEnd
+from kainite.kinesis.read.shard_source import OpenSource, ShardSource, deciding_range
+from kainite.kinesis.read.subscription import ShardEvent, Subscriber, Subscription, parse_event
 from kainite.kinesis.shards import HashRange
 from kainite.kinesis.start_position import StartAt, start_at
 from kainite.observe.meter import SILENT, Meter
@@ -103,7 +103,7 @@ class FanOutReader:
         *,
         polling: OpenSource,
         cut_at: Position | None = None,
-        render: Render = render_process_records,
+        render: Render,
         meter: Meter = SILENT,
     ) -> None:
         self.shard_id = shard_id
@@ -116,7 +116,7 @@ class FanOutReader:
         self._cut_at = cut_at
         self._polling = polling
         keys = deciding_range(hash_range, settings)
-        self._batcher = Batcher(start, cut_at, keys, render, settings.call_with_empty_batches)
+        self._batcher = Batcher(start, render, cut_at, keys, settings.call_with_empty_batches)
         self._meter = meter
         self._prefetch = Prefetch(Bounds.of(settings))
         self._thread = ThreadPoolExecutor(1, f"fan-out {shard_id}")
@@ -348,7 +348,7 @@ def fan_out(
     subscriber: Subscriber,
     polling: OpenSource,
     *,
-    render: Render = render_process_records,
+    render: Render,
     meter: Meter = SILENT,
 ) -> OpenSource:
     """Sources that subscribe as one registered consumer.

@@ -1,8 +1,8 @@
 """Reads one shard by polling, ahead of its child by a bounded number of batches.
 
 States: *without an iterator* (at first, and after one expired) → *with an iterator* → *ended*
-(:class:`~kainite.kinesis.read.batch.ShardEnd`, or an error that waiting will not mend). A reader never goes back:
-to have records again, make another one with an earlier start.
+(:class:`~kainite.kinesis.read.record_batch.ShardEnd`, or an error that waiting will not mend).
+A reader never goes back: to have records again, make another one with an earlier start.
 
 Invariants: batches come in the order of the shard, without gap and without repetition, whatever
 failed in between; a reply counts only when its batches are queued, and until then the same
@@ -30,10 +30,10 @@ from kainite.base.record import position_of
 from kainite.base.retry import AWS_BACKOFF
 from kainite.kinesis.client import Reply, StreamClient, parse_reply
 from kainite.kinesis.failures import final_error, unknown_checkpoint
-from kainite.kinesis.read.batch import RecordBatch, Render, ShardEnd, render_process_records
-from kainite.kinesis.read.batching import Batcher, Batches, Portions
-from kainite.kinesis.read.pacing import THROTTLED_FOR_S, interval
+from kainite.kinesis.read.batcher import Batcher, Batches, Portions
+from kainite.kinesis.read.poll_interval import THROTTLED_FOR_S, interval
 from kainite.kinesis.read.prefetch import Bounds, Prefetch
+from kainite.kinesis.read.record_batch import RecordBatch, Render, ShardEnd
 from kainite.kinesis.shards import HashRange, Shard, children_of
 from kainite.kinesis.start_position import start_at
 from kainite.observe.meter import SILENT, Meter
@@ -67,7 +67,7 @@ class _Fetched:
     end: ShardEnd | None = None
 
 
-class ShardReader:
+class PollingReader:
     """One shard from a checkpoint on; see the module for states and invariants.
 
     Args:
@@ -89,11 +89,11 @@ class ShardReader:
         start: Checkpoint,
         settings: StreamSettings,
         *,
+        render: Render,
         cut_at: Position | None = None,
         hash_range: HashRange | None = None,
         bounds: Bounds | None = None,
         meter: Meter = SILENT,
-        render: Render = render_process_records,
     ) -> None:
         self.shard_id = shard_id
         self.millis_behind_latest: int | None = None
@@ -101,7 +101,7 @@ class ShardReader:
         self._start = start
         self._settings = settings
         self._cut_at = cut_at
-        self._batcher = Batcher(start, cut_at, hash_range, render, settings.call_with_empty_batches)
+        self._batcher = Batcher(start, render, cut_at, hash_range, settings.call_with_empty_batches)
         self._meter = meter
         self._prefetch = Prefetch(bounds or Bounds.of(settings))
         self._iterator: str | None = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from kainite.base.errors import KainiteError
-from kainite.kinesis.read.batch import RecordBatch, ShardEnd
+from kainite.kinesis.read.record_batch import RecordBatch, ShardEnd
 from kainite.settings import StreamSettings
 
 Last: TypeAlias = ShardEnd | KainiteError

@@ -14,11 +14,12 @@ from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZO
 from kainite.base.errors import SettingsError, StreamError
 from kainite.base.position import Position
 from kainite.base.retry import Backoff
+from kainite.child.json_lines.records import render_process_records
 from kainite.kinesis.client import StreamClient
-from kainite.kinesis.read.batch import RecordBatch, ShardEnd
 from kainite.kinesis.read.fan_out import fan_out
-from kainite.kinesis.read.fan_out_events import Subscriber
-from kainite.kinesis.read.source import ShardSource, polling
+from kainite.kinesis.read.record_batch import RecordBatch, ShardEnd
+from kainite.kinesis.read.shard_source import ShardSource, polling
+from kainite.kinesis.read.subscription import Subscriber
 from kainite.settings import StreamSettings
 from support.fanout_double import FanOutDouble, exception, initial_response, shard_event
 from support.kinesis_double import KinesisDouble
@@ -48,7 +49,12 @@ async def reader_at(pushing: FanOutDouble) -> AsyncIterator[Open]:
     config = Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=LIMIT)
     client: Any = boto3.client("kinesis", endpoint_url=pushing.endpoint, region_name="us-east-1", config=config)
     stream = StreamClient(client, "orders")
-    open_source = fan_out(stream, Subscriber(client, "arn:consumer"), polling(stream))
+    open_source = fan_out(
+        stream,
+        Subscriber(client, "arn:consumer"),
+        polling(stream, render=render_process_records),
+        render=render_process_records,
+    )
     readers: list[ShardSource] = []
 
     def make(start: Checkpoint, settings: StreamSettings = SETTINGS, cut_at: Position | None = None) -> ShardSource:

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from kainite.base.checkpoint import TRIM_HORIZON, Checkpoint
+from kainite.child.json_lines.records import render_process_records
 from kainite.kinesis.client import StreamClient
-from kainite.kinesis.read.batch import ShardEnd
 from kainite.kinesis.read.consumer_registration import registered_consumer
 from kainite.kinesis.read.fan_out import fan_out
-from kainite.kinesis.read.fan_out_events import Subscriber
-from kainite.kinesis.read.source import ShardSource, polling
+from kainite.kinesis.read.record_batch import ShardEnd
+from kainite.kinesis.read.shard_source import ShardSource, polling
+from kainite.kinesis.read.subscription import Subscriber
 from kainite.settings import StreamSettings
 from support.kinesis_local import client_of, kinesis_local
 from support.names import unique
@@ -52,7 +53,12 @@ def settings(local: Any) -> StreamSettings:
 async def reader_at(local: Any, settings: StreamSettings) -> AsyncIterator[Open]:
     consumer = await asyncio.to_thread(registered_consumer, local, settings, "orders-app")
     stream = StreamClient(local, settings.name)
-    open_source = fan_out(stream, Subscriber(local, consumer), polling(stream))
+    open_source = fan_out(
+        stream,
+        Subscriber(local, consumer),
+        polling(stream, render=render_process_records),
+        render=render_process_records,
+    )
     readers: list[ShardSource] = []
 
     def make(start: Checkpoint) -> ShardSource:

@@ -13,11 +13,12 @@ from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZO
 from kainite.base.errors import SettingsError, StreamError
 from kainite.base.position import Position
 from kainite.base.retry import Backoff
+from kainite.child.json_lines.records import render_process_records, render_process_records_v0
 from kainite.kinesis.client import StreamClient
-from kainite.kinesis.read.batch import RecordBatch, ShardEnd, render_process_records_v0
-from kainite.kinesis.read.polling import ShardReader
+from kainite.kinesis.read.polling import PollingReader
 from kainite.kinesis.read.prefetch import Bounds
-from kainite.kinesis.read.source import polling
+from kainite.kinesis.read.record_batch import RecordBatch, ShardEnd
+from kainite.kinesis.read.shard_source import polling
 from kainite.kinesis.shards import HashRange
 from kainite.observe.meter import Meter
 from kainite.observe.metric import EXPIRED_ITERATOR, GET_RECORDS_SUCCESS, GET_RECORDS_TIME, MILLIS_BEHIND_LATEST, Metric
@@ -30,15 +31,15 @@ from support.sources import next_of, read, sequences, until
 SHARD = "shardId-000000000000"
 FAST = StreamSettings(name="orders", idle_between_reads=0.005)
 
-Open = Callable[..., ShardReader]
+Open = Callable[..., PollingReader]
 
 
 @pytest.fixture
 async def reader_at(stream: StreamClient) -> AsyncIterator[Open]:
-    readers: list[ShardReader] = []
+    readers: list[PollingReader] = []
 
-    def make(start: Checkpoint, settings: StreamSettings = FAST, shard: str = SHARD, **more: Any) -> ShardReader:
-        readers.append(ShardReader(stream, shard, start, settings, **more))
+    def make(start: Checkpoint, settings: StreamSettings = FAST, shard: str = SHARD, **more: Any) -> PollingReader:
+        readers.append(PollingReader(stream, shard, start, settings, render=render_process_records, **more))
         return readers[-1]
 
     yield make
@@ -138,7 +139,9 @@ async def test_an_aggregate_that_straddles_the_shards_range_is_dropped(
     straddling = double.put(kpl.aggregate([kpl.User(b"x", 0, 0), kpl.User(b"x", 0, 1)], explicit=["10", "11"]))
     plain = double.put(b"plain")
     settings = replace(FAST, skip_sync_if_leases=skip_sync)
-    reader = polling(stream)(SHARD, HashRange(0, 10), TRIM_HORIZON, settings, cut_at=None)
+    reader = polling(stream, render=render_process_records)(
+        SHARD, HashRange(0, 10), TRIM_HORIZON, settings, cut_at=None
+    )
     found = places(await next_of(reader))
     await reader.close()
     kept = [(straddling, 0), (straddling, 1)] if skip_sync else []
@@ -349,7 +352,7 @@ async def test_a_shard_of_moto(kinesis: Any) -> None:
     kinesis.create_stream(StreamName=name, ShardCount=1)
     for n in range(3):
         kinesis.put_record(StreamName=name, PartitionKey="k", Data=bytes([n]))
-    reader = ShardReader(StreamClient(kinesis, name), SHARD, Checkpoint("1"), FAST)
+    reader = PollingReader(StreamClient(kinesis, name), SHARD, Checkpoint("1"), FAST, render=render_process_records)
     batch = await next_of(reader)
     await reader.close()
     assert isinstance(batch, RecordBatch)

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from kainite.base.errors import StreamError
-from kainite.kinesis.read.batch import RecordBatch, ShardEnd
 from kainite.kinesis.read.prefetch import Bounds, Prefetch
+from kainite.kinesis.read.record_batch import RecordBatch, ShardEnd
 
 
 def batch(size: int = 10, count: int = 1) -> RecordBatch:

@@ -7,15 +7,15 @@ from typing import Protocol
 from kainite.base.checkpoint import Checkpoint
 from kainite.base.position import Position
 from kainite.kinesis.client import StreamClient
-from kainite.kinesis.read.batch import RecordBatch, Render, ShardEnd, render_process_records
-from kainite.kinesis.read.polling import ShardReader
+from kainite.kinesis.read.polling import PollingReader
+from kainite.kinesis.read.record_batch import RecordBatch, Render, ShardEnd
 from kainite.kinesis.shards import HashRange
 from kainite.observe.meter import SILENT, Meter
 from kainite.settings import StreamSettings
 
 
 class ShardSource(Protocol):
-    """Gives a shard's batches in order; see :class:`~kainite.kinesis.read.polling.ShardReader`."""
+    """Gives a shard's batches in order; see :class:`~kainite.kinesis.read.polling.PollingReader`."""
 
     @property
     def opened_at(self) -> float | None: ...
@@ -35,7 +35,7 @@ class OpenSource(Protocol):
     ) -> ShardSource: ...  # fmt: skip
 
 
-def polling(stream: StreamClient, *, render: Render = render_process_records, meter: Meter = SILENT) -> OpenSource:
+def polling(stream: StreamClient, *, render: Render, meter: Meter = SILENT) -> OpenSource:
     """Sources that poll ``stream``; ``render`` makes the children's lines."""
 
     def open_source(
@@ -43,7 +43,7 @@ def polling(stream: StreamClient, *, render: Render = render_process_records, me
         *, cut_at: Position | None,
     ) -> ShardSource:  # fmt: skip
         keys = deciding_range(hash_range, settings)
-        return ShardReader(
+        return PollingReader(
             stream, shard_id, start, settings, cut_at=cut_at, hash_range=keys, meter=meter, render=render
         )
 

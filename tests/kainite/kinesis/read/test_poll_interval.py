@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kainite.kinesis.read.pacing import CATCH_UP_INTERVAL_S, interval
+from kainite.kinesis.read.poll_interval import CATCH_UP_INTERVAL_S, interval
 from kainite.settings import StreamSettings
 
 PLAIN = StreamSettings("orders", idle_between_reads=1.5)

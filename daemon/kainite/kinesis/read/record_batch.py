@@ -12,13 +12,10 @@ that the serialization log has collected) is known before reading starts, and
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
-
-import orjson
+from typing import TypeAlias
 
 from kainite.base.position import Position
 from kainite.base.record import RawRecord, arrival_ms, payload_bytes, position_of
@@ -58,46 +55,6 @@ class ShardEnd:
     children: tuple[Shard, ...]
 
 
-def render_process_records(records: Sequence[RawRecord], millis_behind_latest: int | None) -> bytes:
-    """The ``processRecords`` line of the json-lines dialect (reference/kcl_multilang.md §1).
-
-    ASCII only: a raw U+2028 ends a line for Node's readline.
-    """
-    request = {
-        "action": "processRecords",
-        "records": [
-            {
-                "data": record.get("Data"),
-                "partitionKey": record["PartitionKey"],
-                "sequenceNumber": record["SequenceNumber"],
-                "approximateArrivalTimestamp": arrival_ms(record),
-                "subSequenceNumber": record.get("SubSequenceNumber", 0),
-                "action": "record",
-            }
-            for record in records
-        ],
-        "millisBehindLatest": millis_behind_latest,
-    }
-    return _line(request)
-
-
-def render_process_records_v0(records: Sequence[RawRecord], millis_behind_latest: int | None) -> bytes:
-    """The same line in the protocol's first form (seed 001), which knows neither times nor aggregates."""
-    return _line(
-        {
-            "action": "processRecords",
-            "records": [
-                {
-                    "data": record.get("Data"),
-                    "partitionKey": record["PartitionKey"],
-                    "sequenceNumber": record["SequenceNumber"],
-                }
-                for record in records
-            ],
-        }
-    )
-
-
 def make_batches(
     records: Sequence[RawRecord],
     millis_behind_latest: int | None,
@@ -105,7 +62,7 @@ def make_batches(
     after: Position | None = None,
     cut_at: Position | None = None,
     hash_range: HashRange | None = None,
-    render: Render = render_process_records,
+    render: Render,
 ) -> tuple[RecordBatch, ...]:
     """Batches of what a reply holds: none, one, or two where ``cut_at`` lies inside.
 
@@ -135,8 +92,3 @@ def make_batch(records: Sequence[RawRecord], millis_behind_latest: int | None, r
         arrival_ms=arrival_ms(records[-1]) if records else None,
         payload_bytes=payload_bytes(records),
     )
-
-
-def _line(request: dict[str, Any]) -> bytes:
-    line = orjson.dumps(request, option=orjson.OPT_APPEND_NEWLINE)
-    return line if line.isascii() else json.dumps(request, separators=(",", ":")).encode() + b"\n"

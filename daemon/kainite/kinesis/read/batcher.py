@@ -14,7 +14,7 @@ from kainite.base.checkpoint import Checkpoint
 from kainite.base.position import Position
 from kainite.base.record import RawRecord
 from kainite.kinesis.aggregation import portions
-from kainite.kinesis.read.batch import RecordBatch, Render, make_batch, make_batches, render_process_records
+from kainite.kinesis.read.record_batch import RecordBatch, Render, make_batch, make_batches
 from kainite.kinesis.shards import HashRange
 from kainite.kinesis.start_position import done_before
 
@@ -35,9 +35,9 @@ class Batcher:
     """
 
     start: Checkpoint
+    render: Render
     cut_at: Position | None = None
     hash_range: HashRange | None = None
-    render: Render = render_process_records
     even_empty: bool = False
 
     def begin(self, records: Sequence[RawRecord], millis_behind_latest: int | None) -> tuple[Batches, Portions]:

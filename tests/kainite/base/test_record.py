@@ -1,0 +1,41 @@
+"""A record as GetRecords has it."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kainite.base.position import Position
+from kainite.base.record import RawRecord, arrival_ms, payload_bytes, position_of
+
+
+@given(st.integers(0, 2**42))
+def test_arrival_times_keep_their_milliseconds(millis: int) -> None:
+    assert arrival_ms({"ApproximateArrivalTimestamp": millis / 1000}) == millis
+
+
+def test_a_record_without_an_arrival_time_has_none() -> None:
+    assert arrival_ms({}) is None
+
+
+@pytest.mark.parametrize(
+    ("record", "position"),
+    [
+        ({"SequenceNumber": "17"}, Position(17)),
+        ({"SequenceNumber": "17", "SubSequenceNumber": 3}, Position(17, 3)),
+        ({"SequenceNumber": "1" + "0" * 60}, Position(10**60)),
+    ],
+)
+def test_a_records_place_is_its_sequence_number_and_its_place_in_an_aggregate(
+    record: RawRecord, position: Position
+) -> None:
+    assert position_of(record) == position
+
+
+@given(st.lists(st.binary(max_size=20), max_size=10))
+def test_the_size_of_payloads_is_known_without_decoding_them(payloads: list[bytes]) -> None:
+    records = [{"Data": base64.b64encode(payload).decode()} for payload in payloads]
+    assert payload_bytes([*records, {"Data": None}, {}]) == sum(map(len, payloads))

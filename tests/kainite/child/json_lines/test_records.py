@@ -1,0 +1,65 @@
+"""The line that hands records to a child of the json-lines dialect."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from amazon_kclpy.dispatch import message_decode
+from amazon_kclpy.messages import ProcessRecordsInput
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kainite.child.json_lines.records import render_process_records, render_process_records_v0
+
+
+def record(sequence: int, data: str | None = "YWJj", key: str = "k", at: float | None = 1.5) -> dict[str, Any]:
+    return {"SequenceNumber": str(sequence), "Data": data, "PartitionKey": key, "ApproximateArrivalTimestamp": at}
+
+
+def test_the_line_is_kcls_to_the_byte() -> None:
+    line = render_process_records([record(7, at=1795255169.212), record(8, data="", key='a"b')], 12)
+    assert line == (
+        b'{"action":"processRecords","records":['
+        b'{"data":"YWJj","partitionKey":"k","sequenceNumber":"7","approximateArrivalTimestamp":1795255169212,'
+        b'"subSequenceNumber":0,"action":"record"},'
+        b'{"data":"","partitionKey":"a\\"b","sequenceNumber":"8","approximateArrivalTimestamp":1500,'
+        b'"subSequenceNumber":0,"action":"record"}],"millisBehindLatest":12}\n'
+    )
+
+
+def test_nulls_are_written() -> None:
+    line = json.loads(render_process_records([record(7, data=None, at=None)], None))
+    assert line["millisBehindLatest"] is None
+    assert line["records"][0]["data"] is None
+    assert line["records"][0]["approximateArrivalTimestamp"] is None
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
+def test_any_partition_key_makes_one_ascii_line(key: str) -> None:
+    line = render_process_records([record(7, key=key)], 0)
+    assert line.isascii()
+    assert line.count(b"\n") == 1
+    assert line.endswith(b"\n")
+    assert json.loads(line)["records"][0]["partitionKey"] == key
+
+
+def test_the_first_protocols_line_has_only_what_it_knows() -> None:
+    line = render_process_records_v0([record(7), record(8, data="", key="é")], 12)
+    assert line == (
+        b'{"action":"processRecords","records":['
+        b'{"data":"YWJj","partitionKey":"k","sequenceNumber":"7"},'
+        b'{"data":"","partitionKey":"\\u00e9","sequenceNumber":"8"}]}\n'
+    )
+
+
+@pytest.mark.parametrize("data", [bytes([n]) * 3 for n in (0, 10, 34, 127, 128, 255)])
+def test_the_kinesis_client_library_for_python_reads_the_line(data: bytes) -> None:
+    line = render_process_records([record(7, data=base64.b64encode(data).decode(), key="é")], 3)
+    message = json.loads(line, object_hook=message_decode)
+    assert isinstance(message, ProcessRecordsInput)
+    assert message.millis_behind_latest == 3
+    assert message.records[0].binary_data == data
+    assert message.records[0].partition_key == "é"
