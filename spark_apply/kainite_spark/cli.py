@@ -37,28 +37,28 @@ from kainite_spark.targets.opening import most_units, open_target
 
 @click.command()
 @properties_option
-@click.option("--once", is_flag=True, help="Apply what there is, then end.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was done as a JSON object at the end.")
+@click.option("--once", is_flag=True, help="Apply all units that are in the log, then end.")
+@click.option("--json", "as_json", is_flag=True, help="Print a summary as a JSON object at the end.")
 def apply(properties: Path, once: bool, as_json: bool) -> None:
-    """Apply units of work to the target, each exactly once.
+    """Applies units of work to the target, each exactly once.
 
-    Runs until TERM or Ctrl-C, then ends after its micro-batch. Several may be started: one applies, the
-    others wait until it is gone.
+    Runs until TERM or Ctrl-C, then ends after the current micro-batch. Several may be started: one applies
+    units, the others wait until it has ended.
 
     \b
     Examples:
       kainite apply -p app.properties               follow the log
-      kainite apply -p app.properties --once --json catch up, and say what was done
+      kainite apply -p app.properties --once --json catch up, and print a summary
     """
     summary = run(settings.load(properties), once=once)
     click.echo(_as_json(summary) if as_json else _as_text(summary))
 
 
 def run(configured: Settings, *, once: bool = False) -> Summary:
-    """Run the apply job that a settings file describes, until it is told to stop by a signal.
+    """Runs the apply job that a settings file describes, until a signal stops it.
 
     Raises:
-        SettingsError: no target is set, or it is of an unknown kind.
+        SettingsError: no target is set, or its kind is unknown.
         KainiteError: as :meth:`~kainite_spark.driver.job.ApplyJob.run`.
     """
     stop = threading.Event()
@@ -67,21 +67,23 @@ def run(configured: Settings, *, once: bool = False) -> Summary:
         patiently(store.create, stop)
         owner = f"apply:{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         name = f"kainite apply {configured.leases.application}"
-        # A job that was killed holds the partition until its lease runs out: let that time pass while Spark starts.
+        # A killed job holds the partition until its lease runs out; that time passes while Spark starts.
         watch = patiently(lambda: begin_to_watch(store, outcomes_partition(configured.log.partition)), stop)
         with spark_context(configured.apply.master, name) as context, _signals(stop):
             runner = SparkRunner(context, _task_settings(configured, owner, target))
             runner.warm_up()
             ledger = f"{configured.log.table}/{configured.log.partition}"
-            parts = ApplyEnvironment(configured.apply, store, configured.log.partition, owner, target, runner, ledger)
-            job = ApplyJob(parts, stop, watch)
+            environment = ApplyEnvironment(
+                configured.apply, store, configured.log.partition, owner, target, runner, ledger
+            )
+            job = ApplyJob(environment, stop, watch)
             job.run(once=once)
             return job.summary
 
 
 @contextlib.contextmanager
 def _target(configured: Settings, stop: threading.Event) -> Iterator[Target]:
-    """The target, prepared."""
+    """Gives the target, prepared; closes it at the end."""
     apply, uow = configured.apply, configured.uow
     url = apply.target
     if url is None:
@@ -94,7 +96,8 @@ def _target(configured: Settings, stop: threading.Event) -> Iterator[Target]:
 
 
 def _task_settings(configured: Settings, run_name: str, target: Target) -> TaskSettings:
-    # Skipping is decided when the failure is certain; until then what conflicts must wait in any case.
+    # A task never skips: whether a unit has failed is certain only after its second try, and until then units that
+    # conflict with it must wait.
     on_failure = "stop" if configured.apply.on_failure is settings.OnFailure.STOP else "block"
     options = ApplyOptions(on_failure=on_failure, group_units=most_units(configured.apply))
     return TaskSettings(run_name, configured.aws, configured.log.table, configured.log.partition, target, options)
@@ -102,7 +105,7 @@ def _task_settings(configured: Settings, run_name: str, target: Target) -> TaskS
 
 @contextlib.contextmanager
 def _signals(stop: threading.Event) -> Iterator[None]:
-    """TERM and INT set ``stop``. Entered again after Spark has started, for it puts a handler of its own on INT."""
+    """Sets ``stop`` at TERM and INT. Must be entered again after Spark has started, which sets its own INT handler."""
     before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield

@@ -1,11 +1,11 @@
-"""The apply job: follows the log, runs one micro-batch after the other, writes down what became of units.
+"""The apply job: follows the log, runs one micro-batch after the other, and makes the units' outcomes durable.
 
-One round, each step an effect on one of three places (the outcomes partition, which is ours alone; the
-target; and, read only, the main log)::
+Each step of a round acts on one of three places: the main log, which is only read; the target; the outcomes
+partition, which this job alone writes::
 
-    poll the log ─► choose units ─► let the micro-batch's fence in ─► run it ─► append outcomes ─► tidy up
+    poll the log ─► select units ─► advance the fence ─► run the micro-batch ─► append outcomes ─► tidy up
 
-What a crash between any two leaves behind, and what the next apply job makes of it:
+What a crash between two steps leaves behind, and what the next apply job does:
 
 ======================  ==========================================================================
 crash                   next start
@@ -13,17 +13,17 @@ crash                   next start
 before the fence        nothing has happened
 before or in the run    some units are in the target with their acknowledgements: they are tried
                         again, found applied, and reported as committed
-before the outcomes     the same
-after the outcomes      they are read back and laid over the log
-while tidying           it is done again
+before the outcomes     the same as in the run
+after the outcomes      the outcomes are read back and laid over the folded log
+while tidying           the deletions are done again
 ======================  ==========================================================================
 
-Two apply jobs at once: each raises the generation when it mounts the outcomes partition, then fences
-the target with it. From then on no transaction of the older one commits, and no outcome of it is
-appended; it stops with an error that says so.
+Two apply jobs at once: each raises the generation when it mounts the outcomes partition, then fences the
+target with the new generation. From then on no transaction of the older job commits, and none of its
+outcomes is appended; the older job stops with an error that says so.
 
-What is away (the log's store, the target, Spark's executors) is waited for with growing pauses, and
-no unit ever fails for it.
+If the log's store, the target or Spark's executors are away, the job waits with growing pauses; no unit
+fails for that reason.
 """
 
 from __future__ import annotations
@@ -54,31 +54,31 @@ from kainite_spark.targets.fence import Fence
 _LOG = logging.getLogger(__name__)
 
 MAX_DELTAS = 50_000
-"""Most deltas of a micro-batch, unless a single unit has more."""
+"""Most deltas of a micro-batch; a unit that has more goes alone."""
 
 LONGEST_IDLE_S = 1.0
-"""The longest pause between two looks at a log where nothing happens."""
+"""The longest pause, in seconds, between two polls of a log without news."""
 
 SPARK_TRIES = 5
-"""Spark jobs that fail one after the other before the apply job gives up: its session is broken."""
+"""Spark jobs that may fail in a row, less one; then the Spark session is taken to be broken, and the apply job ends."""
 
 TIDY_EVERY = 50
-"""Micro-batches after which acknowledgements and outcomes that nobody needs any more are deleted."""
+"""Micro-batches after which acknowledgements and outcomes without further use are deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApplyEnvironment:
-    """What an apply job works with.
+    """Everything that an apply job works with.
 
     Attributes:
-        settings: its section of the settings.
+        settings: the apply job's section of the settings.
         store: the log's store.
         partition: the main log's partition.
         owner: a name unlike that of any other apply job.
-        target: where units go; prepared (:meth:`Target.prepare`).
+        target: the target, already prepared (:meth:`Target.prepare`).
         runner: runs the tasks.
-        ledger: the log's name in the target, unlike that of any other log that is applied to it; transaction
-            ids begin at 0 in each, so under one name the units of one would be taken for those of the other.
+        ledger: the log's name in the target, unlike that of any other log that is applied to the target.
+            Transaction ids begin at 0 in every log, so two logs under one name would be taken for one.
     """
 
     settings: ApplySettings
@@ -92,7 +92,7 @@ class ApplyEnvironment:
 
 @dataclass(slots=True)
 class Summary:
-    """What an apply job did: how many micro-batches, and what it wrote down of how many units."""
+    """How many micro-batches an apply job ran, and how many units came to which status."""
 
     micro_batches: int = 0
     outcomes: Counter[UnitStatus] = field(default_factory=Counter)
@@ -102,76 +102,80 @@ class ApplyJob:
     """Applies the units of one log partition to one target.
 
     Args:
-        parts: what it works with.
-        stop: set by whoever wants it to end; it ends after the micro-batch that runs.
+        environment: everything that the job works with.
+        stop: set to end the job, which then ends after its current micro-batch.
         watch: what was seen of the outcomes partition's lease before.
     """
 
-    def __init__(self, parts: ApplyEnvironment, stop: threading.Event, watch: LeaseWatch | None = None) -> None:
-        self._parts = parts
+    def __init__(self, environment: ApplyEnvironment, stop: threading.Event, watch: LeaseWatch | None = None) -> None:
+        self._environment = environment
         self._stop = stop
         self._watch = watch
         self.summary = Summary()
 
     def run(self, *, once: bool = False) -> None:
-        """Apply units until stopped; with ``once``, until all that can be applied is.
+        """Applies units until stopped; with ``once``, until no unit is left that can be applied.
 
         Raises:
             LogFencedError: another apply job mounted the outcomes partition.
             TargetFencedError: another apply job has fenced the target.
             TargetRejectedError: a unit failed, and ``onUowFailure`` is ``stop``.
             LogCorruptError: the log does not read back as written.
-            SparkUnavailableError: Spark jobs fail again and again.
+            SparkUnavailableError: Spark jobs failed :data:`SPARK_TRIES` times in a row.
         """
-        parts = self._parts
-        name = outcomes_partition(parts.partition)
-        mounted = mount_outcomes(parts.store, name, parts.owner, parts.settings.lease, self._stop, self._watch)
+        environment = self._environment
+        name = outcomes_partition(environment.partition)
+        mounted = mount_outcomes(
+            environment.store, name, environment.owner, environment.settings.lease, self._stop, self._watch
+        )
         if mounted is None:
             return
         with mounted as outcomes:
-            rounds = _ApplyLoop(parts, outcomes, self._stop, self.summary)
-            patiently(rounds.start, self._stop)
-            rounds.run(once=once)
+            loop = _ApplyLoop(environment, outcomes, self._stop, self.summary)
+            patiently(loop.start, self._stop)
+            loop.run(once=once)
 
 
 class _ApplyLoop:
-    """The rounds of an apply job that holds its outcomes partition."""
+    """The rounds of an apply job that has mounted its outcomes partition."""
 
-    def __init__(self, parts: ApplyEnvironment, outcomes: Outcomes, stop: threading.Event, summary: Summary) -> None:
-        self._parts = parts
+    def __init__(
+        self, environment: ApplyEnvironment, outcomes: Outcomes, stop: threading.Event, summary: Summary
+    ) -> None:
+        self._environment = environment
         self._outcomes = outcomes
         self._stop = stop
         self._summary = summary
-        self._held = Backlog(parts.settings.on_failure)
-        self._follower = Follower(parts.store, parts.partition, self._held)
+        self._backlog = Backlog(environment.settings.on_failure)
+        self._follower = Follower(environment.store, environment.partition, self._backlog)
         self._number = 0
         self._failures = 0
         self._untidy = 0
 
     def start(self) -> None:
-        """Fence the target, and learn what is unresolved. The order matters: nothing may commit behind our back."""
-        self._parts.target.raise_generation(self._parts.ledger, self._outcomes.generation)
-        self._read_anew()
+        """Fences the target, then reads which units are unresolved: no older job may commit a unit after it is read."""
+        self._environment.target.raise_generation(self._environment.ledger, self._outcomes.generation)
+        self._rebuild()
         event(
             _LOG,
             logging.INFO,
             "apply job started",
-            partition=self._parts.partition,
+            partition=self._environment.partition,
             generation=self._outcomes.generation,
             next_id=self._follower.next_id,
-            waiting=self._held.waiting,
-            failed=len(self._held.failed),
+            waiting=self._backlog.waiting,
+            failed=len(self._backlog.failed),
         )
 
-    def _read_anew(self) -> None:
-        """Forget what we know of units, and learn it from the log and from our own outcomes."""
-        self._held = Backlog(self._parts.settings.on_failure)
-        self._follower = Follower(self._parts.store, self._parts.partition, self._held)
+    def _rebuild(self) -> None:
+        """Rebuilds the backlog from the main log and from the outcomes partition."""
+        self._backlog = Backlog(self._environment.settings.on_failure)
+        self._follower = Follower(self._environment.store, self._environment.partition, self._backlog)
         self._follower.start()
         self._follower.resume(self._outcomes.read_from(self._follower.through + 1))
 
     def run(self, *, once: bool) -> None:
-        idle = self._parts.settings.idle
+        idle = self._environment.settings.idle
         pause = idle
         while not self._stop.is_set():
             if patiently(lambda: self._round(strong=once), self._stop):
@@ -184,69 +188,69 @@ class _ApplyLoop:
         patiently(self._tidy, self._stop)
 
     def _round(self, *, strong: bool) -> bool:
-        """One round; whether there were units to apply."""
+        """Runs one round; returns whether there were units to apply."""
         self._outcomes.check()
         if not self._follower.poll(strong=strong):
             event(_LOG, logging.WARNING, "log truncated before it was read, reading it anew", at=self._follower.next_id)
-            self._read_anew()
+            self._rebuild()
         self._stop_at_failure()
-        chosen = self._held.take(self._parts.settings.max_units, MAX_DELTAS)
-        if chosen.units:
-            self._micro_batch(chosen)
-        self._write_down(self._held.take_changes())
-        if self._untidy >= TIDY_EVERY or not chosen.units:
+        selection = self._backlog.take(self._environment.settings.max_units, MAX_DELTAS)
+        if selection.units:
+            self._micro_batch(selection)
+        self._write_down(self._backlog.take_changes())
+        if self._untidy >= TIDY_EVERY or not selection.units:
             self._tidy()
-        return bool(chosen.units)
+        return bool(selection.units)
 
     def _write_down(self, news: tuple[Outcome, ...]) -> None:
         self._outcomes.append(news)
-        # A unit that waits again, after a retry or for another one, is no result.
+        # A unit that is in progress again, after a retry or a release, has no result yet.
         results = [outcome for outcome in news if outcome.status is not UnitStatus.IN_PROGRESS]
         self._summary.outcomes.update(outcome.status for outcome in results)
         for outcome in results:
-            if outcome.status is UnitStatus.FAILED and outcome.tid in self._held.failed:
-                unit, cause = self._held.failed[outcome.tid]
+            if outcome.status is UnitStatus.FAILED and outcome.tid in self._backlog.failed:
+                unit, cause = self._backlog.failed[outcome.tid]
                 event(_LOG, logging.ERROR, "unit failed", uow=unit.uow, id=unit.tid, cause=cause)
 
     def _stop_at_failure(self) -> None:
-        if self._parts.settings.on_failure is not OnFailure.STOP:
+        if self._environment.settings.on_failure is not OnFailure.STOP:
             return
-        for tid, (unit, cause) in sorted(self._held.failed.items()):
+        for tid, (unit, cause) in sorted(self._backlog.failed.items()):
             raise TargetRejectedError(
                 f"unit {unit.uow} (transaction id {tid}) failed: {cause}; onUowFailure is stop: "
                 "kainite uow retry or discard it, then start again"
             )
 
-    def _micro_batch(self, chosen: Selection) -> None:
+    def _micro_batch(self, selection: Selection) -> None:
         self._number += 1
         started = time.monotonic()
-        results, problem = self._apply(chosen)
+        results, problem = self._apply(selection)
         outcomes = [outcome for result in results for outcome in result.outcomes]
-        self._held.settle(outcomes)
-        self._report(chosen, results, outcomes, started)
+        self._backlog.settle(outcomes)
+        self._report(selection, results, outcomes, started)
         if problem is not None:
-            self._bear(problem)
+            self._wait_or_raise(problem)
         else:
             self._failures = 0
 
-    def _apply(self, chosen: Selection) -> tuple[list[TaskResult], KainiteError | None]:
-        """What the tasks did, and what went wrong that is no unit's fault."""
-        parts = self._parts
-        instances = parts.settings.instances or parts.runner.parallelism
-        batch = plan(self._fence, chosen, instances, parts.runner.parallelism)
+    def _apply(self, selection: Selection) -> tuple[list[TaskResult], KainiteError | None]:
+        """Returns the tasks' results, and the first error that is no unit's fault, if there is one."""
+        environment = self._environment
+        instances = environment.settings.instances or environment.runner.parallelism
+        batch = plan(self._fence, selection, instances, environment.runner.parallelism)
         try:
-            parts.target.begin_micro_batch(self._fence)
-            results = parts.runner.run(batch)
+            environment.target.begin_micro_batch(self._fence)
+            results = environment.runner.run(batch)
         except KainiteError as error:
             return [], error
         return results, next((result.problem for result in results if result.problem), None)
 
     @property
     def _fence(self) -> Fence:
-        return Fence(self._parts.ledger, self._outcomes.generation, self._number)
+        return Fence(self._environment.ledger, self._outcomes.generation, self._number)
 
-    def _bear(self, problem: KainiteError) -> None:
-        """Wait after what may pass; raise what will not."""
+    def _wait_or_raise(self, problem: KainiteError) -> None:
+        """Waits after a problem that may pass; raises any other."""
         self._failures += 1
         lost_executor = isinstance(problem, SparkUnavailableError) and self._failures < SPARK_TRIES
         if not (problem.retryable or lost_executor):
@@ -255,7 +259,7 @@ class _ApplyLoop:
         event(_LOG, logging.WARNING, "micro-batch to be tried again", cause=problem, pause=pause)
         self._stop.wait(pause)
 
-    def _report(self, chosen: Selection, results: list[TaskResult], outcomes: list[Outcome], started: float) -> None:
+    def _report(self, selection: Selection, results: list[TaskResult], outcomes: list[Outcome], started: float) -> None:
         self._summary.micro_batches += 1
         self._untidy += 1
         statuses = Counter(outcome.status for outcome in outcomes)
@@ -264,10 +268,10 @@ class _ApplyLoop:
             logging.INFO,
             "micro-batch",
             number=self._number,
-            units=len(chosen.units),
-            deltas=sum(unit.count for unit in chosen.units),
+            units=len(selection.units),
+            deltas=sum(unit.count for unit in selection.units),
             instances=len(results),
-            serial=chosen.serial or None,
+            serial=selection.serial or None,
             committed=statuses[UnitStatus.COMMITTED],
             failed=statuses[UnitStatus.FAILED],
             blocked=statuses[UnitStatus.BLOCKED],
@@ -275,13 +279,13 @@ class _ApplyLoop:
         )
 
     def _tidy(self) -> None:
-        """Delete outcomes that the owner has taken over, and acknowledgements that nobody will ask for.
+        """Deletes outcomes that the log's owner has taken over, and acknowledgements of units that are resolved.
 
-        A unit below the oldest unresolved one is resolved in the log or in our outcomes, durably, so no
-        apply job will try it again.
+        A unit below the oldest unresolved one is durably resolved, in the log or in the outcomes
+        partition, so no apply job will try it again.
         """
         if self._untidy:
             self._outcomes.truncate(self._follower.through + 1)
-            oldest = min(self._held.unresolved(), default=self._follower.next_id)
-            self._parts.target.trim(self._fence, oldest)
+            oldest = min(self._backlog.unresolved(), default=self._follower.next_id)
+            self._environment.target.trim(self._fence, oldest)
             self._untidy = 0

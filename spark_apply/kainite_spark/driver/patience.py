@@ -1,4 +1,4 @@
-"""Waiting for what is away: a store, a target, Spark's executors."""
+"""Waits for a store or a target that is away, and for Spark's executors."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ BACKOFF = Backoff.doubling(0.1, 10.0)
 
 
 def patiently(act: Callable[[], T], stop: threading.Event) -> T:
-    """Call ``act`` until it succeeds; errors that are not ``retryable`` are raised at once.
+    """Calls ``act`` until it succeeds; raises an error that is not ``retryable`` at once.
 
     Raises:
-        KainiteError: the latest error, when ``stop`` was set meanwhile.
+        KainiteError: the latest error, if ``stop`` was set meanwhile.
     """
 
     def failed(error: Exception, failures: int, pause: float) -> None:

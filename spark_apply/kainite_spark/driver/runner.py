@@ -1,13 +1,12 @@
-"""Running a micro-batch as one plain Spark job.
+"""Runs a micro-batch as one plain Spark job.
 
 ::
 
     read slices ──► shuffle by job instance ──► apply, one task a job instance ──► outcomes
 
-With few job instances there is no shuffle: each reads what it needs and applies it in one task. Such a
-job costs about 0.1 s here, one with a shuffle 0.4 s; a Structured Streaming micro-batch with a
-Python source and sink 0.25 s, and it would keep a second ledger beside the target's
-(reference/apply_systems.md §3).
+With few job instances there is no shuffle: each instance reads its entries and applies them in one task.
+Such a job was measured to cost about 0.1 s, a job with a shuffle 0.4 s. A Structured Streaming
+micro-batch with a Python source and sink costs 0.25 s, and would keep a second ledger beside the target's.
 """
 
 from __future__ import annotations
@@ -31,22 +30,22 @@ _JAVA_ERROR = re.compile(r"^: (.+)$", re.MULTILINE)
 
 
 class Runner(Protocol):
-    """Whatever runs the tasks of a micro-batch."""
+    """Runs the tasks of micro-batches."""
 
     @property
     def parallelism(self) -> int:
-        """How many tasks run at once."""
+        """Returns how many tasks run at once."""
 
     def run(self, batch: MicroBatch) -> list[TaskResult]:
-        """Run a micro-batch; a job instance without a result was not run.
+        """Runs a micro-batch; a job instance without a result was not run.
 
         Raises:
-            SparkUnavailableError: the job did not end; nothing is known of its units.
+            SparkUnavailableError: the Spark job failed; what became of the units is unknown.
         """
 
 
 class SparkRunner:
-    """Keeps :class:`Runner` on a Spark context."""
+    """Implements :class:`Runner` on a Spark context."""
 
     def __init__(self, context: SparkContext, settings: TaskSettings) -> None:
         self._context = context
@@ -57,15 +56,15 @@ class SparkRunner:
     def parallelism(self) -> int:
         from py4j.protocol import Py4JError
 
-        # It grows as executors come. Of a JVM that is gone the last one stands: running a job will tell.
+        # The number grows as executors come. If the JVM is gone, the last number stays: the next job will fail.
         with contextlib.suppress(Py4JError, OSError):
             self._parallelism = int(self._context.defaultParallelism)
         return self._parallelism
 
     def warm_up(self) -> None:
-        """Start the worker processes with what they import and connect to: 5 s that no unit has to wait for.
+        """Starts the worker processes with their imports and connections, so that no unit has to wait for them (5 s).
 
-        Whatever fails here fails again in the first micro-batch, where it is dealt with.
+        An error is ignored: it comes again in the first micro-batch, which handles it.
         """
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
@@ -85,14 +84,14 @@ class SparkRunner:
 
     def _results(self, batch: MicroBatch) -> RDD[TaskResult]:
         slices = self._context.parallelize(batch.slices, len(batch.slices))
-        shares = slices.mapPartitions(functools.partial(_read_task, self._settings))
+        parts = slices.mapPartitions(functools.partial(_read_task, self._settings))
         if batch.shuffled:
-            shares = shares.partitionBy(batch.instances, _identity)
-        return shares.mapPartitionsWithIndex(functools.partial(_apply_task, self._settings, batch.fence))
+            parts = parts.partitionBy(batch.instances, _identity)
+        return parts.mapPartitionsWithIndex(functools.partial(_apply_task, self._settings, batch.fence))
 
 
 def cause_of(message: str) -> str:
-    """The line that matters of a Java stack trace: the Python exception's inside it, if there is one."""
+    """Returns the line of a Java stack trace that gives the cause: the Python exception in it, if there is one."""
     found = _PYTHON_ERROR.search(message) or _JAVA_ERROR.search(message)
     return found[1] if found else message.strip().partition("\n")[0]
 
@@ -109,9 +108,9 @@ def _read_task(settings: TaskSettings, slices: Iterator[Slice]) -> Iterator[Rout
 
 
 def _apply_task(
-    settings: TaskSettings, fence: Fence, instance: int, shares: Iterable[RoutedPart]
+    settings: TaskSettings, fence: Fence, instance: int, parts: Iterable[RoutedPart]
 ) -> Iterator[TaskResult]:
-    mine = (share for _, share in shares)
+    mine = (part for _, part in parts)
     yield apply_parts(functools.partial(session_of, settings), fence, settings.options, instance, mine)
 
 

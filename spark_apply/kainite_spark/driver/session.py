@@ -1,10 +1,9 @@
-"""The long-lived Spark session that micro-batches run on.
+"""Starts the long-lived Spark session that micro-batches run on.
 
-Any master will do. Locally, a failed task is tried again (``local[N,4]``; Spark's own default
-is once), everything is bound to the loopback address, and workers run this interpreter. The
-JVM gets a session of its own, so that Ctrl-C or a TERM to our process group ends the apply
-job after its micro-batch instead of pulling Spark away beneath it; it ends with this process, for it
-watches its standard input.
+Any master will do. With a local master, a failed task is tried again (``local[N,4]``; Spark's own
+default is one try), all ports are bound to the loopback address, and workers run this interpreter. The
+JVM gets a process group of its own: Ctrl-C, or a TERM to this process's group, must end the apply job
+after its micro-batch, not kill Spark before. The JVM watches its standard input and so ends with this process.
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ _LOCAL_CONFIGURATION: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
 }
 
-# Spark has no other way to be told these. Without the first, workers are whatever "python3" is in PATH.
+# Spark takes these from the environment alone. Without the first, workers run the "python3" of the PATH.
 _LOCAL_ENVIRONMENT: Mapping[str, str] = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
 def configuration(master: str, name: str) -> dict[str, str]:
-    """Spark's settings for a master; the user's ``spark-defaults.conf`` may set all others.
+    """Returns Spark's settings for a master; the user's ``spark-defaults.conf`` may set all others.
 
     Args:
         master: a Spark master URL.
@@ -59,10 +58,10 @@ def configuration(master: str, name: str) -> dict[str, str]:
 
 
 def require_java() -> None:
-    """Look for Java where Spark does: in JAVA_HOME, else in the path.
+    """Checks that Java is where Spark looks for it: in JAVA_HOME, or else on the PATH.
 
     Raises:
-        SparkUnavailableError: it is not there.
+        SparkUnavailableError: Java is missing.
     """
     home = os.environ.get("JAVA_HOME")
     if shutil.which(f"{home}/bin/java" if home else "java") is None:
@@ -75,10 +74,10 @@ def require_java() -> None:
 
 @contextlib.contextmanager
 def spark_context(master: str, name: str) -> Iterator[SparkContext]:
-    """A Spark context; it takes about 10 s to start.
+    """Gives a Spark context, which takes about 10 s to start.
 
     Raises:
-        SparkUnavailableError: it cannot be started: no Java, or no such master.
+        SparkUnavailableError: Spark cannot be started: no Java, or no such master.
     """
     require_java()
     from py4j.protocol import Py4JError
@@ -102,6 +101,8 @@ def spark_context(master: str, name: str) -> Iterator[SparkContext]:
     try:
         yield context
     finally:
-        with contextlib.suppress(Py4JError, OSError):  # the JVM may be gone, and what ended the job matters more
+        with contextlib.suppress(
+            Py4JError, OSError
+        ):  # the JVM may be gone, and must not hide the error that ended the job
             context.stop()
             gateway.shutdown()

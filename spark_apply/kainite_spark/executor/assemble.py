@@ -1,8 +1,8 @@
-"""Putting units together from the parts that the log keeps of them. Pure.
+"""Assembles units from the parts that the log holds. Pure.
 
-A unit's deltas stand in its UNIT entry and, when they came in several appends, in earlier FRAGMENT
-entries. Where the source numbers its deltas (``ordinal``) that order is restored, and what it wrote
-twice is dropped; elsewhere the order of arrival stays: fragment by fragment, then the entry's own.
+A unit's deltas are in its UNIT entry and, if they came in several appends, in earlier FRAGMENT entries.
+If the source numbers its deltas (``ordinal``), that order is restored and repeated deltas are
+dropped; otherwise the order of arrival stays: the fragments in order, then the UNIT entry.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kainite_spark.targets.contract import Unit
 class UnitHeader(NamedTuple):
     """What a UNIT entry says of its unit; ``size`` is its number of deltas.
 
-    A plain tuple, as is :class:`UnitPart`, for they are pickled by the thousand.
+    A tuple, as is :class:`UnitPart`, because tasks pickle them by the thousand.
     """
 
     uow: str
@@ -36,7 +36,7 @@ class UnitPart(NamedTuple):
         unit: the unit's transaction id.
         number: the entry's place among the unit's entries, from 0.
         data: a JSON array of deltas; empty for none.
-        head: of the UNIT entry, which is the last part; None for a fragment.
+        head: what the UNIT entry says, which is the last part; None in a FRAGMENT entry.
     """
 
     unit: int
@@ -46,10 +46,13 @@ class UnitPart(NamedTuple):
 
 
 def assemble(parts: Iterable[UnitPart]) -> list[Unit]:
-    """Whole units in log order, from all their parts in any order; a part that came twice counts once.
+    """Returns whole units in log order.
+
+    Args:
+        parts: all parts of the units, in any order; a part that comes twice counts once.
 
     Raises:
-        LogCorruptError: a part is missing, is no list of deltas, or deltas are too few or too many.
+        LogCorruptError: a part is missing or is no list of deltas, or the number of deltas is wrong.
     """
     by_unit: dict[int, dict[int, UnitPart]] = {}
     for part in parts:
@@ -58,10 +61,10 @@ def assemble(parts: Iterable[UnitPart]) -> list[Unit]:
 
 
 def read_deltas(data: bytes) -> list[Delta]:
-    """The deltas of one entry's data, which were validated before they were appended.
+    """Returns the deltas of one entry's data, which were validated before they were appended.
 
     Raises:
-        LogCorruptError: they are not what :meth:`Delta.to_json` gave.
+        LogCorruptError: the data is not what :meth:`Delta.to_json` gave.
     """
     try:
         return [_delta(item) for item in orjson.loads(data)] if data else []
@@ -70,7 +73,7 @@ def read_deltas(data: bytes) -> list[Delta]:
 
 
 def in_source_order(deltas: list[Delta]) -> list[Delta]:
-    """Deltas by ordinal, each ordinal once, if all have one; else as they are."""
+    """Returns the deltas by ordinal, each ordinal once, if all have one; otherwise as they are."""
     by_ordinal = {delta.ordinal: delta for delta in reversed(deltas)}
     if None in by_ordinal:
         return deltas

@@ -1,16 +1,16 @@
-"""Group commit: apply a job instance's units in groups, and find the one that a target refuses.
+"""Group commit: applies a job instance's units in groups, and finds the unit that the target refuses.
 
 A group of consecutive units shares one target transaction. When the target refuses it, the group
-is rolled back and cut in two, in log order, until the unit at fault stands alone; that one is
-tried once more in its source's own order, and then it has failed. So a failed unit costs its
+is rolled back and bisected, in log order, until the refused unit is alone. That unit is tried once
+more in its source's order; if the target refuses it again, it has failed. So a failed unit costs its
 group about ``2·log2(group size)`` more transactions, and no other unit fails for it.
 
-A unit that conflicts with an earlier one of the list that failed, or that is itself held back, is
-not tried (policy ``block``): it is blocked, and its cause names the unit that it waits for.
+With the policy ``block``, a unit that conflicts with an earlier failed or blocked unit of the list is
+not tried: it is blocked, and its cause names the unit that it waits for.
 
-A transaction whose end is unknown (the connection broke in the commit) is asked about before it is
-tried again: what the target has acknowledged is applied. A crash of the process anywhere leaves
-what the target's transactions leave; the next call with the same units goes on from there.
+If the connection broke during a commit, the target is asked which units it has acknowledged before the
+transaction is tried again. A crash of the process leaves what the target's transactions leave; the
+next call with the same units continues from there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,13 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How often an unavailable target is asked again, and how long to wait: seconds, doubling."""
+    """How often an unavailable target is tried.
+
+    Attributes:
+        tries: attempts in all.
+        first: seconds after the first failure; each further pause is twice as long.
+        limit: the longest pause, in seconds.
+    """
 
     tries: int = 6
     first: float = 0.1
@@ -42,7 +48,7 @@ class Retry:
 
     @property
     def backoff(self) -> Backoff:
-        """The pauses between the tries."""
+        """Returns the pauses between the tries."""
         return Backoff.doubling(self.first, self.limit)
 
 
@@ -54,7 +60,7 @@ class ApplyOptions:
         on_failure: ``block`` holds back later units that conflict with a failed one, ``skip`` lets
             them through, ``stop`` tries nothing after the first failure.
         group_units: at most so many units share a target transaction.
-        retry: for when the target is unavailable.
+        retry: how often an unavailable target is tried.
     """
 
     on_failure: str = "block"
@@ -70,23 +76,23 @@ def apply_units(
     instance: int | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[Outcome, ...]:
-    """Apply one job instance's units.
+    """Applies one job instance's units.
 
     Args:
         session: the target.
-        fence: who writes.
+        fence: the apply job and micro-batch that write.
         units: in log order.
         options: groups, failure policy, retries.
         instance: the job instance's number, for the outcomes.
-        sleep: waits between tries.
+        sleep: waits so many seconds between tries.
 
     Returns:
         An outcome for each unit, in log order: committed (also by an earlier call), failed or
-        blocked. With the policy ``stop`` they end with the failed unit; the rest was not tried.
+        blocked. With the policy ``stop`` the last outcome is that of the failed unit; units after it were not tried.
 
     Raises:
         TargetFencedError: a newer apply job or micro-batch owns the target.
-        TargetUnavailableError: the target stayed away, or asked for one more try too often.
+        TargetUnavailableError: the target was unavailable in the last of the tries.
     """
     run = _GroupCommit(session, fence, options or ApplyOptions(), instance, sleep)
     run.acknowledge(units)
@@ -100,7 +106,7 @@ def apply_units(
 
 @dataclass(slots=True)
 class _GroupCommit:
-    """One call of :func:`apply_units`; ``held`` are its failed and blocked units."""
+    """One call of :func:`apply_units`; ``held`` and ``holders`` are its failed and blocked units."""
 
     session: TargetSession
     fence: Fence
@@ -113,7 +119,7 @@ class _GroupCommit:
     stopped: bool = False
 
     def apply(self, group: Sequence[Unit]) -> list[list[Unit]]:
-        """Apply a group; returns the halves still to be applied when it was refused, the first one last."""
+        """Applies a group; returns the two halves if the target refused it, the later half first."""
         ready = [unit for unit in group if not self._blocked(unit)]
         refusal = self._attempt(ready, lambda rest: self.session.apply(self.fence, rest)) if ready else None
         if refusal is None:
@@ -125,14 +131,14 @@ class _GroupCommit:
         return [ready[middle:], ready[:middle]]
 
     def acknowledge(self, units: Sequence[Unit]) -> None:
-        """Note which units the target has acknowledged already."""
+        """Notes which units the target has acknowledged already."""
         self._patiently(lambda _: self._ask(units))
 
     def _attempt(self, units: Sequence[Unit], act: Callable[[Sequence[Unit]], None]) -> str | None:
-        """Commit units by ``act``; returns why the target refused them, if it did."""
+        """Commits units by ``act``; returns the cause if the target refused them."""
 
         def once(attempt: int) -> None:
-            if attempt:  # The try before may have committed without our hearing of it.
+            if attempt:  # The try before may have committed although its answer was lost.
                 self._ask(units)
             rest = [unit for unit in units if unit.tid not in self.outcomes]
             if rest:
@@ -166,7 +172,7 @@ class _GroupCommit:
         )
 
     def _alone(self, unit: Unit, refusal: str) -> None:
-        """A unit that was refused by itself: what remains is the source's own order."""
+        """Tries a unit that was refused alone once more, in the source's order."""
         again: str | None = refusal
         if len(unit.deltas) > 1:
             again = self._attempt((unit,), lambda rest: self.session.apply_in_source_order(self.fence, rest[0]))
@@ -184,9 +190,9 @@ class _GroupCommit:
         return holder is not None
 
     def _holder(self, unit: Unit) -> Unit | None:
-        """The first earlier unit that is held and conflicts with ``unit``.
+        """Returns the first earlier unit that is failed or blocked and conflicts with ``unit``.
 
-        Units are held out of order: a group's blocked units before it is cut to find the failed one.
+        Units are held out of order: a group's blocked units are held before bisection finds its failed unit.
         """
         first = self.holders.find(unit.tid, unit.written, unit.read)
         return None if first is None else self.held[first]

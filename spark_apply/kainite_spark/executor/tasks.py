@@ -1,12 +1,12 @@
-"""What runs inside Spark's tasks: reading entries out of the log, and applying a job instance's units.
+"""The two kinds of Spark tasks: one reads entries of the log, the other applies a job instance's units.
 
-Both functions take everything they need and give everything back, and may be run again, or twice at
-once, for the same micro-batch: reading changes nothing, and the target recognises by its
-acknowledgements what it has, and by its fence who is too late.
+Both functions depend on their arguments alone and return all that they did. Spark may run them again, or
+twice at once, for the same micro-batch: reading changes nothing, the target knows by its
+acknowledgements which units it has, and its fence refuses a task that is too late.
 
-Errors that Kainite knows travel as data (:class:`~kainite_spark.plan.micro_batch.TaskResult`): raising
-them would make Spark try the task three times more in new worker processes, which is the wrong
-answer to a target that is away and to a fence that was lost. Only what nobody foresaw is raised.
+Kainite's own errors are returned as data (:class:`~kainite_spark.plan.micro_batch.TaskResult`). If they
+were raised, Spark would try the task three times more in new worker processes, which helps neither
+with a target that is away nor with a lost fence. Only unforeseen errors are raised.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from kainite_spark.targets.contract import Target, TargetSession
 from kainite_spark.targets.fence import Fence
 
 RoutedPart = tuple[int, UnitPart | KainiteError]
-"""What reading gives: a job instance, and a part for it, or why its parts cannot be had."""
+"""A job instance, and a part of one of its units or the error that kept it from being read."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
-    """What tasks need of the settings; two are equal when they belong to the same run of the job.
+    """What tasks need of the settings; two are equal if they belong to the same run of the apply job.
 
     Attributes:
-        run: unlike that of any other run.
-        aws, table: where the log is.
-        partition: its log partition.
+        run: a name unlike that of any other run.
+        aws, table: the DynamoDB table of the log.
+        partition: the log partition.
         target, options: where units are applied, and how.
     """
 
@@ -54,22 +54,22 @@ class TaskSettings:
 
 @functools.lru_cache(maxsize=1)
 def store_of(settings: TaskSettings) -> LogStore:
-    """The log's store, once for each Python worker process: Spark uses them again."""
+    """Returns the log's store, one for each Python worker process, which Spark uses for many tasks."""
     return DynamoDBStore(client("dynamodb", settings.aws), settings.table)
 
 
 @functools.lru_cache(maxsize=1)
 def session_of(settings: TaskSettings) -> TargetSession:
-    """The connection to the target, once for each Python worker process, which gets a log with it."""
+    """Returns the connection to the target, one for each Python worker process; sets up the process's logging."""
     if not logging.getLogger().hasHandlers():
         logs.configure()
     return settings.target.connect()
 
 
 def read_slice(store: LogStore, partition: str, piece: Slice) -> Iterator[RoutedPart]:
-    """The wanted parts of a slice, each with its job instance.
+    """Yields the wanted parts of a slice, each with its job instance.
 
-    When the log cannot be read, every job instance that wanted something gets the error.
+    If the log cannot be read, yields the error for every job instance that wanted an entry.
     """
     try:
         found = _read(store, partition, piece, strong=False)
@@ -88,14 +88,14 @@ def apply_parts(
     fence: Fence,
     options: ApplyOptions,
     instance: int,
-    shares: Iterable[UnitPart | KainiteError],
+    read: Iterable[UnitPart | KainiteError],
 ) -> TaskResult:
-    """Assemble a job instance's units and apply them on the session that ``connect`` gives."""
+    """Assembles a job instance's units and applies them on the session that ``connect`` gives."""
     parts: list[UnitPart] = []
-    for share in shares:
-        if isinstance(share, KainiteError):
-            return TaskResult(instance, (), share)
-        parts.append(share)
+    for part in read:
+        if isinstance(part, KainiteError):
+            return TaskResult(instance, (), part)
+        parts.append(part)
     try:
         return TaskResult(instance, apply_units(connect(), fence, assemble(parts), options, instance))
     except KainiteError as error:

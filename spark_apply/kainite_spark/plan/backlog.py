@@ -1,37 +1,37 @@
-"""Which units may go to the next micro-batch, and which are held back behind a failed one. Pure.
+"""The backlog of unresolved units: selects the next micro-batch, holds units back behind failed ones. Pure.
 
 States of a unit here, and the status that the log shows for it:
 
 =========  ============  ==========================================================================
 state      status        meaning
 =========  ============  ==========================================================================
-waiting    in progress   not looked at yet, or to be looked at again; kept in log order
-running    in progress   in the micro-batch that runs
-again      in progress   refused once, or behind one that was: the next micro-batch is these alone,
-                         in log order on one job instance, after all their predecessors
-failed     failed        refused twice, or broken before it came here; holds back what conflicts
-blocked    blocked       conflicts with an earlier unit that is failed or blocked
+waiting    in progress   not examined yet, or to be examined again; in log order
+running    in progress   in the current micro-batch
+again      in progress   refused once, or blocked by a unit that was: these units alone are the next
+                         micro-batch, in log order on one job instance, after all units before them
+failed     failed        refused twice, or malformed in the log; holds back units that conflict
+blocked    blocked       conflicts with an earlier failed or blocked unit
 (gone)     committed, discarded
 =========  ============  ==========================================================================
 
 Transitions: waiting → running | blocked (:meth:`Backlog.take`); running → gone | again, and from a
 serial micro-batch → gone | failed | waiting (:meth:`Backlog.settle`); failed → waiting
 (:meth:`Backlog.retry`, and again → waiting with it) | gone (:meth:`Backlog.discard`, or overtaken);
-blocked → waiting whenever something that holds back goes away.
+blocked → waiting whenever a failed unit goes away.
 
 Invariants:
 
-* a unit never runs while an earlier one that it conflicts with is failed or blocked, but for a
-  correction or reversal: that one passes the failed units it conflicts with, if it were free
-  to go without them. When it commits they are discarded, and only then what they held back
-  is looked at again; when it fails nothing has changed for them;
-* with ``onUowFailure=skip`` failed units hold back nobody, and nothing is ever blocked;
-* everything here can be folded anew from the log: a crash loses nothing but the note that a unit
-  was refused once, and it is tried twice again.
+* a unit never runs while an earlier unit that it conflicts with is failed or blocked. The exception is
+  a correction or reversal: it passes the failed units that it conflicts with, provided that no
+  other unit holds it back. When it commits, those failed units are discarded, and only then the
+  units that they held back are examined again; when it fails, nothing changes for them;
+* with ``onUowFailure=skip`` a failed unit holds back no other, and no unit is ever blocked;
+* the whole state can be folded anew from the log: a crash loses only the note that a unit was refused
+  once, and the unit is tried twice again.
 
-Looking at units is lazy: the micro-batch takes from the front, and units behind are not
-touched, so a failure in front of a long backlog costs nothing until its turn comes. In the
-same way a released unit is shown as blocked until its turn comes.
+Examination is lazy: a micro-batch takes from the front and leaves the units behind untouched, so a
+failure in front of a long backlog costs nothing until a unit's turn comes. For the same reason the
+log shows a released unit as blocked until its turn comes.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ from kainite_spark.plan.pending_unit import PendingUnit
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The units of a micro-batch, in log order; ``serial``: all on one job instance."""
+    """The units of the next micro-batch, in log order; if ``serial``, one job instance applies all."""
 
     units: tuple[PendingUnit, ...]
     serial: bool = False
 
 
 class Backlog:
-    """All units of the log that are not resolved, and what may be done with them next.
+    """All units of the log that are neither committed nor discarded, and which of them may run next.
 
     Args:
-        policy: whether failed units hold others back.
+        policy: whether a failed unit holds back units that conflict with it.
     """
 
     def __init__(self, policy: OnFailure = OnFailure.BLOCK) -> None:
@@ -76,16 +76,16 @@ class Backlog:
 
     @property
     def waiting(self) -> int:
-        """How many units may have something to do."""
+        """Returns how many units are waiting or to be tried again."""
         return len(self._waiting) + len(self._again)
 
     @property
     def failed(self) -> dict[int, tuple[PendingUnit, str | None]]:
-        """Failed units and their causes."""
+        """Returns the failed units and their causes, by transaction id."""
         return dict(self._failed)
 
     def unresolved(self) -> Iterable[int]:
-        """Transaction ids of all units that are neither committed nor discarded; any order."""
+        """Yields the transaction ids of all units that are neither committed nor discarded, in no certain order."""
         yield from (unit.tid for unit in self._waiting)
         yield from (unit.tid for unit in self._again)
         yield from self._running
@@ -93,7 +93,7 @@ class Backlog:
         yield from self._blocked
 
     def add(self, unit: PendingUnit, status: UnitStatus = UnitStatus.IN_PROGRESS, cause: str | None = None) -> None:
-        """Take in a unit as the log has it; units come in log order, each once."""
+        """Adds a unit with its status in the log; units come in log order, each once."""
         self._unreported.published(unit.tid, status, cause)
         if status is UnitStatus.FAILED:
             self._fail(unit, cause)
@@ -101,22 +101,22 @@ class Backlog:
             self._waiting.append(unit)
 
     def take(self, max_units: int, max_deltas: int) -> Selection:
-        """The next micro-batch; empty when there is nothing to do.
+        """Selects the units of the next micro-batch; none when no unit can run.
 
-        Every unit taken must come back through :meth:`settle` before anything else is called.
+        After it, :meth:`settle` must be called before any other method.
 
         Args:
-            max_units: most units of it.
-            max_deltas: most deltas of it, though a single larger unit goes alone.
+            max_units: most units.
+            max_deltas: most deltas; a larger unit goes alone.
         """
         self._serial = bool(self._again)
-        chosen = self._again if self._again else self._look(max_units, max_deltas)
+        chosen = self._again if self._again else self._select(max_units, max_deltas)
         self._again = []
         self._running = {unit.tid: unit for unit in chosen}
         return Selection(tuple(chosen), self._serial)
 
     def settle(self, results: Iterable[Outcome]) -> None:
-        """Take in what the micro-batch did. Units without a result were not tried."""
+        """Takes in the outcomes of the micro-batch; a unit without an outcome was not tried."""
         unsettled: list[PendingUnit] = []
         for result in results:
             unit = self._running.pop(result.tid)
@@ -138,15 +138,20 @@ class Backlog:
         self._running = {}
 
     def retry(self, tid: int, attempt: int) -> None:
-        """A failed unit is to be tried again: it and what it held back are looked at anew."""
+        """Queues a failed unit for another try, with the units that it held back.
+
+        Args:
+            tid: the unit.
+            attempt: how often it was retried, this time included.
+        """
         unit, _ = self._failed.pop(tid)
         self._unreported.forget(tid)
-        # A correction that passed the unit may stand among these; it must not go before the unit now.
+        # A correction that passed the failed unit may be in this list. It must not run before the unit now.
         again, self._again = self._again, []
         self._release(replace(unit, attempt=attempt), *again)
 
     def discard(self, tid: int) -> None:
-        """A unit was discarded by somebody else: what waits only for it is released."""
+        """Forgets a unit that a person discarded; releases the units that waited for it alone."""
         self._unreported.forget(tid)
         if self._failed.pop(tid, None) or self._blocked.pop(tid, None):
             self._release()
@@ -155,10 +160,10 @@ class Backlog:
             self._again = [unit for unit in self._again if unit.tid != tid]
 
     def take_changes(self) -> tuple[Outcome, ...]:
-        """Outcomes that the log does not know yet, in the order in which they came; each given once."""
+        """Returns the outcomes that the log does not show yet, in the order in which they came; each one once."""
         return self._unreported.take(self._status)
 
-    def _look(self, max_units: int, max_deltas: int) -> list[PendingUnit]:
+    def _select(self, max_units: int, max_deltas: int) -> list[PendingUnit]:
         chosen: list[PendingUnit] = []
         deltas = 0
         while self._waiting and len(chosen) < max_units:
@@ -166,16 +171,16 @@ class Backlog:
                 break
             unit = self._waiting.popleft()
             blocker = _blocker(self._holders, unit)
-            if blocker is not None and not (unit.overtakes and self._overtakes(unit)):
+            if blocker is not None and not (unit.overtakes and self._passes_failed(unit)):
                 self._block(unit, blocker)
             else:
-                self._unreported.looked_at(unit.tid)
+                self._unreported.examined(unit.tid)
                 chosen.append(unit)
                 deltas += unit.count
         return chosen
 
-    def _overtakes(self, unit: PendingUnit) -> bool:
-        """Whether a correction passes the failed units it conflicts with: not when others hold it back as well."""
+    def _passes_failed(self, unit: PendingUnit) -> bool:
+        """Returns whether a correction may pass the failed units that it conflicts with: no other unit holds it back."""
         passed = {tid for tid, (failed, _) in self._failed.items() if tid < unit.tid and conflict(failed, unit)}
         rest = EarliestConflicts()
         for tid in sorted([*(self._failed.keys() - passed), *self._blocked]):
@@ -209,7 +214,7 @@ class Backlog:
         self._holders.add(unit.tid, unit.written, unit.read)
 
     def _release(self, *units: PendingUnit) -> None:
-        """Let everything blocked be looked at again; who still has to wait is blocked anew."""
+        """Queues ``units`` and all blocked units to be examined; a unit that still has to wait is blocked again."""
         released = [unit for unit, _ in self._blocked.values()]
         self._blocked = {}
         self._holders = EarliestConflicts()
@@ -244,7 +249,7 @@ _PLAIN: tuple[UnitStatus, str | None] = (UnitStatus.IN_PROGRESS, None)
 
 @dataclass(slots=True)
 class _Unreported:
-    """The difference between what the log shows of units and what they are."""
+    """Tracks the difference between the status that the log shows of a unit and the status that the unit has."""
 
     shown: dict[int, tuple[UnitStatus, str | None]] = field(default_factory=dict)
     touched: dict[int, None] = field(default_factory=dict)
@@ -262,8 +267,8 @@ class _Unreported:
     def changed(self, tid: int) -> None:
         self.touched[tid] = None
 
-    def looked_at(self, tid: int) -> None:
-        """A unit goes to a micro-batch: what was shown of it before may be over."""
+    def examined(self, tid: int) -> None:
+        """Notes that a unit runs: the log may show an outdated status of it."""
         if tid in self.shown:
             self.touched[tid] = None
 

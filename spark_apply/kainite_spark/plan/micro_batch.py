@@ -1,4 +1,4 @@
-"""A micro-batch: which entries are read by which task, and which job instance gets them. Pure."""
+"""Plans a micro-batch: which task reads which entries, and which job instance gets them. Pure."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from kainite_spark.plan.schedule import schedule
 from kainite_spark.targets.fence import Fence
 
 MAX_GAP = 200
-"""So many unwanted entries between two wanted ones are read along rather than asked for apart."""
+"""Most unwanted entries between two wanted ones that are read along; a wider gap begins another range."""
 
 MIN_SLICE = 100
-"""Entries below which it is not worth to read with one more task."""
+"""Fewest entries of a slice for a shuffle: below them one more reading task costs more than it saves."""
 
 MAX_DIRECT = 4
-"""Up to so many job instances each reads the log for itself: a shuffle costs 0.3 s more here, while
-reading a batch four times costs some milliseconds. With more of them the log would be read too often."""
+"""Most job instances that read the log each for itself. A shuffle costs 0.3 s more, reading a batch four
+times costs some milliseconds. With more instances the log would be read too often."""
 
 
 class Wanted(NamedTuple):
-    """An entry that holds a part of a unit: ``number`` is its place among the unit's entries."""
+    """An entry that holds a part of a unit; ``number`` is the entry's place among the unit's entries, from 0."""
 
     entry: int
     unit: int
@@ -36,11 +36,11 @@ class Wanted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What one task reads of the log.
+    """The entries that one task reads.
 
     Attributes:
         ranges: first and last transaction id of each run of entries, in order.
-        wanted: the entries within them that matter, in order.
+        wanted: the entries within the ranges that belong to the micro-batch, in order.
     """
 
     ranges: tuple[tuple[int, int], ...]
@@ -49,10 +49,10 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class MicroBatch:
-    """What a micro-batch does: ``instances`` job instances apply what ``slices`` read.
+    """A planned micro-batch: ``instances`` job instances apply what the tasks of ``slices`` read.
 
-    With ``shuffled`` any slice may hold something for any job instance; without, the n-th slice is
-    all that the n-th job instance needs.
+    If ``shuffled``, any slice may hold entries for any job instance; otherwise the n-th slice holds all
+    entries of the n-th job instance.
     """
 
     fence: Fence
@@ -63,7 +63,7 @@ class MicroBatch:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """What a job instance reports; outcomes may be missing when there was a problem."""
+    """What a job instance reports; with a ``problem``, units may lack an outcome."""
 
     instance: int
     outcomes: tuple[Outcome, ...]
@@ -71,14 +71,14 @@ class TaskResult:
 
 
 def plan(fence: Fence, chosen: Selection, instances: int, readers: int, max_direct: int = MAX_DIRECT) -> MicroBatch:
-    """Lay out a micro-batch.
+    """Plans a micro-batch.
 
     Args:
         fence: of this micro-batch.
         chosen: its units, at least one.
         instances: most job instances.
         readers: most tasks that read the log for a shuffle.
-        max_direct: most job instances that read for themselves.
+        max_direct: most job instances that read the log each for itself.
     """
     lanes = [lane for lane in schedule(chosen.units, 1 if chosen.serial else instances) if lane]
     wanted = [_wanted(lane, instance) for instance, lane in enumerate(lanes)]
@@ -106,7 +106,7 @@ def _slice(wanted: Sequence[Wanted]) -> Slice:
 
 
 def ranges(entries: Sequence[int], max_gap: int = MAX_GAP) -> list[tuple[int, int]]:
-    """Runs (first, last) that cover ascending transaction ids, broken where a gap is wider than ``max_gap``."""
+    """Returns runs (first, last) that cover ascending transaction ids, split at gaps wider than ``max_gap``."""
     breaks = [(one, other) for one, other in pairwise(entries) if other - one > max_gap]
     firsts = [entries[0], *(other for _, other in breaks)]
     lasts = [*(one for one, _ in breaks), entries[-1]]

@@ -1,4 +1,4 @@
-"""A dispatched unit as the apply job sees it before it reads any delta."""
+"""A dispatched unit as the apply job knows it before any of its deltas is read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kainite.uow.delta import UnitKind
 
 @dataclass(frozen=True, slots=True)
 class PendingUnit:
-    """What the log's index says of a unit that is not resolved.
+    """What the log's index says of a unit that is neither committed nor discarded.
 
     Attributes:
         tid: its transaction id.
@@ -18,7 +18,7 @@ class PendingUnit:
         kind: normal, correction or reversal.
         written, read: its signatures.
         fragments: transaction ids of the FRAGMENT entries that hold its earlier deltas.
-        attempt: how often a failure of it has been sent back for another try.
+        attempt: how often the unit was retried after a failure.
     """
 
     tid: int
@@ -32,5 +32,5 @@ class PendingUnit:
 
     @property
     def overtakes(self) -> bool:
-        """Whether it may pass failed units (white paper, *Load*, c)."""
+        """Returns whether the unit is a correction or reversal, which may pass failed units (docs/architecture.md)."""
         return self.kind is not UnitKind.NORMAL

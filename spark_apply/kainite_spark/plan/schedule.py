@@ -1,12 +1,11 @@
 """Which job instance applies which unit of a micro-batch. Pure.
 
-Two units conflict when one writes what the other writes or reads; two that only read the same
-are free of each other. Units that are connected by conflicts, directly or through others, form a
-component. A component goes whole and in log order to one job instance, so a unit that conflicts
-with units of two components makes one of them. (The white paper sends a unit to *the* instance of
-the unit it conflicts with, which is not enough when there are two; reference/apply_systems.md §1.)
+Units that are connected by conflicts, directly or through others, form a component
+(:func:`kainite.uow.conflicts.components`). One job instance applies the whole component in log order.
+To send a unit to the instance of *one* unit that it conflicts with would not be enough: it may conflict
+with units on two instances (docs/architecture.md, *Decisions*).
 
-Micro-batches never overlap, so conflicts between them need no care here.
+Micro-batches run one after the other, so conflicts between them are irrelevant here.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from kainite_spark.plan.pending_unit import PendingUnit
 
 
 def schedule(units: Sequence[PendingUnit], instances: int) -> tuple[tuple[PendingUnit, ...], ...]:
-    """Share out units so that the job instances finish together.
+    """Assigns units to job instances so that the instances finish together.
 
-    Components go, longest first, to the instance with the least to do, counted in deltas. The
-    same units give the same answer.
+    Each component, the longest first, goes to the instance with the fewest deltas so far. The result
+    depends on nothing but the arguments.
 
     Args:
         units: in log order.

@@ -1,7 +1,7 @@
 """Where units of work are applied: databases, and loaders of the user's own.
 
 Begin with ``contract`` (what a target offers) and ``opening`` (which target a URL means). ``fence``
-says who may write, ``schema`` what is known of the tables. ``statements`` orders deltas for all
-targets, ``sql`` is what the databases share, ``postgresql``, ``sqlite`` and ``exec`` are the targets.
-Imports from outside: kainite's units and catalogue, its markers and child process (``exec``), its settings.
+says who may write; ``schema`` holds a target's tables. ``statements`` orders deltas for all
+targets; ``sql`` holds what the databases share; ``postgresql``, ``sqlite`` and ``exec`` are the targets.
+Imports from outside: units and their catalogue, errors, settings; ``exec`` also markers and the child process.
 """

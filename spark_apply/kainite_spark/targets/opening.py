@@ -22,18 +22,18 @@ def open_target(
     apply: ApplySettings | None = None,
     markers: MarkersSettings | None = None,
 ) -> Target:
-    """The target at ``url``; opens no connection, and starts no loader.
+    """Returns the target that ``url`` names; opens no connection and starts no loader.
 
     Args:
         url: ``postgresql://…`` or ``sqlite:///path``, as SQLAlchemy spells them, or ``exec:COMMAND``.
-        catalogue: the target's tables; a loader may do without.
-        levels: precedence by table name; computed from the catalogue when it is not given.
-        apply: a loader's batches and patience.
-        markers: the markers of children.
+        catalogue: the target's tables; a loader needs none.
+        levels: precedence by table name; computed from the catalogue by default.
+        apply: a loader's batching and time limit.
+        markers: the markers of child processes.
 
     Raises:
-        SettingsError: no such kind of target, or no such program.
-        MissingExtraError: its driver is not installed.
+        SettingsError: the kind of target is unknown, or the loader's program is missing.
+        MissingExtraError: the database's driver is not installed.
         CatalogueError: a cycle of tables whose foreign keys cannot be deferred.
     """
     if (command := loader_command(url)) is not None:
@@ -48,12 +48,12 @@ def open_target(
 
         return SqliteTarget(rest.removeprefix("/"), Schema.of(catalogue, levels))
     raise SettingsError(
-        f"target: {scheme!r} is no kind of target that Kainite knows; use postgresql:// or sqlite:///, or exec:COMMAND"
+        f"target: {scheme!r} is not a known kind of target; use postgresql://, sqlite:/// or exec:COMMAND"
     )
 
 
 def most_units(apply: ApplySettings) -> int:
-    """How many units are committed together at most: a loader's batch, for nothing larger is all or nothing."""
+    """Returns how many units a group has at most; for a loader its batch, which alone is loaded all or nothing."""
     if apply.target is None or loader_command(apply.target) is None:
         return apply.group_units
     return 1 if apply.loader_batching is Batching.SINGLE else min(apply.group_units, apply.loader_batch_size)

@@ -1,4 +1,4 @@
-"""What a target's sessions know of its tables."""
+"""The tables of a target, with their precedence, as its sessions use them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Schema:
 
     @classmethod
     def of(cls, catalogue: Catalogue, levels: Mapping[str, int] | None = None) -> Schema:
-        """Read it off a catalogue; raises CatalogueError on a cycle that cannot be deferred.
+        """Returns the schema of a catalogue; raises CatalogueError on a cycle that cannot be deferred.
 
         Args:
             catalogue: the target's tables.
-            levels: precedence by table name, where somebody wrote it down.
+            levels: precedence by table name, if the user gives it; computed by default.
         """
         computed = precedence_map(catalogue)
         return cls(catalogue, dict(levels or computed), bool(cycles(graph_of(catalogue))))

@@ -1,13 +1,13 @@
-"""The order in which a unit's deltas are told to a loader. Pure.
+"""The order in which a loader gets a unit's deltas. Pure.
 
-With a catalogue it is the order of a database target (:mod:`kainite_spark.targets.statements.planner`): inserts and
-upserts by ascending precedence, then updates, then deletes by descending precedence, step by step where
-a row is touched more than once. Tables and columns that the catalogue does not have are refused
-before the loader hears of them.
+With a catalogue, the order is that of a database target (:mod:`kainite_spark.targets.statements.planner`): inserts
+and upserts by ascending precedence, then updates, then deletes by descending precedence, in several steps if
+a row is touched more than once. A unit with a table or column that is not in the catalogue is refused
+before the loader gets it.
 
-Without one, precedence comes from the file of pairs alone, and a row is known by the ``key`` of its
-deltas. A unit whose deltas do not tell their rows apart (a table with two kinds of key, or with none
-beside one) stays in the source's order; so does every unit where there is no precedence either.
+Without a catalogue, precedence comes from the file of pairs, and the ``key`` of a delta identifies its row.
+A unit whose deltas do not identify their rows (a table with two kinds of key, or with a key in some deltas
+alone) stays in the source's order; without any precedence every unit does.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from kainite_spark.targets.statements.planner import Planner, Statement
 
 @dataclass(frozen=True, slots=True)
 class DeltaOrder:
-    """What is known of the tables that a loader writes.
+    """What is known of a loader's tables, and the order that follows from it.
 
     Attributes:
-        catalogue: its tables; None where there is no catalogue file.
-        levels: precedence by table name; empty when nothing is known of it.
+        catalogue: the tables; None without a catalogue file.
+        levels: precedence by table name; empty if unknown.
     """
 
     catalogue: Catalogue | None
     levels: Mapping[str, int]
 
     def by_precedence(self, unit: Unit) -> Sequence[Delta]:
-        """The deltas, parents first; raises TargetRejectedError as :meth:`Planner.plan`."""
+        """Returns the deltas, parents first; raises TargetRejectedError as :meth:`Planner.plan`."""
         catalogue = self.catalogue or (_by_key(unit.deltas) if self.levels else None)
         if catalogue is None:
             return unit.deltas
         return _deltas(Planner(catalogue, self.levels).plan([unit]))
 
     def by_source(self, unit: Unit) -> Sequence[Delta]:
-        """The deltas in the source's order; raises TargetRejectedError as :meth:`Planner.one_by_one`."""
+        """Returns the deltas in the source's order; raises TargetRejectedError as :meth:`Planner.one_by_one`."""
         if self.catalogue is None:
             return unit.deltas
         return [
@@ -54,7 +54,7 @@ def _deltas(statements: Iterable[Statement]) -> list[Delta]:
 
 
 def _by_key(deltas: Sequence[Delta]) -> Catalogue | None:
-    """As much of a catalogue as deltas tell; None when rows cannot be told apart by it."""
+    """Returns a catalogue as far as deltas show it; None if they do not identify their rows."""
     keys: dict[str, frozenset[str]] = {}
     columns: dict[str, set[str]] = {}
     for delta in deltas:

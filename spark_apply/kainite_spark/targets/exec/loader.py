@@ -1,14 +1,14 @@
-"""A loader's process, asked by calls that wait for the answer.
+"""A loader's process, with calls that wait for its answers.
 
-Spark's tasks have no event loop, and a child's pipes need one: so the process runs on a loop of its own, which
-turns only while something is asked. States, and what moves between them::
+Spark's tasks have no event loop, and a child's pipes need one. So the process runs on a loop of its own, which
+turns only during a call. States and transitions::
 
     ABSENT --ask--> RUNNING --ask--> RUNNING
-                    RUNNING --it ended, fell silent, or broke the protocol--> ABSENT
+                    RUNNING --process ended, was silent too long, or broke the protocol--> ABSENT
 
-Invariants: one request is under way at a time, and none is when :meth:`LoaderProcess.ask` returns; a process that
-left one unanswered, or answered it with junk, is dead, with its whole group, before ``ask`` raises. Whether
-that request was done is not known then. When this process dies, the loader's input ends.
+Invariants: at most one request is in flight, and none when :meth:`LoaderProcess.ask` returns. A process that
+left a request unanswered, or answered it outside the protocol, is killed with its whole process group before
+``ask`` raises; whether it did the request is then unknown. When this process dies, the loader's input ends.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ KILL_AFTER = 1.0
 
 @dataclass(frozen=True, slots=True)
 class LoaderSettings:
-    """How a loader is started and spoken to.
+    """How a loader is started, and in which dialect and batches it gets requests.
 
     Attributes:
         command: the program and its arguments.
-        markers: the dialect; its batching and batch size are the loader's.
-        timeout: seconds that it may be silent after it was asked something.
+        markers: the markers of the dialect, with the loader's own batching and batch size.
+        timeout: seconds that the loader may be silent after a request.
     """
 
     command: tuple[str, ...]
@@ -47,7 +47,7 @@ class LoaderSettings:
 
 
 class LoaderProcess:
-    """The loader, running whenever it is asked something; see the module."""
+    """The loader, started when it is needed; the module describes its states."""
 
     def __init__(self, settings: LoaderSettings) -> None:
         self._settings = settings
@@ -55,23 +55,23 @@ class LoaderProcess:
         self._conversation: _Conversation | None = None
 
     def start(self) -> None:
-        """Start it, unless it runs; raises ChildExitedError."""
+        """Starts the process, unless it runs; raises ChildExitedError."""
         if self._conversation is not None:
-            self._run(asyncio.sleep(0))  # hear of what happened since it was asked last
+            self._run(asyncio.sleep(0))  # notice whether the process ended since the last call
             if self._conversation.process.broken.done():
                 self._abandon()
         if self._conversation is None:
             self._conversation = self._run(_Conversation.start(self._settings))
 
     def ask(self, messages: Sequence[bytes], take: Callable[[Answer], None]) -> None:
-        """Send messages, in batches as the settings have it, and wait for all answers.
+        """Sends messages, in batches as the settings say, and waits for all answers.
 
         Args:
-            messages: with their EOM.
-            take: called with each answer as it comes; when it raises, no further message is sent.
+            messages: the messages, each with its EOM.
+            take: called with each answer as it comes; if it raises, no further message is sent.
 
         Raises:
-            ChildError: the loader cannot be started, ended, was silent for too long, or broke the protocol.
+            ChildError: the loader cannot be started, has ended, was silent for too long, or broke the protocol.
             Exception: whatever ``take`` raises.
         """
         self.start()
@@ -84,7 +84,7 @@ class LoaderProcess:
             raise
 
     def close(self) -> None:
-        """End it: close its input, then TERM, then KILL. May be called again."""
+        """Ends the process: closes its input, then sends TERM, then KILL. May be called again."""
         if self._conversation is not None:
             self._run(self._conversation.process.close(END_GRACE, KILL_AFTER))
             self._conversation = None
@@ -104,7 +104,7 @@ class LoaderProcess:
 
 
 class _Conversation:
-    """One process, and what is said with it."""
+    """One process and the exchange of messages with it."""
 
     def __init__(self, settings: LoaderSettings) -> None:
         self._timeout = settings.timeout
@@ -112,12 +112,12 @@ class _Conversation:
         self._exchange = Exchange(markers.markers, markers.batching, batch_size=markers.batch_size)
         self._news = asyncio.Event()
         self.idle = True
-        # The end of its output is not told to the exchange: the process ends too, and how it ended tells more.
+        # The exchange is not told of the output's end: the process ends too, and its exit status gives a better cause.
         self.process = PipedProcess.start(_program(settings), Hooks(self._output, self._news.set, self._news.set))
 
     @classmethod
     async def start(cls, settings: LoaderSettings) -> _Conversation:
-        """Start the process on the running loop; raises ChildExitedError."""
+        """Starts the process on the running loop; raises ChildExitedError."""
         return cls(settings)
 
     async def hold(self, messages: Sequence[bytes], take: Callable[[Answer], None]) -> None:

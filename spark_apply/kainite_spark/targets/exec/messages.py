@@ -1,11 +1,11 @@
-"""What is said to a loader, and what its answers mean (docs/targets.md). Pure.
+"""The requests to a loader, and the meaning of its answers (docs/targets.md). Pure.
 
-A request is a JSON object in ASCII, with its ``action`` first. An answer is whatever messages come before its
-EOP: none for *done*, else objects of one field each, out of :class:`Reply`'s and these three:
+A request is a JSON object in ASCII, with its ``action`` first. An answer is all messages before its EOP: none
+for *done*, otherwise objects of one field each, which is a field of :class:`Reply` or one of these:
 
 * ``{"bad": cause}``: refused; nothing of the request is loaded;
-* ``{"fenced": cause}``: somebody newer may write, this request's sender may not;
-* ``{"retry": cause}``: not now, ask again.
+* ``{"fenced": cause}``: a newer job or micro-batch may write, the sender of this request may not;
+* ``{"retry": cause}``: not possible now; the request may come again.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _REFUSALS = {"bad": TargetRejectedError, "fenced": TargetFencedError, "retry": T
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a loader may say beside *done*.
+    """What an answer may hold beside *done*.
 
     Attributes:
-        applied: which of the units that it was asked about it has; empty when it keeps no account.
-        trimmed: how many acknowledgements it has deleted.
+        applied: which of the units in question are loaded; empty from a loader without acknowledgements.
+        trimmed: how many acknowledgements the loader has deleted.
     """
 
     applied: frozenset[int] = frozenset()
@@ -39,42 +39,42 @@ class Reply:
 
 
 def prepare() -> bytes:
-    """Make ready whatever acknowledgements and fences are kept in."""
+    """Returns the request to create the tables for acknowledgements and fences."""
     return _message("prepare", {})
 
 
 def take_over(log_partition: str, generation: int) -> bytes:
-    """From now on only ``generation`` and higher ones may write."""
+    """Returns the request to let only ``generation`` and higher ones write from now on."""
     return _message("takeOver", {"logPartition": log_partition, "generation": generation})
 
 
 def begin_micro_batch(fence: Fence) -> bytes:
-    """From now on only this micro-batch of this generation may write."""
+    """Returns the request to let only this micro-batch of this generation write from now on."""
     return _message("beginMicroBatch", _fence(fence))
 
 
 def applied(log_partition: str, tids: Collection[int]) -> bytes:
-    """Which of these units are loaded?"""
+    """Returns the question which of these units are loaded."""
     return _message("applied", {"logPartition": log_partition, "transactionIds": sorted(tids)})
 
 
 def load(fence: Fence, unit: Unit, deltas: Sequence[Delta]) -> bytes:
-    """Load a unit: ``deltas`` one after the other, all or none, with the acknowledgement."""
+    """Returns the request to load a unit: ``deltas`` in this order, all or none, with the acknowledgement."""
     fields = {**_fence(fence), "transactionId": unit.tid, "uow": unit.uow}
     return _message("load", {**fields, "deltas": [_delta(delta) for delta in deltas]})
 
 
 def trim(fence: Fence, below: int) -> bytes:
-    """Acknowledgements of units below ``below`` will not be asked for any more."""
+    """Returns the request to forget the acknowledgements of units below ``below``."""
     return _message("trim", {**_fence(fence), "below": below})
 
 
 def read_answer(messages: Sequence[bytes]) -> Reply:
-    """What an answer means.
+    """Returns what an answer says.
 
     Raises:
         TargetRejectedError, TargetFencedError, TargetUnavailableError: the loader says so.
-        ChildProtocolError: it said something that is no answer.
+        ChildProtocolError: the messages are no valid answer.
     """
     found = frozenset[int]()
     trimmed = 0
@@ -93,7 +93,7 @@ def _refusal(said: dict[str, Json], message: bytes) -> Exception:
     for name, error in _REFUSALS.items():
         if said.keys() == {name}:
             cause = " ".join(str(said[name]).split())[:_CAUSE_LENGTH]
-            return error(cause or f"the loader answered {name!r} and no cause")
+            return error(cause or f"the loader answered {name!r} without a cause")
     return _junk(message)
 
 
@@ -124,12 +124,13 @@ def _fence(fence: Fence) -> dict[str, Json]:
 
 
 def _delta(delta: Delta) -> dict[str, Json]:
-    """The delta as its child emitted it, but for its ordinal, and with the whole row of an insert or upsert."""
+    """Returns the delta as its record processor emitted it, without its ordinal; an insert's row includes its key."""
     whole = delta.op in (Operation.INSERT, Operation.UPSERT) and not delta.key.keys() <= delta.row.keys()
     row = {**delta.key, **delta.row} if whole else delta.row
     return replace(delta, row=row, ordinal=None).to_json()
 
 
 def _message(action: str, fields: dict[str, Json]) -> bytes:
-    # Not orjson: ASCII alone is read alike under every locale, and by line readers that split at U+2028.
+    # Not orjson, which writes UTF-8: ASCII reads the same under every locale, and line readers that split at U+2028
+    # do not break it.
     return json.dumps({"action": action, **fields}, separators=(",", ":")).encode("ascii")

@@ -1,12 +1,12 @@
-"""A child process in any language as a target: it loads units, and keeps the account of them with its data.
+"""A child process in any language as a target: it loads units, and stores acknowledgements with its data.
 
-What is said to it stands in :mod:`kainite_spark.targets.exec.messages` and docs/targets.md. Nothing is kept on
-this side that must survive: a session knows which units its loader has confirmed under the fence that it works
-under, so a group that broke off in the middle is taken up again behind them, also with a loader that
-keeps no account; it forgets that with its process. What a crash leaves:
+The requests are in :mod:`kainite_spark.targets.exec.messages` and docs/targets.md. This side holds nothing that
+must survive. A session remembers which units its loader has confirmed under the current fence, so a group that
+was interrupted is continued behind them, even with a loader that stores no acknowledgements; a
+session forgets them with its Python process. What a crash leaves:
 
 =====================================  ====================================================================
-crash                                  the next try
+crash                                  what the next try does
 =====================================  ====================================================================
 loader, before it committed            asks what is applied: not this unit; it is loaded
 loader, between its commit and EOP     asks what is applied: this unit too, and it is not loaded again; a
@@ -15,8 +15,8 @@ task or executor                       the same; a loader that runs on is stoppe
 driver                                 the next one takes over with a higher generation
 =====================================  ====================================================================
 
-A batch is loaded as a whole or not at all. A group of units may be several batches: those that were answered
-before one is refused stay loaded, and are passed over when the group comes again in halves.
+A batch is loaded as a whole or not at all. A group of units may be several batches: batches that were confirmed
+before another is refused stay loaded, and are left out when the group comes again in halves.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from kainite_spark.targets.schema import Schema
 
 
 class ExecSession:
-    """One loader; see :class:`kainite_spark.targets.contract.TargetSession`."""
+    """A loader as a session; implements :class:`kainite_spark.targets.contract.TargetSession`."""
 
     def __init__(self, settings: LoaderSettings, order: DeltaOrder) -> None:
         self._markers = settings.markers.markers
@@ -55,7 +55,7 @@ class ExecSession:
         self._confirmed = _ConfirmedUnits()
 
     def open(self) -> None:
-        """Start the loader, unless it runs; raises TargetUnavailableError."""
+        """Starts the loader, unless it runs; raises TargetUnavailableError."""
         with _translated():
             self._loader.start()
 
@@ -72,10 +72,10 @@ class ExecSession:
         self._loader.close()
 
     def ask(self, request: bytes, fenced: TargetFencedError | None = None) -> say.Reply:
-        """One request that is no unit.
+        """Sends one request that is not a unit; returns the reply.
 
         Raises:
-            TargetFencedError: ``fenced``, when the loader says that somebody newer may write.
+            TargetFencedError: ``fenced``, if the loader answers that a newer job or micro-batch may write.
             TargetError: as :func:`~kainite_spark.targets.exec.messages.read_answer`.
         """
         replies: list[say.Reply] = []
@@ -100,10 +100,10 @@ class ExecSession:
 
 
 class ExecTarget:
-    """A loader's command as a target; see :class:`kainite_spark.targets.contract.Target`.
+    """A loader's command as a target; implements :class:`kainite_spark.targets.contract.Target`.
 
-    The calls of the apply job's driver go to one loader that is started when it is needed first; tasks have
-    loaders of their own.
+    The calls of the apply job's driver go to one loader, which the first call starts; tasks have loaders
+    of their own.
 
     Args:
         settings: how loaders are started.
@@ -142,7 +142,7 @@ class ExecTarget:
 
 @dataclass(slots=True)
 class _ConfirmedUnits:
-    """Units that were answered for under one fence; no other can come while it holds."""
+    """The units that a loader confirmed under one fence."""
 
     fence: Fence | None = None
     tids: set[int] = field(default_factory=set)

@@ -1,9 +1,9 @@
-"""What an error of PostgreSQL means for the units that met it.
+"""Decides whether an error of PostgreSQL refuses the units, or means that the target is unavailable. Pure.
 
-A refusal is the unit's own fault, by SQLSTATE class: feature not supported (0A), one row twice in
+These SQLSTATE classes are a unit's own fault, a refusal: feature not supported (0A), one row twice in
 a statement (21), data (22), integrity (23), triggered data change (27), foreign routine (38, 39),
-schema drift (42), WITH CHECK OPTION (44), program limits (54), raised by a trigger (P0). Everything
-else (connection, deadlock, locks, resources, shutdown, permissions) is not, and may pass.
+schema drift (42), WITH CHECK OPTION (44), program limits (54), raised by a trigger (P0). Any other
+error (connection, deadlock, locks, resources, shutdown, permissions) may pass.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _NOT_ENCODABLE = (psycopg.DataError, psycopg.ProgrammingError)
 
 
 def translated(error: psycopg.Error, table: str | None) -> TargetError:
-    """The error of Kainite's own that stands for ``error``.
+    """Returns Kainite's error for an error of psycopg.
 
     Args:
         error: what psycopg raised.
-        table: the table whose statement failed, where that is known.
+        table: the table whose statement failed, if known.
     """
     state = error.sqlstate
     refused = isinstance(error, _NOT_ENCODABLE) if state is None else state[:2] in _REFUSALS

@@ -1,15 +1,15 @@
 """PostgreSQL as a target, by psycopg 3.
 
-A transaction of :meth:`PostgresSession.apply` is two round trips: everything in one pipeline, then
-the commit once the row counts are right. Its first statement locks the fence's row (FOR SHARE) and
-writes the acknowledgements in one, so that
+A transaction of :meth:`PostgresSession.apply` takes two round trips: all statements in one pipeline, then
+the commit once the row counts are right. Its first statement both locks the fence's row (FOR SHARE) and
+writes the acknowledgements, so that
 
 * a task whose fence is gone writes no acknowledgement, sees that by the row count, and rolls back;
 * two tasks that apply the same unit meet at the acknowledgement's key before they touch any data:
-  the second waits, then fails there, not at a row that looks like a unit's own fault.
+  the second waits, then fails there, and not at a row, which would look like the unit's own fault.
 
-A session opens its connection again after it was lost. A connection lost during the commit leaves
-the units in doubt; their acknowledgements tell. Constraints and triggers stay on.
+A session reopens a lost connection. If the connection is lost during the commit, the units'
+acknowledgements tell whether they are applied. Constraints and triggers stay on.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kainite_spark.targets.statements.planner import Planner, Shape, Statement
 
 _CONNECT_SECONDS = 10
 
-# Waits have limits, also those of others on a task that hangs in its transaction.
+# Limits how long this session waits for a lock, and how long others wait for a task that hangs in its transaction.
 _SESSION = """
     SET lock_timeout = '30s'; SET idle_in_transaction_session_timeout = '60s'; SET TimeZone = 'UTC'"""
 
@@ -46,7 +46,7 @@ _APPLIED = "SELECT transaction_id FROM kainite_applied WHERE log_partition = %s 
 
 
 class PostgresSession:
-    """One connection and one transaction at a time; see :class:`kainite_spark.targets.contract.TargetSession`."""
+    """One connection, one transaction at a time; implements :class:`kainite_spark.targets.contract.TargetSession`."""
 
     def __init__(self, url: str, schema: Schema) -> None:
         self._url = url
@@ -72,7 +72,7 @@ class PostgresSession:
             self._connection = None
 
     def open(self) -> psycopg.Connection:
-        """The connection, opened when there is none; raises TargetUnavailableError."""
+        """Returns the connection, which it opens if there is none; raises TargetUnavailableError."""
         if self._connection is None or self._connection.closed:
             self._connection = _connect(self._url)
         return self._connection
@@ -91,7 +91,7 @@ class PostgresSession:
             raise
 
     def _abandon(self) -> None:
-        """Roll back; a connection that cannot is closed, which does the same."""
+        """Rolls back; closes a connection that cannot roll back, which has the same effect."""
         if self._connection is not None:
             try:
                 self._connection.rollback()
@@ -127,7 +127,7 @@ class PostgresSession:
 
 @dataclass(slots=True)
 class _Sent:
-    """What a transaction has sent, and what came back."""
+    """The statements that a transaction has sent, with their results."""
 
     fence: Fence
     units: int
@@ -135,7 +135,7 @@ class _Sent:
     cursors: list[tuple[Statement, psycopg.Cursor]] = field(default_factory=list)
 
     def check(self) -> None:
-        """Raise unless every statement touched a row for every delta, and the fence was ours."""
+        """Raises unless every statement touched a row for every delta and the fence was right."""
         if self._fence_lost():
             raise fence_lost(self.fence)
         for statement, cursor in self.cursors:
@@ -143,7 +143,7 @@ class _Sent:
                 raise ledger.missed(statement, cursor.rowcount)
 
     def failure(self, error: psycopg.Error) -> TargetError:
-        """What an error during the pipeline means; the fence comes first, it explains everything."""
+        """Returns Kainite's error for an error in the pipeline; a lost fence comes first, as it explains all others."""
         if self._fence_lost():
             return fence_lost(self.fence)
         if isinstance(error, errors.UniqueViolation) and error.diag.table_name == "kainite_applied":
@@ -158,11 +158,11 @@ class _Sent:
 
 @dataclass(frozen=True, slots=True)
 class PostgresTarget:
-    """A PostgreSQL database; see :class:`kainite_spark.targets.contract.Target`.
+    """A PostgreSQL database; implements :class:`kainite_spark.targets.contract.Target`.
 
     Attributes:
         url: ``postgresql://…``, as libpq takes it.
-        schema: its tables.
+        schema: the database's tables.
     """
 
     url: str
@@ -176,7 +176,7 @@ class PostgresTarget:
     def prepare(self, catalogue: Catalogue) -> None:
         Schema.of(catalogue)
         with self._transaction() as connection:
-            # CREATE TABLE IF NOT EXISTS by two sessions at once may fail in the system catalogue.
+            # Two sessions that run CREATE TABLE IF NOT EXISTS at the same time may fail in the system catalogue.
             connection.execute("SELECT pg_advisory_xact_lock(hashtext('kainite_applied'))")
             connection.execute(ledger.CREATE_APPLIED)
             connection.execute(ledger.CREATE_FENCE)
@@ -200,11 +200,11 @@ class PostgresTarget:
             return connection.execute(ledger.TRIM, (fence.log_partition, below)).rowcount
 
     def close(self) -> None:
-        """Nothing is held: each call has a connection of its own."""
+        """Does nothing: each call has a connection of its own."""
 
     @contextmanager
     def _transaction(self) -> Iterator[psycopg.Connection]:
-        """A short transaction on a connection of its own."""
+        """Runs a short transaction on a connection of its own."""
         connection = _connect(self.url)
         try:
             with connection:
@@ -214,10 +214,10 @@ class PostgresTarget:
 
 
 def _connect(url: str) -> psycopg.Connection:
-    """Open a connection that prepares nothing: a plan made while a table was small would live on.
+    """Opens a connection without prepared statements: a plan made while a table was small would be used for ever.
 
-    (``plan_cache_mode`` is no way to have that: the foreign keys' own checks are planned by it
-    too, row by row, which was measured to double the time of an insert.)
+    ``plan_cache_mode`` is no alternative: it also makes the server plan the foreign keys' checks anew for
+    each row, which was measured to double the time of an insert.
     """
     try:
         connection = psycopg.connect(

@@ -1,7 +1,7 @@
-"""Kainite's own two tables in a target, in SQL that PostgreSQL and SQLite share.
+"""Kainite's own two tables in a target, in SQL that PostgreSQL and SQLite share. Pure.
 
-Placeholders are ``%s``; :func:`qmark` turns them into SQLite's. What the tables are for, and what
-a crash leaves in them, stands in :mod:`kainite_spark.targets.contract`.
+Placeholders are ``%s``; :func:`qmark` turns them into SQLite's. :mod:`kainite_spark.targets.contract`
+says what the tables are for, and what a crash leaves in them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CREATE_FENCE = """
         micro_batch bigint NOT NULL
     )"""
 
-# The same generation may come again: its driver did not hear the answer.
+# The same generation may come again, when its driver lost the answer.
 RAISE_GENERATION = """
     INSERT INTO kainite_fence (log_partition, generation, micro_batch) VALUES (%s, %s, -1)
     ON CONFLICT (log_partition) DO UPDATE SET
@@ -48,12 +48,15 @@ TRIM = "DELETE FROM kainite_applied WHERE log_partition = %s AND transaction_id 
 
 
 def qmark(sql: str) -> str:
-    """The statement with SQLite's placeholders."""
+    """Returns the statement with SQLite's placeholders."""
     return sql.replace("%s", "?")
 
 
 def already_applied(fence: Fence) -> TargetUnavailableError:
-    """A unit of the group was acknowledged meanwhile: ask what is applied, and apply the rest."""
+    """Returns the error of a group of which another task acknowledged a unit meanwhile.
+
+    The caller reads the acknowledgements again and applies the rest.
+    """
     return TargetUnavailableError(
         f"units of log partition {fence.log_partition!r} were acknowledged by another task meanwhile: "
         "read the acknowledgements again"
@@ -61,7 +64,7 @@ def already_applied(fence: Fence) -> TargetUnavailableError:
 
 
 def missed(statement: Statement, met: int) -> TargetRejectedError:
-    """A delta met no row: the target is out of step with the source, and the change would be lost."""
+    """Returns the error of a delta that met no row: the target differs from the source; the change would be lost."""
     shape, deltas = statement.shape, statement.deltas
     if len(deltas) > 1:
         return TargetRejectedError(f"{shape.table}: {shape.op} met {met} rows for {len(deltas)} deltas")

@@ -1,8 +1,8 @@
-"""Statements in SQLite's SQL, one row an execution, and JSON values as SQLite keeps them.
+"""Statements in SQLite's SQL, executed once for each row, and JSON values as SQLite stores them. Pure.
 
-A boolean is 1 or 0, an object or a list its JSON text; a string in PostgreSQL's form of binary
-data, ``\\x`` and hexadecimal digits, is binary in a BLOB column. SQLite itself brings numbers and
-strings to their column's affinity.
+A boolean is stored as 1 or 0, an object or a list as its JSON text. In a BLOB column, a string in
+PostgreSQL's form of binary data, ``\\x`` and hexadecimal digits, is stored as the bytes. SQLite itself
+converts numbers and strings to their column's affinity.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Value: TypeAlias = str | bytes | int | float | None
 
 
 def render(shape: Shape, table: Table) -> str:
-    """The statement for one row of ``shape``, its values as :func:`parameters` gives them."""
+    """Returns the statement for one row of ``shape``, whose values :func:`parameters` gives."""
     match shape.op:
         case Operation.INSERT:
             return _insert(shape, table)
@@ -34,10 +34,10 @@ def render(shape: Shape, table: Table) -> str:
 
 
 def parameters(shape: Shape, table: Table, delta: Delta) -> list[Value]:
-    """The values of one row: those written, then those that find it.
+    """Returns the values of one row: the written columns, then the key that identifies the row.
 
     Raises:
-        OverflowError, ValueError: a value that SQLite cannot keep.
+        OverflowError, ValueError: SQLite cannot store a value.
     """
     image = {**delta.key, **delta.row}
     values = [_value(table, column, image[column]) for column in shape.columns]

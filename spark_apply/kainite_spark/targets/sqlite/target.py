@@ -1,9 +1,9 @@
 """SQLite as a target, by the standard library's driver.
 
-SQLite has one writer at a time, so ``BEGIN IMMEDIATE`` is all the locking there is: whoever
-advances the fence waits for the transaction that runs, and whoever writes reads the fence first.
-Foreign keys are checked statement by statement, here row by row; those of tables that reference
-each other in a cycle are put off to the commit (``PRAGMA defer_foreign_keys``).
+SQLite has one writer at a time, so ``BEGIN IMMEDIATE`` is the only lock: to advance the fence waits for the
+transaction in progress, and every transaction that writes reads the fence first. Foreign keys are checked
+after each statement, which writes one row. If tables reference each other in a cycle, all checks are
+deferred to the commit (``PRAGMA defer_foreign_keys``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _APPLIED = """
     SELECT transaction_id FROM kainite_applied
     WHERE log_partition = ? AND transaction_id IN (SELECT value FROM json_each(?))"""
 
-# Primary result codes that say nothing about the unit: the file, the disk, another's lock.
+# Primary result codes that are not the unit's fault: the file, the disk, a lock of another connection.
 _UNAVAILABLE = frozenset(
     {
         sqlite3.SQLITE_BUSY,
@@ -48,7 +48,7 @@ _UNAVAILABLE = frozenset(
 
 
 class SqliteSession:
-    """One connection; see :class:`kainite_spark.targets.contract.TargetSession`."""
+    """A connection to SQLite; implements :class:`kainite_spark.targets.contract.TargetSession`."""
 
     def __init__(self, path: str, schema: Schema) -> None:
         self._schema = schema
@@ -103,7 +103,7 @@ class SqliteSession:
 
 @dataclass(frozen=True, slots=True)
 class SqliteTarget:
-    """A SQLite database file; see :class:`kainite_spark.targets.contract.Target`."""
+    """A SQLite database file; implements :class:`kainite_spark.targets.contract.Target`."""
 
     path: str
     schema: Schema
@@ -136,7 +136,7 @@ class SqliteTarget:
             return connection.execute(ledger.qmark(ledger.TRIM), (fence.log_partition, below)).rowcount
 
     def close(self) -> None:
-        """Nothing is held: each call has a connection of its own."""
+        """Does nothing: each call has a connection of its own."""
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -149,7 +149,7 @@ class SqliteTarget:
 
 
 def _connect(path: str) -> sqlite3.Connection:
-    """Open the database file, which must exist; constraints are enforced."""
+    """Opens the database file, which must exist, with foreign keys enforced."""
     with _translated():
         uri = f"{Path(path).absolute().as_uri()}?mode=rw"
         connection = sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
@@ -165,7 +165,7 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]
             yield connection
             connection.execute("COMMIT")
         except BaseException:
-            # Some errors (a full disk) have rolled back already.
+            # SQLite has already rolled back after some errors (a full disk).
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise

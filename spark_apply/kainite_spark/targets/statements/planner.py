@@ -1,12 +1,10 @@
-"""Set-based statements: which deltas of a group of units go into one statement, and in which order.
+"""Plans set-based statements: which deltas of a group of units share a statement, and in which order. Pure.
 
 Units come layer by layer (:mod:`kainite_spark.targets.statements.layers`), a unit's deltas step by step
 (:mod:`kainite_spark.targets.statements.steps`). Within a step: inserts and upserts by ascending precedence, then
-updates, then deletes by descending precedence (DESIGN, *Applying*); one statement for the deltas
-of one table that write the same columns. Rows of a table that references itself stand parents
-first when they are written, children first when they are deleted.
-
-Nothing here touches a database: a target renders the statements in its own SQL.
+updates, then deletes by descending precedence. Deltas of one table that write the same columns share a
+statement. Rows of a table that references itself come parents first when they are written, children
+first when they are deleted. A target renders the statements in its own SQL.
 """
 
 from __future__ import annotations
@@ -33,11 +31,11 @@ class Shape:
 
     Attributes:
         table: the table's name in the catalogue.
-        op: what is done.
-        columns: the columns that are written, sorted; for an update that keeps its row's key,
+        op: the operation.
+        columns: the written columns, sorted; for an update that does not change its row's key,
             without the key's columns.
-        key: the columns that find the row: the primary key; () for an insert.
-        moves: an update that changes its row's key: ``columns`` hold the new key.
+        key: the columns that identify the row: the primary key; () for an insert.
+        moves: whether it is an update that changes its row's key; ``columns`` then hold the new key.
     """
 
     table: str
@@ -48,13 +46,13 @@ class Shape:
 
     @property
     def counts_rows(self) -> bool:
-        """Whether a row must be touched for every delta: not by an upsert that has nothing to change."""
+        """Returns whether every delta must touch a row; an upsert without columns beside the key need not."""
         return self.op is not Operation.UPSERT or len(self.columns) > len(self.key)
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One set-based statement: ``deltas`` touch different rows, and all have ``shape``."""
+    """One set-based statement; its ``deltas`` touch different rows and all have ``shape``."""
 
     shape: Shape
     deltas: Sequence[Delta]
@@ -67,7 +65,7 @@ _Part: TypeAlias = tuple[int, Shape, list[Delta]]
 
 
 class Planner:
-    """Turns units into statements; knows the target's tables and their precedence.
+    """Turns units into statements, by the target's tables and their precedence.
 
     Args:
         catalogue: the target's tables.
@@ -81,7 +79,7 @@ class Planner:
         self._shapes: dict[tuple[object, ...], Shape] = {}
 
     def plan(self, units: Sequence[Unit]) -> Iterator[Statement]:
-        """The statements that apply ``units``, given in log order, all in one transaction.
+        """Yields the statements that apply ``units``, given in log order, in one transaction.
 
         Raises:
             TargetRejectedError: a delta names a table or column that the target does not have, or
@@ -93,7 +91,7 @@ class Planner:
                 yield from self._ordered(chain.from_iterable(step))
 
     def one_by_one(self, unit: Unit) -> Iterator[Statement]:
-        """A statement for each delta, in the source's order; raises as :meth:`plan`."""
+        """Yields a statement for each delta, in the source's order; raises as :meth:`plan`."""
         for delta in unit.deltas:
             yield Statement(self._shape(delta), (delta,))
 
@@ -160,9 +158,9 @@ def _shape(table: Table, delta: Delta, moves: bool) -> Shape:
 
 
 def _by_depth(table: Table, family: _Groups) -> Iterator[_Part]:
-    """Parents before children when they are written, after them when they are deleted.
+    """Orders rows of a table that references itself: parents first, for deletes children first.
 
-    Rows of one shape stay in one statement, in that order; several shapes are cut by generation.
+    Rows of one shape stay in one statement, in that order; several shapes are split by depth.
     """
     found = iter(depths(table, [delta for rows in family.values() for delta in rows]))
     deep = [(next(found), shape, delta) for shape, rows in family.items() for delta in rows]

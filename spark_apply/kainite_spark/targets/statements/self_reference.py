@@ -1,4 +1,4 @@
-"""The order of rows in a table that references itself: whose parent is whose."""
+"""The order of rows in a table that references itself: each row's depth below its ancestors. Pure."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def references_itself(table: Table) -> bool:
 
 
 def depths(table: Table, deltas: Sequence[Delta]) -> list[int]:
-    """How many ancestors each row has among ``deltas``.
+    """Returns how deep each row is below its ancestors among ``deltas``.
 
     Args:
         table: a table that references itself.
-        deltas: inserts and upserts, or deletes; what a deleted row referenced is known from its
-            ``before``.
+        deltas: inserts and upserts, or deletes; the ``before`` of a delete tells which row it
+            referenced.
 
     Returns:
-        A number for each delta: higher than those of its parents, 0 without parents here; all 0
-        when rows reference each other in a circle, which no order can serve.
+        A number for each delta: higher than those of its parents, 0 without parents in ``deltas``; all 0
+        if rows reference each other in a cycle, which no order can serve.
     """
     keys = [key for key in table.foreign_keys if key.parent == table.name]
     places = {_referenced(key, delta): place for place, delta in enumerate(deltas) for key in keys}

@@ -1,19 +1,19 @@
-"""Steps: what of one unit may go into the same set-based statements.
+"""Splits a unit's deltas into steps; deltas of one step may share set-based statements. Pure.
 
-Set-based statements bring a unit's deltas into another order: inserts, updates, deletes. That is
-right as long as no row, and no value of a unique key, is touched twice. Where one is, the later
+Set-based statements change the order of a unit's deltas to inserts, updates, deletes. The result is
+right as long as no row, and no value of a unique key, is touched twice. If one is, the later
 delta goes to a later step, and the steps are applied one after the other:
 
 * a delta's step is one more than the step of the delta before it that touched the same row or the
   same unique value (by the source's order);
 * a delta that names a parent row is never before that parent's last write, so that a row that is
   deleted and inserted again does not take its new children with it (``ON DELETE CASCADE``);
-* a delete that nothing follows waits for the unit's last step, so that children that need two
-  steps are gone before their parent.
+* a delete goes to the unit's last step if no later delta touches its row, so that children that need
+  two steps are gone before their parent.
 
-Values are compared as they stand in the JSON (1 and "1" are different here). What that misses,
-like a unique value that only the target knows, the target refuses, and the caller falls back to
-the source's own order.
+Values are compared as JSON values (1 and "1" are different). If that misses a duplicate, such as a
+unique value that only the target knows, the target refuses the unit, and the caller falls back to
+the source's order.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _Getter: TypeAlias = Callable[[Row], Hashable]
 
 
 class Stepper:
-    """Finds steps; remembers for each table how its keys are read."""
+    """Splits units into steps; caches for each table how its keys are read."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._keys: dict[str, _TableKeys | None] = {}
 
     def steps(self, deltas: Sequence[Delta]) -> list[list[Delta]]:
-        """Split a unit's deltas, which are in the source's order, into steps."""
+        """Splits a unit's deltas, which are in the source's order, into steps."""
         if len(deltas) < 2:
             return [list(deltas)]
         touched = [self._touched(delta) for delta in deltas]
@@ -79,7 +79,7 @@ class Stepper:
 
 
 class _TableKeys:
-    """How the keys of one table are read out of its deltas."""
+    """Reads the keys of one table out of its deltas."""
 
     def __init__(self, table: Table, catalogue: Catalogue) -> None:
         self._name = table.name
@@ -93,7 +93,7 @@ class _TableKeys:
         ]
 
     def touched(self, delta: Delta) -> Sequence[Token]:
-        """The row, under its old and its new key, and its unique values, old and new."""
+        """Returns tokens of the row, under its old and its new key, and of its unique values, old and new."""
         if not delta.key:
             return ()
         row: Token = (self._name, _value(self._primary, delta.key))
@@ -111,13 +111,13 @@ class _TableKeys:
         return tuple(tokens)
 
     def parents(self, delta: Delta) -> Sequence[Token]:
-        """The parent rows that a written row names."""
+        """Returns tokens of the parent rows that a written row names."""
         values = ((parent, _value(getter, delta.row)) for parent, getter in self._foreign)
         return [(parent, value) for parent, value in values if value is not None]
 
 
 def _by_primary_key(key: ForeignKey, parent: Table) -> tuple[str, ...]:
-    """The child's columns in the order of the parent's primary key; () when they name another key."""
+    """Returns the child's columns in the order of the parent's primary key; () if they reference another key."""
     named = dict(zip(key.parent_columns, key.columns, strict=True))
     return tuple(named[column] for column in parent.primary_key) if set(parent.primary_key) == set(named) else ()
 
@@ -128,7 +128,7 @@ def _getter(columns: Sequence[str]) -> _Getter:
 
 
 def _value(getter: _Getter, image: Mapping[str, object]) -> Hashable:
-    """A key's value, None when a column is absent; what cannot be hashed stands as its text."""
+    """Returns a key's value, None if a column is absent; a value that cannot be hashed as its text."""
     try:
         value = getter(image)
         hash(value)
