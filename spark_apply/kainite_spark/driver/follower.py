@@ -27,19 +27,19 @@ from kainite_spark.plan.pending_unit import PendingUnit
 _RESOLVED = (UnitStatus.COMMITTED, UnitStatus.DISCARDED)
 
 
-class Follower:
+class LogFollower:
     """The main log as the apply job reads it.
 
     Args:
         store: where the log is.
         partition: the main log's partition.
-        held: told of everything that concerns it.
+        backlog: gets new units and a person's decisions.
     """
 
-    def __init__(self, store: LogStore, partition: str, held: Backlog) -> None:
+    def __init__(self, store: LogStore, partition: str, backlog: Backlog) -> None:
         self._store = store
         self._partition = partition
-        self._held = held
+        self._backlog = backlog
         self._state = FoldedLog()
 
     @property
@@ -63,7 +63,7 @@ class Follower:
             latest = since.get(tid) or Outcome(tid, unit.status, cause=unit.cause)
             if latest.status not in _RESOLVED:
                 in_progress = latest.status is UnitStatus.IN_PROGRESS
-                self._held.add(pending_unit(unit), latest.status, None if in_progress else latest.cause)
+                self._backlog.add(pending_unit(unit), latest.status, None if in_progress else latest.cause)
 
     def poll(self, *, strong: bool = False) -> bool:
         """Reads new entries. Returns False when the owner truncated entries before they were read: start anew.
@@ -88,7 +88,7 @@ class Follower:
             self._state.apply(tid, entry, batch.time_ms)
             if isinstance(entry.meta, UnitMeta):
                 unit = self._state.units[tid]
-                self._held.add(pending_unit(unit), unit.status, unit.cause)
+                self._backlog.add(pending_unit(unit), unit.status, unit.cause)
             elif isinstance(entry.meta, StatusMeta) and entry.meta.through is None:
                 self._decided(entry.meta.outcomes)
 
@@ -96,9 +96,9 @@ class Follower:
         """Applies retries and discards; a unit that we resolved ourselves meanwhile does not change."""
         for outcome in outcomes:
             if outcome.status is UnitStatus.DISCARDED:
-                self._held.discard(outcome.tid)
-            elif outcome.status is UnitStatus.IN_PROGRESS and outcome.tid in self._held.failed:
-                self._held.retry(outcome.tid, self._state.units[outcome.tid].attempt)
+                self._backlog.discard(outcome.tid)
+            elif outcome.status is UnitStatus.IN_PROGRESS and outcome.tid in self._backlog.failed:
+                self._backlog.retry(outcome.tid, self._state.units[outcome.tid].attempt)
 
 
 def pending_unit(unit: UnitState) -> PendingUnit:

@@ -42,7 +42,7 @@ from kainite.log.owner.upkeep import outcomes_partition
 from kainite.log.store.contract import LogStore
 from kainite.settings import ApplySettings, OnFailure
 from kainite_spark.driver import patience
-from kainite_spark.driver.follower import Follower
+from kainite_spark.driver.follower import LogFollower
 from kainite_spark.driver.outcomes import Outcomes, mount_outcomes
 from kainite_spark.driver.patience import patiently
 from kainite_spark.driver.runner import Runner
@@ -147,7 +147,7 @@ class _ApplyLoop:
         self._stop = stop
         self._summary = summary
         self._backlog = Backlog(environment.settings.on_failure)
-        self._follower = Follower(environment.store, environment.partition, self._backlog)
+        self._follower = LogFollower(environment.store, environment.partition, self._backlog)
         self._number = 0
         self._failures = 0
         self._untidy = 0
@@ -170,7 +170,7 @@ class _ApplyLoop:
     def _rebuild(self) -> None:
         """Rebuilds the backlog from the main log and from the outcomes partition."""
         self._backlog = Backlog(self._environment.settings.on_failure)
-        self._follower = Follower(self._environment.store, self._environment.partition, self._backlog)
+        self._follower = LogFollower(self._environment.store, self._environment.partition, self._backlog)
         self._follower.start()
         self._follower.resume(self._outcomes.read_from(self._follower.through + 1))
 

@@ -156,7 +156,7 @@ class _GroupCommit:
         self._committed([unit for unit in units if unit.tid in applied])
 
     def _patiently(self, act: Callable[[int], None]) -> None:
-        """Call ``act`` with the number of the try, from 0, until the target is there."""
+        """Calls ``act`` with the number of the try, from 0, until the target is available."""
         attempts = itertools.count()
 
         def failed(error: Exception, failures: int, pause: float) -> None:

@@ -180,7 +180,7 @@ class Backlog:
         return chosen
 
     def _passes_failed(self, unit: PendingUnit) -> bool:
-        """Returns whether a correction may pass the failed units that it conflicts with: no other unit holds it back."""
+        """Returns whether no other unit than the failed ones that it conflicts with holds a correction back."""
         passed = {tid for tid, (failed, _) in self._failed.items() if tid < unit.tid and conflict(failed, unit)}
         rest = EarliestConflicts()
         for tid in sorted([*(self._failed.keys() - passed), *self._blocked]):

@@ -1,4 +1,4 @@
-"""The apply job's loop, its tasks run in this process: what is applied, in which order, and what is written down."""
+"""The apply job's loop, its tasks run in this process: what is applied, in which order, with which outcomes."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from kainite_spark.driver.outcomes import begin_to_watch
 from kainite_spark.plan.micro_batch import MicroBatch, TaskResult
 from support.apply_world import World, insert, note, noted, update
 from support.inline_runner import InlineRunner
+from support.pipeline import eventually
 
 COMMITTED, FAILED, BLOCKED = UnitStatus.COMMITTED, UnitStatus.FAILED, UnitStatus.BLOCKED
 
@@ -47,7 +48,7 @@ def no_long_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def outcomes(world: World) -> list[Outcome]:
-    """Everything that the apply jobs wrote down and did not truncate."""
+    """Returns all outcomes that apply jobs appended and did not truncate."""
     head = world.store.read_head("0:outcomes")
     assert head is not None
     batches = world.store.read_batches("0:outcomes", head.low_water_mark)
@@ -156,8 +157,8 @@ def test_discarding_releases_what_waited(world: World) -> None:
     assert world.log.statuses() == {}
 
 
-def test_a_running_job_hears_of_a_retry(world: World) -> None:
-    """The decision comes while the job runs: it reads it from the log's tail."""
+def test_a_running_job_takes_up_a_retry(world: World) -> None:
+    # The decision comes while the job runs, so the job reads it at the log's tail.
     world.log.unit("early", update(1, 1))
     runner = world.runner()
 
@@ -337,7 +338,7 @@ class TestTwoJobs:
             world.stop.wait(0.01)
         world.log.unit("T-0", *noted("T-0"))
         job = world.job(owner="second")
-        ApplyJob(job._parts, world.stop, watch).run(once=True)  # noqa: SLF001
+        ApplyJob(job._environment, world.stop, watch).run(once=True)  # noqa: SLF001
         assert world.journal() == ["T-0"]
         assert "waiting for another apply job to end" not in caplog.messages
 
@@ -359,13 +360,6 @@ class TestTwoJobs:
         assert not waiting.is_alive()
         assert first.summary.outcomes == {COMMITTED: 1}
         assert second.summary.outcomes == {}
-
-
-def eventually(condition: Callable[[], bool], limit: float = 10.0) -> None:
-    end = time.monotonic() + limit
-    while not condition():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.005)
 
 
 def test_a_stopped_job_ends_after_its_micro_batch_and_lets_go_of_its_lease(world: World) -> None:
@@ -403,7 +397,7 @@ def test_conflicting_units_share_a_job_instance_and_a_bridge_joins_two(world: Wo
 
 
 def test_a_child_waits_for_nobody_but_the_unit_that_brings_its_parent(world: World) -> None:
-    """A foreign key is a conflict on the parent's existence: both units on one instance, in order."""
+    # A foreign key is a conflict on the parent's existence: both units go to one instance, in order.
     runner = world.runner()
     world.log.unit("parent", Delta("parent", Operation.INSERT, {"id": 1}, {"id": 1, "v": 0}, {}))
     for n in range(3):

@@ -1,4 +1,4 @@
-"""The apply job dies before and after every single effect of a whole history: the end is always the same."""
+"""The apply job dies before and after each effect of a whole history; the result is always the same."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ End = tuple[dict[int, int], list[str], dict[str, str]]
 
 
 def apply_until_done(world: World, fate: Fate) -> None:
-    """An apply job, and another one if it died; the log takes over what they wrote down only then."""
+    """Runs an apply job, and another one if it died; then the log copies their outcomes."""
     for mortal in (fate, Fate()):
         store, target = MortalStore(world.store, mortal), MortalTarget(world.target, mortal)
         settings = ApplySettings(lease=60.0, idle=0.01, max_units=3, group_units=2)
@@ -68,7 +68,7 @@ def fresh(folder: Path) -> World:
 
 
 def test_a_dead_job_changes_nothing_more(tmp_path: Path) -> None:
-    """The harness itself: what dies at its first effect has no effect at all."""
+    # Tests the harness itself: a job that dies before its first effect changes nothing.
     world = fresh(tmp_path / "world")
     world.log.unit("T-1", *noted("T-1", insert(1)))
     fate = Fate(0)

@@ -1,4 +1,4 @@
-"""Micro-batches as Spark jobs: worker processes that read the log from DynamoDB and write to real databases."""
+"""Micro-batches as Spark jobs: worker processes read the log from DynamoDB and write to real databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark's settings for a master, and what is said when it does not start."""
+"""Spark's settings for a master, and the errors of a Spark that does not start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units out of the parts that the log keeps of them."""
+"""Units assembled from the parts that the log holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Group commit: finding the unit that is refused, holding back, trying again."""
+"""Group commit: bisection down to the refused unit, blocked units, retries."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_outcomes_name_the_instance_and_the_cause() -> None:
 
 
 def test_a_held_unit_does_not_hold_back_an_earlier_one() -> None:
-    """Unit 4 is held by 1 before its group is cut, and shares a row with 3, which was not tried yet."""
+    # Unit 4 is blocked by 1 before its group is bisected, and shares a row with 3, which was not tried yet.
     units = [unit(0), unit(1, 7), unit(2), unit(3, 8), unit(4, 7, 8)]
     assert run(Scripted(refused={1, 2}), units, group_units=2) == [
         "committed",

@@ -1,4 +1,4 @@
-"""Failed units and those behind them: against a serial model, and the cases that the design names."""
+"""Failed units and the units that they hold back: against a serial model, and case by case."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def unit(tid: int, *written: int, read: Sequence[int] = (), kind: UnitKind = Uni
 
 
 def run(units: Sequence[PendingUnit], broken: set[int]) -> list[Outcome]:
-    """What the tasks of a micro-batch do: a broken unit fails, later ones that conflict are not tried."""
+    """Does what the tasks of a micro-batch do: a broken unit fails, later units that conflict are not tried."""
     stuck: list[PendingUnit] = []
     results = []
     for candidate in units:
@@ -60,7 +60,7 @@ class Bench:
             self.shown[candidate.tid] = (IN_PROGRESS, None)
 
     def step(self, max_units: int = 100) -> list[int]:
-        """One micro-batch; returns what it took."""
+        """Runs one micro-batch; returns its units."""
         chosen = self.held.take(max_units, 100)
         results = run(chosen.units, self.broken)
         self.order += [result.tid for result in results if result.status is COMMITTED]
@@ -165,7 +165,7 @@ def test_nothing_is_released_before_the_correction_commits() -> None:
 
 
 def test_a_correction_waits_when_another_failed_unit_holds_back_what_it_conflicts_with() -> None:
-    """0 and 1 fail; 2 waits for 1; the correction 3 overtakes 0 but conflicts with 2, which comes before it."""
+    # 0 and 1 fail; 2 waits for 1; the correction 3 may pass 0 but conflicts with 2, an earlier unit.
     bench = Bench(broken={0, 1})
     bench.add(unit(0, 1), unit(1, 2), unit(2, 2, 3), unit(3, 1, 3, kind=CORRECTION))
     bench.settle()
@@ -235,7 +235,7 @@ SHAPES = st.tuples(
 
 
 def held_back(units: Sequence[PendingUnit], failed: set[int]) -> set[int]:
-    """Which units wait, directly or through others, for an earlier failed one; by the definition."""
+    """Returns which units wait, directly or through others, for an earlier failed one; by the definition."""
     holders: list[PendingUnit] = []
     for candidate in units:
         if candidate.tid in failed or any(conflict(candidate, holder) for holder in holders):
@@ -300,7 +300,7 @@ class SerialModel(RuleBasedStateMachine):
         assert set(self.bench.held.unresolved()) == self.units.keys() - resolved
 
     def check_order(self, tid: int, before: list[int], failed: set[int]) -> None:
-        """Every earlier unit that conflicts is done, or held back by failed units alone that this one may pass."""
+        """Checks that each earlier unit in conflict is done, or failed and passed, or blocked by passed units alone."""
         if self.bench.policy is OnFailure.SKIP:
             return
         earlier = [self.units[e] for e in before if e < tid]

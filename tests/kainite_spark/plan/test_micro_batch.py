@@ -1,4 +1,4 @@
-"""The layout of a micro-batch: who reads what, and for whom."""
+"""The plan of a micro-batch: which task reads which entries for which job instance."""
 
 from __future__ import annotations
 

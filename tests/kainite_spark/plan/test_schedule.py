@@ -1,4 +1,4 @@
-"""Job instances: what conflicts stays together and in order, what does not is spread."""
+"""The schedule: units that conflict stay together and in order, others are spread over job instances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kind of target: the same tests run on all of them."""
+"""Fixtures that run the same tests on every kind of target."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.stores import Database, Store, Stores
 
 @pytest.fixture(params=["postgresql", "sqlite", "exec"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
-    """An empty database of each kind; "exec" is SQLite too, behind the loader that docs/targets.md shows."""
+    """Gives an empty database of each kind; "exec" is SQLite behind the loader that docs/targets.md shows."""
     if request.param == "postgresql":
         return Database(request.getfixturevalue("postgres"))
     path = tmp_path / "target.db"
@@ -32,7 +32,7 @@ def stores(database: Database) -> Iterator[Stores]:
 
 @pytest.fixture
 def shop(stores: Stores) -> Store:
-    """The shop's tables with one region, one customer and one order in them."""
+    """Gives the shop's tables with one region, one customer and one order in them."""
     store = stores.open()
     seed = (
         store.insert("region", id=1, name="north"),

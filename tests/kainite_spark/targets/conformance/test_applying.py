@@ -1,4 +1,4 @@
-"""What a target does with the deltas of units."""
+"""A target applies the deltas of units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may write: generations, micro-batches, acknowledgements."""
+"""The fence and the acknowledgements: which generation and micro-batch may write."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Held(tuple[Delta, ...]):
 
 @DATABASES
 def test_a_new_micro_batch_waits_for_a_running_transaction(stores: Stores, shop: Store) -> None:
-    """Only SQLite stops inside ``Held``; PostgreSQL stops at a row that somebody else has locked."""
+    # SQLite alone stops inside ``Held``; PostgreSQL stops at a row that another connection has locked.
     began = threading.Event()
     unit = shop.unit(1, shop.update("region", {"id": 1}, name="late"))
 

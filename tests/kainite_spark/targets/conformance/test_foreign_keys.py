@@ -1,4 +1,4 @@
-"""Foreign-key order: parents first on insert, children first on delete, whatever order deltas came in."""
+"""Foreign-key order: parents first on insert, children first on delete, in whatever order deltas come."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_tables_in_a_cycle_are_checked_at_the_commit(stores: Stores) -> None:
 
 
 def _cycle(database: Database) -> str:
-    """A loader defers nothing itself: its tables say when they are checked."""
+    # A loader defers no constraint itself: its tables say when they are checked.
     deferred = f"DEFERRABLE INITIALLY {'DEFERRED' if database.target.startswith('exec:') else 'IMMEDIATE'}"
     inline = f"REFERENCES member {deferred}" if database.kind == "sqlite" else ""
     later = (

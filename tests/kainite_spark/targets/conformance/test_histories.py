@@ -48,7 +48,7 @@ class Poison:
 
 
 def changes() -> st.SearchStrategy[Change]:
-    """(operation, table, which row, new values, whether the delta tells only what changed)."""
+    """Draws steps: operation, table, which row, new values, whether the delta has the changed columns alone."""
     values = st.tuples(small, maybe, maybe, st.integers(0, 3))
     operation = st.sampled_from(["insert", "insert", "update", "update", "delete", "upsert"])
     return st.tuples(operation, st.sampled_from(TABLES), st.tuples(small, small), values, st.booleans())

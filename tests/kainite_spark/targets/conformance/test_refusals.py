@@ -1,4 +1,4 @@
-"""A unit that the target refuses fails alone, with the target's words."""
+"""A unit that the target refuses fails alone, with the target's message as its cause."""
 
 from __future__ import annotations
 

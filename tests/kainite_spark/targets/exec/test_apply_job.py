@@ -1,4 +1,4 @@
-"""``kainite apply`` with a loader: real Spark, whose worker processes start loaders of their own."""
+"""``kainite apply`` with a loader: real Spark, whose worker processes start loaders."""
 
 from __future__ import annotations
 

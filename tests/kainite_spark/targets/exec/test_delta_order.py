@@ -1,4 +1,4 @@
-"""In which order a loader is told a unit's deltas, by what is known of its tables."""
+"""The order in which a loader gets a unit's deltas, by what is known of its tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said to a loader, to the byte, and how its answers are read."""
+"""Requests to a loader, byte by byte, and the meaning of its answers."""
 
 from __future__ import annotations
 

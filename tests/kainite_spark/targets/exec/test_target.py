@@ -1,4 +1,4 @@
-"""Loaders that die, hang, refuse and talk nonsense: each unit is loaded once, as far as its loader keeps account."""
+"""Loaders that die, hang, refuse units and break the protocol: with acknowledgements each unit is loaded once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only PostgreSQL has: its types, its defaults, its way to lose a connection."""
+"""PostgreSQL alone: its types, its defaults, lost connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only SQLite has: its way with types and locks."""
+"""SQLite alone: its types and locks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layering units by their conflicts."""
+"""Layers of units by their conflicts."""
 
 from __future__ import annotations
 

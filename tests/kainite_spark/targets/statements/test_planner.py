@@ -17,7 +17,7 @@ LEVELS = {"root": 1, "tree": 2, "leaf": 3}
 
 
 def table(name: str, columns: str, unique: str = "", **parents: str) -> Table:
-    """A table with ``id`` as its key; a parent is given by its column."""
+    """Returns a table with ``id`` as its key; a parent is given by its column."""
     return Table(
         name,
         None,
@@ -43,7 +43,7 @@ def delta(op: str, name: str, number: int, before: Row | None = None, **row: obj
 
 
 def plan(*units: Iterable[Delta], conflicting: bool = False) -> list[str]:
-    """The statements as words: operation, table, ids."""
+    """Returns the statements as words: operation, table, ids."""
     written = frozenset({1}) if conflicting else frozenset[int]()
     listed = [Unit(tid, f"T-{tid}", tuple(deltas), written) for tid, deltas in enumerate(units)]
     return [_words(statement) for statement in Planner(CATALOGUE, LEVELS).plan(listed)]
