@@ -68,7 +68,7 @@ def test_what_a_loader_may_say_of_itself(messages: list[bytes], reply: Reply) ->
     ("message", "error", "text"),
     [
         (b'{"bad":"two\\nlines"}', TargetRejectedError, "two lines"),
-        (b'{"bad":""}', TargetRejectedError, "the loader answered 'bad' and no cause"),
+        (b'{"bad":""}', TargetRejectedError, "the loader answered 'bad' without a cause"),
         (b'{"bad":{"code":7}}', TargetRejectedError, "{'code': 7}"),
         (b'{"fenced":true}', TargetFencedError, "True"),
         (b'{"retry":"locked"}', TargetUnavailableError, "locked"),

@@ -162,7 +162,7 @@ def test_a_loader_that_dies_while_nothing_is_asked_of_it_is_replaced_unnoticed(w
 
 ASKER = """
 import sys
-from kainite_spark.targets import open_target
+from kainite_spark.targets.opening import open_target
 session = open_target(sys.argv[1], None).connect()
 session.applied("log/0", [])
 print("asked", flush=True)
