@@ -1,4 +1,4 @@
-"""Write ``docs/properties.md`` from the table of keys; a test holds the page against :func:`render`."""
+"""Writes ``docs/properties.md`` from the table of keys; a test compares the page with :func:`render`."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ _HEAD = """\
 
 One `.properties` file describes an application. `kainite run`, `kainite apply`, `kainite log`, `kainite uow` and
 `kainite precedence` read the same one, and a file of the Java MultiLangDaemon is one as it is.
-`kainite run --check -p FILE` shows what is set and where, which keys nobody knows, what may surprise and what is wrong,
+`kainite run --check -p FILE` shows what is set and where, which keys are unknown, what may surprise and what is wrong,
 and exits with 1 when something is wrong.
 
 - The grammar is that of `java.util.Properties`. Keys are case-sensitive, except the three for credentials; a key
-  without a value is as good as absent. Of two spellings of a key the first one in the tables below wins.
-- A key that nobody knows is no error, so that a file of the Java daemon goes on working.
-- Paths are relative to the file's own folder; `executableName` is found as a shell would, from the working folder.
+  without a value counts as absent. Of two spellings of a key the first one in the tables below wins.
+- An unknown key is no error, so that a file of the Java daemon goes on working.
+- Paths are relative to the file's own folder; `executableName` is found as a shell finds it, from the working folder.
 - true may be written `true`, `yes`, `on` or `1`, false `false`, `no`, `off` or `0`.
 
 ## Environment and command line
 
-Each key is an option of `kainite run` and may stand in the environment. An option wins over the environment, the
-environment over the file; a file is not needed when nothing is missing without it.
+Each key is an option of `kainite run` and may be set in the environment. An option wins over the environment, the
+environment over the file; a file is not needed when all required keys are set elsewhere.
 
 ```sh
 kainite run -p app.properties --worker-id host-1 --max-records 500
@@ -61,10 +61,10 @@ KAINITE_LOG_TABLE_NAME=orders-log kainite log show -p app.properties
 
 - Options: case, `-`, `_` and `.` do not count, so `--stream-name`, `--streamName` and `--stream.name` are the same. An
   unknown option is an error.
-- `KAINITE_` and the key's name, case and separators not counting: every key, for every command.
+- `KAINITE_` and the key's name, where case and separators do not count: every key, for every command.
 - Without `KAINITE_`: KCL's keys, exactly as the tables spell them. Where such a variable changes what the file says, a
   warning says so; where `APPLICATION_NAME` does, Kainite does not start, because another application name means other
-  checkpoints. Other programs use these, so only `KAINITE_TABLE_NAME` and so on are read:
+  checkpoints. Other programs use these names, so that only `KAINITE_TABLE_NAME` and so on are read:
   {not_bare}.
 
 ## While the daemon runs
@@ -76,13 +76,13 @@ as the column "change" says.
 
 | Java | here |
 |---|---|
-| a number that is none counts as 0, then as unset; negative ones are taken | an error that says what is allowed |
-| a boolean that is none counts as false | an error |
-| `cleanupLeasesUponShardCompletion=false` has no effect | it has |
+| a text that is no number counts as 0, then as unset; negative numbers are taken | an error that says what is allowed |
+| a text that is no boolean counts as false | an error |
+| `cleanupLeasesUponShardCompletion=false` has no effect | it has an effect |
 | a wrong text for a key without effect | a warning |
 | only the name of `streamArn` is used | its region and account too, for Kinesis; a warning where `regionName` differs |
 | `retrievalMode=DEFAULT` is fan-out unless a polling key is set | polling; `FANOUT` is fan-out |
-| a polling key beside `retrievalMode=FANOUT` is overlooked | a warning |
+| a polling key beside `retrievalMode=FANOUT` is ignored | a warning |
 | no `AwsCredentialsProvider`: does not start | boto3's default chain |
 | an unknown provider is skipped when another one works | an error; one without credentials on this host is skipped |
 | `executableName` is split at spaces | as a shell splits it; a warning where that differs |
@@ -117,7 +117,7 @@ is `StaticCredentialsProvider|KEY-ID|SECRET`; `--check` shows neither it nor an 
 
 
 def render() -> str:
-    """The whole page."""
+    """Returns the whole page."""
     not_bare = ", ".join(f"`{name}`" for name in sorted(NOT_BARE))
     parts = [
         _HEAD.replace("{not_bare}", not_bare),

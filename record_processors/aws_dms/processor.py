@@ -49,7 +49,7 @@ class Rules:
 
 
 def deltas_of(record: Record, rules: Rules) -> list[Emitted]:
-    """The deltas and ends that a record stands for; a control record has no delta.
+    """Returns the deltas and ends of a record; a control record has no delta.
 
     Raises:
         SettingsError: DMS does not give a record's place in its transaction, or nobody says what
@@ -73,7 +73,7 @@ def deltas_of(record: Record, rules: Rules) -> list[Emitted]:
 
 
 def _ends(metadata: Row, rules: Rules) -> list[Emitted]:
-    """The end of the transaction before this one; the first one of a task has none before it."""
+    """Returns the end of the previous transaction; the first transaction of a task has no previous one."""
     before = metadata.get("prev-transaction-id")
     if before is None or before == metadata.get("transaction-id"):
         return []
@@ -95,7 +95,7 @@ def _ordinal(metadata: Row) -> int:
 
 
 def _delta(message: Row, rules: Rules) -> Emitted:
-    """The delta without its unit."""
+    """Returns the delta without its unit."""
     metadata, data = message["metadata"], message["data"]
     name = ".".join(part for part in (metadata.get("schema-name"), metadata["table-name"]) if part)
     rule = rules.tables.find(name)
@@ -112,8 +112,9 @@ def _delta(message: Row, rules: Rules) -> Emitted:
 
 
 def _images(operation: str, key: Row, data: Row, before: Row) -> tuple[Row, Row]:
-    """New and old values. A delete has its old values in the data, and in an update a key that stays is not written.
+    """Returns new and old values.
 
+    A delete has its old values in the data. An update does not write a key that stays.
     Nulls say nothing of the old values: DMS fills up with them what the source's log does not have.
     """
     if operation == "delete":
@@ -130,7 +131,7 @@ def _images(operation: str, key: Row, data: Row, before: Row) -> tuple[Row, Row]
 @click.option("--prefix", default="", help="Stands before the names of all units.")
 @click.option("--before-image", default="before-image", show_default=True, help="The field that holds old values.")
 def main(catalogue: Path | None, tables: Path | None, prefix: str, before_image: str) -> None:
-    """Turn AWS DMS's records into deltas, for one shard, under kainite run."""
+    """Turns AWS DMS's records into deltas, for one shard, under kainite run."""
     try:
         rules = Rules(read_tables(tables, catalogue), prefix, before_image)
     except KainiteError as error:

@@ -62,7 +62,7 @@ class Rules:
 
 
 def deltas_of(record: Record, rules: Rules) -> list[Emitted]:
-    """The deltas and ends that a record stands for; none for a tombstone, a heartbeat, a change of schema.
+    """Returns the deltas and ends of a record; none for a tombstone, a heartbeat, a change of schema.
 
     Raises:
         SettingsError: Debezium does not say what transaction a change belongs to.
@@ -81,7 +81,7 @@ def deltas_of(record: Record, rules: Rules) -> list[Emitted]:
 
 
 def _without_schema(value: Json) -> tuple[Json, Schemas]:
-    """The event itself, and the schemas of a row's columns where they come with it."""
+    """Returns the event itself, and the schemas of a row's columns where they come with the event."""
     if not (isinstance(value, dict) and value.keys() == {"schema", "payload"}):
         return value, {}
     fields = {f["field"]: f for f in (value["schema"] or {}).get("fields", ())}
@@ -90,7 +90,10 @@ def _without_schema(value: Json) -> tuple[Json, Schemas]:
 
 
 def _boundary(event: Row, rules: Rules) -> list[Emitted]:
-    """END says how many changes came; BEGIN says nothing, nor does a transaction that changed no captured table."""
+    """Returns the end of a transaction.
+
+    END says how many changes came. BEGIN ends nothing, nor does a transaction that changed no captured table.
+    """
     if event["status"] != "END":
         return []
     collections: Iterable[Row] = event.get("data_collections") or ()
@@ -130,7 +133,7 @@ def _check_lone(event: Row, rules: Rules) -> None:
 
 
 def _alone(record: Record, delta: Emitted, count: int) -> list[Emitted]:
-    """A unit that the record is alone in."""
+    """Returns the name of a unit that has this record only."""
     return [delta, end_of(record.place, count)]
 
 
@@ -140,7 +143,7 @@ def _unit(transaction: str, rules: Rules) -> str:
 
 
 def _delta(event: Row, schemas: Schemas, record: Record, rules: Rules) -> Emitted:
-    """The delta without its unit.
+    """Returns the delta without its unit.
 
     Raises:
         ValueError: an operation that a relational target has no delta for (a truncation), or a
@@ -161,13 +164,13 @@ def _delta(event: Row, schemas: Schemas, record: Record, rules: Rules) -> Emitte
 
 
 def _table(source: Row) -> str:
-    """With its schema, or its database where the source has no schemas (MySQL, MariaDB)."""
+    """Returns the table's name with its schema, or its database where the source has no schemas (MySQL, MariaDB)."""
     space = source.get("schema") or source.get("db")
     return f"{space}.{source['table']}" if space else str(source["table"])
 
 
 def _key(columns: tuple[str, ...] | None, partition_key: str, row: Row, schemas: Schemas) -> Row:
-    """The primary key's values before the change: of the columns that are named, or else Debezium's own key."""
+    """Returns the primary key's values before the change: of the named columns, or else Debezium's own key."""
     if columns is not None:
         return {name: row[name] for name in columns}
     try:
@@ -178,7 +181,7 @@ def _key(columns: tuple[str, ...] | None, partition_key: str, row: Row, schemas:
 
 
 def _row(image: Row | None, schemas: Schemas) -> Row:
-    """The columns that the event has values of, as the target takes them."""
+    """Returns the columns that the event has values of, as the target takes them."""
     known = ((name, value) for name, value in (image or {}).items() if value not in UNAVAILABLE)
     return {name: _value(value, schemas.get(name)) for name, value in known}
 
@@ -193,7 +196,7 @@ def _value(value: Json, schema: Json) -> Json:
 
 
 def _placeholders(text: str) -> list[Json]:
-    """How Debezium for PostgreSQL spells a large value that an update left alone, by the column's type."""
+    """Returns how Debezium for PostgreSQL spells a large value that an update did not change, by the column's type."""
     data = text.encode()
     encoded = base64.b64encode(data).decode()
     name = str(uuid.UUID(bytes=hashlib.md5(data, usedforsecurity=False).digest(), version=3))
@@ -264,7 +267,7 @@ _CONVERSIONS: Final[Mapping[str, Callable[[Json, Json], Json]]] = {
 @click.option("--prefix", default="", help="Stands before the names of all units.")
 @click.option("--lone-changes", is_flag=True, help="A change without a transaction is a unit of its own.")
 def main(catalogue: Path | None, tables: Path | None, prefix: str, lone_changes: bool) -> None:
-    """Turn Debezium's events into deltas, for one shard, under kainite run."""
+    """Turns Debezium's events into deltas, for one shard, under kainite run."""
     try:
         rules = Rules(read_tables(tables, catalogue), prefix, lone_changes)
     except KainiteError as error:

@@ -10,7 +10,7 @@ from kainite.processors.frame import Emitted, Json, Record, run
 
 
 def deltas_of(record: Record) -> list[Emitted]:
-    """The delta, or the end of a unit, that a change record stands for.
+    """Returns the delta, or the end of a unit, of a change record.
 
     Raises:
         ValueError: it is no JSON.
@@ -27,7 +27,7 @@ def deltas_of(record: Record) -> list[Emitted]:
 
 
 def _row(operation: str, key: dict[str, Json], new: dict[str, Json]) -> dict[str, Json]:
-    """An update writes no key column that keeps its value, unless there is nothing else to write."""
+    """Drops the key columns whose values an update keeps, unless there is nothing else to write."""
     if operation != "update":
         return new
     return {name: value for name, value in new.items() if name not in key or key[name] != value} or new
@@ -38,7 +38,7 @@ def _typed(values: dict[str, str | None], types: dict[str, int]) -> dict[str, Js
 
 
 def _value(text: str | None, type_oid: int) -> Json:
-    """PostgreSQL's text as JSON. Other types stay text: numeric and time stamps would lose digits."""
+    """Returns PostgreSQL's text as JSON. Other types stay text: numeric and time stamps would lose digits."""
     convert = _CONVERSIONS.get(type_oid)
     return text if text is None or convert is None else convert(text)
 

@@ -38,7 +38,7 @@ class Bench:
 
     @property
     def lister(self) -> Any:
-        """A client to be taken over by a ``StreamClient``."""
+        """Returns a client for a ``StreamClient``, which takes it over."""
         return boto3.client("kinesis", endpoint_url=self.endpoint, region_name="us-east-1")
 
     @property
@@ -46,7 +46,7 @@ class Bench:
         return self.folder / "offset"
 
     def settings(self, *command: str, **keys: str) -> Path:
-        """Write the settings file of an extractor."""
+        """Writes the settings file of an extractor."""
         path = self.folder / "app.properties"
         lines = {
             "applicationName": "extraction",
@@ -63,14 +63,14 @@ class Bench:
         return path
 
     def cyclic(self, *command: str, offsets: str = "kainite", **keys: str) -> Path:
-        """The same for a cyclic one; the place is kept in :attr:`offset`."""
+        """Writes the settings file of a cyclic extractor; its place is kept in :attr:`offset`."""
         file = "" if offsets == "extractor" else "offset"
         return self.settings(
             *command, extractorMode="cyclic", extractorOffsets=offsets, extractorOffsetFile=file, **keys
         )
 
     def counting(self, units: int, fault: str = "", **keys: str) -> Path:
-        """Settings of ``tests/children/extractor.py``, and the place to begin at."""
+        """Writes the settings of ``tests/children/extractor.py``, and the place to begin at."""
         arguments = [str(units), str(self.folder), *([fault] if fault else [])]
         path = self.cyclic(sys.executable, str(CHILDREN / "extractor.py"), *arguments, **keys)
         self.begin("null")
@@ -82,7 +82,7 @@ class Bench:
         self.offset.write_text(f'{{"stream":"{self.stream}","offsets":"{kind}","start":{start},"end":null}}')
 
     def start(self) -> Any:
-        """The place that is stored."""
+        """Returns the stored place's start."""
         return orjson.loads(self.offset.read_bytes())["start"]
 
     def pids(self) -> list[int]:
@@ -90,12 +90,12 @@ class Bench:
         return [int(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def once(self, path: Path) -> int:
-        """Extract in this process, one cycle or run; the exit code."""
+        """Extracts in this process, one cycle or run; returns the exit code."""
         return run(load(path), SILENT, once=True)
 
     @contextmanager
     def running(self, path: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-        """``kainite extract`` as a process."""
+        """Runs ``kainite extract`` as a process."""
         command = [sys.executable, "-m", "kainite", "extract", "-p", str(path), *options]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
@@ -107,14 +107,14 @@ class Bench:
             process.communicate()
 
     def by_shard(self) -> list[list[bytes]]:
-        """Everything on the stream."""
+        """Returns everything on the stream, by shard."""
         return [list(self._records(s["ShardId"])) for s in self.kinesis.list_shards(StreamName=self.stream)["Shards"]]
 
     def records(self) -> list[bytes]:
         return [record for shard in self.by_shard() for record in shard]
 
     def units(self) -> list[tuple[str, int]]:
-        """What is on the stream of the counting extractor: unit and ordinal, 2 for the end; sorted."""
+        """Returns the counting extractor's records: unit and ordinal, 2 for the end; sorted."""
         bodies = map(orjson.loads, self.records())
         return sorted((body["uow"], body.get("ordinal", 2)) for body in bodies)
 
@@ -131,7 +131,7 @@ class Bench:
 
 
 def _kill(pid: int, argument: str) -> None:
-    """End an extractor that hangs, and so does not see its input's end; not another process that has its number."""
+    """Kills an extractor that hangs and so does not see its input's end, but no other process with its number."""
     with suppress(psutil.NoSuchProcess):
         extractor = psutil.Process(pid)
         if argument in extractor.cmdline():
@@ -147,5 +147,5 @@ def bench(kinesis: Any, moto_endpoint: str, tmp_path: Path) -> Bench:
 
 @pytest.fixture
 def whole() -> Callable[[int], list[tuple[str, int]]]:
-    """What the counting extractor's units look like on the stream when each is there once."""
+    """Returns the counting extractor's units as they are on the stream when each is there once."""
     return lambda units: sorted((f"T{number}", ordinal) for number in range(units) for ordinal in range(3))

@@ -30,7 +30,7 @@ _SECONDS = click.FloatRange(min=0, min_open=True)
 
 @click.command("conform", context_settings={"allow_interspersed_args": False})
 @click.option("--dialect", type=click.Choice([protocol.value for protocol in ChildProtocol]),
-              help="What the command speaks.  [json-lines, or what FILE says]")  # fmt: skip
+              help="The dialect that the command speaks.  [json-lines, or what FILE says]")  # fmt: skip
 @click.option("--batching", type=click.Choice([batching.value for batching in Batching]),
               help="In markers: who ends a batch.  [single, or what FILE says]")  # fmt: skip
 @click.option("-p", "--properties-file", "properties", type=_FILE, metavar="FILE",
@@ -60,10 +60,10 @@ def conform(
     as_json: bool,
     command: tuple[str, ...],
 ) -> int:
-    """Tell whether a record processor keeps the protocol: play the daemon, one child a case.
+    """Tells whether a record processor implements the protocol: plays the daemon, one child a case.
 
-    COMMAND is run some thirty times, with records that are no real ones: let it write where that does no harm.
-    A processor that takes certain payloads only is given some of them: --records FILE, one a line.
+    COMMAND is run some thirty times, with made-up records: let it write where they do no harm.
+    A processor that takes certain payloads only needs some of them: --records FILE, one a line.
 
     \b
     PASS  as it should be
@@ -94,7 +94,7 @@ def conform(
         find_program(options.child)
         with _terminated_as_interrupted(), _children_unlogged():
             report = run(options) if as_json else _shown(options)
-    except (SettingsError, ChildExitedError) as error:  # not 1: nothing is known about the processor
+    except (SettingsError, ChildExitedError) as error:  # exit 2, not 1: nothing is known about the processor
         raise click.UsageError(str(error).removeprefix("executableName: ")) from error
     if junit:
         reporting.write_junit(report, junit, strict=strict)
@@ -105,7 +105,7 @@ def conform(
 
 @contextmanager
 def _children_unlogged() -> Iterator[None]:
-    """What a child says and does is in the report."""
+    """Keeps the log of the children out of the terminal: the report has what a child says and does."""
     children = logging.getLogger("kainite.child")
     level = children.level
     children.setLevel(logging.ERROR)
@@ -117,7 +117,7 @@ def _children_unlogged() -> Iterator[None]:
 
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """What a CI server sends when it gives up, and a terminal when it closes, takes the child away as Ctrl-C does."""
+    """Handles SIGTERM and SIGHUP as Ctrl-C: a CI server that gives up, or a closed terminal, ends the child too."""
     numbers = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
     for number in numbers:
         # Not an exception of its own: asyncio turns SIGINT into a cancellation, which no half-started child escapes.
@@ -132,7 +132,7 @@ def _terminated_as_interrupted() -> Iterator[None]:
 def _child(
     properties: Path | None, command: tuple[str, ...], dialect: str | None, batching: str | None
 ) -> ChildSettings:
-    """How the child is run: by the settings file, if there is one, and what the command line says instead."""
+    """Returns how the child is run, by the settings file, if there is one, and the command line, which wins."""
     if properties is None and not command:
         raise click.UsageError("say which COMMAND to try: kainite conform -- COMMAND...")
     child = load(properties).child if properties else ChildSettings(command)
@@ -146,7 +146,7 @@ def _child(
 
 
 def _shown(options: Options) -> Report:
-    """Run with a row a case, printed as it ends; in a terminal, below them, which one is under way."""
+    """Runs the cases and prints a row as each ends; in a terminal, the case under way stands below the rows."""
     console = stdout()
     console.print(f"{shlex.join(options.child.command)}  ({options.child.protocol})", style="bold", soft_wrap=True)
     with console.status("") as status:

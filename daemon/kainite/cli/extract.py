@@ -13,17 +13,17 @@ from kainite.cli.options import file_and_options, settings_anywhere
 @click.command(context_settings={"ignore_unknown_options": True})
 @settings_anywhere
 @click.option("--once", is_flag=True, help="End after one cycle, or one run in plain mode, that succeeded.")
-@click.option("--begin", metavar="JSON", help="Make the offset file with this place to begin at, and end.")
+@click.option("--begin", metavar="JSON", help="Make the offset file with this offset to begin at, and end.")
 @click.option("--check", is_flag=True, help="Only show settings, guarantee and problems; exit 1 when there are any.")
 @click.option("--json", "as_json", is_flag=True, help="Say what happens as JSON lines on stdout; --check as JSON.")
 def extract(
     option: Path | None, rest: tuple[str, ...], once: bool, begin: str | None, check: bool, as_json: bool
 ) -> int:
-    """Run an extractor in any language, and put its messages on the stream.
+    """Runs an extractor in any language, and puts its messages on the stream.
 
     The extractor (extractorName) writes messages, each with a line's end. In plain mode it exits when it has written
     all. In cyclic mode it is asked again and again, and ends each answer with a NUL. Units of work go to the shards
-    in turn. What is promised after a crash depends on who keeps the offset: --check says it.
+    in turn. The guarantee after a crash depends on where the offset is kept: --check shows it.
 
     SIGTERM or Ctrl-C: the cycle under way is finished, then 0; a second one ends everything at once. Exits with 1
     when the extractor failed extractorTries times in a row, or the stream or the offset file cannot be used.

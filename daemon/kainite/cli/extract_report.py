@@ -1,4 +1,4 @@
-"""``kainite extract --check``: the extractor's settings, what they promise, and what keeps them from working."""
+"""The report of ``kainite extract --check``: the extractor's settings, their guarantee, and their problems."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHOWN = frozenset(key.name for key in KEYS if key.section in _SECTIONS or key.n
 
 
 def show(path: Path | None, options: Sequence[str], *, as_json: bool) -> int:
-    """Print the report; returns the exit code.
+    """Prints the report; returns the exit code.
 
     Raises:
         SettingsError: the file cannot be read, or an option is unknown.

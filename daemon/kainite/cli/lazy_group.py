@@ -1,7 +1,7 @@
 """A click group whose sub-commands are imported when they are called, and whose errors are one line.
 
-``kainite --help`` imports nothing but this: each command is named by ``module:attribute`` with its
-help line beside it. What a command raises becomes one line on stderr and an exit code:
+``kainite --help`` imports no command: each is named by ``module:attribute`` with its help line beside it. An error of a
+command becomes one line on stderr and an exit code:
 
 =================================  =========  =====================================================
 :class:`~kainite.base.errors.KainiteError`   1     ``kainite: `` and the message
@@ -43,7 +43,12 @@ _EXTRA_OF = {
 
 @dataclass(frozen=True, slots=True)
 class LazyCommand:
-    """Where a command is (``module:attribute``), and its line in the list of commands."""
+    """A command that is imported when it is called.
+
+    Attributes:
+        target: where it is, as ``module:attribute``.
+        help: its line in the list of commands.
+    """
 
     target: str
     help: str
@@ -64,7 +69,7 @@ class LazyGroup(click.Group):
         return _import(found.target) if found else super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands by their help lines, without importing them."""
+        """Lists the commands by their help lines, without importing them."""
         rows = [(name, self._help_line(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
@@ -76,7 +81,7 @@ class LazyGroup(click.Group):
         return command.get_short_help_str() if command else ""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was asked for; see the module's table for what errors become."""
+        """Runs the command that was asked for; the module's table says what becomes of errors."""
         words = {word.partition("=")[0] for word in ctx.args}
         try:
             code = super().invoke(ctx)
@@ -100,7 +105,7 @@ class LazyGroup(click.Group):
 
 
 def one_line(error: Exception) -> str:
-    """An error as a user sees it."""
+    """Returns an error as the user sees it."""
     if isinstance(error, ModuleNotFoundError) and (extra := extra_of(error.name or "")):
         error = MissingExtraError(f"{error.name} is not installed: pip install 'kainite[{extra}]'")
     message = " ".join(str(error).split())
@@ -110,7 +115,7 @@ def one_line(error: Exception) -> str:
 
 
 def extra_of(module: str) -> str | None:
-    """The extra that brings a module; None when it is not one of an extra's packages."""
+    """Returns the extra that brings a module; None for a module of no extra."""
     return _EXTRA_OF.get(module.partition(".")[0])
 
 

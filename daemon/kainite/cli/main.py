@@ -14,7 +14,7 @@ _LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"]
 
 _OWN = {
     "run": LazyCommand("kainite.cli.run:run", "Read the stream's shards and feed the record processors."),
-    "conform": LazyCommand("kainite.cli.conform:conform", "Tell whether a record processor keeps the protocol."),
+    "conform": LazyCommand("kainite.cli.conform:conform", "Tell whether a record processor implements the protocol."),
     "extract": LazyCommand("kainite.cli.extract:extract", "Run an extractor, and put what it gives on the stream."),
     "new-processor": LazyCommand(
         "kainite.cli.new_processor:new_processor", "Write a starting point for a record processor."
@@ -44,16 +44,16 @@ def _commands() -> dict[str, LazyCommand]:
 @click.option("--log-level", type=click.Choice(_LEVELS, case_sensitive=False), default="INFO", show_default=True)
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def main(debug: bool, log_level: str, log_format: str) -> None:
-    """Kainite reads Kinesis shards without a JVM, and carries whole transactions.
+    """Reads Kinesis shards without a JVM, and carries whole transactions.
 
     \b
     Examples:
       kainite run -p app.properties            read, as the Java MultiLangDaemon does
       kainite run -p app.properties --check    what is set, unknown or wrong
       kainite apply -p app.properties          apply units of work to the target
-      kainite log show -p app.properties       what stands in the log
+      kainite log show -p app.properties       the units of work in the log
       kainite new-processor python orders      begin a record processor
-      kainite conform -- python processor.py   does it keep the protocol?
+      kainite conform -- python processor.py   does it implement the protocol?
 
     Exit code: 0 when all went well, 1 when something is wrong (one line on standard error says what), 2 for wrong
     usage, 130 after Ctrl-C, unless a command says otherwise.

@@ -19,13 +19,15 @@ _DIALECTS = sorted({example.dialect.value for example in EXAMPLES})
 
 
 @click.command("new-processor")
-@click.option("--dialect", type=click.Choice(_DIALECTS), help="What it speaks.  [json-lines, where there is one]")
+@click.option(
+    "--dialect", type=click.Choice(_DIALECTS), help="The dialect that it speaks.  [json-lines, where there is one]"
+)
 @click.option("--list", "listing", is_flag=True, help="Show the languages and dialects, and write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="With --list: one JSON document.")
 @click.argument("language", required=False, type=click.Choice(languages()), metavar="LANGUAGE")
 @click.argument("folder", required=False, type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
 def new_processor(dialect: str | None, listing: bool, as_json: bool, language: str | None, folder: Path | None) -> None:
-    """Write a starting point for a record processor into DIR: it works, and keeps the protocol.
+    """Writes a starting point for a record processor into DIR: it works, and implements the protocol.
 
     DIR must be new, or empty. It gets the processor, a settings file to run it with, records to try it
     with, and a README that says what to do next.
@@ -36,7 +38,7 @@ def new_processor(dialect: str | None, listing: bool, as_json: bool, language: s
       kainite new-processor python orders                 with Amazon's library
       kainite new-processor c orders --dialect markers
 
-    Exit code: 0 when it is written, 1 when DIR is not empty or cannot be written, 2 for wrong usage.
+    Exit code: 0 when the files are written, 1 when DIR is not empty or cannot be written, 2 for wrong usage.
     """
     if listing:
         _list(as_json=as_json)

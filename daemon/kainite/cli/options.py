@@ -15,24 +15,24 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 def properties_option(function: F) -> F:
-    """``-p FILE``: the settings file, given to the command as ``properties``."""
+    """Adds ``-p FILE``: the settings file, given to the command as ``properties``."""
     return click.option(
         "-p", "--properties-file", "properties", type=_FILE, required=True, metavar="FILE", help="The settings file."
     )(function)
 
 
 def settings_anywhere(function: F) -> F:
-    """``-p FILE`` or ``FILE`` as for KCL, and each key as an option; see :func:`file_and_options`."""
+    """Adds ``-p FILE`` or ``FILE`` as for KCL, and each key as an option; see :func:`file_and_options`."""
     option = click.option("-p", "--properties-file", "option", type=_FILE, metavar="FILE", help="The settings file.")
     rest = click.argument("rest", nargs=-1, type=click.UNPROCESSED, metavar="[FILE] [--KEY VALUE]...")
     return rest(option(function))
 
 
 def file_and_options(option: Path | None, rest: Sequence[str]) -> tuple[Path | None, tuple[str, ...]]:
-    """The file that was named, if any, and the settings on the command line.
+    """Returns the file that was named, if any, and the settings on the command line.
 
     Raises:
-        click.UsageError: two files were named, or none and nothing else says the settings; an option is unknown, or
+        click.UsageError: two files were named; no file, option or variable gives a setting; an option is unknown, or
             lacks its value.
     """
     from kainite.base.errors import SettingsError

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 @click.option("--json", "as_json", is_flag=True, help="With --check: as JSON.")
 @click.option("-l", "--log-configuration", metavar="FILE", help="KCL's logback file: accepted, without effect.")
 def run(option: Path | None, rest: tuple[str, ...], check: bool, as_json: bool, log_configuration: str | None) -> int:
-    """Read the stream's shards and feed one record processor a shard.
+    """Reads the stream's shards and feeds one record processor a shard.
 
     Runs until SIGTERM or Ctrl-C; then children are told to shut down and given time to checkpoint.
 

@@ -1,4 +1,4 @@
-"""``kainite run --check``: what a settings file sets, what nobody knows, and what is wrong.
+"""The report of ``kainite run --check``: what a settings file sets, which keys are unknown, and what is wrong.
 
 The table and the JSON are two views of one :class:`Report`. Passwords are never shown.
 """
@@ -25,7 +25,7 @@ from kainite.settings.keys.without_effect import why_without_effect
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One key: its value as it would be written, and where it stands: in the file, elsewhere, or it is the default."""
+    """One key: its value as it would be written, and where the value comes from (the file, elsewhere, the default)."""
 
     key: str
     value: str
@@ -35,9 +35,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What ``--check`` says; ``settings`` leaves out the keys that could not be understood.
+    """The contents of the report; ``settings`` leaves out the keys that could not be understood.
 
-    ``warnings`` may surprise whoever comes from Java and are logged at the start too; ``notes`` are only said here.
+    ``warnings`` may surprise users of the Java daemon and are logged at the start too; ``notes`` are only shown here.
     """
 
     file: str
@@ -51,7 +51,7 @@ class Report:
 
 
 def show(path: Path | None, options: Sequence[str], *, as_json: bool) -> int:
-    """Print the report on a file, the environment and the command line's settings; returns the exit code.
+    """Prints the report on a file, the environment and the command line's settings; returns the exit code.
 
     Raises:
         SettingsError: the file cannot be read, or an option is unknown.
@@ -60,7 +60,7 @@ def show(path: Path | None, options: Sequence[str], *, as_json: bool) -> int:
 
 
 def say(found: Report, *, as_json: bool) -> int:
-    """Print a report; returns the exit code."""
+    """Prints a report; returns the exit code."""
     if as_json:
         click.echo(orjson.dumps(asdict(found), option=orjson.OPT_INDENT_2).decode())
     else:
@@ -69,7 +69,7 @@ def say(found: Report, *, as_json: bool) -> int:
 
 
 def report(found: Examination) -> Report:
-    """What there is to say about an examined file."""
+    """Returns the report on an examined file."""
     problems = (*found.problems, *_program_not_found(found))
     return Report(
         file=found.place,
@@ -91,7 +91,7 @@ def _line(found: Examination, key: Key) -> Line:
 
 
 def _program_not_found(found: Examination) -> tuple[str, ...]:
-    """The child's program is looked for on this host, as starting it would."""
+    """Looks for the child's program on this host, as a start would; returns the problem when there is none."""
     command = found.values.get(("child", "command"))
     try:
         if command is not None:

@@ -10,5 +10,5 @@ WIDTH_OF_A_FILE = 200
 
 
 def stdout() -> Console:
-    """Standard output: coloured in a terminal, plain and wide enough for a table in a file or a pipe."""
+    """Returns standard output: coloured in a terminal; plain, and wide enough for a table, in a file or a pipe."""
     return Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_FILE, highlight=False)

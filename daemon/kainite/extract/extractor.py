@@ -1,7 +1,7 @@
-"""The extractor's process and what it says, one thing after the other.
+"""The extractor's process and what it writes, one event after the other.
 
-Its output waits in the pipe while more than :data:`HELD_LIMIT` bytes of it have not been taken, so an extractor that is
-faster than the stream is slowed down to it.
+The process's output waits in the pipe while more than :data:`HELD_LIMIT` bytes of it have not been taken, so an
+extractor that is faster than the stream is slowed down (back-pressure).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OWNER = "extractor"
 
 
 class Extractor:
-    """One run of the extractor's program, from :meth:`start` to :meth:`close`."""
+    """One run of the extractor's program, from its start to :meth:`close`."""
 
     def __init__(self, extract: ExtractSettings, child: ChildSettings) -> None:
         arguments, environment = start_parameters(child.markers)
@@ -35,26 +35,26 @@ class Extractor:
 
     @property
     def broken(self) -> bool:
-        """It has ended, or will not answer any more."""
+        """Tells whether the process has ended, or will not answer any more."""
         return self._process.broken.done()
 
     def ask(self, request: bytes) -> None:
-        """Request a cycle.
+        """Requests a cycle.
 
         Raises:
-            MessageRefusedError: a marker stands in the request.
-            ChildProtocolError: it wrote something before it was asked.
+            MessageRefusedError: the request contains a marker.
+            ChildProtocolError: the extractor wrote something before it was asked.
         """
         self.taken()
         self._process.write(self._talk.request(request))
 
     async def next(self) -> Extracted | CycleDone | Unfinished | None:
-        """What it says next; None when it has said all, and its output has ended.
+        """Returns the extractor's next event; None when its output has ended and all events have been taken.
 
         Raises:
-            ChildTimeoutError: a cyclic one was silent too long.
-            ChildProtocolError: it wrote what has no place here.
-            ChildExitedError: a cyclic one ended within a cycle.
+            ChildTimeoutError: a cyclic extractor was silent too long.
+            ChildProtocolError: the extractor broke the protocol.
+            ChildExitedError: a cyclic extractor ended within a cycle.
         """
         if (said := self.taken()) is not None:
             return said
@@ -68,10 +68,10 @@ class Extractor:
             raise ChildTimeoutError(f"{self._process.title} was silent for {self._timeout:g} s") from None
 
     def taken(self) -> Extracted | CycleDone | Unfinished | None:
-        """What it has said already; None when that has been taken.
+        """Returns an event that is there already; None when all have been taken.
 
         Raises:
-            ChildProtocolError: it wrote what has no place here.
+            ChildProtocolError: the extractor broke the protocol.
         """
         said = self._talk.next_event()
         if self._talk.held < HELD_LIMIT:
@@ -81,22 +81,22 @@ class Extractor:
         return said
 
     def terminate(self) -> None:
-        """Ask a plain one to end, with SIGTERM; what it still writes is taken."""
+        """Asks a plain extractor to end, with SIGTERM; what it still writes is taken."""
         self._process.terminate()
 
     async def close(self) -> int:
-        """End it: close its input, wait, TERM, KILL; returns its exit status, negative for a signal."""
+        """Ends the process: closes its input, then SIGTERM, then SIGKILL; returns its status, negative for a signal."""
         await self._process.close(self._child.shutdown_grace, self._child.kill_after)
         assert self._process.status is not None
         return self._process.status
 
     def failure(self, status: int) -> ChildExitedError:
-        """The error for an end that should not have been, with the last line of its standard error."""
+        """Returns the error for an unexpected end, with the last line of the extractor's standard error."""
         last = f": {self._process.stderr_tail[-1]}" if self._process.stderr_tail else ""
         return ChildExitedError(f"{self._process.title} ended with {how_it_ended(status)}{last}")
 
     def kill(self) -> None:
-        """End it at once, blocking."""
+        """Kills the process at once; blocks until it has ended."""
         self._process.kill()
 
     def _said_all(self) -> bool:

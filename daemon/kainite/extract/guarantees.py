@@ -1,4 +1,4 @@
-"""What each kind of extraction promises, in words; ``--check`` says it. Pure."""
+"""The guarantee of each kind of extraction, in words, as ``--check`` shows it. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _REPEATED = "messages with uow and ordinal are recognised when they come again, 
 
 
 def guarantee(extract: ExtractSettings) -> str:
-    """One line: what is on the stream after crashes, and on what condition."""
+    """Returns one line: what is on the stream after crashes, and on what condition."""
     if extract.mode is ExtractMode.PLAIN:
         return f"plain: what a failed run wrote stays on the stream, and the next run may write it again; {_REPEATED}"
     if extract.offsets is ExtractOffsets.EXTRACTOR:

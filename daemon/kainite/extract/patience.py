@@ -24,10 +24,10 @@ class Patience:
         self._failures = 0
 
     def failed(self, error: KainiteError) -> float:
-        """It failed; returns the seconds to wait before it is tried again.
+        """Counts a failure; returns the seconds to wait before the next try.
 
         Raises:
-            SourceError: it failed too often in a row.
+            SourceError: there were too many failures in a row.
         """
         self._failures += 1
         if self._failures >= self._tries:
@@ -35,4 +35,5 @@ class Patience:
         return self._backoff.after(self._failures)
 
     def succeeded(self) -> None:
+        """Begins to count anew."""
         self._failures = 0

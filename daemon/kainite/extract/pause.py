@@ -7,7 +7,7 @@ from contextlib import suppress
 
 
 async def pause(seconds: float, stop: asyncio.Event) -> None:
-    """Wait so many seconds, or until ``stop`` is set."""
+    """Waits so many seconds, or until ``stop`` is set."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await stop.wait()

@@ -1,12 +1,12 @@
 """Extraction by a program that writes its messages and exits: run once, or again and again.
 
 State: none that lasts. Messages go on the stream as they come, so a run that fails, or that a crash of Kainite cuts
-off, leaves on the stream what it wrote until then; how far its source has been read only the program knows. What it
-wrote and Kainite had not put is lost with a crash: a program that notes its place when it has *written* a message,
-not when it exits with 0, leaves a gap there. :mod:`kainite.extract.cycles.cycle` has neither fault.
+off, leaves on the stream what it wrote until then; only the program knows how far its source has been read. What it
+wrote and Kainite had not put is lost with a crash: a program that stores its offset when it has *written* a message,
+and not when it exits with 0, leaves a gap. :mod:`kainite.extract.cycles.cycle` has neither fault.
 
-A run has succeeded when its output has ended and its exit status is 0. Bytes after its last EOM are a message then, as
-bytes before EOP are; after a failure they are reported and not put: nobody knows whether they are whole.
+A run has succeeded when its output has ended and its exit status is 0. Then the bytes after its last EOM are a message,
+as the bytes before EOP are; after a failure they are reported and not put, because they may not be whole.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class PlainExtraction:
     """Runs until ``stop``, at which the program gets SIGTERM; what it has written is still put.
 
     Args:
-        extract, child: the settings.
-        sink: where messages go.
-        progress: told of each run.
-        patience: for the program's failures.
+        extract, child: the settings of the extractor and of its process.
+        sink: puts messages on the stream.
+        progress: shows each run.
+        patience: counts the program's failures.
         stop: set when the run under way is to end, and no further one to begin.
     """
 
@@ -58,10 +58,10 @@ class PlainExtraction:
         self._stop = stop
 
     async def run(self, *, once: bool) -> None:
-        """Run the program; with ``once``, or without an interval, until it has succeeded once.
+        """Runs the program; with ``once``, or without an interval, until it has succeeded once.
 
         Raises:
-            SourceError: it failed too often in a row.
+            SourceError: the program failed too often in a row.
             StreamError: the stream refuses records.
         """
         interval = None if once else self._extract.interval
@@ -72,7 +72,7 @@ class PlainExtraction:
             await pause(interval or 0.0 if failed is None else failed, self._stop)
 
     async def _try_run(self) -> float | None:
-        """None when it succeeded; after a failure, the seconds to wait."""
+        """Runs the program once; returns None when it succeeded, and the seconds to wait after a failure."""
         try:
             await self._one_run()
         except ChildError as error:
@@ -110,7 +110,7 @@ class PlainExtraction:
 
 
 async def _some(extractor: Extractor) -> list[Extracted | Unfinished]:
-    """The messages that are there, after waiting for one; none when the output has ended."""
+    """Returns the messages that are there, after waiting for one; none when the output has ended."""
     messages: list[Extracted | Unfinished] = []
     said = await extractor.next()
     while said is not None:

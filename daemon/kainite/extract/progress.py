@@ -1,7 +1,7 @@
-"""What an extraction says of itself: a line that changes, on a terminal; events in JSON, for scripts; else nothing.
+"""The progress of an extraction: a line that changes, on a terminal; events in JSON, for scripts; or nothing.
 
-The line ends in a carriage return, so what is logged meanwhile is written over it. Failures are logged by whoever
-meets them; nothing here is said once a record.
+The line ends in a carriage return, so that log lines are written over it. The code that meets a failure logs it;
+nothing here is printed once a record.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Showing:
     """Where progress is shown.
 
     Attributes:
-        line: on the terminal that standard error is.
-        events: a JSON object a line on standard output.
+        line: whether a line is shown on standard error, a terminal.
+        events: whether JSON objects, a line each, are written to standard output.
     """
 
     line: bool
@@ -36,12 +36,12 @@ class Showing:
 
 
 class Progress:
-    """One extraction's.
+    """The progress of one extraction.
 
     Args:
-        showing: where.
+        showing: where it is shown.
         totals: what has been put; read whenever something is shown.
-        clock: seconds that never go back.
+        clock: a monotonic clock, seconds.
     """
 
     def __init__(self, showing: Showing, totals: Totals, clock: Callable[[], float] = time.monotonic) -> None:
@@ -53,14 +53,14 @@ class Progress:
         self._place: Place | None = None
 
     def say(self, name: str, **fields: Json) -> None:
-        """An event for scripts, with what has been put so far."""
+        """Writes an event for scripts, with what has been put so far."""
         if self._showing.events:
             counts = {"records": self._totals.records, "units": self._totals.units}
             sys.stdout.buffer.write(orjson.dumps({"event": name, "time": time.time(), **counts, **fields}) + b"\n")
             sys.stdout.buffer.flush()
 
     def moved(self, place: Place | None) -> None:
-        """Something was put, or a cycle is over; ``place`` is the stored one, where there is one."""
+        """Shows the line anew, after messages were put or a cycle ended; ``place`` is the stored place, if any."""
         self._place = place
         since = self._clock() - self._shown_at
         if self._showing.line and since >= EVERY:
@@ -69,7 +69,7 @@ class Progress:
             click.echo(f"{_CLEAR}{self._text(rate)}\r", err=True, nl=False)
 
     def close(self) -> None:
-        """Show the last figures, and leave the line."""
+        """Shows the last figures, and leaves the line."""
         if self._showing.line:
             rate = self._totals.records / max(self._clock() - self._began, 1e-3)
             click.echo(f"{_CLEAR}{self._text(rate)}", err=True)

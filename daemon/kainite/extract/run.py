@@ -1,9 +1,9 @@
-"""An extraction from its settings to its exit code: parts made and checked, run until it is over or a signal comes.
+"""Runs an extraction from its settings to its exit code: makes its parts, and runs it until it ends or a signal comes.
 
-=========================  ==========================================================================================
-first SIGTERM or SIGINT    no further cycle; the one under way has ``shutdownGraceMillis``, then it is given up: 0
-second, a second later     everything ends at once: 1
-=========================  ==========================================================================================
+=========================  =============================================================================================
+first SIGTERM or SIGINT    no further cycle; the one under way has ``shutdownGraceMillis``, then it is given up; exit 0
+second, a second later     everything ends at once; exit 1
+=========================  =============================================================================================
 
 A cycle that is given up leaves behind what a crash leaves (:mod:`kainite.extract.cycles.cycle`).
 """
@@ -32,12 +32,12 @@ logger = logging.getLogger(__name__)
 
 
 def run(settings: Settings, showing: Showing, *, once: bool) -> int:
-    """Extract; returns the exit code.
+    """Extracts; returns the exit code.
 
     Raises:
-        SettingsError: the program is not there, or a setting is missing.
-        SourceError: the place is not there, or the extractor failed too often.
-        StreamError: the stream is not there, or refuses records.
+        SettingsError: the program does not exist, or a setting is missing.
+        SourceError: the offset file does not exist, or the extractor failed too often in a row.
+        StreamError: the stream does not exist, or refuses records.
     """
     find(settings.extract.command, "extractorName")
     offset_file = offset_file_of(settings)
@@ -56,7 +56,7 @@ async def _run(settings: Settings, offset_file: OffsetFile | None, showing: Show
 
 
 async def _until_over(extracting: asyncio.Task[None], stop: asyncio.Event, grace: float) -> bool:
-    """Wait for its end, after ``stop`` for the grace; whether nobody killed it."""
+    """Waits for the end, after ``stop`` for ``grace`` seconds only; returns False when a second signal ended it."""
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait({extracting, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()

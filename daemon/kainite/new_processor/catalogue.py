@@ -1,6 +1,6 @@
 """The examples in ``record_processors/examples``: one transform, in many languages and both dialects.
 
-A wheel carries them as ``kainite/examples`` (pyproject.toml); in a checkout they stand where they stand.
+A wheel carries them as ``kainite/examples`` (pyproject.toml); a checkout has them in their own folder.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class Example:
     """One example: a language and a dialect.
 
     Attributes:
-        language: as it is named on the command line, and its folder.
-        dialect: what it speaks.
-        source: its file in that folder.
-        run: its command line, in the folder where its file is; ``executableName``.
-        prepare: commands to be given there before, once.
-        beside: files that go with it.
-        note: what it is written with.
+        language: its name on the command line, and the example's folder.
+        dialect: the dialect that the example speaks.
+        source: the example's file in its folder.
+        run: the command line in that folder, for ``executableName``.
+        note: names the library that the example is written with.
+        prepare: commands that must run once in that folder before.
+        beside: other files of the example.
     """
 
     language: str
@@ -73,16 +73,16 @@ EXAMPLES: Final = (
     ),
     Example("c", MARKERS, "markers.c", "./markers", "no library", ("cc -O2 -o markers markers.c",)),
 )  # fmt: skip
-"""All of them; a language's first one is what it gets when no dialect is asked for."""
+"""All examples; a language's first one is taken where no dialect is given."""
 
 
 def languages() -> tuple[str, ...]:
-    """Their names, each once."""
+    """Returns the names of the languages, each once."""
     return tuple(dict.fromkeys(example.language for example in EXAMPLES))
 
 
 def find(language: str, dialect: ChildProtocol | None) -> Example | None:
-    """A language's example in a dialect; in its first dialect, where none is given."""
+    """Returns a language's example in a dialect, or in its first dialect where none is given; None: there is none."""
     return next(
         (one for one in EXAMPLES if one.language == language and dialect in (None, one.dialect)),
         None,
@@ -90,6 +90,6 @@ def find(language: str, dialect: ChildProtocol | None) -> Example | None:
 
 
 def folder() -> Traversable:
-    """Where the examples' files are: a folder for each language, and the samples."""
+    """Returns the folder of the examples: a folder for each language, and the samples."""
     shipped = files("kainite") / "examples"
     return shipped if shipped.is_dir() else Path(__file__).parents[3] / "record_processors" / "examples"

@@ -1,4 +1,4 @@
-"""The files of a starting point: an example as it is, settings that run it, records to try it with, what to do next."""
+"""The files of a starting point: an example, settings that run it, records to try it with, and a README."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ kainite run -p {properties}
 Then:
 
 1. Put records of your own into `{samples}`, one a line, and rewrite `delta` in `{source}` until it takes them.
-   `kainite conform` says after each change whether the protocol is still kept.
+   `kainite conform` says after each change whether it still implements the protocol.
 2. Set the stream, the application's name and the target in `{properties}`.
 3. Read `docs/record-processors.md` for the traps, and `docs/protocol.md` for what a delta may hold.
 """
 
 
 def starter(example: Example, name: str) -> dict[str, bytes]:
-    """The files by their names; ``name`` is what the application is called after."""
+    """Returns the files by their names; the application is named after ``name``."""
     here = folder()
     origin = here / example.language
     copied = {file: (origin / file).read_bytes() for file in (example.source, *example.beside)}
@@ -73,10 +73,10 @@ def starter(example: Example, name: str) -> dict[str, bytes]:
 
 
 def write(files: Mapping[str, bytes], into: Path) -> None:
-    """Write them into a folder that is new, or empty.
+    """Writes the files into a folder that is new, or empty.
 
     Raises:
-        SettingsError: it is neither, or cannot be written; nothing was overwritten.
+        SettingsError: the folder is neither, or cannot be written; nothing was overwritten.
     """
     try:
         into.mkdir(parents=True, exist_ok=True)

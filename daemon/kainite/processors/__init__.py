@@ -1,1 +1,5 @@
-"""What the record processors that ship have in common; see ``record_processors/``. Needs ``kainite[processors]``."""
+"""The common parts of the record processors that ship with Kainite (``record_processors/``).
+
+Begin reading with :mod:`~kainite.processors.frame`, the frame on Amazon's own library; ``tables`` maps a source's
+tables to those of the target. The package imports only uow and base, and needs ``kainite[processors]``.
+"""

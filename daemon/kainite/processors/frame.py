@@ -1,6 +1,6 @@
 """The frame of a record processor that emits deltas, on Amazon's own library (amazon_kclpy, v3 interface).
 
-A processor is a function from one record of the stream to the deltas and ends that it stands for
+A record processor is a function from one record of the stream to its deltas and ends of units
 (:data:`Transform`); :func:`run` does the rest. One process per shard reads KCL's json-lines from
 stdin and writes its answers to stdout. The deltas go out on the same stdout, on ``emit`` lines
 between a ``processRecords`` request and its status; the Java MultiLangDaemon skips such lines.
@@ -8,7 +8,7 @@ between a ``processRecords`` request and its status; the Java MultiLangDaemon sk
 State: the shard's name and the time of the last checkpoint. A crash loses nothing: records after
 the last checkpoint are delivered again, emitted again, and recognised by Kainite.
 
-What goes wrong, and what becomes of it:
+The table says what becomes of each failure:
 
 =============================================  ====================================================
 the transform answers with :func:`refused`     the record's unit fails in the log, the shard goes on
@@ -38,7 +38,7 @@ from kainite.base.errors import KainiteError
 
 CHECKPOINT_EVERY_S: Final = 1.0
 DELTAS_PER_LINE: Final = 1000
-# What a checkpoint may answer without anything being wrong here: the next one will say it all.
+# Errors of a checkpoint that pass by themselves: the next checkpoint covers this one.
 TRY_LATER: Final = frozenset({"ThrottlingException", "KinesisClientLibDependencyException"})
 LAST_TRIES: Final = 10
 TRY_AGAIN_S: Final = 0.5
@@ -54,10 +54,10 @@ class Record:
     """One record of the stream.
 
     Attributes:
-        data: its payload.
-        partition_key: as the source gave it.
-        place: the same whenever the record is delivered, and no other record's: a name for a unit
-            of work that the record is alone in.
+        data: the record's payload.
+        partition_key: the partition key that the source gave.
+        place: unique to the record, and the same whenever it is delivered: the name of a unit
+            of work that has this record only.
     """
 
     data: bytes
@@ -66,27 +66,27 @@ class Record:
 
 
 Transform: TypeAlias = Callable[[Record], Sequence[Emitted]]
-"""The deltas and ends of one record; pure, so that a record delivered again gives the same again."""
+"""Returns the deltas and ends of one record; pure, so that a record delivered again gives the same again."""
 
 
 def end_of(uow: str, count: int) -> Emitted:
-    """The end of a unit that has ``count`` deltas in all."""
+    """Returns the end of a unit that has ``count`` deltas in all."""
     return {"uow": uow, "end": True, "count": count}
 
 
 def refused(uow: str, cause: str, record: Record) -> Emitted:
-    """Something that is no delta, so that the log fails ``uow`` and shows the cause with the record's beginning."""
+    """Returns an object that is no delta: the log fails ``uow`` and shows the cause with the record's beginning."""
     shown = record.data[:SHOWN].decode(errors="replace")
     return {"uow": uow, "refused": {"cause": cause, "place": record.place, "record": shown}}
 
 
 def run(transform: Transform) -> None:
-    """Be the record processor of one shard, until the daemon closes stdin."""
+    """Runs the record processor of one shard, until the daemon closes stdin."""
     kcl.KCLProcess(DeltaProcessor(transform, sys.stdout)).run()
 
 
 class DeltaProcessor(processor.RecordProcessorBase):  # type: ignore[misc]  # kclpy is not typed
-    """KCL's record processor; ``clock`` gives seconds that never go back."""
+    """The record processor for Amazon's library; ``clock`` is monotonic, in seconds."""
 
     def __init__(self, transform: Transform, output: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._transform = transform
@@ -127,7 +127,7 @@ class DeltaProcessor(processor.RecordProcessorBase):  # type: ignore[misc]  # kc
             yield from self._transform(Record(record.binary_data, record.partition_key, place))
 
     def _checkpoint(self, checkpointer: kcl.Checkpointer, tries: int = 1) -> None:
-        """Checkpoint the last record delivered; the shard's end has to be tried until it is granted."""
+        """Checkpoints the last record delivered; the shard's end has to be tried until it is granted."""
         for left in reversed(range(tries)):
             try:
                 checkpointer.checkpoint()
@@ -143,6 +143,6 @@ class DeltaProcessor(processor.RecordProcessorBase):  # type: ignore[misc]  # kc
 
 
 def _emit_lines(emitted: Iterator[Emitted]) -> Iterator[str]:
-    """``emit`` lines of at most :data:`DELTAS_PER_LINE` objects each."""
+    """Yields ``emit`` lines of at most :data:`DELTAS_PER_LINE` objects each."""
     while some := list(islice(emitted, DELTAS_PER_LINE)):
         yield json.dumps({"action": "emit", "deltas": some}, separators=(",", ":"))

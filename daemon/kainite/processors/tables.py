@@ -1,4 +1,4 @@
-"""What a source's tables are called in the target, and what their primary keys are, as two files say.
+"""Maps a source's tables to their names and primary keys in the target, from two files.
 
 A change record names a table and its columns. Some sources do not say which columns are the key
 (AWS DMS never does), and a table may have another name in the target. The first file is the
@@ -26,7 +26,7 @@ class TableRule:
 
     Attributes:
         table: its name in the target.
-        key: the columns of its primary key; empty for a table without one, None where nobody says.
+        key: the columns of its primary key; empty for a table without one; None: neither file says.
     """
 
     table: str
@@ -35,13 +35,13 @@ class TableRule:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Rules for all tables of a source, by their names there."""
+    """The rules for all tables of a source, by their names in the source."""
 
     rules: Mapping[str, TableRule] = field(default_factory=dict)
     catalogue: Catalogue | None = None
 
     def find(self, name: str) -> TableRule:
-        """The rule for a table; one that nobody names keeps its name."""
+        """Returns the rule for a table; a table without a rule keeps its name."""
         rule = self.rules.get(name, TableRule(name))
         if rule.key is not None or self.catalogue is None:
             return rule
@@ -50,10 +50,10 @@ class Tables:
 
 
 def read_tables(tables: Path | None, catalogue: Path | None) -> Tables:
-    """Read the files that are given.
+    """Reads the files that are given.
 
     Raises:
-        SettingsError: ``tables`` cannot be read, or is not as above.
+        SettingsError: ``tables`` cannot be read, or has another form than above.
         CatalogueError: ``catalogue`` cannot be read.
     """
     rules = _rules(tables) if tables else {}

@@ -16,7 +16,7 @@ from amazon_kclpy.v3 import processor
 
 
 def delta(data: bytes) -> Any:
-    """The delta that a record stands for; the end of a unit of work stays as it is."""
+    """Returns the delta of a record; the end of a unit of work stays as it is."""
     record = json.loads(data)
     if record.get("end") is True:
         return {"uow": record["uow"], "count": record["count"], **record}

@@ -13,7 +13,7 @@ from typing import Any
 
 
 def mark(variable: str, default: str) -> bytes:
-    """A marker from the environment, where it is spelled with escapes: \\n, \\0, \\x17."""
+    """Returns a marker from the environment, where it is spelled with escapes: \\n, \\0, \\x17."""
     return os.environ.get(variable, default).encode().decode("unicode_escape").encode("latin-1")
 
 
@@ -23,7 +23,7 @@ BATCHING, SIZE = os.environ.get("KAINITE_BATCHING", "single"), int(os.environ.ge
 
 
 def delta(message: bytes) -> Any:
-    """The delta that a record stands for; the end of a unit of work stays as it is."""
+    """Returns the delta of a record; the end of a unit of work stays as it is."""
     record = json.loads(message)
     if record.get("end") is True:
         return {"uow": record["uow"], "count": record["count"], **record}
@@ -39,7 +39,7 @@ def answer(message: bytes) -> bytes:
 
 
 def pieces() -> Iterator[tuple[bytes, bytes]]:
-    """What comes in: each piece with the marker behind it."""
+    """Yields each piece of the input with the marker behind it."""
     held, marks = bytearray(), re.compile(re.escape(EOM) + b"|" + re.escape(EOB))
     while data := os.read(0, 1 << 16):
         held += data

@@ -1,4 +1,4 @@
-"""Processors that keep the protocol, Amazon's libraries and programs without any: nothing is found to be wrong.
+"""Processors that implement the protocol, with Amazon's libraries and without any: no finding is above PASS.
 
 What they do is in ``tests/children/README.md``; the examples in ``record_processors/examples`` have tests of their own.
 """
@@ -37,7 +37,7 @@ def tried(
 
 
 def noted(report: Report) -> dict[str, str]:
-    """What is not as it should be, by case."""
+    """Returns the findings above PASS, by case."""
     return {result.name: result.text for result in report.results if result.verdict > CaseVerdict.PASS}
 
 

@@ -20,7 +20,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "extract.md"
 
 @pytest.fixture
 def scripts(bench: Any) -> dict[str, str]:
-    """The page's extractors, by the heading that each stands under."""
+    """Returns the page's extractors, by the heading that each stands under."""
     found: dict[str, str] = {}
     for section in re.split(r"^##+ ", PAGE.read_text(), flags=re.MULTILINE):
         for number, script in enumerate(re.findall(r"```sh\n(#!/bin/sh\n.*?)```", section, re.DOTALL)):
@@ -42,7 +42,7 @@ def write(path: Path, content: list[bytes]) -> None:
 
 @contextmanager
 def half_a_line(path: Path) -> Iterator[None]:
-    """Whoever writes the file is in the midst of a line."""
+    """Leaves half a line at the end of a file, as its writer does for a moment."""
     size = path.stat().st_size
     with path.open("ab") as file:
         file.write(b'{"uow":"T')

@@ -1,4 +1,4 @@
-"""``kainite new-processor``: what it writes, that it keeps the protocol, and what it refuses."""
+"""``kainite new-processor``: what it writes, that it implements the protocol, and what it refuses."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_the_list_names_them_all() -> None:
 
 
 def test_a_wheel_carries_the_examples(tmp_path: Path) -> None:
-    """Built as users' wheels are, then asked from a folder where only the wheel's content is."""
+    """Builds a wheel as users' wheels are built, and lists the examples from a folder with the wheel's content only."""
     built, unpacked = tmp_path / "built", tmp_path / "unpacked"
     subprocess.run(
         [

@@ -202,7 +202,7 @@ def test_the_sample_loads_with_every_key_that_it_has_in_comments(tmp_path: Path)
 
 
 def _any_value(key: str) -> str:
-    """Something that a key without a value in the sample may be."""
+    """Returns a text that is allowed for a key without a value in the sample."""
     by_end = {
         "clientVersionConfig": "CLIENT_VERSION_CONFIG_COMPATIBLE_WITH_2X",
         "BillingMode": "PROVISIONED",

@@ -6,15 +6,15 @@
                                             |      ^
                                             +-Put--+   when more is held than may be
 
-Storing is left out where the place does not change, putting where there are no messages. Whoever drives a cycle does
-what :meth:`Cycle.step` says, and says :meth:`Cycle.done`.
+Storing is left out where the place does not change, putting where there are no messages. The driver of a cycle does
+what :meth:`Cycle.step` returns, and then calls :meth:`Cycle.done`.
 
-What a crash of Kainite leaves behind in each state; the next run begins a cycle at the place that is stored:
+The table says what a crash of Kainite leaves behind in each state. The next run begins a cycle at the stored place:
 
 =============  =======================================================================================================
 BEGUN          nothing: a new range is chosen
-ASKING         ``time``: the range is stored, and asked for again. Nothing is lost by that: nothing was asked
-LISTENING      the same request is made again. What was put already, because it was too much to hold, is put again
+ASKING         ``time``: the range is stored, and asked for again; nothing is lost, because nothing was asked
+LISTENING      the same request is made again; messages that were put early, as too much to hold, are put again
 ANSWERED       the same; some or all of the messages are on the stream, and are put again
 ON_STREAM      the same; all of the messages are put again
 OVER           nothing: the place is stored
@@ -22,12 +22,12 @@ OVER           nothing: the place is stored
 
 So with ``kainite`` and ``time`` every message is on the stream once or more. An extractor that gives the same answer to
 the same request repeats its units of work with their ordinals, and the log drops what it has: exactly once. With
-``extractor`` the place is the extractor's. It must store it when the *next* request comes, which says that all of the
-answer before is on the stream; one that stores it earlier loses what was not put before a crash. A fresh process is
-told nothing by its first request.
+``extractor`` the extractor keeps its offset. It must store the offset when the *next* request comes: only then is all
+of the previous answer on the stream. An extractor that stores it earlier loses what was not put before a crash. The
+first request to a fresh process says nothing about previous answers.
 
-When the extractor dies, is silent too long or breaks the protocol, what is held is dropped, and a fresh process is
-asked the same: a cycle that was not put in parts leaves nothing on the stream.
+When the extractor dies, is silent too long or breaks the protocol, the held messages are dropped, and a fresh process
+gets the same request. A cycle without early puts then leaves nothing on the stream.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from kainite.settings import ExtractOffsets
 
 
 class Stage(Enum):
-    """How far the cycle is; see the module's table."""
+    """The state of a cycle; see the module's table."""
 
     BEGUN = auto()
     ASKING = auto()
@@ -56,33 +56,33 @@ class Stage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Make the place durable."""
+    """A step: make the place durable."""
 
     place: Place
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Send the request."""
+    """A step: send the request."""
 
     request: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Listen:
-    """Hand on what the extractor says, by :meth:`Cycle.message` and :meth:`Cycle.end`."""
+    """A step: report what the extractor writes, with :meth:`Cycle.message` and :meth:`Cycle.end`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Put these messages on the stream, all of them."""
+    """A step: put all of these messages on the stream."""
 
     messages: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """Nothing is left to do."""
+    """No step is left."""
 
 
 Step: TypeAlias = Store | Ask | Listen | Put | Over
@@ -101,15 +101,15 @@ class Cycle:
     """One cycle.
 
     Args:
-        offsets: who keeps the place.
-        place: the stored one.
-        now: the clock, for a new range of time.
+        offsets: where the offset is kept.
+        place: the stored place.
+        now: the current time, the end of a new range of time.
         hold_bytes: most bytes of messages that are held until EOP.
 
     Attributes:
-        place: the one that is stored now.
-        messages: how many the extractor has given.
-        put_early: some were put before the answer was whole.
+        place: the place that is stored now.
+        messages: how many messages the extractor has given.
+        put_early: whether some messages were put before the answer was whole.
     """
 
     def __init__(self, offsets: ExtractOffsets, place: Place, now: datetime, hold_bytes: int) -> None:
@@ -130,13 +130,13 @@ class Cycle:
         return self._stage
 
     def step(self) -> Step:
-        """What is to be done now; the same again until :meth:`done`, or while listening until something was said."""
+        """Returns the next step; the same one until :meth:`done` or, while listening, until the extractor writes."""
         while (step := self._step()) is None:
             self._stage = _NEXT[self._stage]
         return step
 
     def done(self) -> None:
-        """What :meth:`step` said has been done."""
+        """Takes note that the driver has done the step."""
         match self.step():
             case Store(place):
                 self.place = place
@@ -148,10 +148,10 @@ class Cycle:
         self._stage = _NEXT[self._stage]
 
     def message(self, payload: bytes) -> None:
-        """The extractor gave a message. One without content counts for nothing, as an empty line does.
+        """Takes a message of the extractor; an empty one is passed over, as an empty line is.
 
         Raises:
-            ChildProtocolError: it gave an offset that cannot be kept as it is.
+            ChildProtocolError: the message gives an offset that cannot be kept unchanged.
         """
         given = offset_in(payload) if self._offsets is ExtractOffsets.KAINITE else None
         if given is not None:
@@ -162,10 +162,10 @@ class Cycle:
             self._held_bytes += len(payload)
 
     def end(self) -> None:
-        """The extractor's answer is whole.
+        """Takes note that the extractor's answer is whole.
 
         Raises:
-            ChildProtocolError: it gave messages and no new offset, so they would come again for ever.
+            ChildProtocolError: the extractor gave messages and no new offset, so they would come again for ever.
         """
         if self._offsets is ExtractOffsets.KAINITE and self.messages and self._stands_still():
             raise ChildProtocolError(
@@ -175,7 +175,7 @@ class Cycle:
         self._stage = Stage.ANSWERED
 
     def _step(self) -> Step | None:
-        """None where there is nothing to do in this state."""
+        """Returns the step of the current state; None where the state has nothing to do."""
         match self._stage:
             case Stage.BEGUN:
                 return self._store(self._asked)

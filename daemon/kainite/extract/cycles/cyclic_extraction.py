@@ -1,7 +1,7 @@
 """Extraction in cycles: one after the other, by one process as long as it lives.
 
-What is durable when is :mod:`kainite.extract.cycles.cycle`'s matter; here each step is done, and after a failure of the
-extractor the cycle is begun again with a fresh process, after a pause.
+:mod:`kainite.extract.cycles.cycle` decides what is durable when; this module does each step. After a failure of the
+extractor it begins the cycle again with a fresh process, after a pause.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ logger = logging.getLogger(__name__)
 
 
 class CyclicExtraction:
-    """Cycles until ``stop``, which lets the one under way end.
+    """Cycles until ``stop``, which lets the cycle under way end.
 
     Args:
-        extract, child: the settings.
+        extract, child: the settings of the extractor and of its process.
         offset_file: None with ``extractorOffsets=extractor``.
-        sink: where messages go.
-        progress: told of each cycle.
-        patience: for the extractor's failures.
+        sink: puts messages on the stream.
+        progress: shows each cycle.
+        patience: counts the extractor's failures.
         stop: set when no further cycle is to begin.
     """
 
@@ -61,10 +61,10 @@ class CyclicExtraction:
         self._extractor: Extractor | None = None
 
     async def run(self, *, once: bool) -> None:
-        """Run cycles; with ``once``, until one has succeeded.
+        """Runs cycles; with ``once``, until one has succeeded.
 
         Raises:
-            SourceError: the extractor failed too often, or the place cannot be stored.
+            SourceError: the extractor failed too often in a row, or the place cannot be stored.
             StreamError: the stream refuses records.
         """
         interval = DEFAULT_INTERVAL if self._extract.interval is None else self._extract.interval
@@ -73,7 +73,7 @@ class CyclicExtraction:
                 brought = await self._try_cycle()
                 if brought is not None and once:
                     break
-                if not brought or self._extract.offsets is ExtractOffsets.TIME:  # a range takes in all that there is
+                if not brought or self._extract.offsets is ExtractOffsets.TIME:  # a range brings all that there is
                     await pause(interval, self._stop)
         except BaseException:
             self._drop_extractor()
@@ -82,7 +82,7 @@ class CyclicExtraction:
             await self._extractor.close()
 
     async def _try_cycle(self) -> int | None:
-        """How many messages a cycle brought; None after a failure and its pause."""
+        """Returns how many messages a cycle brought; None after a failure and its pause."""
         try:
             brought = await self._cycle()
         except ChildError as error:
@@ -124,7 +124,7 @@ class CyclicExtraction:
                 cycle.end()
 
     def _running_extractor(self) -> Extractor:
-        """The process, or a fresh one where it has ended between two cycles."""
+        """Returns the process, or a fresh one where it has ended between two cycles."""
         if self._extractor is not None and self._extractor.broken:
             self._drop_extractor()
         if self._extractor is None:

@@ -1,4 +1,7 @@
-"""``kainite extract --begin``: the first offset file, made by hand: a lost one is never taken for a first start."""
+"""``kainite extract --begin``: makes the first offset file.
+
+Only a user makes it, so that a lost offset file is never taken for a first start.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,15 @@ logger = logging.getLogger(__name__)
 
 
 def begin_at(settings: Settings, text: str) -> None:
-    """Make the offset file.
+    """Makes the offset file.
 
     Args:
-        settings: of an extraction whose offset Kainite keeps.
-        text: JSON; for ``time`` a time as it is.
+        settings: the settings of an extraction whose offset Kainite keeps.
+        text: the first offset as JSON; with ``extractorOffsets=time`` a time, without quotes.
 
     Raises:
-        SettingsError: this extraction has no offset file, or ``text`` is no JSON, or not to be kept as it is.
-        SourceError: there is a file already, ``text`` is no time, or the file cannot be written.
+        SettingsError: the extraction has no offset file, or ``text`` is no JSON, or has a number that would change.
+        SourceError: the file exists already or cannot be written, or ``text`` is no time.
     """
     file = offset_file_of(settings)
     if file is None:

@@ -1,8 +1,8 @@
-"""The place of an extraction, in a file that survives it.
+"""The file that keeps the place of an extraction.
 
 The file is replaced in one step and is on the disk when :meth:`OffsetFile.save` returns, so a crash leaves the old
-place or the new one. A file that is missing, broken or another extraction's is refused: going on without it would put
-everything on the stream a second time, or leave a gap. :meth:`OffsetFile.create` makes the first one.
+place or the new one. A file that is missing, broken or of another extraction is refused: going on without it would put
+everything on the stream a second time, or leave a gap. :meth:`OffsetFile.create` makes the first file.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _IN_FILE: Final[Mapping[ExtractOffsets, str]] = {ExtractOffsets.KAINITE: "child"
 
 @dataclass(frozen=True, slots=True)
 class OffsetFile:
-    """Where the place is kept, and whose it is: only an extraction of the same kind onto the same stream reads it."""
+    """The offset file of one extraction; only an extraction of the same kind onto the same stream may read it."""
 
     path: Path
     stream: str
     offsets: ExtractOffsets
 
     def save(self, place: Place) -> None:
-        """Replace the file; returns when it is on the disk.
+        """Replaces the file; returns when it is on the disk.
 
         Raises:
-            SourceError: it cannot be written.
+            SourceError: the file cannot be written.
         """
         fresh = self.path.with_name(f"{self.path.name}.new")
         try:
@@ -51,10 +51,10 @@ class OffsetFile:
             raise SourceError(f"offset file {self.path} cannot be written: {error.strerror}") from error
 
     def load(self) -> Place:
-        """Read the file.
+        """Reads the file.
 
         Raises:
-            SourceError: it is missing, broken, or another extraction's.
+            SourceError: the file is missing, broken, or of another extraction.
         """
         try:
             fields = orjson.loads(self.path.read_bytes())
@@ -73,10 +73,10 @@ class OffsetFile:
         return Place(found["start"], found["end"])
 
     def create(self, place: Place) -> None:
-        """Make the first file.
+        """Makes the first file.
 
         Raises:
-            SourceError: there is one, or it cannot be written.
+            SourceError: the file exists, or cannot be written.
         """
         if self.path.exists():
             raise SourceError(
@@ -86,10 +86,10 @@ class OffsetFile:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep others from the file; the lock ends with the process, however that ends.
+        """Locks the file against other processes; the lock ends with this process, however it ends.
 
         Raises:
-            SourceError: another process has it.
+            SourceError: another process has the lock.
         """
         with self._open_lock():
             yield
@@ -118,10 +118,10 @@ def _sync_folder(path: Path) -> None:
 
 
 def offset_file_of(settings: Settings) -> OffsetFile | None:
-    """The file that the place is kept in; None where the extractor keeps it.
+    """Returns the file that the place is kept in; None where the extractor keeps its offset.
 
     Raises:
-        SettingsError: it is needed and not set.
+        SettingsError: the file is needed and not set.
     """
     extract = settings.extract
     if not needs_offset_file(extract):
@@ -132,5 +132,5 @@ def offset_file_of(settings: Settings) -> OffsetFile | None:
 
 
 def needs_offset_file(extract: ExtractSettings) -> bool:
-    """Whether Kainite keeps the place."""
+    """Tells whether Kainite keeps the place."""
     return extract.mode is ExtractMode.CYCLIC and extract.offsets is not ExtractOffsets.EXTRACTOR

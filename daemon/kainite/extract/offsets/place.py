@@ -1,4 +1,4 @@
-"""How far a source has been extracted, and what the extractor is asked next; pure.
+"""The place in a source: how far it has been extracted, and what the extractor is asked next; pure.
 
 ================  =====================================  ====================================================
 extractorOffsets  what is asked                          what is kept
@@ -8,7 +8,7 @@ extractorOffsets  what is asked                          what is kept
 ``time``          ``{"start":"…Z","end":"…Z"}``          the range's start; its end too once it is chosen
 ================  =====================================  ====================================================
 
-Ranges of time take in their start and leave out their end; a range begins where the one before ended.
+A range of time includes its start and excludes its end; it begins where the previous range ended.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ TOO_LONG: Final = "a number that a double or 64 bits cannot hold: it must be a t
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Everything before ``start`` is on the stream; nothing is known of what follows.
+    """How far a source has been extracted: everything before ``start`` is on the stream.
 
     Attributes:
-        start: JSON of the extractor's own, or a time as :func:`moment_text` writes it.
-        end: of the range that is being extracted; None where the extractor, or nobody yet, says how far.
+        start: the extractor's offset, any JSON, or a time as :func:`moment_text` writes it.
+        end: the end of the range that is being extracted; None where the extractor decides, or no range is chosen.
     """
 
     start: Json
@@ -43,16 +43,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The place that an extractor gave in this cycle."""
+    """The offset that an extractor gave in this cycle."""
 
     offset: Json
 
 
 def first_place(offsets: ExtractOffsets, begin: Json) -> Place:
-    """The place to begin at, as a user says it.
+    """Returns the first place, as a user states it.
 
     Raises:
-        SourceError: ``time`` offsets begin at a time.
+        SourceError: the offsets are times, and ``begin`` is none.
     """
     if offsets is not ExtractOffsets.TIME:
         return Place(begin)
@@ -62,10 +62,10 @@ def first_place(offsets: ExtractOffsets, begin: Json) -> Place:
 
 
 def before_asking(offsets: ExtractOffsets, place: Place, now: datetime) -> Place | None:
-    """The place with the range that is to be asked for; None while there is nothing to ask for.
+    """Returns the place with the range that is to be asked for; None while there is nothing to ask for.
 
-    A range that was chosen stays: after a crash the same one is asked for again, but not before its end is past, where
-    the clock was set back meanwhile: what was yet to happen in it would be missing.
+    A chosen range stays: after a crash the same range is asked for again. Where the clock was set back meanwhile, it is
+    not asked for before its end is past: what was yet to happen in the range would be missing.
     """
     if offsets is not ExtractOffsets.TIME:
         return place
@@ -75,14 +75,14 @@ def before_asking(offsets: ExtractOffsets, place: Place, now: datetime) -> Place
 
 
 def request_of(offsets: ExtractOffsets, place: Place) -> bytes:
-    """What the extractor is asked: the message's content."""
+    """Returns the content of the request to the extractor."""
     if offsets is ExtractOffsets.EXTRACTOR:
         return b""
     return orjson.dumps({"start": place.start, "end": place.end})
 
 
 def after_putting(offsets: ExtractOffsets, place: Place, given: Given | None) -> Place:
-    """The place once all messages of the cycle are on the stream."""
+    """Returns the place that holds once all messages of the cycle are on the stream."""
     match offsets:
         case ExtractOffsets.TIME:
             return Place(place.end)
@@ -92,10 +92,10 @@ def after_putting(offsets: ExtractOffsets, place: Place, given: Given | None) ->
 
 
 def offset_in(message: bytes) -> Given | None:
-    """The offset that a message gives: a JSON object with the single key ``offset``. None for other messages.
+    """Returns the offset that a message gives, a JSON object with the single key ``offset``; None for other messages.
 
     Raises:
-        ChildProtocolError: it would not come back to the extractor as it is.
+        ChildProtocolError: the offset would not come back to the extractor unchanged.
     """
     if b'"offset"' not in message:
         return None
@@ -111,20 +111,20 @@ def offset_in(message: bytes) -> Given | None:
 
 
 def keeps_digits(text: bytes) -> bool:
-    """Whether each number of a JSON document comes out of it as it is; another offset would leave a gap."""
+    """Tells whether each number of a JSON document is kept unchanged; a changed offset would leave a gap."""
     return bool(exact_json.loads(text) == orjson.loads(text))
 
 
 def moment_text(moment: datetime) -> str:
-    """ISO 8601 in UTC, to the microsecond, so that texts compare as the times do."""
+    """Formats a time as ISO 8601 in UTC, to the microsecond, so that texts compare as the times do."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def moment_of(text: str) -> datetime:
-    """The time that a text says; without a zone it is UTC.
+    """Parses a time; without a zone it is UTC.
 
     Raises:
-        SourceError: it says none.
+        SourceError: the text is no time.
     """
     try:
         moment = datetime.fromisoformat(text)

@@ -1,6 +1,4 @@
-"""The stream, as messages go onto it: records made of them, spread over the shards that there are now, put until they
-are there.
-"""
+"""Puts messages on the stream: makes records of them, spreads the records over the open shards, and retries."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Totals:
-    """What was put since the start; a unit counts when its first record comes."""
+    """How many records and units of work were put since the start; a unit counts from its first record."""
 
     records: int = 0
     units: int = 0
@@ -32,11 +30,11 @@ class Sink:
     """Puts messages on one stream.
 
     Args:
-        stream: for its shards.
-        writer: for its records.
-        by: how units are spread.
+        stream: lists the shards.
+        writer: puts the records.
+        by: how units of work are spread.
         refresh: seconds after which the shards are listed again.
-        patience: for a stream that does not take records; this sink's own.
+        patience: counts the failures of the stream; used by this sink only.
     """
 
     def __init__(
@@ -52,19 +50,19 @@ class Sink:
         self._listed_at = 0.0
 
     async def open(self) -> int:
-        """List the shards, before anything is extracted; returns how many take records.
+        """Lists the shards, before anything is extracted; returns how many take records.
 
         Raises:
-            StreamError: the stream is not there, or does not answer.
+            StreamError: the stream does not exist, or does not answer.
         """
         return (await self._current_spread()).shards
 
     async def put(self, messages: Sequence[bytes]) -> None:
-        """Put messages on the stream; returns when all are there.
+        """Puts messages on the stream; returns when all are put.
 
         Raises:
-            StreamError: a message is too large, or the stream refuses them for good.
-            SourceError: it did not take them, again and again.
+            StreamError: a message is too large, or the stream refuses the messages for good.
+            SourceError: the stream was unavailable too often in a row.
         """
         spread = await self._current_spread()
         records = [spread.record(message) for message in messages]
@@ -94,7 +92,10 @@ class Sink:
         return self._spread
 
     async def _relist(self, spread: Spread) -> None:
-        """The old ranges do while the stream does not answer: records only fill its shards less evenly."""
+        """Lists the shards again.
+
+        The old hash ranges do while the stream does not answer: records only fill the shards less evenly.
+        """
         try:
             spread.over(open_ranges(await asyncio.to_thread(self._stream.list_shards)))
         except StreamUnavailableError as error:

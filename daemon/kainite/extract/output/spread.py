@@ -1,12 +1,12 @@
-"""Which shard each message of an extractor goes to; pure.
+"""Chooses the shard of each message of an extractor; pure.
 
 Shards are taken in turn, so that they fill evenly whatever the units are called. A record carries an explicit
-hash key: the middle of its shard's range. When the stream has been resharded since the ranges were read, that key
-lies in another shard, and nothing is lost; :meth:`Spread.over` puts the balance right. A unit that has begun keeps
-its key: what stands in the old shard is read before what follows in its child, so the unit's order stays.
+hash key: the middle of its shard's range. When the stream has been resharded since the ranges were read, the key
+lies in another shard, and nothing is lost; :meth:`Spread.over` restores the balance. A unit that has begun keeps
+its key: the records in the parent shard are read before those in its child shard, so the unit's order stays.
 
-State: whose turn it is, and the keys of the units seen last. A crash forgets both. Then the records of a unit that
-was under way go on through another shard, which the log does not mind: a unit may come through any shards.
+State: the next shard in turn, and the keys of the units seen last. A crash loses both. Then the records of a unit
+that was under way go on through another shard, which the log accepts: a unit may come through any shards.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Spread:
     """Makes records of messages.
 
     Args:
-        by: whether a unit's records go to one shard, or in turn like all others.
-        ranges: of the open shards.
+        by: whether a unit's records go to one shard, or to all shards in turn.
+        ranges: the hash ranges of the open shards.
 
     Attributes:
-        units: how many there have been.
+        units: how many units of work there have been.
     """
 
     def __init__(self, by: ExtractSpread, ranges: Sequence[HashRange]) -> None:
@@ -45,21 +45,21 @@ class Spread:
 
     @property
     def shards(self) -> int:
-        """How many there are."""
+        """Returns how many shards take records."""
         return len(self._keys)
 
     def over(self, ranges: Sequence[HashRange]) -> None:
-        """The stream has these open shards now.
+        """Takes the hash ranges of the shards that are open now.
 
         Raises:
-            StreamError: it has none.
+            StreamError: no shard is open.
         """
         if not ranges:
             raise StreamError("the stream has no open shard to put records on")
         self._keys = tuple(str((r.start + r.end) // 2) for r in sorted(ranges, key=lambda r: r.start))
 
     def record(self, message: bytes) -> StreamRecord:
-        """The record of one message; its partition key is the unit's name, or a running number without one."""
+        """Returns the record of one message; its partition key is the unit's name, or a running number without one."""
         unit = unit_of(message)
         key = self._key(unit)
         return StreamRecord(message, unit[:MAX_PARTITION_KEY] if unit else str(self._turn), key)
@@ -82,12 +82,12 @@ class Spread:
 
 
 def open_ranges(shards: Iterable[Shard]) -> list[HashRange]:
-    """The hash ranges of the shards that take records."""
+    """Returns the hash ranges of the shards that take records."""
     return [shard.hash_range for shard in shards if shard.open and shard.hash_range]
 
 
 def unit_of(message: bytes) -> str | None:
-    """The unit of work that a message names: a JSON object's ``uow``. None for everything else."""
+    """Returns the unit of work that a message names as the ``uow`` of a JSON object; None for other messages."""
     if b'"uow"' not in message:
         return None
     try:

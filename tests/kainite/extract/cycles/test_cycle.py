@@ -23,7 +23,7 @@ SECOND = timedelta(seconds=1)
 
 
 class Fault(Enum):
-    """What may happen in place of a step, or in the midst of it."""
+    """A fault in place of a step, or in the midst of one."""
 
     NONE = auto()
     CRASH_BEFORE = auto()
@@ -32,7 +32,7 @@ class Fault(Enum):
 
 
 def unit(number: int) -> list[bytes]:
-    """The records of the source's n-th transaction: as many as its number says, and the end."""
+    """Returns the records of the source's n-th transaction: as many as its number says, and the end."""
     size = number % 3
     deltas = [{"uow": f"T{number}", "ordinal": ordinal} for ordinal in range(size)]
     return [orjson.dumps(body) for body in [*deltas, {"uow": f"T{number}", "end": True, "count": size}]]
@@ -48,7 +48,7 @@ class Child(Protocol):
 
 @dataclass
 class OffsetChild:
-    """Is told where to begin, and gives as many units as ``sizes`` say: not always the same for the same request."""
+    """An extractor that is told where to begin, and gives as many units as ``sizes`` say: its answers differ."""
 
     units: int
     sizes: Iterator[int]
@@ -64,7 +64,7 @@ class OffsetChild:
 
 @dataclass
 class TimeChild:
-    """Its n-th transaction committed n seconds after the beginning."""
+    """An extractor whose n-th transaction committed n seconds after the beginning."""
 
     units: int
 
@@ -79,7 +79,7 @@ class TimeChild:
 
 @dataclass
 class WorkerChild:
-    """Keeps its own offset, on a disk that survives it: stored when the next request comes."""
+    """An extractor that keeps its own offset on a disk, and stores it when the next request comes."""
 
     units: int
     sizes: Iterator[int]
@@ -98,7 +98,7 @@ class WorkerChild:
 
 @dataclass
 class World:
-    """What outlives a crash, and what may go wrong."""
+    """The parts that outlive a crash, and the faults to come."""
 
     offsets: ExtractOffsets
     child: Child
@@ -109,7 +109,7 @@ class World:
     now: datetime = BEGIN
 
     def cycle(self) -> bool:
-        """One try of a cycle; False when it did not get to its end."""
+        """Tries one cycle; returns False when it did not get to its end."""
         self.now += SECOND
         cycle = Cycle(self.offsets, self.place, self.now, self.hold_bytes)
         answer: Iterator[bytes] = iter(())
@@ -137,7 +137,7 @@ class World:
         return True
 
     def run(self, units: int) -> None:
-        """Cycles until the faults are over, and then until there has been time for all units."""
+        """Runs cycles until the faults are over, and then until there has been time for all units."""
         for _ in range(500):
             self.cycle()
             if self.now > BEGIN + (units + 2) * SECOND and set(self.stream) >= expected(units):
@@ -202,7 +202,7 @@ def test_offsets_of_the_worker_lose_nothing_when_it_stores_them_at_the_next_requ
 
 @given(faults, sizes, units)
 def test_what_the_source_may_forget_is_on_the_stream(fault: list[Fault], size: list[int], count: int) -> None:
-    """At every moment, all units before the stored place have all of their records on the stream."""
+    """Checks that at every moment all units before the stored place have all of their records on the stream."""
     world = World(ExtractOffsets.KAINITE, OffsetChild(count, endless(size)), iter(fault), Place(0))
     for _ in range(40):
         world.cycle()

@@ -32,7 +32,7 @@ def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) 
 
 
 def wait_a_second_for(process: subprocess.Popen[bytes]) -> None:
-    """A second signal counts from a second after the first; generously, as the first may be noticed late."""
+    """Waits until a second signal counts: a second after the first, and some more, as the first may be noticed late."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(2.5)
 

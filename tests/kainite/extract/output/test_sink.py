@@ -21,7 +21,7 @@ from kainite.settings import ExtractSpread
 
 @pytest.fixture
 def sink(bench: Any) -> Callable[[str], Sink]:
-    """A sink that lists the shards before each put."""
+    """Returns a sink that lists the shards before each put."""
 
     def make(stream: str) -> Sink:
         lister, writer = StreamClient(bench.lister, stream), StreamWriter(bench.kinesis, stream)
@@ -58,7 +58,7 @@ async def test_a_stream_that_vanishes_ends_it(bench: Any, sink: Callable[[str], 
 
 
 def writer_to(server: socket.socket, limit: float) -> StreamWriter:
-    """Its Kinesis is a socket."""
+    """Returns a sink whose Kinesis is a socket."""
     endpoint = f"http://127.0.0.1:{server.getsockname()[1]}"
     config = Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=5)
     client = boto3.client("kinesis", endpoint_url=endpoint, region_name="us-east-1", config=config)
@@ -67,7 +67,7 @@ def writer_to(server: socket.socket, limit: float) -> StreamWriter:
 
 @pytest.fixture
 def server() -> Iterator[socket.socket]:
-    """Bound to a port, and not listening: connections are refused."""
+    """Returns a socket that is bound to a port and does not listen: connections are refused."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         yield bound

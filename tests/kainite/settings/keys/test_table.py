@@ -12,7 +12,7 @@ from kainite.settings.keys.key import Key
 from kainite.settings.keys.table import DEFAULTS, KEYS, SECTIONS
 from kainite.settings.keys.without_effect import WITHOUT_EFFECT, why_without_effect
 
-# reference/kcl_multilang.md §4
+# docs/kcl.md, Settings
 _KCL = """
 executableName applicationName streamName streamArn processingLanguage maxActiveThreads timeoutInSeconds
 shutdownGraceMillis workerId workerIdentifier tableName regionName kinesisEndpoint dynamoDBEndpoint
