@@ -1,4 +1,4 @@
-"""In CI (``CI=true``) a test that skips fails: what it needs must be there, or nobody would notice."""
+"""Turns skipped tests into failures in CI (``CI=true``): what a test needs must be there, or nobody would notice."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""Records per second through the daemon to its children and back, and what the daemon itself needs for it.
+"""Measures records per second through the daemon to its children and back, and the daemon's processor time and memory.
 
-Measured is ``kainite run`` as it runs in production: its own process, its settings file, HTTP and signing,
-the lease table (moto's server), one child a shard. GetRecords replies are rendered beforehand and
-served from files by another process; the children do nothing but count and answer. So the daemon's
-processor time is told apart: its own user and system time from its start to the last record, none of the
-server's and the children's. Memory is the kernel's peak (VmHWM).
+``kainite run`` runs as in production: its own process, its settings file, HTTP and signing, the lease
+table (moto's server), one child a shard. Another process serves GetRecords replies that were rendered
+beforehand; the children only count and answer. Processor time is the daemon's own user and system time from
+its start to the last record, without the server's and the children's. Memory is the kernel's peak (VmHWM).
 
 Two baselines:
 
@@ -46,7 +45,7 @@ CREDENTIALS = {
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One way through; times in seconds, memory in MB, processor time for a million records."""
+    """One run's figures; times in seconds, memory in MB, processor time for a million records."""
 
     name: str
     shards: int
@@ -61,7 +60,7 @@ JAVA = Result("Java MultiLangDaemon (stated)", 8, 1_600_000, 90_000, 24.0, 2_600
 
 
 def measure_daemon(endpoint: str, dynamodb: str, shards: int, records: int, folder: Path) -> Result:
-    """Run the daemon until each child has had its share of ``records``."""
+    """Runs the daemon until each child has had its share of ``records``."""
     share = records // shards
     settings = write_settings(endpoint, dynamodb, f"bench-{shards}", share, folder)
     began = time.monotonic()
@@ -95,7 +94,7 @@ def write_settings(endpoint: str, dynamodb: str, application: str, share: int, f
 
 
 def await_children(daemon: subprocess.Popen[bytes], folder: Path, shards: int) -> list[dict[str, Any]]:
-    """What the children noted when each had its last record."""
+    """Waits for the notes that each child writes at its last record, and returns them."""
     end = time.monotonic() + PATIENCE_S
     while len(notes := sorted(folder.glob("shardId-*.json"))) < shards:
         if daemon.poll() is not None or time.monotonic() > end:
@@ -105,7 +104,7 @@ def await_children(daemon: subprocess.Popen[bytes], folder: Path, shards: int) -
 
 
 def cpu_and_peak(pid: int) -> tuple[float, float]:
-    """A process's own user and system seconds, and its peak resident MB."""
+    """Returns a process's own user and system seconds, and its peak resident MB."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     cpu = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     status = Path(f"/proc/{pid}/status").read_text()
@@ -143,7 +142,7 @@ print(json.dumps({"cpu": cpu.user + cpu.system, "began": began,
 
 
 def measure_boto3(endpoint: str, records: int, folder: Path) -> Result:
-    """The same work with nothing but boto3 and json, one shard, no lease, no guarantees."""
+    """Measures the same work with boto3 and json only: one shard, no lease, no guarantees."""
     script = str(HERE / "child_pipe_parts" / "child.py")
     done = subprocess.run(
         [sys.executable, "-c", BOTO3_LOOP, endpoint, str(records), script, str(folder)],
@@ -195,7 +194,7 @@ WIDTHS = {"records_per_second": 12, "cpu_per_million": 15, "peak_mb": 9, "first_
 
 
 def table(results: Sequence[Result]) -> str:
-    """The results; under each run of the daemon, how many times better it is than either baseline."""
+    """Returns the results as a table; under each run of the daemon, its ratio to either baseline."""
     *_, boto3 = results
     lines = [f"{'':32}{'shards':>7}{'records/s':>12}{'CPU s/million':>15}{'peak MB':>9}{'first record s':>16}"]
     for result in [*results, JAVA]:
@@ -214,7 +213,7 @@ def ratio_line(than: str, result: Result, baseline: Result) -> str:
 
 
 def ratios(result: Result, baseline: Result) -> dict[str, float]:
-    """How many times better than the baseline."""
+    """Returns how many times better a result is than the baseline."""
     return {
         "records_per_second": result.records_per_second / baseline.records_per_second,
         "cpu_per_million": baseline.cpu_per_million / result.cpu_per_million,

@@ -1,12 +1,14 @@
-"""The real Java MultiLangDaemon and ``kainite run`` in one run: the same stream, settings file, lease table and child.
+"""Measures the real Java MultiLangDaemon and ``kainite run`` on the same work, one after the other in one run.
 
-Java is KCL 3.1.3 as ``tools/peers`` installs it, with the settings that make it a 2.x worker. Each daemon comes to an
-application of its own on one stream that is full already, with its lease table filled (or Java would wait for up to
-30 s before it fills it). The children count and answer.
+Both get an application of their own with the same settings, the same child program and as many records. Java is
+KCL 3.1.3 as ``tools/peers`` installs it, with the settings that make it a 2.x worker. Each daemon starts on a stream
+that holds all records already, and with a filled lease table (Java would wait for up to 30 s before it fills an empty
+one). The children count and answer.
 
-KCL speaks HTTP/2, so Kinesis is kinesis-local, which is slow: records per second are bound by it for both, and
-``benchmarks/child_pipe.py`` measures what a daemon can do. What this shows is what a host pays: seconds from
-the start to the first record, the daemon's own processor time until the last one, and its peak memory (VmHWM).
+KCL speaks HTTP/2, so Kinesis is kinesis-local. It is slow and limits the records per second of both daemons;
+``benchmarks/child_pipe.py`` measures a daemon's throughput. This benchmark measures a daemon's cost for the host:
+seconds from the start to the first record, the daemon's own processor time up to the last record, and its peak
+memory (VmHWM).
 
 Run it after ``make peers``: ``python benchmarks/java_daemon.py [--records N] [--json]``.
 """
@@ -42,7 +44,7 @@ Start = Callable[[str], AbstractContextManager[subprocess.Popen[bytes]]]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One daemon's way through; processor time and memory are its own, without its children's."""
+    """One daemon's figures; processor time and memory are the daemon's own, without its children's."""
 
     name: str
     records: int
@@ -53,7 +55,7 @@ class Result:
 
 
 def fill(kinesis: Any, stream: str, records: int) -> None:
-    """Put ``records`` records, the same number on each shard."""
+    """Puts ``records`` records, the same number on each shard."""
     keys = [str((2 * shard + 1) * 2**128 // (2 * SHARDS)) for shard in range(SHARDS)]
     entries = [
         {"Data": b"x" * RECORD_BYTES, "PartitionKey": "k", "ExplicitHashKey": keys[i % SHARDS]} for i in range(PUT)
@@ -64,7 +66,7 @@ def fill(kinesis: Any, stream: str, records: int) -> None:
 
 
 def measure(name: str, app: Application, start: Start, records: int) -> Result:
-    """Start a daemon and wait until its children have had every record."""
+    """Starts a daemon, waits until its children have had every record, and returns its figures."""
     began = time.monotonic()
     with start(name) as daemon:
         notes = await_notes(name, app, daemon)
@@ -75,7 +77,7 @@ def measure(name: str, app: Application, start: Start, records: int) -> Result:
 
 
 def await_notes(name: str, app: Application, daemon: subprocess.Popen[bytes]) -> list[dict[str, float]]:
-    """What the children noted when each had its last record."""
+    """Waits for the notes that each child writes at its last record, and returns them."""
     end = time.monotonic() + PATIENCE_S
     while len(notes := sorted(app.folder.glob("shardId-*.json"))) < SHARDS:
         if daemon.poll() is not None or time.monotonic() > end:

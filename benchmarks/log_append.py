@@ -1,4 +1,4 @@
-"""How many units a second the serialization log takes, and what they cost in DynamoDB.
+"""Measures how many units a second the serialization log takes, and what they cost in DynamoDB.
 
 Measures the owner as the daemon runs it (group commit, packed and compressed batches, one
 conditional PutItem a batch) against one TransactWriteItems a unit with an item for each of its
@@ -83,7 +83,7 @@ def _size(value: dict[str, Any]) -> int:
 
 
 def fragments(count: int) -> list[Fragment]:
-    """Units that insert an order with three lines and update one of many accounts."""
+    """Yields units that insert an order with three lines and update one of many accounts."""
     chance = random.Random(17)
     return [_order(number, chance) for number in range(count)]
 

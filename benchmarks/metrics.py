@@ -1,7 +1,7 @@
-"""What an observation costs, to nobody, to Prometheus, to CloudWatch and to both; and a scrape of many shards.
+"""Measures an observation to nobody, to Prometheus, to CloudWatch and to both, and a scrape of many shards.
 
-Observations are made once a batch or a call, never once a record, so one that costs a microsecond is nothing
-beside a GetRecords call of milliseconds. The scrape is rendered in a thread, off the loop that reads records.
+The daemon observes once a batch or a call, never once a record: microseconds beside a GetRecords call of
+milliseconds. A scrape is rendered in a thread, off the loop that reads records.
 
     python benchmarks/metrics.py [--observations N] [--shards N] [--json]
 """
@@ -22,14 +22,14 @@ from kainite.observe.shard_status import ShardStatus
 from kainite.settings import MetricsLevel, MetricsSettings
 
 AIM_NS = 10_000
-"""For one observation to both: a hundredth of what a batch costs at the least."""
+"""Upper limit of one observation to both: a hundredth of the cheapest batch."""
 
 OBSERVED = (RECORDS_PROCESSED, MILLIS_BEHIND_LATEST, PROCESS_RECORDS_TIME)
 LIMITS = Limits(hung_after=300, poison_tries=5, unreached_after=60)
 
 
 def observe_ns(meter: Meter, observations: int, shards: list[str]) -> float:
-    """Nanoseconds an observation; the best of three runs."""
+    """Returns nanoseconds an observation; the best of three runs."""
     return min(_run(meter, observations, shards) for _ in range(3))
 
 
@@ -41,7 +41,7 @@ def _run(meter: Meter, observations: int, shards: list[str]) -> float:
 
 
 def scrape_ms(prometheus: Prometheus, shards: list[str]) -> tuple[float, int]:
-    """Milliseconds and bytes of one scrape."""
+    """Returns milliseconds and bytes of one scrape."""
     judged = [judge_shard(ShardStatus(shard, "PROCESSING", pid=1), LIMITS) for shard in shards]
     begun = time.perf_counter_ns()
     page = prometheus.render(judged)

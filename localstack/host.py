@@ -1,4 +1,4 @@
-"""LocalStack on this machine without Docker: ``python -m localstack.host --help``, from the repository's root."""
+"""Runs LocalStack on this machine without Docker: ``python -m localstack.host --help``, from the repository's root."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import click
 from localstack.install import SetUpError, cache_folder, install
 from localstack.instance import Instance
 
-_NAME = click.option("--name", default="default", show_default=True, help="Of the instance; each has its own state.")
+_NAME = click.option(
+    "--name", default="default", show_default=True, help="The instance's name; each has its own state."
+)
 
 
 @click.group()
 def main() -> None:
-    """Run LocalStack without Docker."""
+    """Runs LocalStack without Docker."""
 
 
 @main.command()
@@ -25,9 +27,9 @@ def main() -> None:
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A configuration variable of LocalStack's."
 )
 def start(name: str, port: int, settings: Sequence[str]) -> None:
-    """Start an instance, or find it running, and print its endpoint.
+    """Starts an instance, or finds it running, and prints its endpoint.
 
-    Returns when it is healthy. The first start installs LocalStack into the user's cache folder
+    Returns when the instance is healthy. The first start installs LocalStack into the user's cache folder
     (KAINITE_LOCALSTACK_CACHE names another). It exits with 1 where something is missing, and says what.
 
     \b
@@ -45,7 +47,7 @@ def start(name: str, port: int, settings: Sequence[str]) -> None:
 @main.command()
 @_NAME
 def stop(name: str) -> None:
-    """Stop an instance; its state goes with it."""
+    """Stops an instance and removes its state."""
     with _errors_in_a_line():
         ran = Instance(cache_folder() / "run" / name).stop()
     _say("LocalStack is stopped" if ran else "no LocalStack ran")

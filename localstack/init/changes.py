@@ -1,6 +1,6 @@
-"""LocalStack runs this when it is ready: it makes a bucket, and a stream with three transactions of another database.
+"""Creates a bucket, and a stream with three transactions of another database; LocalStack runs it when it is ready.
 
-Kainite makes its own tables. Any Python with boto3 runs it too; ``AWS_ENDPOINT_URL`` says where LocalStack is.
+Kainite creates its own tables. Any Python with boto3 can run this script; ``AWS_ENDPOINT_URL`` is LocalStack's address.
 """
 
 import os
@@ -20,7 +20,7 @@ kinesis.create_stream(StreamName=STREAM, ShardCount=2)
 kinesis.get_waiter("stream_exists").wait(StreamName=STREAM, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
 
 lines = Path(CHANGES).read_bytes().splitlines()
-# Records of a transaction may be on any shards: each lies on the one that its number falls on.
+# The records of a transaction may be on any shards: the hash of its line number chooses a record's shard.
 kinesis.put_records(
     StreamName=STREAM, Records=[{"Data": line, "PartitionKey": str(number)} for number, line in enumerate(lines)]
 )
