@@ -1,4 +1,4 @@
-"""Real parts for the tests: moto's server, PostgreSQL, Spark; each started once a test process."""
+"""Gives the tests real parts: moto's server, PostgreSQL, Spark; each starts once in a test process."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from kainite_demo.services import SHORT_LIVED_JVM
 from support.dynamodb_doubles import Double, Doubles
 from support.names import unique
 
@@ -23,11 +24,15 @@ os.environ.setdefault("AWS_ACCESS_KEY_ID", "testing")
 os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "testing")
 os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
 os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
+# Also those of `kainite apply` as a process: Spark's JVMs live too short for the second compiler, whose threads take
+# half of their processor time.
+os.environ.setdefault("SPARK_LAUNCHER_OPTS", SHORT_LIVED_JVM)
+os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED_JVM)
 
 
 @pytest.fixture(scope="session")
 def moto_endpoint() -> Iterator[str]:
-    """Address of moto's server (Kinesis and DynamoDB over HTTP), in this process."""
+    """Gives the address of moto's server (Kinesis and DynamoDB over HTTP), in this process."""
     from moto.server import ThreadedMotoServer
 
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
@@ -40,20 +45,20 @@ def moto_endpoint() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def dynamodb_doubles(moto_endpoint: str) -> Iterator[Doubles]:
-    """Everything that stands in for DynamoDB, each started when it is asked for."""
+    """Gives all doubles of DynamoDB; each starts when a test asks for it."""
     with ExitStack() as stack:
         yield Doubles(moto_endpoint, stack)
 
 
 @pytest.fixture(scope="session")
 def dynamodb(request: pytest.FixtureRequest, dynamodb_doubles: Doubles) -> Any:
-    """A client of moto, or of the double that ``on_each_double`` names."""
+    """Gives a client of moto, or of the double that ``on_each_double`` names."""
     return dynamodb_doubles.client(getattr(request, "param", Double.MOTO))
 
 
 @pytest.fixture
 def kinesis(moto_endpoint: str) -> Any:
-    """A client of the test's own: a ``StreamClient`` changes how its client reads records."""
+    """Gives a client of the test's own: a ``StreamClient`` changes how its client reads records."""
     import boto3
 
     return boto3.client("kinesis", endpoint_url=moto_endpoint, region_name="us-east-1")
@@ -61,18 +66,18 @@ def kinesis(moto_endpoint: str) -> Any:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
-    """Connection URL of a PostgreSQL server's maintenance database, on a socket of its own."""
+    """Gives the URL of a PostgreSQL server's maintenance database; a target, and a source that decodes logically."""
     from kainite_demo.postgres_server import postgres
 
     folder = Path(tempfile.mkdtemp(prefix="kainite-pg-"))
-    with postgres(folder / "pg") as url:
+    with postgres(folder / "pg", wal_level="logical", max_replication_slots="50") as url:
         yield url
     shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
 def postgres(postgres_server: str) -> Iterator[str]:
-    """Connection URL of an empty database of the test's own."""
+    """Gives the URL of an empty database of the test's own."""
     import psycopg
 
     name = unique("test").replace("-", "_")
@@ -85,7 +90,7 @@ def postgres(postgres_server: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """A Spark session in local mode, two cores; tests that use it carry ``xdist_group("spark")``."""
+    """Gives a Spark session in local mode, two cores; tests that use it carry ``xdist_group("spark")``."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 

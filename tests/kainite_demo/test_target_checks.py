@@ -22,16 +22,16 @@ LIMIT = 20.0
 
 
 @pytest.fixture
-def target(logical_server: str, source: SourceSlot) -> Iterator[str]:
+def target(postgres_server: str, source: SourceSlot) -> Iterator[str]:
     """A second database, with pgbench's tables in both."""
     name = f"{source.slot}_target"
-    with psycopg.connect(logical_server, autocommit=True) as admin:
+    with psycopg.connect(postgres_server, autocommit=True) as admin:
         admin.execute(f'CREATE DATABASE "{name}"')
-    url = make_conninfo(logical_server, dbname=name)
+    url = make_conninfo(postgres_server, dbname=name)
     pgbench.create_tables(url)
     pgbench.create_tables(source.url)
     yield url
-    with psycopg.connect(logical_server, autocommit=True) as admin:
+    with psycopg.connect(postgres_server, autocommit=True) as admin:
         admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 

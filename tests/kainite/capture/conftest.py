@@ -1,5 +1,5 @@
-"""Gives the capture tests a PostgreSQL server that decodes logically."""
+"""Gives the capture tests a source database each."""
 
-from support.postgresql_source import logical_server, source
+from support.postgresql_source import source
 
-__all__ = ["logical_server", "source"]
+__all__ = ["source"]

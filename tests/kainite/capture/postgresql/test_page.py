@@ -23,16 +23,16 @@ LIMIT = 60.0
 
 
 @pytest.fixture
-def shop(logical_server: str) -> Iterator[str]:
+def shop(postgres_server: str) -> Iterator[str]:
     """Gives the address of the page's database, with its two tables."""
-    with psycopg.connect(logical_server, autocommit=True) as admin:
+    with psycopg.connect(postgres_server, autocommit=True) as admin:
         admin.execute("CREATE DATABASE shop")
-    url = make_conninfo(logical_server, dbname="shop")
+    url = make_conninfo(postgres_server, dbname="shop")
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE TABLE orders (id int PRIMARY KEY, note text)")
         connection.execute("CREATE TABLE order_line (order_id int, line int, PRIMARY KEY (order_id, line))")
     yield url
-    with psycopg.connect(logical_server, autocommit=True) as admin:
+    with psycopg.connect(postgres_server, autocommit=True) as admin:
         admin.execute("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = 'orders'")
         admin.execute("DROP DATABASE shop WITH (FORCE)")
         admin.execute("DROP ROLE kainite")
