@@ -10,16 +10,16 @@ import pytest
 from kainite_spark.driver.session import configuration
 
 PROGRAM = """
-from kainite_spark.session import spark_context
+from kainite_spark.driver.session import spark_context
 with spark_context("local[1]", "test"):
     pass
 """
 
 WITHOUT_JVM = """
 import os, signal, types
-from kainite.errors import SparkUnavailableError
-from kainite_spark.runner import SparkRunner
-from kainite_spark.session import spark_context
+from kainite.base.errors import SparkUnavailableError
+from kainite_spark.driver.runner import SparkRunner
+from kainite_spark.driver.session import spark_context
 
 with spark_context("local[1]", "test") as context:
     runner = SparkRunner(context, None)
