@@ -1,0 +1,68 @@
+"""Retry and discard, decided on the log's state."""
+
+from __future__ import annotations
+
+import pytest
+
+from kainite.log.format.entry import Entry, EntryKind, Outcome, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.owner.requests import OK, REFUSED, Decision, decide
+from kainite.log.state.folded import FoldedLog
+
+IN_PROGRESS, COMMITTED, FAILED, BLOCKED, DISCARDED = UnitStatus
+
+
+def state(*outcomes: Outcome, cause: str | None = None, answered: tuple[str, ...] = ()) -> FoldedLog:
+    folded = FoldedLog()
+    folded.apply(0, Entry(EntryKind.UNIT, UnitMeta("T", 1, cause=cause)), 0)
+    folded.apply(1, Entry(EntryKind.STATUS, StatusMeta(outcomes, requests=answered)), 0)
+    return folded
+
+
+FAILED_UNIT = state(Outcome(0, FAILED, 3, "bad"))
+BLOCKED_UNIT = state(Outcome(0, BLOCKED, None, "waits for S"))
+MALFORMED_UNIT = state(cause="two ends disagree")
+
+CARRIED_OUT = {
+    "retry": (FAILED_UNIT, "retry", Outcome(0, IN_PROGRESS, cause="retried by me"), "will be applied again"),
+    "discard": (FAILED_UNIT, "discard", Outcome(0, DISCARDED, cause="discarded by me"), "is discarded"),
+    "discard of a malformed unit": (
+        MALFORMED_UNIT,
+        "discard",
+        Outcome(0, DISCARDED, cause="discarded by me"),
+        "is discarded",
+    ),
+}
+
+
+@pytest.mark.parametrize(("folded", "action", "outcome", "message"), CARRIED_OUT.values(), ids=CARRIED_OUT)
+def test_carried_out(folded: FoldedLog, action: str, outcome: Outcome, message: str) -> None:
+    decision = decide(folded, "r", {"action": action, "uow": "T", "by": "me"})
+    assert decision == Decision(outcome, {"result": OK, "message": f"unit T {message}"})
+
+
+REFUSALS = [
+    (state(), {"action": "retry", "uow": "T"}, "unit T is in progress, not failed"),
+    (state(), {"action": "discard", "uow": "T"}, "unit T is in progress, not failed"),
+    (BLOCKED_UNIT, {"action": "retry", "uow": "T"}, "unit T is blocked, not failed: waits for S; resolve that one"),
+    (BLOCKED_UNIT, {"action": "discard", "uow": "T"}, "unit T is blocked, not failed: waits for S; resolve that one"),
+    (MALFORMED_UNIT, {"action": "retry", "uow": "T"}, "unit T can never be applied (two ends disagree)"),
+    (state(Outcome(0, COMMITTED)), {"action": "retry", "uow": "T"}, "no unit 'T' is failed or in progress"),
+    (FAILED_UNIT, {"action": "retry", "uow": "U"}, "no unit 'U' is failed or in progress"),
+    (FAILED_UNIT, {"action": "explode", "uow": "T"}, "unknown action 'explode'"),
+    (FAILED_UNIT, {"uow": "T"}, "unknown action None"),
+    (FAILED_UNIT, {}, "no unit None is failed or in progress"),
+]
+
+
+@pytest.mark.parametrize(("folded", "request_", "message"), REFUSALS)
+def test_refused(folded: FoldedLog, request_: dict[str, str], message: str) -> None:
+    decision = decide(folded, "r", request_)
+    assert decision.outcome is None
+    assert decision.answer["result"] == REFUSED
+    assert decision.answer["message"].startswith(message)
+
+
+def test_a_request_whose_answer_was_lost_is_not_carried_out_twice() -> None:
+    folded = state(Outcome(0, FAILED, 3, "bad"), answered=("r",))
+    assert decide(folded, "r", {"action": "retry", "uow": "T"}).outcome is None
+    assert decide(folded, "r", {"action": "retry", "uow": "T"}).answer["result"] == OK
