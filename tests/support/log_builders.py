@@ -36,7 +36,7 @@ def fragment(
     number: int | None = None,
     first_ordinal: int | None = None,
 ) -> Fragment:
-    """A fragment that writes the rows ``keys``; with ``count`` it brings the unit's end."""
+    """Returns a fragment that writes the rows ``keys``; with ``count`` it brings the unit's end."""
     keys = list(keys)
     ordinals = [None if first_ordinal is None else first_ordinal + place for place in range(len(keys))]
     deltas = tuple(delta(key, ordinal) for key, ordinal in zip(keys, ordinals, strict=True))

@@ -1,4 +1,4 @@
-"""The daemon's side of a log, step by step and without an event loop: what its owner appends, when the test says so."""
+"""The daemon's side of a log without an event loop: appends what the log's owner would, when the test says so."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class MainLog:
         self._position = 0
 
     def unit(self, uow: str, *deltas: Delta, kind: UnitKind = UnitKind.NORMAL) -> int:
-        """Dispatch a whole unit in a batch of its own; returns its transaction id."""
+        """Dispatches a whole unit in a batch of its own; returns its transaction id."""
         self.append(self.fragment(uow, *deltas, ends=(UnitEnd(len(deltas), kind=kind),)))
         return self.tid(uow)
 
     def malformed(self, uow: str, *deltas: Delta) -> int:
-        """Dispatch a unit that is born failed."""
+        """Dispatches a unit that is failed from the start."""
         fragment = self.fragment(uow, *deltas, ends=(UnitEnd(len(deltas)),))
         self.append(
             Fragment(uow, fragment.deltas, fragment.written, fragment.read, fragment.ends, (Reject("bad", "?"),))
@@ -50,7 +50,7 @@ class MainLog:
         return Fragment(uow, deltas, written, read, ends)
 
     def append(self, *fragments: Fragment) -> None:
-        """One ``processRecords`` call: one batch."""
+        """Appends the fragments of one ``processRecords`` call as one batch."""
         self._position += 1
         rules = UowSettings()
         self._put(collect(self.state, rules, "shard-0", Position(self._position), fragments, epoch_ms()))
@@ -61,7 +61,7 @@ class MainLog:
         return unit.tid
 
     def take_outcomes(self) -> None:
-        """Copy what the apply job appended, as the owner does on a timer."""
+        """Copies the outcomes that the apply job appended, as the owner does on a timer."""
         through = self.state.through
         outcomes: list[Outcome] = []
         for batch in self.store.read_batches(outcomes_partition(self.partition), through + 1, strong=True):
@@ -73,14 +73,14 @@ class MainLog:
             self.status(StatusMeta(tuple(outcomes), through))
 
     def ask(self, action: str, uow: str) -> str:
-        """Decide a request of ``kainite uow``; returns its result."""
+        """Decides a request of ``kainite uow``; returns its result."""
         decision = decide(self.state, new_token(), {"action": action, "uow": uow, "by": "a test"})
         if decision.outcome is not None:
             self.status(StatusMeta((decision.outcome,), requests=("r",)))
         return decision.answer["result"]
 
     def statuses(self) -> dict[str, UnitStatus]:
-        """Of unresolved units, as the log shows them."""
+        """Returns the statuses of unresolved units."""
         return {unit.uow: unit.status for unit in self.state.units.values()}
 
     def status(self, meta: StatusMeta) -> None:
@@ -89,7 +89,7 @@ class MainLog:
         self._put(journal.entries)
 
     def snapshot(self) -> None:
-        """Append a snapshot that the head names, and truncate all before it that nobody needs."""
+        """Appends a snapshot that the head names, and truncates the entries before it that nobody needs."""
         journal = Journal(self.state, epoch_ms())
         journal.write(EntryKind.CONTROL, ControlMeta(), snapshot.dump(self.state))
         self._put(journal.entries)

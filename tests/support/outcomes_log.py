@@ -1,4 +1,4 @@
-"""The apply job's side of a log: it reports what became of units, and the log's owner takes that over."""
+"""The apply job's side of a log: reports outcomes of units, which the log's owner copies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LIMIT = 30.0
 
 
 class OutcomesLog:
-    """Stands where the apply job stands: the owner of the outcomes partition."""
+    """Owns the outcomes partition, in place of the apply job."""
 
     def __init__(self, store: LogStore, partition: str = "0") -> None:
         self._store = store
@@ -30,6 +30,7 @@ class OutcomesLog:
 
 
 async def until(condition: Callable[[], bool]) -> None:
+    """Waits until the condition holds; fails after :data:`LIMIT` seconds."""
     async with asyncio.timeout(LIMIT):
         while not condition():  # noqa: ASYNC110 - other tasks change what is waited for
             await asyncio.sleep(0.01)

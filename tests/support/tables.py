@@ -9,7 +9,7 @@ _TYPES = {INTEGER: "bigint", TEXT: "text", NUMERIC: "numeric(12,2)"}
 
 
 def columns(**families: TypeFamily) -> dict[str, Column]:
-    """Columns by name, each nullable."""
+    """Returns columns by name, each nullable."""
     return {name: Column(name, _TYPES.get(family, family.value), family) for name, family in families.items()}
 
 

@@ -30,7 +30,7 @@ _COLOURS = {UnitStatus.FAILED: "red", UnitStatus.BLOCKED: "yellow", UnitStatus.C
 
 @click.group("log")
 def log() -> None:
-    """Look into the serialization log.
+    """Shows the serialization log.
 
     \b
     Example:
@@ -53,7 +53,7 @@ def show(
     limit: int | None,
     as_json: bool,
 ) -> None:
-    """Print the log as a table, a row for each unit of work.
+    """Prints the log as a table, a row for each unit of work.
 
     \b
     Examples:
@@ -80,7 +80,7 @@ def show(
 
 @click.group("uow")
 def uow() -> None:
-    """Resolve failed units of work.
+    """Resolves failed units of work.
 
     \b
     Examples:
@@ -94,7 +94,7 @@ def uow() -> None:
 @click.argument("name")
 @click.option("--timeout", default=10.0, show_default=True, metavar="SECONDS", help="How long to wait for the daemon.")
 def retry(properties: Path, name: str, timeout: float) -> None:
-    """Apply a failed unit again, and then the units that it holds back.
+    """Applies a failed unit again, and then the units that it holds back.
 
     \b
     Example:
@@ -109,7 +109,7 @@ def retry(properties: Path, name: str, timeout: float) -> None:
 @click.option("--timeout", default=10.0, show_default=True, metavar="SECONDS", help="How long to wait for the daemon.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def discard(properties: Path, name: str, timeout: float, yes: bool) -> None:
-    """Give a failed unit up: it is never applied.
+    """Gives a failed unit up: it is never applied.
 
     The units that it holds back are applied.
 

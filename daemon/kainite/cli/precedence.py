@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     help="Also write the target's tables to a JSON file, for catalogueFile.",
 )
 def precedence(properties: Path, form: str, write: Path | None) -> None:
-    """Show the target's tables in foreign-key order.
+    """Shows the target's tables in foreign-key order.
 
     Precedence is 1 for tables without parents; inserts go by ascending precedence, deletes by
     descending. The tables come from precedenceFile, a file of "parent child" pairs, if that is set, else

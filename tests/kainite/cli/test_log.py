@@ -28,7 +28,7 @@ LIMIT = 10.0
 
 @pytest.fixture
 def table() -> Callable[[], str]:
-    """Names of tables that no other test uses."""
+    """Returns names of tables that no other test uses."""
     return lambda: unique("log")
 
 
@@ -40,7 +40,7 @@ class World:
     owner: LogOwner
 
     async def kainite(self, *arguments: str) -> tuple[int, str, str]:
-        """Run the command; (exit status, standard output, standard error)."""
+        """Runs the command; returns exit status, standard output and standard error."""
         command = [sys.executable, "-m", "kainite", *arguments[:2], "-p", str(self.properties), *arguments[2:]]
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -59,7 +59,7 @@ class World:
 
 @pytest.fixture
 async def world(dynamodb: Any, moto_endpoint: str, tmp_path: Path, table: Callable[[], str]) -> AsyncIterator[World]:
-    """A log with a unit of each status: committed, failed, blocked, in progress, collecting."""
+    """Writes a log with a unit of each status: committed, failed, blocked, in progress, collecting."""
     name = table()
     properties = tmp_path / "app.properties"
     properties.write_text(

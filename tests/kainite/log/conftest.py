@@ -34,12 +34,12 @@ def _dynamodb_store(client: Any) -> DynamoDBStore:
 
 @pytest.fixture
 def partitions() -> Callable[[], str]:
-    """Names of fresh log partitions: for Hypothesis tests, which use one store for many examples."""
+    """Returns names of fresh log partitions: for Hypothesis tests, which use one store for many examples."""
     numbers = iter(range(1_000_000))
     return lambda: f"p{next(numbers)}"
 
 
 @pytest.fixture
 def table() -> Callable[[], str]:
-    """Names of tables that no other test uses."""
+    """Returns names of tables that no other test uses."""
     return lambda: unique("log")

@@ -231,13 +231,13 @@ class TestWithoutACatalogue:
 
 @st.composite
 def spellings(draw: st.DrawFn, value: int) -> Any:
-    """One integer as different sources write it."""
+    """Generates one integer as different sources write it."""
     return draw(st.sampled_from([value, str(value), f"{value:+05d}", float(value)]))
 
 
 @st.composite
 def changes_of(draw: st.DrawFn, order: int, line: int) -> Delta:
-    """Any delta on one order line."""
+    """Generates any delta on one order line."""
     key = {"order_id": draw(spellings(order)), "line": draw(spellings(line))}
     qty = draw(st.integers(0, 9))
     made = st.sampled_from(

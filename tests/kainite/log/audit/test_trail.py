@@ -46,7 +46,7 @@ class Place(Protocol):
 
     def writes(self) -> Sequence[bytes]: ...
     def mend(self) -> None:
-        """Make it writable where it is not."""
+        """Makes the place writable."""
 
 
 @dataclass
@@ -69,7 +69,7 @@ class OnS3:
     s3: Any
 
     def objects(self) -> list[str]:
-        """Keys as a listing has them."""
+        """Returns the keys in the order of a listing."""
         return [each["Key"] for each in self.s3.list_objects_v2(Bucket=self.settings.bucket).get("Contents", [])]
 
     def get(self, key: str) -> Any:
@@ -89,7 +89,7 @@ def on_s3(endpoint: str, prefix: str = "trail") -> OnS3:
 
 @pytest.fixture(params=["folder", "s3"])
 def broken(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """One that cannot be written: there is a file in the folder's way, or no bucket."""
+    """Returns a place that cannot be written: a file is in the folder's way, or the bucket is missing."""
     if request.param == "s3":
         return on_s3(request.getfixturevalue("moto_endpoint"))
     in_way = tmp_path / "file"
@@ -117,13 +117,13 @@ def trail_in(place: Place) -> AuditTrail:
 
 
 def lines(place: Place) -> list[dict[str, Any]]:
-    """All lines as ``zstdcat`` shows them, which takes what was written one after the other for one file."""
+    """Returns all lines as ``zstdcat`` shows them, which reads concatenated frames as one file."""
     reader = zstandard.ZstdDecompressor().stream_reader(b"".join(place.writes()), read_across_frames=True)
     return [orjson.loads(line) for line in reader.read().splitlines()]
 
 
 def statuses(place: Place) -> dict[int, str]:
-    """What a reader makes of it: the last line of an id counts."""
+    """Returns the status of each unit as a reader finds it: the last line of an id counts."""
     return {line["id"]: line["status"] for line in lines(place)}
 
 
@@ -132,7 +132,7 @@ def row(tid: int, **more: Any) -> LogRow:
 
 
 async def work(log: LogOwner, store: LogStore, units: int = 60) -> list[int]:
-    """Units that come and are committed; returns their ids."""
+    """Appends units and commits them; returns their ids."""
     tids = []
     outcomes = OutcomesLog(store)
     for n in range(units):
@@ -145,7 +145,7 @@ async def work(log: LogOwner, store: LogStore, units: int = 60) -> list[int]:
 
 
 async def go_on_until(log: LogOwner, condition: Callable[[], bool]) -> None:
-    """Entries go on coming, and with them snapshots."""
+    """Appends entries, and thereby causes snapshots, until the condition holds."""
     async with asyncio.timeout(LIMIT):
         while not condition():
             position = Position(log.state.next_id)

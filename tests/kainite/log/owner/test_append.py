@@ -172,7 +172,7 @@ def test_a_stop_in_a_pause_raises_the_error_of_an_append_and_ends_heartbeats_sil
 
 
 async def test_a_cancelled_append_takes_no_further_step(bench: Bench) -> None:
-    """No renewal may follow a release: it would take the mount back."""
+    """Covers the renewal that must not follow a release: it would take the mount back."""
     under_way, answered, ended = threading.Event(), threading.Event(), threading.Event()
     put = bench.store.put_batch
 

@@ -52,7 +52,7 @@ class Log:
         return unit
 
     def keys_of(self, unit: UnitMeta) -> list[int]:
-        """The keys that a unit's deltas write, in the order in which they stand in the log."""
+        """Returns the keys that a unit's deltas write, in the log's order."""
         tid = next(tid for tid, entry in enumerate(self.entries) if entry.meta is unit)
         data = [self.entries[place].data for place in (*unit.fragments, tid)]
         return [item["key"]["id"] for part in data if part for item in orjson.loads(part)]
@@ -308,7 +308,7 @@ class TestDenseOrder:
 
 
 def brought(units: int, seed: int, *, duplicates: bool) -> tuple[list[tuple[str, Fragment]], dict[str, list[int]]]:
-    """Deltas of several units, each alone, over 4 shards in a random order, some of them twice."""
+    """Returns deltas of several units, each alone, over 4 shards in a random order, some of them twice."""
     chance = random.Random(seed)
     expected = {f"T-{n}": list(range(n * 10, n * 10 + chance.randint(1, 4))) for n in range(1, units + 1)}
     pieces = [

@@ -21,7 +21,7 @@ HEAD = LogHead(generation=1, owner="a", version="v1", lease_ms=1000)
 
 
 def fill(store: LogStore, *counts: int) -> list[Batch]:
-    """Batches with so many entries each, one after another from id 0."""
+    """Puts batches with so many entries each, one after another from id 0."""
     batches, first_id = [], 0
     for number, count in enumerate(counts):
         batches.append(batch(first_id, count=count, data=os.urandom(20)))

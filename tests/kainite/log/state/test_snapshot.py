@@ -1,0 +1,82 @@
+"""A folded log as bytes: nothing of it is lost, and other data is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kainite.base.errors import LogCorruptError
+from kainite.base.position import Position
+from kainite.log.format.entry import (
+    ControlMeta,
+    Entry,
+    EntryKind,
+    FragmentMeta,
+    Outcome,
+    PositionMeta,
+    StatusMeta,
+    UnitMeta,
+    UnitStatus,
+)
+from kainite.log.state import snapshot
+from kainite.log.state.folded import FoldedLog
+from kainite.uow.delta import UnitKind
+
+ENTRIES = (
+    Entry(EntryKind.FRAGMENT, FragmentMeta("A", "s0", 1, (1,)), frozenset({1, 2**64 - 1}), frozenset({2})),
+    Entry(EntryKind.FRAGMENT, FragmentMeta("A", "s1", 1, (2,), 2, 2, UnitKind.CORRECTION), frozenset({3})),
+    Entry(EntryKind.FRAGMENT, FragmentMeta("B", "s0", 0, causes=("bad",), offending="?")),
+    Entry(EntryKind.UNIT, UnitMeta("A", 2, ("s0", "s1"), (0, 1), 2, UnitKind.CORRECTION, 0), frozenset({1, 3})),
+    Entry(EntryKind.UNIT, UnitMeta("B", 0, cause="bad"), frozenset({3}), frozenset({1})),
+    Entry(EntryKind.UNIT, UnitMeta("C", 1, number=1), frozenset({5})),
+    Entry(EntryKind.STATUS, StatusMeta((Outcome(0, UnitStatus.FAILED, 3, "no"), Outcome(1, UnitStatus.COMMITTED)), 4)),
+    Entry(EntryKind.STATUS, StatusMeta((Outcome(0, UnitStatus.IN_PROGRESS, None, "retried"),), None, ("r1",))),
+    Entry(EntryKind.STATUS, StatusMeta((Outcome(2, UnitStatus.BLOCKED), Outcome(3, UnitStatus.DISCARDED)))),
+    Entry(EntryKind.POSITION, PositionMeta("s0", Position(2**180, 3))),
+    Entry(EntryKind.CONTROL, ControlMeta()),
+)
+SOME = st.lists(st.sampled_from(ENTRIES), max_size=12)
+
+
+def folded(entries: list[Entry]) -> FoldedLog:
+    state = FoldedLog(3)
+    for entry in entries:
+        state.apply(state.next_id, entry, 17)
+    return state
+
+
+@given(SOME, SOME)
+def test_a_loaded_state_goes_on_as_the_one_that_was_dumped(before: list[Entry], after: list[Entry]) -> None:
+    state = folded(before)
+    loaded = snapshot.load(snapshot.dump(state))
+    for entry in after:
+        for each in (state, loaded):
+            each.apply(each.next_id, entry, 18)
+    assert snapshot.dump(loaded) == snapshot.dump(state)
+    for unit in state.units.values():
+        assert loaded.conflicts.find(unit.written, unit.read) == state.conflicts.find(unit.written, unit.read)
+
+
+def changed(**fields: Any) -> bytes:
+    return orjson.dumps(orjson.loads(snapshot.dump(FoldedLog())) | fields)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "cannot be read"),
+        (b"[]", "cannot be read"),
+        (b"{}", "cannot be read: 'version'"),
+        (changed(version=2), "has version 2; this release reads 1"),
+        (changed(positions={"s0": ["x", 0]}), "cannot be read"),
+        (changed(open=[{"uow": "T"}]), "cannot be read"),
+        (changed(units=[{"tid": 1, "kind": "odd"}]), "cannot be read"),
+    ],
+)
+def test_what_is_no_snapshot_of_this_version_is_refused(data: bytes, message: str) -> None:
+    with pytest.raises(LogCorruptError, match=message):
+        snapshot.load(data)
