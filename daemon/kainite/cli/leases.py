@@ -1,4 +1,4 @@
-"""``kainite leases``: who reads which shard and how far, and ``reset``."""
+"""``kainite leases``: shows who reads which shard and how far; and ``reset``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _COLOURS = {
 
 
 class _ShowByDefault(click.Group):
-    """``kainite leases -p FILE`` is ``kainite leases show -p FILE``."""
+    """Makes ``kainite leases -p FILE`` the same as ``kainite leases show -p FILE``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
@@ -50,7 +50,7 @@ class _ShowByDefault(click.Group):
 
 @click.group("leases", cls=_ShowByDefault)
 def leases() -> None:
-    """Show which worker reads which shard and how far, or set checkpoints.
+    """Shows which worker reads which shard and how far, or sets checkpoints.
 
     \b
     Examples:
@@ -65,17 +65,17 @@ leases.add_command(reset)
 
 @leases.command("show")
 @properties_option
-@click.option("--lag", is_flag=True, help="Measure how far each checkpoint is behind; see above what it costs.")
+@click.option("--lag", is_flag=True, help="Measure how far each checkpoint is behind; see above for its cost.")
 @click.option("--wait", type=click.FloatRange(min=0), metavar="SECONDS",
-              help="How long to wait for counters to move; 0: not at all.  [half the failover time]")  # fmt: skip
+              help="How long to wait for counters to move; 0 for not at all.  [half the failover time]")  # fmt: skip
 @click.option("--watch", type=click.FloatRange(min=0.1), is_flag=False, flag_value=WATCH_S, metavar="[SECONDS]",
-              help="Again every so many seconds, 5 by default, until Ctrl-C.")  # fmt: skip
+              help="Repeat every so many seconds, 5 by default, until Ctrl-C.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="One JSON document; with --watch one line a round.")
 def show(properties: Path, lag: bool, wait: float | None, watch: float | None, as_json: bool) -> None:
-    """Print the lease table, a row a shard.
+    """Prints the lease table, one row a shard.
 
-    KCL's lease has no timestamp. So counters are looked at until they have moved (fresh), or for half the
-    failover time (silent); what stands still for all of it has expired. --watch goes on looking.
+    KCL's lease has no timestamp. So counters are observed until they have moved (fresh), or for half the failover
+    time (silent). A counter that stands still for all of it has expired. --watch goes on observing.
 
     --lag costs each unfinished shard one of the five GetRecords calls a second that all its readers share.
 
@@ -84,10 +84,10 @@ def show(properties: Path, lag: bool, wait: float | None, watch: float | None, a
       kainite leases show -p app.properties
       kainite leases show -p app.properties --lag --json
       kainite leases show -p app.properties --watch 2
-      kainite leases show -p app.properties --wait 0      at once, without telling the living from the dead
+      kainite leases show -p app.properties --wait 0      at once, without telling live workers from dead ones
     """
     if watch is not None and wait is not None:
-        raise click.UsageError("--wait and --watch: --watch looks again anyway")
+        raise click.UsageError("--wait cannot go with --watch, which goes on observing anyway")
     settings = load(properties)
     table = lease_table(settings)
     stream = stream_of(settings) if lag else None
@@ -103,7 +103,7 @@ def show(properties: Path, lag: bool, wait: float | None, watch: float | None, a
 def _rounds(
     table: LeaseTable, settings: Settings, interval: float, stream: StreamClient | None
 ) -> Iterator[tuple[LeaseRow, ...]]:
-    """The rows, again and again; a round in which the lease table does not answer is passed over."""
+    """Yields the rows again and again; skips a round in which the lease table does not answer."""
     seen: dict[str, Sighting[int]] = {}
     while True:
         try:

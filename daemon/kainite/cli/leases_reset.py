@@ -29,19 +29,19 @@ from kainite.settings import Settings, load
 
 @click.command("reset")
 @properties_option
-@click.option("--to", metavar="POSITION", help="TRIM_HORIZON, LATEST, or the number of the last record that is done.")
-@click.option("--at", metavar="TIME", help="Records from this time on come again: ISO 8601 (UTC), or epoch seconds.")
+@click.option("--to", metavar="POSITION", help="TRIM_HORIZON, LATEST, or the sequence number of the last done record.")
+@click.option("--at", metavar="TIME", help="Deliver records from this time on again: ISO 8601 (UTC), or epoch seconds.")
 @click.option("--shard", "shard_ids", multiple=True, metavar="ID", help="Only this shard; may be repeated.")
-@click.option("--force", is_flag=True, help="Though workers are running: they lose the leases and take them again.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--force", is_flag=True, help="Reset even while workers run: they lose the leases and take them again.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def reset(properties: Path, to: str | None, at: str | None, shard_ids: tuple[str, ...], force: bool, yes: bool) -> int:
-    """Set checkpoints, so that shards are read from another place on.
+    """Sets checkpoints, so that shards are read from another position on.
 
-    Stop the workers first. It is refused while one holds a lease; that is watched for up to the failover
-    time. With --force they lose the leases, and for a moment two children may read a shard.
+    Stop the workers first. The command refuses while a worker holds a lease; to find out, it observes the leases for
+    up to the failover time. With --force the workers lose the leases, and for a moment two children may read a shard.
 
-    Finished shards are read again as far as the stream still has them. A time becomes the number of the last
-    record before it, shard by shard, which Java workers understand too; finding it reads some records.
+    Finished shards are read again as far as the stream still has them. A time becomes the number of the last record
+    before it, shard by shard. Java workers understand it too. Finding it reads some records.
 
     \b
     Examples:
@@ -50,16 +50,16 @@ def reset(properties: Path, to: str | None, at: str | None, shard_ids: tuple[str
       kainite leases reset -p app.properties --to LATEST --shard shardId-000000000003 --yes
       kainite leases reset -p app.properties --to 4964…0226 --shard shardId-000000000003
     """
-    moment = _wanted(to, at, shard_ids)
+    wanted = _wanted(to, at, shard_ids)
     if not yes and not interactive():
-        raise click.UsageError("nobody can be asked here: add --yes")
+        raise click.UsageError("there is no terminal to ask for confirmation: add --yes")
     settings = load(properties)
     table, stream = lease_table(settings), stream_of(settings)
     everything = select(table.scan(), shard_ids, table.name)
     if not force:
         scan, rows = observe_until_decided(
             table, settings, settings.leases.failover + 1
-        )  # or the last look comes too early
+        )  # 1 s more, or the last scan comes too early
         _refuse_live(rows, {lease.key for lease in everything})
     else:
         scan = table.scan()
@@ -68,21 +68,21 @@ def reset(properties: Path, to: str | None, at: str | None, shard_ids: tuple[str
         scan,
         chosen,
         stream.list_shards(),
-        lambda shard_id: _place(stream, shard_id, moment),
+        lambda shard_id: _seek(stream, shard_id, wanted),
         everything=not shard_ids,
     )
     return _carry_out(table, settings, changes, force=force, yes=yes)
 
 
 def interactive() -> bool:
-    """Whether somebody is there to be asked."""
+    """Returns whether somebody can be asked."""
     return sys.stdin.isatty()
 
 
 def _wanted(to: str | None, at: str | None, shard_ids: tuple[str, ...]) -> Checkpoint | float:
-    """The position or the time that is meant; one of them must be."""
+    """Returns the position or the time to reset to; exactly one of the two must be given."""
     if (to is None) == (at is None):
-        raise click.UsageError("say where, in one way: --to POSITION or --at TIME")
+        raise click.UsageError("give either --to POSITION or --at TIME")
     try:
         wanted = parse_position(to) if to is not None else _epoch_seconds(at or "")
     except ValueError as error:
@@ -94,23 +94,23 @@ def _wanted(to: str | None, at: str | None, shard_ids: tuple[str, ...]) -> Check
 
 def _epoch_seconds(text: str) -> float:
     try:
-        moment = float(text)
+        seconds = float(text)
     except ValueError:
-        moment = _utc(text).timestamp()
-    if not 0 <= moment <= time.time():
-        raise ValueError(f"{text!r} does not lie between 1970 and now: for the newest records say --to LATEST")
-    return moment
+        seconds = _utc(text).timestamp()
+    if not 0 <= seconds <= time.time():
+        raise ValueError(f"{text!r} does not lie between 1970 and now; for new records only, use --to LATEST")
+    return seconds
 
 
 def _utc(text: str) -> datetime:
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no time; one looks like 2026-11-21T09:30:00Z") from None
+        raise ValueError(f"{text!r} is not a time such as 2026-11-21T09:30:00Z") from None
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
-def _place(stream: StreamClient, shard_id: str, wanted: Checkpoint | float) -> SeekResult:
+def _seek(stream: StreamClient, shard_id: str, wanted: Checkpoint | float) -> SeekResult:
     if not isinstance(wanted, Checkpoint):
         return checkpoint_before(stream, shard_id, wanted)
     if wanted.position is not None:
@@ -118,7 +118,7 @@ def _place(stream: StreamClient, shard_id: str, wanted: Checkpoint | float) -> S
         try:
             patiently(stream, "GetShardIterator", lambda: stream.iterator(shard_id, start))
         except StreamError as error:
-            raise StreamError(f"shard {shard_id} does not know the sequence number {wanted}: {error}") from error
+            raise StreamError(f"shard {shard_id} does not have the sequence number {wanted}: {error}") from error
     return SeekResult(wanted, followed=True)
 
 
@@ -148,10 +148,14 @@ def _carry_out(table: LeaseTable, settings: Settings, changes: tuple[Change, ...
     try:
         for change, done in apply(table, needed, force=force):
             refused += not done
-            said = f"{change.before or 'no lease'} → {change.after}" if done else "not reset: its lease has moved since"
+            said = (
+                f"{change.before or 'no lease'} → {change.after}"
+                if done
+                else "not reset: its lease was written since it was read"
+            )
             console.print(Text(f"{change.shard.id}: {said}"))
     except KainiteError:
-        console.print(Text("broken off: say it again to finish", style="bold red"))
+        console.print(Text("interrupted: run the command again to finish", style="bold red"))
         raise
     return 1 if refused else 0
 
@@ -173,11 +177,11 @@ def _consequences(settings: Settings, needed: list[Change]) -> Iterator[str]:
     if not settings.log.enabled:
         return
     yield (
-        "unitsOfWork is on: the serialization log remembers how far it has collected each shard. Records up to there "
-        "are only delivered again; what they emit is recognised and not collected twice."
+        "unitsOfWork is on: the serialization log stores how far it has collected each shard. Records up to that "
+        "position are only delivered again; what they emit is recognised and not collected twice."
     )
     if any(change.after == LATEST for change in needed):
-        yield "A shard at LATEST goes on where the log has collected it to, where it has."
+        yield "A shard at LATEST goes on at the position up to which the log has collected it, if there is one."
     if any(_skips(change) for change in needed):
         yield "Records that are skipped are never collected: units of work that they belong to stay incomplete."
 

@@ -1,4 +1,4 @@
-"""Looks at a lease table from the command line: whom it belongs to, and whose counters move."""
+"""Observes a lease table from the command line: who owns the leases, and whether their counters move."""
 
 from __future__ import annotations
 
@@ -15,27 +15,33 @@ from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.settings import Settings
 
-LOOK_S = 0.25
-"""Between two scans while counters are watched."""
+SCAN_INTERVAL_S = 0.25
+"""Seconds between two scans while counters are observed."""
 
 
 def lease_table(settings: Settings) -> LeaseTable:
+    """Returns the application's lease table."""
     return LeaseTable(client("dynamodb", settings.aws), settings.leases.table)
 
 
 def stream_of(settings: Settings) -> StreamClient:
+    """Returns a client of the application's stream."""
     return StreamClient(client("kinesis", settings.aws), settings.stream.name, settings.stream.arn)
 
 
 def observe_until_decided(
     table: LeaseTable, settings: Settings, limit: float, stream: StreamClient | None = None
 ) -> tuple[tuple[Lease, ...], tuple[LeaseRow, ...]]:
-    """The leases, and their rows after their counters were watched until all is clear, or for ``limit`` seconds."""
+    """Scans until each owner is known to be alive or dead, or for ``limit`` seconds.
+
+    Returns:
+        The leases of the last scan, and their rows.
+    """
     scan, now = table.scan(), time.monotonic()
     seen, end = observe_counters({}, scan, now), now + limit
-    with stdout().status("watching the leases' counters …"):
+    with stdout().status("observing the leases' counters …"):
         while now < end and undecided(scan, seen, now, settings.leases.failover):
-            time.sleep(min(LOOK_S, limit))
+            time.sleep(min(SCAN_INTERVAL_S, limit))
             scan, now = table.scan(), time.monotonic()
             seen = observe_counters(seen, scan, now)
     return scan, rows_of(scan, seen, now, settings, stream)
@@ -48,5 +54,6 @@ def rows_of(
     settings: Settings,
     stream: StreamClient | None,
 ) -> tuple[LeaseRow, ...]:
+    """Returns the rows of a scan; with ``stream``, lags are measured."""
     lags = measure_lags(stream, scan, settings.stream.initial_timestamp) if stream else {}
     return make_rows(scan, seen, lags, now, settings.leases.failover)

@@ -1,14 +1,14 @@
-"""Holds leases for this worker: takes them, renews them, and tells who may read what.
+"""The lease keeper: holds leases for this worker and reports which shards may be read.
 
-===========================================  =========================================================
-:mod:`~kainite.leases.holding.held_leases`                  which leases are held, and the invariants of that
-:mod:`~kainite.leases.holding.renewer`              keeps them, hands them over
-:mod:`~kainite.leases.taking.taker`                takes them, by the rules of :mod:`~kainite.leases.taking.choice`
-:mod:`~kainite.leases.shard_sync.schedule`                keeps the table in step with the stream
-===========================================  =========================================================
+================================================  ==================================================
+:mod:`~kainite.leases.holding.held_leases`        which leases are held, and the invariants
+:mod:`~kainite.leases.holding.renewer`            renews them, ends hand-overs
+:mod:`~kainite.leases.taking.taker`               takes them, by :mod:`~kainite.leases.taking.choice`
+:mod:`~kainite.leases.shard_sync.schedule`        creates and deletes them as the stream's shards change
+================================================  ==================================================
 
-What a crash leaves behind: owned leases, which another worker (or this one under another id)
-takes after the failover time, and this one under the same id at once.
+A crash leaves owned leases. Another worker (or this one under another id) takes them after the failover time, this one
+under the same id at once.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ logger = logging.getLogger(__name__)
 
 
 class LeaseKeeper:
-    """See the module.
+    """Takes, renews and releases this worker's leases, and reports each gain and loss as an event.
 
     Args:
         table: the lease table.
-        stream: whose shards the leases are for.
+        stream: the stream whose shards the leases are for.
         leases: this worker's id and limits.
-        stream_settings: initial position, and how often shards and parents are looked at.
-        stance: whether this worker takes its part (KCL 2) or what it is assigned (KCL 3), asked each round.
-        meter: what is counted goes there.
+        stream_settings: the initial position, and how often shards and parents are checked.
+        stance: whether this worker takes its part (KCL 2) or what it is assigned (KCL 3); asked in each round.
+        meter: receives the metrics.
         clock: seconds, never running backwards, and running on while the host is suspended.
-        rng: which of several leases are taken.
+        rng: chooses among equal leases.
     """
 
     def __init__(
@@ -89,39 +89,43 @@ class LeaseKeeper:
 
     @property
     def held(self) -> tuple[HeldLease, ...]:
+        """Returns the leases that this worker holds."""
         return self._held_leases.all
 
     @property
     def seconds_since_round(self) -> float | None:
-        """Seconds since the table last answered a whole round; None before the first."""
+        """Returns the seconds since the table last answered a whole round; None before the first."""
         return self._taker.seconds_since_round
 
     @property
     def overlap(self) -> float:
-        """Seconds from when a loss is told until another worker may have had the lease for the failover time."""
+        """Returns the seconds from a reported loss until another worker may have had it for the failover time."""
         failover = self._settings.leases.failover
         return failover - renewal_interval(failover)
 
     async def next_event(self) -> LeaseEvent:
-        """What happened next."""
+        """Waits for the next event and returns it."""
         return await self._held_leases.events.get()
 
     def reload(self, leases: LeaseSettings, stream: StreamSettings) -> None:
-        """Go on with other settings; the application, its table and this worker's id stay as they are."""
+        """Applies other settings; the application, its table and this worker's id stay as they are."""
         now = self._settings.leases
         kept = replace(leases, application=now.application, table=now.table, worker_id=now.worker_id)
         self._settings.leases, self._settings.stream = kept, stream
         self._held_leases.wake.set()
 
     def stop_taking(self) -> None:
-        """Take nothing from now on, and only keep what is held: nobody would read it, and others would wait for it."""
+        """Takes no lease from now on, and goes on renewing the held ones.
+
+        For a worker that is stopping: nobody would read a lease that it takes, and other workers would wait for it.
+        """
         self._taker.stop()
 
     async def run(self) -> None:
-        """Take and renew until cancelled; whatever is held then stays held for :meth:`close`.
+        """Takes and renews until cancelled; the held leases then stay held for :meth:`close`.
 
         Raises:
-            KainiteError: something that waiting does not mend, or that has lasted from the start.
+            KainiteError: an error that waiting does not repair, or that has lasted since the start.
         """
         tasks = (
             asyncio.create_task(self._renewer.run(), name="lease renewal"),
@@ -135,11 +139,11 @@ class LeaseKeeper:
             await asyncio.wait(tasks)
 
     async def checkpoint(self, held: HeldLease, checkpoint: Checkpoint) -> None:
-        """Store a checkpoint; it is durable on return.
+        """Stores a checkpoint; it is durable on return.
 
         Raises:
             LeaseLostError: the lease is not this worker's any more.
-            LeaseTableError: it could not be stored; the lease is still held if that is retryable.
+            LeaseTableError: the checkpoint could not be stored; the lease is still held if the error is retryable.
         """
 
         def store(doubtful: bool) -> Lease | None:
@@ -153,11 +157,12 @@ class LeaseKeeper:
             raise self._held_leases.lost_error(held)
 
     async def shard_ended(self, held: HeldLease, children: Sequence[Shard]) -> None:
-        """Give the children their leases; to be called before the child hears of the shard's end.
+        """Creates the children's leases; to be called before the record processor hears of the shard's end.
 
         Raises:
             LeaseLostError: the lease is not this worker's any more.
-            LeaseTableError, StreamError: it could not be done; it may be tried again if retryable.
+            LeaseTableError, StreamError: the leases could not be created; the call may be repeated if the error is
+                retryable.
         """
         self._held_leases.ensure_held(held)
         there = await asyncio.to_thread(
@@ -168,10 +173,10 @@ class LeaseKeeper:
             raise self._held_leases.lost_error(held)
 
     async def release(self, held: HeldLease, *, pause: float = 0.0) -> None:
-        """Let a lease go, after its consumer has stopped; anybody may take it at once.
+        """Releases a lease after its consumer has stopped; anybody may take it at once.
 
         Args:
-            held: which; one that is lost already is left alone.
+            held: the lease; nothing happens when it is lost already.
             pause: for how many seconds this worker does not take it again.
         """
         if self._held_leases.begin_release(held):
@@ -181,10 +186,10 @@ class LeaseKeeper:
                 self._held_leases.end_release(held.shard_id, pause)
 
     async def hand_over(self, held: HeldLease) -> None:
-        """End a hand-over (``HandingOver`` was told), after its consumer has stopped and checkpointed.
+        """Ends a hand-over (``HandingOver`` was reported) after its consumer has stopped and checkpointed.
 
-        Without a hand-over it is a :meth:`release`. A lease that is lost already is left alone. A table that is out of
-        reach is no error: the leader, or the failover time, ends the hand-over then.
+        Without a hand-over, this is :meth:`release`. Nothing happens when the lease is lost already. A table that is
+        out of reach is not an error: the leader or the failover time then ends the hand-over.
         """
         if held.hand_over_by is None:
             await self.release(held)
@@ -195,7 +200,7 @@ class LeaseKeeper:
             event(logger, logging.WARNING, "lease not handed over", shard=held.shard_id, error=error)
 
     async def close(self) -> None:
-        """Release everything, so that other workers need not wait; to be called after :meth:`run` has ended."""
+        """Releases all held leases, so that other workers need not wait; to be called after :meth:`run` has ended."""
         leases = [held for held in self.held if self._held_leases.begin_release(held)]
         await asyncio.gather(*(self._evict(held) for held in leases))
 
@@ -204,7 +209,7 @@ class LeaseKeeper:
             try:
                 evicted = await asyncio.to_thread(self._table.evict, held.lease)
             except LeaseTableUnavailableError as error:
-                # Nothing is lost by it: the lease runs out by itself.
+                # Not an error: the lease expires by itself.
                 event(logger, logging.WARNING, "lease not released", shard=held.shard_id, error=error)
             else:
                 event(logger, logging.INFO, "lease released", shard=held.shard_id, still_ours=evicted)

@@ -1,4 +1,4 @@
-"""Decides which shards need a lease and which may be read, by the lineage of shards. Pure functions."""
+"""Decides by the lineage of shards which shards need a lease and which may be read. Pure functions."""
 
 from __future__ import annotations
 
@@ -10,25 +10,28 @@ from kainite.kinesis.shards import Shard, known_parents, parents_first
 
 
 def may_start(parents: Iterable[str], checkpoints: Mapping[str, Checkpoint]) -> bool:
-    """Whether a shard may be read: a parent that has a lease holds it back until SHARD_END."""
+    """Returns whether a shard may be read: a parent that has a lease holds it back until SHARD_END."""
     return all(checkpoints.get(parent, SHARD_END) == SHARD_END for parent in parents)
 
 
 def missing_leases(
     shards: Sequence[Shard], checkpoints: Mapping[str, Checkpoint], initial: Checkpoint
 ) -> dict[str, Checkpoint]:
-    """The leases to create, with their first checkpoints, parents before children.
+    """Returns the leases to create, with their first checkpoints, parents before children.
 
-    For each open shard without a lease: if an ancestor has one, the shard's own comes when that
-    ancestor's line gets to it, so only what is missing beside that line is made. Otherwise the
-    shard itself (LATEST), or its oldest ancestors (TRIM_HORIZON, AT_TIMESTAMP).
+    For each open shard without a lease (docs/kcl.md, *Shard sync*):
 
-    Beyond KCL: a shard whose parents' leases all stand at SHARD_END, and which has none, gets one
-    at TRIM_HORIZON. Its parents' worker creates it before SHARD_END, so this mends a lost lease.
+    * An ancestor has a lease: the shard is reached through the ancestor's line, so only the leases that are missing
+      beside that line are created.
+    * No ancestor has a lease: the shard's own lease is created (LATEST), or its oldest ancestors' (TRIM_HORIZON,
+      AT_TIMESTAMP).
+
+    Beyond KCL, a shard without a lease whose parents' leases all stand at SHARD_END gets one at TRIM_HORIZON. The
+    worker of the parents creates that lease before SHARD_END, so this repairs a lease that was lost.
 
     Args:
         shards: the whole listing of the stream.
-        checkpoints: of each lease there is, by shard.
+        checkpoints: of each existing lease, by shard.
         initial: the sentinel for shards that nobody has read yet.
     """
     by_id = {shard.id: shard for shard in shards}
@@ -47,7 +50,7 @@ def missing_leases(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What must be created so that a shard is reached; ``descends``: from a shard with a lease."""
+    """What must be created so that a shard is reached; ``descends``: an ancestor or the shard itself has a lease."""
 
     descends: bool
     create: dict[str, Checkpoint]

@@ -1,4 +1,4 @@
-"""What a worker does about leases that are not its own."""
+"""The stance of a worker: what it does about leases that are not its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum, auto
 
 
 class Stance(Enum):
-    """Decided by :mod:`kainite.fleet`, read by the lease keeper each round."""
+    """Decided by :mod:`kainite.fleet`; read by the lease keeper in each round."""
 
-    SHARE = auto()  # as KCL 2.x: every worker takes its part of the leases
-    ASSIGNED = auto()  # as KCL 3.x: the leader assigns, a worker takes what carries its name
+    SHARE = auto()  # as in KCL 2.x: every worker takes its part of the leases
+    ASSIGNED = auto()  # as in KCL 3.x: the leader assigns, and a worker takes the leases that carry its name

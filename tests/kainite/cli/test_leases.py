@@ -210,7 +210,7 @@ def test_with_units_of_work_it_says_what_the_log_remembers(world: World) -> None
         (["--to", "LATEST", "--at", "1", "--yes"], 2, "say where"),
         (["--to", "12", "--yes"], 2, "belongs to one shard"),
         (["--to", "newest", "--yes"], 2, "neither TRIM_HORIZON, LATEST nor a sequence number"),
-        (["--at", "yesterday", "--yes"], 2, "'yesterday' is no time; one looks like"),
+        (["--at", "yesterday", "--yes"], 2, "'yesterday' is not a time such as"),
         (["--at", "2999-01-01", "--yes"], 2, "does not lie between"),
         (["--to", "LATEST"], 2, "add --yes"),
         (["--to", "LATEST", "--shard", "shardId-9", "--yes"], 1, "no lease of shard shardId-9"),
@@ -228,5 +228,5 @@ def test_a_number_that_the_shard_does_not_know_is_refused(world: World) -> None:
     world.double.fail("GetShardIterator", "InvalidArgumentException")
     ended = world.kainite("reset", "--to", "12", "--shard", FIRST, "--yes")
     assert ended.exit_code == 1
-    assert "does not know the sequence number 12" in ended.stderr
+    assert "does not have the sequence number 12" in ended.stderr
     assert world.checkpoints() == {FIRST: "9"}

@@ -1,8 +1,8 @@
-"""KCL 3's coordinator items: what the fleet agreed on, who leads, who is there. Pure functions.
+"""KCL 3's coordinator items: the fleet's client version, its leader and its workers. Pure functions.
 
-KCL 3.0-3.4 keeps them in tables of their own, ``<application>-CoordinatorState`` (key ``key``) and
-``<application>-WorkerMetricStats`` (key ``wid``); KCL 3.5 and later in the lease table (key ``leaseKey``), told from
-leases by ``entityType``. The attributes are the same in both (reference/kcl_multilang.md §3, "Coordinator items").
+KCL 3.0 to 3.4 stores them in tables of their own, ``<application>-CoordinatorState`` (key ``key``) and
+``<application>-WorkerMetricStats`` (key ``wid``). KCL 3.5 and later store them in the lease table (key ``leaseKey``),
+told from leases by ``entityType``. The attributes are the same in both (docs/kcl.md, *KCL 3.x fleets*).
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from kainite.base.errors import LeaseTableError
 MIGRATION_KEY = "Migration3.0"
 LEADER_KEY = "Leader"
 LEASE_DURATION_S = 120.0
-"""KCL's own (``DynamoDBLockBasedLeaderDecider``), where the item does not tell."""
+"""Used where the item has no duration: KCL's own (``DynamoDBLockBasedLeaderDecider``)."""
 
 
 class Layout(Enum):
-    """Where a fleet keeps its coordinator items."""
+    """The place of a fleet's coordinator items."""
 
     SPLIT = "split"  # KCL 3.0-3.4
     SINGLE = "single"  # KCL 3.5 and later
 
 
 class ClientVersion(StrEnum):
-    """How far a fleet has come from KCL 2.x to 3.x (``ClientVersion``); the values are KCL's."""
+    """How far a fleet has come from KCL 2.x to 3.x (KCL's ``ClientVersion``); the values are KCL's."""
 
     INIT = "CLIENT_VERSION_INIT"
     V2 = "CLIENT_VERSION_2X"
@@ -37,12 +37,12 @@ class ClientVersion(StrEnum):
 
     @property
     def reports(self) -> bool:
-        """Whether workers tell the fleet that they are there."""
+        """Returns whether the fleet's workers report that they are there."""
         return self in (ClientVersion.UPGRADING, ClientVersion.V3_WITH_ROLLBACK, ClientVersion.V3)
 
     @property
     def assigns(self) -> bool:
-        """Whether a leader gives out the leases."""
+        """Returns whether a leader assigns the leases."""
         return self in (ClientVersion.V3_WITH_ROLLBACK, ClientVersion.V3)
 
 
@@ -53,7 +53,7 @@ class LeaderLock:
     Attributes:
         owner: the worker that leads.
         version: another one at each heartbeat, every 30 s.
-        duration: seconds without a heartbeat after which anybody may take it.
+        duration: seconds without a heartbeat after which any worker may take the lock.
     """
 
     owner: str
@@ -62,20 +62,20 @@ class LeaderLock:
 
 
 def coordinator_key(layout: Layout, key: str) -> dict[str, Value]:
-    """The primary key of a coordinator item."""
+    """Returns the primary key of a coordinator item."""
     return {"key" if layout is Layout.SPLIT else "leaseKey": text(key)}
 
 
 def worker_key(layout: Layout, worker: str) -> dict[str, Value]:
-    """The primary key of a worker's entry."""
+    """Returns the primary key of a worker's entry."""
     return {"wid" if layout is Layout.SPLIT else "leaseKey": text(worker)}
 
 
 def client_version(item: Item) -> ClientVersion:
-    """The version that an item ``Migration3.0`` names.
+    """Reads the version in an item ``Migration3.0``.
 
     Raises:
-        LeaseTableError: it names none that is known.
+        LeaseTableError: the version is not known.
     """
     named = item.get("cv", {}).get("S")
     try:
@@ -83,15 +83,15 @@ def client_version(item: Item) -> ClientVersion:
     except ValueError as error:
         known = ", ".join(ClientVersion)
         raise LeaseTableError(
-            f"item {MIGRATION_KEY!r}: client version {named!r} is not one of {known}: a newer KCL than this knows"
+            f"item {MIGRATION_KEY!r}: client version {named!r} is not one of {known}: is this a newer KCL?"
         ) from error
 
 
 def leader_lock(item: Item | None) -> LeaderLock | None:
-    """The lock that an item ``Leader`` stands for; None when nobody holds it.
+    """Reads the lock in an item ``Leader``; returns None when nobody holds it.
 
     Raises:
-        LeaseTableError: it is not as KCL's lock client writes it.
+        LeaseTableError: the item is not as KCL's lock client writes it.
     """
     if item is None or item.get("isReleased", {}).get("S") == "1":
         return None
@@ -104,10 +104,10 @@ def leader_lock(item: Item | None) -> LeaderLock | None:
 
 
 def last_report(item: Item | None) -> int | None:
-    """When a worker reported last, seconds since the epoch; None when it never did.
+    """Reads from a worker's entry when it reported last, seconds since the epoch; returns None when it never did.
 
     Raises:
-        LeaseTableError: it is no time.
+        LeaseTableError: the attribute is not a time.
     """
     try:
         number = (item or {}).get("lut", {}).get("N")
@@ -117,13 +117,13 @@ def last_report(item: Item | None) -> int | None:
 
 
 def worker_entry(layout: Layout, now: float) -> dict[str, Value]:
-    """The attributes of this worker's own entry, without its key.
+    """Returns the attributes of this worker's own entry, without its key.
 
-    Empty measurements are what KCL writes where it has none (no cgroup, no EC2): the leader then balances by the
+    KCL writes empty measurements where it has none (no cgroup, no EC2), as here: the leader then balances by the
     leases' throughput alone.
 
     Args:
-        layout: where it goes.
+        layout: where the entry is written.
         now: seconds since the epoch.
     """
     entry: dict[str, Value] = {"lut": number(int(now)), "sts": text_map({}), "opr": text_map({})}

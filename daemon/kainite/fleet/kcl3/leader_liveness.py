@@ -1,16 +1,16 @@
-"""Whether a fleet's leader is alive. Pure functions, with the clocks passed in.
+"""Decides whether a fleet's leader is alive. Pure functions, with the clocks passed in.
 
-A leader gives two signs of life: the version of its lock changes every 30 s, and so does the time in its worker
-entry (every ``workerMetricsReporterFreqInMillis``). Each is a counter of :mod:`kainite.base.liveness`, with two
-differences that are this module's own:
+A leader sends two heartbeats: the version of its lock changes every 30 s, and so does the time in its worker entry
+(every ``workerMetricsReporterFreqInMillis``). Each is a counter of :mod:`kainite.base.liveness`, with two differences
+on purpose:
 
-* A report that was there at the first look is aged by its own time, so that a fleet whose leader ended long ago is not
+* A report that existed at the first look is aged by its own time. So a fleet whose leader ended long ago is not
   waited for.
-* Another worker's name on the lock that was watched counts as a movement of the lock.
+* Another worker's name on the lock counts as a movement of the lock.
 
-A leader is gone when its lock is absent or released; or stood still for the lock's duration; or when it used to
-report and both signs stood still for as long as it takes its own kind to call a worker inactive (twice the reporting
-interval).
+A leader counts as gone when its lock is absent or released; or when the lock stood still for its duration; or when the
+leader used to report, and both heartbeats stood still for the time after which KCL calls a worker inactive (twice the
+reporting interval).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LeaderHeartbeats:
 
     @property
     def reports(self) -> bool:
-        """Whether the leader has ever reported."""
+        """Returns whether the leader has ever reported."""
         return self.report.counter is not None or self.report.moved
 
 
@@ -56,9 +56,9 @@ def observe_leader(
     if lock is None:
         return None
     if last is None or last.owner != lock.owner:
-        # Another worker's name on the lock that was watched is a sign of life in itself.
+        # Another worker's name on the lock is a movement: that worker has just taken it.
         version = Sighting(lock.version, now, moved=last is not None)
-        # Aged by the leader's own clock, here only: a leader that ended before the first look is not waited for.
+        # Aged by the leader's own clock, only here: a leader that ended before the first look is not waited for.
         age = 0.0 if report is None else max(0.0, wall - report)
         return LeaderHeartbeats(lock.owner, version, Sighting(report, now - age))
     return LeaderHeartbeats(lock.owner, observe(last.lock, lock.version, now), observe(last.report, report, now))
@@ -75,8 +75,8 @@ def alive(leader: LeaderHeartbeats | None, duration: float, quiet: float, now: f
     """
     if leader is None or leader.lock.expired(now, duration):
         return False
-    # The lock of a leader that never reported is all there is to go by.
+    # Of a leader that never reported, only the lock can be judged.
     if not leader.reports:
         return True
-    # A lock that has not moved yet may be of any age, so it does not make up for an old report.
+    # A lock that has not moved yet may be of any age, so it does not outweigh an old report.
     return not leader.report.expired(now, quiet) or (leader.lock.moved and not leader.lock.expired(now, quiet))

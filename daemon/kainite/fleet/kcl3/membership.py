@@ -1,25 +1,25 @@
-"""This worker among the workers of its application: what the fleet agreed on, and what follows for this one.
+"""The membership of this worker in its fleet: the fleet's client version, and this worker's stance that follows from
+it.
 
-========================================  ========  =====================
+========================================  ========  =====================================================
 the fleet                                 stance    reports worker metrics
-========================================  ========  =====================
+========================================  ========  =====================================================
 own or 2.x (no items), ``…_2X``           SHARE     no
-``…_UPGRADE_FROM_2X``                     SHARE     yes, or it never flips
-``…_3X_WITH_ROLLBACK``, ``…_3X``, leader  ASSIGNED  yes, or it gets nothing
-the same, without a live leader           SHARE     yes, or no later leader would count it in
-========================================  ========  =====================
+``…_UPGRADE_FROM_2X``                     SHARE     yes, or the upgrade never completes
+``…_3X_WITH_ROLLBACK``, ``…_3X``, leader  ASSIGNED  yes, or the leader assigns nothing here
+the same, without a live leader           SHARE     yes, or no later leader would count this worker in
+========================================  ========  =====================================================
 
-A fleet flips while it runs, in both directions, so this is looked at again and again.
+A fleet changes its version while it runs, in both directions, so the version is read again and again.
 
-Why any stance is safe at any time: a lease changes hands by its counter alone, whoever wants it and why
-(:mod:`kainite.leases.table.lease_table`).
-A worker in the wrong stance for a while costs leases that move twice, never two that
-believe to hold one. So a fleet whose Java workers are all gone is shared out among those that are left, and
-when a leader is back it finds leases that are held and renewed, as any other's.
+Any stance is safe at any time: a lease changes hands by its counter alone, whoever wants it and why
+(:mod:`kainite.leases.table.lease_table`). A worker in the wrong stance for a while costs leases that move twice. It
+never makes two workers believe to hold one lease. So a fleet whose Java workers are all gone shares its leases among
+the workers that are left. A leader that comes back finds leases that are held and renewed like any others.
 
-Without an answer from DynamoDB the stance stays as it is. Nothing is created. The worker's entry is deleted on exit:
-KCL lets it go stale, and until then its leader goes on to give leases to a worker that has gone.
-A crash leaves the entry behind, and it goes stale.
+Without an answer from DynamoDB the stance stays as it is. Nothing is created. The worker's entry is deleted on exit.
+KCL leaves its entry behind, and until that is stale its leader assigns leases to a worker that has gone. A crash leaves
+the entry behind here too.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ logger = logging.getLogger(__name__)
 SHORTEST_POLL_S = 1.0
 LONGEST_POLL_S = 10.0
 FIRST_TRIES = 20
-"""How often the first look may fail before the worker gives up; later ones go on for ever."""
+"""How often the first look may fail before the worker gives up; later looks are repeated for ever."""
 LONGEST_WITHDRAWAL_S = 5.0
 
 
 class Membership:
-    """See the module for the stances.
+    """Reads the fleet's state again and again, decides this worker's stance, and reports to the fleet.
 
     Args:
         dynamodb: a client.
@@ -74,14 +74,14 @@ class Membership:
         self._told: set[str] = set()
 
     def stance(self) -> Stance:
-        """What to do about leases now; ASSIGNED, which takes nothing from anybody, before the first look."""
+        """Returns the stance; before the first look ASSIGNED, which takes nothing from other workers."""
         return self._stance
 
     async def begin(self) -> None:
-        """Take the first look, so that the stance is known; to be awaited before leases are taken.
+        """Takes the first look, so that the stance is known; to be awaited before leases are taken.
 
         Raises:
-            LeaseTableError: it cannot be told what fleet this is, and waiting does not mend it.
+            LeaseTableError: the kind of the fleet could not be read, and waiting does not repair that.
         """
 
         def failed(error: Exception, failures: int, pause: float) -> None:
@@ -90,7 +90,7 @@ class Membership:
         await retry_async(self._look, AWS_BACKOFF, tries=FIRST_TRIES, failed=failed)
 
     async def run(self) -> NoReturn:
-        """Look and report until cancelled; then this worker's entry is taken away."""
+        """Looks and reports until cancelled; then deletes this worker's entry."""
         poll = min(max(self._settings.failover, SHORTEST_POLL_S), LONGEST_POLL_S)
         try:
             while True:
@@ -104,7 +104,7 @@ class Membership:
             await self._look()
             await self._report()
         except KainiteError as error:
-            # The stance stays: a fleet that cannot be read for a moment has not changed by that.
+            # The stance stays: that the fleet cannot be read for a moment does not mean that it has changed.
             self._tell_once("fleet not looked at, or not told", error=error)
         else:
             self._told.discard("fleet not looked at, or not told")
@@ -122,12 +122,12 @@ class Membership:
         self._note(fleet, stance)
 
     def _read(self) -> FleetState | None:
-        """What the coordinator says. Runs in a thread."""
+        """Reads the coordinator items. Runs in a thread."""
         try:
             return self._coordinator.read()
         except AccessDeniedError as denied:
             if self._coordinator.has_owner_index():
-                raise LeaseTableError(f"{denied}; index {OWNER_INDEX} tells that KCL 3 workers are here") from denied
+                raise LeaseTableError(f"{denied}; index {OWNER_INDEX} shows that this is a KCL 3 fleet") from denied
             self._tell_once("coordinator table not readable: taken for a 2.x fleet", error=denied)
             return None
 
@@ -139,7 +139,7 @@ class Membership:
         self._fleet, self._stance = fleet, stance
 
     def _reports(self) -> bool:
-        """Whether the fleet wants to know that this worker is there, and the settings allow it."""
+        """Returns whether the fleet wants this worker to report, and the settings allow it."""
         wanted = self._fleet is not None and self._fleet.version.reports
         if wanted and not self._settings.report_worker_metrics:
             self._tell_once("worker metrics are off (disableWorkerMetrics): the fleet's leader assigns nothing here")
@@ -159,17 +159,17 @@ class Membership:
             async with asyncio.timeout(LONGEST_WITHDRAWAL_S):
                 await asyncio.to_thread(self._coordinator.withdraw, self._reported)
         except (KainiteError, TimeoutError) as error:
-            event(logger, logging.WARNING, "worker entry not taken away: it goes stale by itself", error=repr(error))
+            event(logger, logging.WARNING, "worker entry not deleted: it goes stale by itself", error=repr(error))
 
     def _tell_once(self, name: str, **fields: object) -> None:
-        """Warn of what lasts."""
+        """Logs a warning about a lasting condition once."""
         if name not in self._told:
             self._told.add(name)
             event(logger, logging.WARNING, name, **fields)
 
 
 def pause(poll: float, report_in: float | None) -> float:
-    """Seconds until the next look.
+    """Returns the seconds until the next look.
 
     Args:
         poll: seconds between two looks where nothing else is due.

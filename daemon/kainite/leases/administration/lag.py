@@ -1,8 +1,8 @@
-"""How far checkpoints are behind the newest records, measured at Kinesis.
+"""Measures at Kinesis how far checkpoints are behind the newest records.
 
-One GetRecords call of one record for each unfinished shard, at its checkpoint: the reply says how many
-milliseconds that place is behind. It counts among the five calls a second that all readers of a shard
-may make, so it is done only when it is asked for.
+For each unfinished shard, one GetRecords call of one record is made at its checkpoint. The reply says how many
+milliseconds that position is behind. The call counts among the five calls a second that all readers of a shard may
+make, so it is made only on request.
 """
 
 from __future__ import annotations
@@ -19,24 +19,25 @@ from kainite.leases.administration.shard_reading import pages
 from kainite.leases.table.lease import Lease
 
 AT_ONCE = 8
-"""Shards that are measured at the same time."""
+"""How many shards are measured at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """Milliseconds behind the newest record; None when there is none to measure, or for ``cause``."""
+    """Milliseconds behind the newest record; None when there is nothing to measure, or for ``cause``."""
 
     millis: int | None
     cause: str | None = None
 
 
 def measure_lags(stream: StreamClient, leases: Sequence[Lease], initial_timestamp: float | None) -> dict[str, Lag]:
-    """The lags of unfinished shards, by shard; a shard that cannot be measured says why.
+    """Measures the lags of unfinished shards; returns them by shard, with the cause where a shard could not be
+    measured.
 
     Args:
-        stream: of the shards.
+        stream: the stream of the shards.
         leases: with the checkpoints.
-        initial_timestamp: what a checkpoint of AT_TIMESTAMP means, epoch seconds.
+        initial_timestamp: the meaning of a checkpoint AT_TIMESTAMP, epoch seconds.
     """
     wanted = [lease for lease in leases if lease.checkpoint != SHARD_END]
     with ThreadPoolExecutor(AT_ONCE, "kainite-lag") as pool:
@@ -46,7 +47,7 @@ def measure_lags(stream: StreamClient, leases: Sequence[Lease], initial_timestam
 
 def _lag(stream: StreamClient, lease: Lease, initial_timestamp: float | None) -> Lag:
     if lease.checkpoint == LATEST:
-        return Lag(None, "nothing read yet, and it begins at LATEST")
+        return Lag(None, "nothing read yet: it begins at LATEST")
     try:
         start = start_at(lease.checkpoint, None, None, None, initial_timestamp)
         reply = next(pages(stream, lease.key, start, limit=1, most=1))

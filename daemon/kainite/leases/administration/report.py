@@ -1,7 +1,7 @@
-"""What ``kainite leases`` shows: rows from leases, from how their counters move, and from measured lags. Pure.
+"""The rows of ``kainite leases``: from leases, from the movement of their counters, and from measured lags. Pure.
 
-KCL's lease has no timestamp. Whether its owner is alive is seen only by looking twice: a counter that moved
-is fresh, one that stood still for the failover time has expired, and one look alone tells nothing.
+KCL's lease has no timestamp. So whether its owner is alive is seen only by two scans (:mod:`kainite.base.liveness`): a
+counter that moved is fresh, one that stood still for the failover time has expired, and a single scan says nothing.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from kainite.leases.lineage import may_start
 from kainite.leases.table.lease import Lease
 
 SHORT_DIGITS = 14
-"""How many of a sequence number's last digits the table shows: the first ones are alike in a shard."""
+"""How many of a sequence number's last digits the table shows: the first digits are alike in a shard."""
 
 
 class Pulse(StrEnum):
-    """What the counter of an owned lease tells."""
+    """What the counter of an owned lease says about its owner."""
 
-    UNKNOWN = "unknown"  # seen once
-    FRESH = "fresh"  # it moved
-    SILENT = "silent"  # it has not moved yet
-    EXPIRED = "expired"  # it stood still for the failover time: anybody may take the lease
+    UNKNOWN = "unknown"  # observed once
+    FRESH = "fresh"  # the counter moved
+    SILENT = "silent"  # the counter has not moved yet
+    EXPIRED = "expired"  # the counter stood still for the failover time: anybody may take the lease
 
 
 class ShardState(StrEnum):
-    """Where a shard stands."""
+    """The state of a shard."""
 
     READING = "being read"
     WAITING = "waiting for its parents"
@@ -46,8 +46,10 @@ class ShardState(StrEnum):
 class LeaseRow:
     """One lease.
 
-    Attributes:
-        silent_for: seconds since the counter was last seen to move, or first seen; None when nobody owns it.
+    Attributes (these are the keys of ``--json``):
+        shard, state, owner, checkpoint_owner, checkpoint, sub, switches, parents, children: as in the lease.
+        pulse: what the counter says; None when nobody owns the lease.
+        silent_for: seconds since the counter was last seen to move, or first seen; None when nobody owns the lease.
         share: of the stream's hash keys, 0 to 1.
         lag_millis: how far the checkpoint is behind the shard's newest record; None when it was not measured.
         lag_cause: why it could not be measured.
@@ -80,7 +82,7 @@ def observe_counters(
 
 
 def pulse_of(lease: Lease, seen: Sighting[int], now: float, failover: float) -> Pulse | None:
-    """What a lease's counter tells; None when nobody owns the lease."""
+    """Returns what a lease's counter says about its owner; None when nobody owns the lease."""
     if lease.owner is None:
         return None
     if seen.expired(now, failover):
@@ -91,7 +93,7 @@ def pulse_of(lease: Lease, seen: Sighting[int], now: float, failover: float) -> 
 
 
 def undecided(leases: Sequence[Lease], seen: Mapping[str, Sighting[int]], now: float, failover: float) -> list[Lease]:
-    """Owned leases of unfinished shards that are neither seen to be renewed nor expired yet."""
+    """Returns the owned leases of unfinished shards that are neither seen to be renewed nor expired yet."""
     return [
         lease
         for lease in leases
@@ -103,14 +105,14 @@ def undecided(leases: Sequence[Lease], seen: Mapping[str, Sighting[int]], now: f
 def make_rows(
     leases: Sequence[Lease], seen: Mapping[str, Sighting[int]], lags: Mapping[str, Lag], now: float, failover: float
 ) -> tuple[LeaseRow, ...]:
-    """The rows, by shard.
+    """Returns the rows, sorted by shard.
 
     Args:
         leases: a scan of the table.
         seen: :func:`observe_counters`'s result for that scan.
         lags: measured lags by shard; may be empty.
         now: the time of that scan, by the clock of ``seen``, seconds.
-        failover: seconds after which a silent lease has expired.
+        failover: seconds after which a lease whose counter stands still has expired.
     """
     checkpoints = {lease.key: lease.checkpoint for lease in leases}
     return tuple(
@@ -159,20 +161,20 @@ def _share(lease: Lease) -> float | None:
 
 
 def short(checkpoint: Checkpoint) -> str:
-    """A checkpoint in few characters: a sequence number's last digits, and the place in an aggregate."""
+    """Returns a checkpoint in few characters: the sequence number's last digits, and the sub-sequence number."""
     if checkpoint.is_sentinel or len(checkpoint.sequence) <= SHORT_DIGITS:
         return str(checkpoint)
     return "…" + str(checkpoint)[len(checkpoint.sequence) - SHORT_DIGITS :]
 
 
 def workers(rows: Sequence[LeaseRow]) -> dict[str, int]:
-    """How many unfinished shards each worker holds, by worker."""
+    """Returns how many unfinished shards each worker holds, sorted by worker."""
     held = Counter(row.owner for row in rows if row.owner is not None and row.state is not ShardState.FINISHED)
     return dict(sorted(held.items()))
 
 
 def summary(rows: Sequence[LeaseRow]) -> str:
-    """One line: workers and their leases, and what nobody reads."""
+    """Returns one line: the workers with their number of leases, and the shards that nobody reads."""
     held = workers(rows)
     named = ", ".join(f"{worker} {count}" for worker, count in held.items())
     parts = [f"{_plural(len(held), 'worker')}{': ' if named else ''}{named}"]

@@ -1,14 +1,14 @@
-"""Setting checkpoints by hand: what to change (pure), and the changing.
+"""Sets checkpoints by hand: first the plan (pure), then the writes.
 
-A reset is a worker for a moment: it takes the lease, on the condition that its counter has not moved since it
-was read, stores the checkpoint and lets the lease go. So a worker that still runs, of whatever kind, loses the
-lease at its next write and takes it again at the new place. Until it notices (a third of the failover
-time, at most all of it) another one may begin at the new place already, and both read the shard. That, and
-records delivered twice, is why a reset refuses while a counter moves, unless it is forced.
+A reset acts as a worker for a moment. It takes the lease, on the condition that its counter has not moved since it
+was read, stores the checkpoint and releases the lease. So a running worker of any kind loses the lease at its next
+write and takes it again at the new position. Until that worker notices (a third of the failover time, at most all
+of it), another worker may already begin at the new position, and both read the shard. For that reason, and because
+records are delivered twice, a reset refuses while a counter moves, unless it is forced.
 
-Shards are written parents first: a child that waits for its parents again cannot begin too early. A crash in
-between leaves some leases reset and the others as they were, and one perhaps in the name of :data:`RESETTER`,
-which expires like a dead worker's. The same command finishes it.
+Shards are written parents first, so a child that waits for its parents again cannot begin too early. A crash in
+between leaves some leases reset and the others unchanged. One lease may be left in the name of :data:`RESETTER`;
+it expires like a dead worker's. The same command finishes the reset.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ FORCED_TRIES = 10
 """How often a forced reset follows a counter that a running worker keeps raising."""
 
 SeekShard = Callable[[str], SeekResult]
-"""Where a shard, given by its id, shall stand; and whether there is anything to read from there."""
+"""Finds the new position of a shard, given by its id, and whether there is anything to read from there on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is done with one shard.
+    """The planned change of one shard.
 
     Attributes:
         shard: as the stream lists it, or as its lease describes it.
         lease: as it was read; None where a lease is to be created.
         after: the new checkpoint.
-        note: what else there is to know; empty for nothing.
+        note: a remark for the operator; empty for none.
     """
 
     shard: Shard
@@ -51,18 +51,20 @@ class Change:
 
     @property
     def before(self) -> Checkpoint | None:
+        """Returns the checkpoint as it was read; None where there is no lease."""
         return None if self.lease is None else self.lease.checkpoint
 
     @property
     def needed(self) -> bool:
+        """Returns whether the checkpoint changes."""
         return self.before != self.after
 
 
 def select(leases: Sequence[Lease], shard_ids: Collection[str], table: str) -> tuple[Lease, ...]:
-    """The leases of the named shards, all of them when none is named.
+    """Returns the leases of the named shards; of all shards when none is named.
 
     Raises:
-        LeaseTableError: there is no lease, or none of a named shard.
+        LeaseTableError: there is no lease at all, or none of a named shard.
     """
     unknown = sorted(set(shard_ids) - {lease.key for lease in leases})
     if unknown:
@@ -73,17 +75,17 @@ def select(leases: Sequence[Lease], shard_ids: Collection[str], table: str) -> t
 
 
 def plan(
-    leases: Sequence[Lease], chosen: Sequence[Lease], listed: Sequence[Shard], place: SeekShard, *, everything: bool
+    leases: Sequence[Lease], chosen: Sequence[Lease], listed: Sequence[Shard], seek: SeekShard, *, everything: bool
 ) -> tuple[Change, ...]:
-    """What a reset would do, parents first.
+    """Returns the changes that a reset would make, parents first.
 
     Args:
         leases: the whole table.
         chosen: the leases to reset.
         listed: the stream's shards.
-        place: where a shard shall stand.
-        everything: all shards are meant: those that the stream still has, and whose leases are
-            gone because they were finished, get new ones where there is something to read.
+        seek: finds the new position of a shard.
+        everything: all shards are to be reset. Shards that the stream still has, and whose leases were deleted because
+            they were finished, then get new leases where there is something to read.
     """
     by_id = {shard.id: shard for shard in listed}
     shards = {lease.key: by_id.get(lease.key) or _shard_of(lease) for lease in chosen}
@@ -91,26 +93,26 @@ def plan(
     if everything:
         shards |= {shard.id: shard for shard in listed if shard.id not in known}
     changes = (
-        _change(shard, known.get(shard.id), place, gone=shard.id not in by_id)
+        _change(shard, known.get(shard.id), seek, gone=shard.id not in by_id)
         for shard in parents_first(shards.values())
     )
     return tuple(_warned(change, known, shards) for change in changes if change is not None)
 
 
-def _change(shard: Shard, lease: Lease | None, place: SeekShard, *, gone: bool) -> Change | None:
+def _change(shard: Shard, lease: Lease | None, seek: SeekShard, *, gone: bool) -> Change | None:
     finished = lease is None or lease.checkpoint == SHARD_END
     if gone and lease is not None:
-        return Change(shard, lease, lease.checkpoint, "left alone: the stream has nothing of it any more")
-    moment = place(shard.id)
+        return Change(shard, lease, lease.checkpoint, "left alone: the stream does not list it any more")
+    sought = seek(shard.id)
     if not finished:
-        return Change(shard, lease, moment.checkpoint)
-    if not moment.followed or moment.checkpoint == LATEST:
-        return None if lease is None else Change(shard, lease, SHARD_END, "left alone: nothing comes after that")
-    return Change(shard, lease, moment.checkpoint, "read again" if lease else "gets a lease again")
+        return Change(shard, lease, sought.checkpoint)
+    if not sought.followed or sought.checkpoint == LATEST:
+        return None if lease is None else Change(shard, lease, SHARD_END, "left alone: no record follows")
+    return Change(shard, lease, sought.checkpoint, "read again" if lease else "gets a lease again")
 
 
 def _warned(change: Change, leases: Mapping[str, Lease], chosen: Collection[str]) -> Change:
-    """The same, with a note when children of the shard were begun and are not reset with it."""
+    """Returns the change, with a note when children of the shard have begun and are not reset with it."""
     ahead = sorted(
         lease.key
         for lease in leases.values()
@@ -120,7 +122,7 @@ def _warned(change: Change, leases: Mapping[str, Lease], chosen: Collection[str]
     )
     if not ahead or not change.needed:
         return change
-    warning = f"its records come after those of {', '.join(ahead)}, which went on from it"
+    warning = f"its child shards {', '.join(ahead)} have begun already and are not reset"
     note = f"{change.note}; {warning}" if change.note else warning
     return Change(change.shard, change.lease, change.after, note)
 
@@ -130,12 +132,12 @@ def _shard_of(lease: Lease) -> Shard:
 
 
 def apply(table: LeaseTable, changes: Sequence[Change], *, force: bool) -> Iterator[tuple[Change, bool]]:
-    """Make the changes one by one; yields each with whether it was made.
+    """Makes the changes one by one; yields each with whether it was made.
 
-    A lease that was written to since it was read is left alone, or with ``force`` read and reset again.
+    A lease that was written since it was read is left unchanged; with ``force`` it is read and reset again.
 
     Raises:
-        LeaseTableError: the table cannot be written; what was yielded is done.
+        LeaseTableError: the table cannot be written; the changes that were yielded are made.
     """
     for change in changes:
         if change.lease is None:
@@ -157,10 +159,11 @@ def _reset(table: LeaseTable, lease: Lease, checkpoint: Checkpoint, tries: int) 
 
 
 def parse_position(text: str) -> Checkpoint:
-    """A position as ``--to`` takes it: a sentinel, a sequence number, or one with ``.`` and the sub-sequence number.
+    """Reads a position as ``--to`` takes it: a sentinel, or a sequence number with or without ``.`` and a sub-sequence
+    number.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: the text is none of these.
     """
     if text in (TRIM_HORIZON.sequence, LATEST.sequence):
         return Checkpoint(text)

@@ -1,10 +1,10 @@
-"""The checkpoint that stands just before a moment in a shard.
+"""Seeks to a timestamp in a shard: finds the checkpoint just before it.
 
-A checkpoint names the last record that is done with, so the one for a moment is the record *before* it.
-It must be a real record: Kinesis checks the make of a sequence number, and "one less" is none. Nor would the
-sentinel AT_TIMESTAMP do: its time is in each worker's settings, not in the lease. Nothing reads a shard
-backwards either, so wider and wider stretches before the moment are read until one holds a record. Java
-workers understand the result as they understand any checkpoint.
+A checkpoint names the last record that is done, so the checkpoint for a timestamp is the record *before* it. It must be
+a real record: Kinesis checks the structure of a sequence number, and "one less" is not a valid one. The sentinel
+AT_TIMESTAMP cannot be used either: its time is in each worker's settings, not in the lease. Kinesis does not
+read backwards. So longer and longer stretches before the timestamp are read until one holds a record. Java
+workers understand the result like any other checkpoint.
 """
 
 from __future__ import annotations
@@ -20,25 +20,26 @@ from kainite.kinesis.start_position import StartAt
 from kainite.leases.administration.shard_reading import MOST_PAGES, pages
 
 STRETCHES_S = tuple(4.0**power for power in range(14))
-"""How far back is looked, from a second to more than the year that Kinesis keeps records."""
+"""How far back the search goes: from one second to more than the year that Kinesis keeps records."""
 
 PAGE = 500
-"""Records a page. Not one: boto3 may send whole seconds, and records of the same second come before."""
+"""Records a page. More than one: boto3 may send whole seconds, so records of the same second come first."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeekResult:
-    """The checkpoint before a moment, and whether the shard holds a record from then or later."""
+    """The checkpoint before a timestamp; ``followed``: the shard holds a record from that time or later."""
 
     checkpoint: Checkpoint
     followed: bool
 
 
 def checkpoint_before(stream: StreamClient, shard_id: str, time: float) -> SeekResult:
-    """Find the last record that came before ``time`` (epoch seconds); TRIM_HORIZON when there is none.
+    """Finds the last record that came before ``time`` (epoch seconds); the checkpoint is TRIM_HORIZON when there is
+    none.
 
-    A stretch with more records than :data:`~kainite.leases.administration.shard_reading.MOST_PAGES` pages gives
-    an earlier one, so that more records come again, and none is left out.
+    A stretch with more records than :data:`~kainite.leases.administration.shard_reading.MOST_PAGES` pages gives an
+    earlier checkpoint. Then more records are delivered again, and none is left out.
 
     Raises:
         StreamError: the shard cannot be read.

@@ -1,7 +1,7 @@
-"""Looks into a shard from the command line: a few pages of records, beside whoever reads it.
+"""Reads a few pages of a shard from the command line, beside the worker that reads the shard.
 
-Each page is a GetRecords call, of which Kinesis allows five a second and shard for all readers together;
-so pages have a pause between them, and throttling is waited out a few times.
+Each page is a GetRecords call. Kinesis allows five of them a second and shard for all readers together. So there is a
+pause between pages, and throttled calls are repeated a few times.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ MOST_PAGES = 400
 
 
 def pages(stream: StreamClient, shard_id: str, start: StartAt, limit: int, most: int = MOST_PAGES) -> Iterator[Reply]:
-    """Replies from ``start`` until the newest record, the shard's end, or ``most`` pages.
+    """Yields replies from ``start`` until the newest record, the shard's end, or ``most`` pages.
 
     Args:
-        stream, shard_id: where.
+        stream, shard_id: the shard.
         start: where the first page begins.
         limit: records a page.
-        most: pages; an idle stretch of a shard is made of empty ones.
+        most: pages; a stretch without records consists of empty pages.
 
     Raises:
-        StreamUnavailableError: throttled, or without an answer, time after time.
-        StreamError: there is no such shard, or no such sequence number in it.
+        StreamUnavailableError: throttled or unanswered, time after time.
+        StreamError: the shard does not exist, or not the sequence number in it.
     """
     iterator: str | None = patiently(stream, "GetShardIterator", lambda: stream.iterator(shard_id, start)[0])
     for page in range(most):

@@ -1,9 +1,9 @@
-"""Whether a child's request to checkpoint may be granted (reference/kcl_multilang.md §1, *Checkpoint semantics*).
+"""Decides whether a child's request to checkpoint is granted (docs/kcl.md, *Checkpoints*). Pure functions.
 
-KCL's ``ShardRecordProcessorCheckpointer`` as pure functions, with one defect mended (KCL issue
-211): there, a child that at the shard's end asks for the last record's sequence number again is
-told "done" while SHARD_END is never stored, and the shard hangs. Here that request means SHARD_END,
-also without the sub-sequence number where the last record came out of an aggregate.
+The rules are those of KCL's ``ShardRecordProcessorCheckpointer``, with one defect repaired (KCL issue 211). In KCL, a
+child that at the shard's end asks for the last record's sequence number again is told "done" while SHARD_END is never
+stored, and the shard hangs. Here that request means SHARD_END, also without the sub-sequence number where the last
+record came out of an aggregate.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kainite.base.errors import KainiteError, LeaseLostError, LeaseTableError, L
 
 
 class CheckpointErrorName(StrEnum):
-    """What a child is told in ``error``: the simple names of KCL's exceptions."""
+    """The ``error`` that a child reads: the simple names of KCL's exceptions."""
 
     SHUTDOWN = "ShutdownException"
     THROTTLING = "ThrottlingException"
@@ -28,7 +28,7 @@ class CheckpointErrorName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRequest:
-    """What a child asked for; both None means "as far as you have delivered"."""
+    """A child's request; both None means "as far as you have delivered"."""
 
     sequence: str | None = None
     sub: int | None = None
@@ -36,7 +36,7 @@ class CheckpointRequest:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The request stands. ``write`` is False when there is nothing to store."""
+    """A request that is granted; ``write`` is False when there is nothing to store."""
 
     checkpoint: Checkpoint
     write: bool
@@ -44,7 +44,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The request is refused: ``error`` goes to the child, ``cause`` to the log."""
+    """A request that is refused: ``error`` goes to the child, ``cause`` to the log."""
 
     error: CheckpointErrorName
     cause: str
@@ -56,10 +56,10 @@ CheckpointDecision: TypeAlias = Grant | Refusal
 def decide_checkpoint(
     request: CheckpointRequest, last: Checkpoint, largest: Checkpoint | None, *, ended: bool = False
 ) -> CheckpointDecision:
-    """Judge a request made during processRecords, shutdownRequested or shardEnded.
+    """Decides a request made during processRecords, shutdownRequested or shardEnded.
 
     Args:
-        request: what the child asked for.
+        request: the child's request.
         last: the checkpoint that is stored now.
         largest: the last record delivered to the child; None before any.
         ended: the request came during shardEnded.
@@ -93,7 +93,7 @@ def _refuse(cause: str) -> Refusal:
 
 
 def error_name(error: KainiteError) -> CheckpointErrorName:
-    """What a child is told when storing a granted checkpoint failed with ``error``."""
+    """Returns the error that a child reads when storing a granted checkpoint failed with ``error``."""
     match error:
         case LeaseLostError():
             return CheckpointErrorName.SHUTDOWN

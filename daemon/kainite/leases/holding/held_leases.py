@@ -1,20 +1,20 @@
-"""The leases that this worker believes it holds, and what it tells about them.
+"""The leases that this worker believes it holds, and the events about them.
 
-A lease's states here: *held*, waiting for its parents → *started* (``Gained`` was told) → gone, by
-one of: ``Lost`` was told; the consumer released it; it was handed over; this worker closed.
-In between it may be *handing over* (``HandingOver`` was told): it still is this worker's, for
-the time that the settings give.
+States of a lease here: *held* (waits for its parents) → *started* (``Gained`` was reported) → gone, by one of: ``Lost``
+was reported; the consumer released it; it was handed over; this worker closed. Between *started* and gone it may be
+*handing over* (``HandingOver`` was reported): the lease still is this worker's, for the time that the settings give.
 
 Invariants:
 
-* A lease is believed to be held for the failover time after the *start* of its last successful
-  write, by this host's clock; other workers count from when they saw that write, which is later.
-  So two workers never both believe it, even if a host was suspended.
-* :class:`HeldLease` is one acquisition: a checkpoint through the object of an earlier one is
-  refused, also when the same worker has taken the lease again since.
-* Writes to one lease follow each other (its lock), or they would trip over each other's counter.
+* A worker believes to hold a lease for the failover time after the *start* of its last successful write, by this
+  host's clock. Other workers count from when they saw that write, which is later. So two workers never both believe to
+  hold one lease, even if a host was suspended.
+* A :class:`HeldLease` is one acquisition. A checkpoint through the object of an earlier acquisition is refused, also
+  when the same worker has taken the lease again since.
+* Writes to one lease follow each other (its lock). Otherwise the second would fail at the counter that the first
+  raised.
 
-Everything here is of this process; a crash loses it all, and the leases run out by themselves.
+All state is in memory. A crash loses it, and the leases expire by themselves.
 """
 
 from __future__ import annotations
@@ -40,8 +40,14 @@ class HeldLease:
     """One acquisition of a lease; compared by identity.
 
     Attributes:
-        throughput: what its shard brings, KB/s, averaged as KCL's ``LeaseStatsRecorder`` does; None before it was
-            measured. Renewals store it for KCL 3's leader, which balances by it.
+        lease: as last written.
+        renewed_at: when the last successful write began (the clock of :class:`HeldLeases`, seconds).
+        started: ``Gained`` was reported.
+        lock: held during each write.
+        throughput: the shard's load, KB/s, averaged as by KCL's ``LeaseStatsRecorder``; None before the first
+            measurement. Renewals store it: KCL 3's leader balances by it.
+        hand_over_by: when a hand-over must have ended; None outside a hand-over.
+        doubtful: a write was sent whose answer was not seen.
     """
 
     __slots__ = (
@@ -55,16 +61,16 @@ class HeldLease:
         self.lock = asyncio.Lock()
         self.throughput: float | None = None
         self.hand_over_by: float | None = None
-        self.doubtful = False  # a write was sent and its answer not seen
+        self.doubtful = False
         self._arrived = 0
         self._measured_at: float | None = None
 
     def count_bytes(self, size: int) -> None:
-        """Count the bytes of a batch of its shard's records."""
+        """Counts the bytes of a batch of the shard's records."""
         self._arrived += size
 
     def measure(self, now: float) -> None:
-        """Take the bytes since the last call into the average; each time weighs half of what was before."""
+        """Adds the bytes since the last call to the average; each measurement weighs one half."""
         if self._measured_at is not None and now > self._measured_at:
             latest = self._arrived / 1024 / (now - self._measured_at)
             self.throughput = latest if self.throughput is None else (latest + self.throughput) / 2
@@ -76,7 +82,7 @@ class HeldLease:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """The latest one stored."""
+        """Returns the checkpoint that was stored last."""
         return self.lease.checkpoint
 
 
@@ -106,23 +112,23 @@ LeaseEvent: TypeAlias = Gained | HandingOver | Lost
 
 @dataclass(slots=True)
 class CurrentSettings:
-    """The settings in use; replaced as a whole when the settings are read again."""
+    """The settings in use; each is replaced as a whole when the settings file is read again."""
 
     leases: LeaseSettings
     stream: StreamSettings
 
 
 class HeldLeases:
-    """See the module. To be used on the event loop only.
+    """The leases that this worker holds (the module has the states and invariants). For the event loop only.
 
     Args:
         settings: the settings in use.
         clock: seconds, never running backwards, and running on while the host is suspended.
-        meter: where losses are counted.
+        meter: counts losses.
     """
 
     def __init__(self, settings: CurrentSettings, clock: Callable[[], float], meter: Meter) -> None:
-        self.wake = asyncio.Event()  # something is to be taken, perhaps
+        self.wake = asyncio.Event()  # wakes the taker: perhaps there is a lease to take
         # Bounded by use: at most three for each acquisition, and acquisitions are rate-limited.
         self.events: asyncio.Queue[LeaseEvent] = asyncio.Queue()
         self._settings = settings
@@ -145,24 +151,26 @@ class HeldLeases:
         return self._held.get(held.shard_id) is held
 
     def age(self, held: HeldLease) -> float:
-        """Seconds since the last successful write began."""
+        """Returns the seconds since the last successful write began."""
         return self._clock() - held.renewed_at
 
     def seconds_left(self, held: HeldLease) -> float:
-        """Seconds until it has run out, unless a write succeeds."""
+        """Returns the seconds until the lease expires, unless a write succeeds before."""
         return self._settings.leases.failover - self.age(held)
 
     def add(self, taken: Lease, began: float) -> None:
+        """Adds a lease that was taken by a write that began at ``began``."""
         self._held[taken.key] = HeldLease(taken, began)
         self._lost_at.pop(taken.key, None)
         self._namesakes.discard(taken.key)
 
     def start(self, held: HeldLease) -> None:
+        """Reports that the shard may be read."""
         held.started = True
         self.events.put_nowait(Gained(held))
 
     def record_write(self, held: HeldLease, stored: Lease | None, began: float) -> None:
-        """Take over what a write, begun at ``began``, has answered: None means the lease is lost."""
+        """Takes over the answer to a write that began at ``began``; ``stored`` None means that the lease is lost."""
         if stored is None or (stored.checkpoint_owner is not None and not self._settings.leases.handoff):
             self.lose(held)
             return
@@ -174,16 +182,17 @@ class HeldLeases:
                 self.events.put_nowait(HandingOver(held))
 
     def ensure_held(self, held: HeldLease) -> None:
-        """Go on if this acquisition is alive.
+        """Raises an error unless this acquisition is still held.
 
         Raises:
-            LeaseLostError: it is not, or has run out just now.
+            LeaseLostError: the lease was lost before, or has expired just now.
         """
         if held not in self or self.seconds_left(held) <= 0:
             self.lose(held)
             raise self.lost_error(held)
 
     def lose(self, held: HeldLease) -> None:
+        """Removes a lease, and reports the loss if its shard may be read already."""
         if held not in self:
             return
         del self._held[held.shard_id]
@@ -195,7 +204,10 @@ class HeldLeases:
         self.wake.set()
 
     def begin_release(self, held: HeldLease) -> bool:
-        """Forget a lease that is given up; False when it is not held. It is not taken before :meth:`end_release`."""
+        """Removes a lease that is to be released; returns False when it is not held.
+
+        The lease is not taken again before :meth:`end_release`.
+        """
         if held not in self:
             return False
         del self._held[held.shard_id]
@@ -203,21 +215,21 @@ class HeldLeases:
         return True
 
     def end_release(self, shard_id: str, pause: float = 0.0) -> None:
-        """Say that a lease is given up in the table too; it is not taken again for ``pause`` seconds."""
+        """Notes that a lease is released in the table too; it is not taken again for ``pause`` seconds."""
         self._paused[shard_id] = self._clock() + pause
         self.wake.set()
 
     def pauses(self) -> dict[str, float]:
-        """Leases that are not to be taken for some seconds more."""
+        """Returns, by shard, for how many seconds more a released lease is not to be taken."""
         now = self._clock()
         self._paused = {key: until for key, until in self._paused.items() if until > now}
         return {key: until - now for key, until in self._paused.items()}
 
     def namesakes(self, leases: Collection[Lease]) -> set[str]:
-        """Leases in this worker's name that this process lost to another one of the same name.
+        """Returns the leases in this worker's name that this process lost to another process of the same name.
 
-        Two daemons under one worker id would else take each lease from one another for ever. So a lease that
-        went on without this process is left to the other one, until it has expired.
+        Otherwise two daemons under one worker id would take each lease from one another for ever. So a lease that
+        went on without this process is left to the other process until it has expired.
         """
         ours = (lease for lease in leases if lease.owner == self._settings.leases.worker_id)
         moved = {
@@ -232,5 +244,6 @@ class HeldLeases:
         return moved
 
     def lost_error(self, held: HeldLease) -> LeaseLostError:
+        """Returns the error for a call through an acquisition that is not held any more."""
         worker = self._settings.leases.worker_id
-        return LeaseLostError(f"the lease of shard {held.shard_id} is not worker {worker!r}'s any more")
+        return LeaseLostError(f"the lease of shard {held.shard_id} is not held by worker {worker!r} any more")

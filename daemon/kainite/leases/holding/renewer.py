@@ -1,11 +1,10 @@
 """Renews the leases that are held, a third of the failover time apart, and ends hand-overs that take too long.
 
-KCL's ``DynamoDBLeaseRenewer``, with its interval. A lease that this host has not managed to renew for the failover time
-(the table was out of reach, the process was stopped) is lost without asking: another worker may have
-it by now, and a renewal that came through would only hide that.
+The interval is that of KCL's ``DynamoDBLeaseRenewer``. A lease that this host has not managed to renew for the failover
+time (the table was out of reach, the process was stopped) is lost without asking the table. Another worker may have
+it by now, and a renewal that got through would only hide that.
 
-Leases are renewed beside each other: a call that is not answered (boto3 may wait for minutes) costs its own lease
-alone.
+Leases are renewed concurrently. So a call that is not answered (boto3 may wait for minutes) costs its own lease alone.
 """
 
 from __future__ import annotations
@@ -32,16 +31,16 @@ SHORTEST_PAUSE = 0.05
 
 
 def renewal_interval(failover: float) -> float:
-    """Seconds between renewals: KCL's 3308 ms for a failover time of ten seconds."""
+    """Returns the seconds between renewals: KCL's 3308 ms for a failover time of ten seconds."""
     return max(failover / 3 - MARGIN, failover / 6)
 
 
 @asynccontextmanager
 async def writing(held_leases: HeldLeases, held: HeldLease) -> AsyncIterator[None]:
-    """A held lease's lock, for no longer than the lease is this worker's by this host's clock.
+    """Takes a held lease's lock, for no longer than the lease is this worker's by this host's clock.
 
     Raises:
-        LeaseTableUnavailableError: the time is over. What was sent may still get there.
+        LeaseTableUnavailableError: that time is over. A request that was sent may still reach the table.
     """
     try:
         async with asyncio.timeout(held_leases.seconds_left(held)), held.lock:
@@ -55,16 +54,16 @@ async def writing(held_leases: HeldLeases, held: HeldLease) -> AsyncIterator[Non
 async def write(
     held_leases: HeldLeases, held: HeldLease, call: Callable[[bool], Lease | None], clock: Callable[[], float]
 ) -> Lease | None:
-    """Make one write to a held lease; its lock is to be held. None when the lease is lost.
+    """Makes one write to a held lease, whose lock the caller has; returns None when the lease is lost.
 
     Args:
-        held_leases: what is told the outcome.
+        held_leases: where the outcome is recorded.
         held: the lease.
         call: the write, blocking; its argument says whether an earlier write's answer was lost.
-        clock: as the held_leases'.
+        clock: the same as that of ``held_leases``.
     """
     began = clock()
-    # Doubtful until answered: this may raise, or be cancelled while the thread goes on.
+    # Doubtful until answered: the call may raise, or be cancelled while its thread goes on.
     doubtful, held.doubtful = held.doubtful, True
     stored = await asyncio.to_thread(call, doubtful)
     held.doubtful = False
@@ -73,7 +72,7 @@ async def write(
 
 
 class Renewer:
-    """See the module."""
+    """Renews all held leases until it is cancelled."""
 
     def __init__(
         self,
@@ -90,10 +89,10 @@ class Renewer:
         self._meter = meter
 
     async def run(self) -> None:
-        """Renew until cancelled.
+        """Renews until cancelled.
 
         Raises:
-            LeaseTableError: something that waiting does not mend.
+            LeaseTableError: an error that waiting does not repair.
         """
         under_way: dict[HeldLease, asyncio.Task[None]] = {}
         try:
@@ -111,15 +110,15 @@ class Renewer:
             await asyncio.gather(*under_way.values(), return_exceptions=True)
 
     def _pause(self) -> float:
-        """Until the next renewals, or until a lease that could not be renewed runs out."""
+        """Returns the seconds until the next renewals, or until a lease that could not be renewed expires."""
         left = (self._held_leases.seconds_left(held) for held in self._held_leases.all)
         return max(SHORTEST_PAUSE, min([renewal_interval(self._settings.leases.failover), *left]))
 
     async def hand_over(self, held: HeldLease) -> bool:
-        """End a hand-over: the next worker may take the lease at once. False when it was lost before.
+        """Ends a hand-over, so that the next worker may take the lease at once; returns False when it was lost before.
 
         Raises:
-            LeaseTableError: it could not be told; the leader or the failover time ends it.
+            LeaseTableError: the table was not written; the leader or the failover time ends the hand-over.
         """
         async with writing(self._held_leases, held):
             following = held.lease.owner
@@ -145,7 +144,7 @@ class Renewer:
             if not held.started:
                 await self.hand_over(held)
             elif self._clock() >= held.hand_over_by:
-                # Told as lost first: the consumer must not write on while the next worker begins.
+                # Reported as lost first: the consumer must not go on writing while the next worker begins.
                 self._held_leases.lose(held)
         except LeaseTableUnavailableError as error:
             event(logger, logging.WARNING, "lease not handed over", shard=held.shard_id, error=error)
@@ -157,7 +156,7 @@ class Renewer:
         try:
             async with writing(self._held_leases, held):
                 age, failover = self._held_leases.age(held), self._settings.leases.failover
-                # A checkpoint has renewed it, or it has gone or run out while this waited for the lock.
+                # While this waited for the lock, a checkpoint has renewed the lease, or it was lost or expired.
                 if held in self._held_leases and renewal_interval(failover) / 2 <= age < failover:
                     await write(self._held_leases, held, renew, self._clock)
         except LeaseTableUnavailableError as error:

@@ -1,14 +1,16 @@
-"""Deletes the leases of shards that are done with: KCL's ``LeaseCleanupManager``, over the whole table.
+"""Deletes the leases of finished shards: KCL's ``LeaseCleanupManager``, over the whole table (docs/kcl.md, *Shard
+sync*).
 
-* *Completed*: at SHARD_END, all children have leases and are under way (past TRIM_HORIZON and AT_TIMESTAMP), and its
-  own parents' leases are gone: so oldest first. Deleted earlier, it would be taken for a shard nobody has read. That
-  is also all that a Java worker needs it for: its child shards wait for no parent that has no lease.
-* *Garbage*: at SHARD_END without children, and the stream does not list the shard any more. A shard that is gone
-  (ResourceNotFound) ends without children, and so comes here too.
+* *Completed*: the lease is at SHARD_END, all children have leases and are under way (past TRIM_HORIZON and
+  AT_TIMESTAMP), and its own parents' leases are gone. So the oldest leases go first. A lease that was deleted earlier
+  would look like a shard that nobody has read. A Java worker needs the lease for nothing else: its child shards do
+  not wait for a parent without a lease.
+* *Garbage*: the lease is at SHARD_END without children, and the stream does not list the shard any more. A shard that
+  disappeared (ResourceNotFound) ends without children, and so comes here too.
 
-KCL's workers clean up only what they finished themselves. Here each worker looks at all leases, so what a dead worker
-left does not stay; deleting twice does no harm, and nothing is ever written to a deleted lease (every
-write has a condition). A crash leaves leases that the next look deletes.
+KCL's workers clean up only what they finished themselves. Here each worker checks all leases, so a dead worker's
+leases do not stay. Deleting twice does no harm, and nothing is written to a deleted lease (every write has a
+condition). A crash leaves leases that the next cleanup deletes.
 """
 
 from __future__ import annotations
@@ -25,20 +27,24 @@ logger = logging.getLogger(__name__)
 
 
 def delete_leases(table: LeaseTable, keys: Collection[str]) -> None:
-    """Delete; blocks."""
+    """Deletes the leases ``keys``; blocks."""
     for key in keys:
         table.delete(key)
         event(logger, logging.INFO, "lease deleted", shard=key)
 
 
 def completed(leases: Sequence[Lease]) -> tuple[str, ...]:
-    """Keys of leases whose shards are read, with children under way. ``leases`` is the whole table."""
+    """Returns the keys of leases whose shards are read, with children under way. ``leases`` is the whole table."""
     by_key = {lease.key: lease for lease in leases}
     return tuple(lease.key for lease in leases if _is_completed(lease, by_key))
 
 
 def childless(leases: Sequence[Lease]) -> tuple[str, ...]:
-    """Keys of leases that are garbage if the stream lists their shards no more. ``leases`` is the whole table."""
+    """Returns the keys of leases that are garbage if the stream does not list their shards any more.
+
+    Args:
+        leases: the whole table.
+    """
     keys = {lease.key for lease in leases}
     return tuple(
         lease.key

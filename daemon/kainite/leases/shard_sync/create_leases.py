@@ -1,13 +1,13 @@
-"""Keeps the lease table in step with the stream's shards.
+"""Creates the leases that the stream's shards need.
 
-Moves that are each safe to break off anywhere and to make again, by several workers at once:
+Each step may be interrupted anywhere and repeated, also by several workers at once:
 
-* leases are created for shards that have none, parents before children;
-* leases that lack their shard's hash keys are given them;
-* at a shard's end its children's leases are created *before* its own goes to SHARD_END, so that no
-  crash can leave a finished parent without children to go on with.
+* Leases are created for shards that have none, parents before children.
+* Leases that lack their shard's hash keys get them.
+* At a shard's end its children's leases are created *before* its own goes to SHARD_END. So no crash can leave a
+  finished parent without children to go on with.
 
-When the first two are due is :mod:`.upkeep`'s to say.
+When the first two are due is decided by :mod:`.schedule`.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ logger = logging.getLogger(__name__)
 def create_missing(
     table: LeaseTable, stream: StreamClient, settings: StreamSettings, leases: Sequence[Lease]
 ) -> tuple[Shard, ...]:
-    """Create the leases that are missing.
+    """Creates the leases that are missing.
 
     Args:
-        table, stream: what to keep in step.
-        settings: where to begin with shards that nobody has read.
-        leases: the table as it is.
+        table, stream: the lease table and its stream.
+        settings: the initial position for shards that nobody has read.
+        leases: the whole table.
 
     Returns:
-        The listing of the stream that was used; empty when it was one of a moment in the past.
+        The listing of the stream that was used; empty when it was the listing of a time in the past.
 
     Raises:
         SettingsError: initial position AT_TIMESTAMP without a timestamp.
-        StreamUnavailableError: the listing has a hole; the call may be made again.
+        StreamUnavailableError: the listing has a hole; the call may be repeated.
     """
     initial = Checkpoint(settings.initial_position)
     if not leases and initial == AT_TIMESTAMP:
@@ -61,12 +61,13 @@ def create_missing(
 def create_child_leases(
     table: LeaseTable, stream: StreamClient, settings: StreamSettings, lease: Lease, children: Sequence[Shard]
 ) -> bool:
-    """Prepare the end of a shard: its children get leases at TRIM_HORIZON, and it gets their names.
+    """Prepares the end of a shard: creates its children's leases at TRIM_HORIZON, and stores their ids in its own
+    lease.
 
-    After a merge, the other parent must have a lease too, or nothing would hold the child back
-    until that one is read: if it has none, it is given one first, as shard sync would. KCL's
-    ``ShutdownTask`` waits for the leader to do that, and gives the lease up now and then. A parent that the
-    stream does not have any more gets none, here or there, and KCL then waits for ever.
+    After a merge, the other parent must have a lease too. Otherwise nothing would hold the child back until that parent
+    is read. If it has none, it gets one first, as shard sync would create it. KCL's ``ShutdownTask`` waits for the
+    leader to do that, and gives the lease up now and then. A parent that the stream does not have any more gets no
+    lease, here or in KCL, and KCL then waits for ever.
 
     Returns:
         False when the shard's own lease is gone.
@@ -84,7 +85,7 @@ def create_child_leases(
 
 
 def fill_hash_ranges(table: LeaseTable, leases: Sequence[Lease], shards: Sequence[Shard]) -> tuple[Lease, ...]:
-    """Give leases that lack them their shard's hash keys; returns all leases, with what is known now."""
+    """Stores their shard's hash keys in leases that lack them; returns all leases, with the stored hash keys."""
     known = {shard.id: shard.hash_range for shard in shards}
 
     def fill(lease: Lease) -> Lease:
@@ -100,11 +101,11 @@ def fill_hash_ranges(table: LeaseTable, leases: Sequence[Lease], shards: Sequenc
 def list_shards(
     stream: StreamClient, settings: StreamSettings, *, at_timestamp: float | None = None
 ) -> tuple[Shard, ...]:
-    """The stream's shards, in a consistent state.
+    """Returns the stream's shards, in a consistent state.
 
     Raises:
         StreamUnavailableError: no answer; or a split or merge is under way, so that a parent is still listed as open,
-            and ``ignoreUnexpectedChildShards`` is not set. The call may be made again.
+            and ``ignoreUnexpectedChildShards`` is not set. The call may be repeated.
     """
     shards = stream.list_shards(at_timestamp=at_timestamp)
     unexpected = unexpected_children(shards)

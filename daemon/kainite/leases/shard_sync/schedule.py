@@ -1,19 +1,19 @@
-"""Decides when the lease table is brought into step with the stream: shard sync, its audit, and cleanup.
+"""Decides when leases are created and deleted: shard sync, its audit, and cleanup (docs/kcl.md, *Shard sync*).
 
-Once in the ``shardSyncIntervalMillis`` (60 s; KCL audits every two minutes and cleans up every one to thirty):
+Once in each ``shardSyncIntervalMillis`` (60 s; KCL audits every two minutes and cleans up every one to thirty):
 
-* every worker deletes completed leases, if ``cleanupLeasesUponShardCompletion`` is set;
-* the leader (:mod:`.leader`) audits: the leases that are not at SHARD_END must hold every hash key. The same hole three
-  times running, or an empty table, leads to a shard sync: a split under way, or a cleanup, leaves holes that mend
-  themselves. It also deletes garbage.
+* Every worker deletes completed leases, if ``cleanupLeasesUponShardCompletion`` is set.
+* The leader (:mod:`~kainite.leases.taking.kcl2_leader`) audits: the leases that are not at SHARD_END must cover every
+  hash key. An empty table, or the same hole three times running, leads to a shard sync: a split under way, or a
+  cleanup, leaves holes that close by themselves. The leader also deletes garbage.
 
-A worker's first look is a full shard sync, if it leads or the table is empty, unless
-``skipShardSyncAtWorkerInitializationIfLeasesExist`` is set and there are leases. KCL waits a random time before
-that; the conditional creation makes that needless. Where leases are assigned (KCL 3), only completed ones are
+A worker's first run is a full shard sync, if it leads or the table is empty, unless
+``skipShardSyncAtWorkerInitializationIfLeasesExist`` is set and there are leases. KCL waits a random time before that
+sync; the conditional creation makes the wait needless. Where leases are assigned (KCL 3), only completed leases are
 deleted here.
 
-ListShards failing does not keep a worker from taking leases: it is tried again soon, some times, and then at the
-next look. Only with an empty table, where there is nothing to take, it is the caller's to handle.
+A failing ListShards does not keep a worker from taking leases. The call is repeated soon, some times, and then at the
+next run. Only with an empty table, where there is nothing to take, the caller gets the error.
 """
 
 from __future__ import annotations
@@ -44,24 +44,25 @@ SURE_AFTER = 3
 
 @dataclass(frozen=True, slots=True)
 class HoleTracker:
-    """The hole that was seen last, and how many times running."""
+    """The hole in the hash keys that was seen last, and how many times running (KCL's ``HashRangeHoleTracker``)."""
 
     hole: HashRange | None = None
     times: int = 0
 
     def after(self, hole: HashRange | None) -> HoleTracker:
-        """With one look more; another hole, or none, begins anew."""
+        """Returns the tracker after one more audit; another hole, or no hole, starts the count again."""
         if hole is None:
             return HoleTracker()
         return HoleTracker(hole, self.times + 1 if hole == self.hole else 1)
 
     @property
     def sure(self) -> bool:
+        """Returns whether the hole was seen often enough to lead to a shard sync."""
         return self.times >= SURE_AFTER
 
 
 class ShardSyncSchedule:
-    """See the module. :meth:`run_due` blocks; one call at a time."""
+    """Runs shard sync, audit and cleanup when they are due. :meth:`run_due` blocks; one call at a time."""
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class ShardSyncSchedule:
         self.due = clock()
 
     def run_due(self, leases: Sequence[Lease], leader: str | None) -> bool:
-        """Do what is due.
+        """Does what is due.
 
         Args:
             leases: the whole table.
@@ -95,7 +96,7 @@ class ShardSyncSchedule:
 
         Raises:
             LeaseTableError: the table cannot be used.
-            StreamError: the stream cannot be listed; one that passes is raised only when there are no leases.
+            StreamError: the stream cannot be listed; a retryable error is raised only when there are no leases.
         """
         if self._clock() < self.due:
             return False

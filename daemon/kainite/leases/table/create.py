@@ -1,9 +1,9 @@
-"""Makes the lease table where it is missing.
+"""Creates the lease table where it is missing.
 
-Only a missing table is touched, so a worker that may not create tables, update backups or both runs on one that
-is there. KCL 3's index over owners is not made: nothing here needs it, and a KCL 3 worker adds it itself.
+Only a missing table is changed. So a worker whose role does not allow to create tables or to update backups runs on an
+existing table. KCL 3's index over owners is not created: nothing here needs it, and a KCL 3 worker adds it itself.
 
-A crash between creation and the backups setting leaves a table without point-in-time recovery, as KCL's would.
+A crash between the creation and the backup setting leaves a table without point-in-time recovery, as KCL's would.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ WAIT_S = 120
 
 
 def create_table(calls: TableCalls, *, deletion_protection: bool = False, point_in_time_recovery: bool = False) -> None:
-    """Creates the table unless it exists, and blocks until it is usable.
+    """Creates the table unless it exists, and waits until it is usable; blocks.
 
     Raises:
-        LeaseTableError: it may not be created, or is not usable in time (retryable).
+        LeaseTableError: the creation is not allowed, or the table is not usable in time (retryable).
     """
     definition: dict[str, Any] = {
         "TableName": calls.name,

@@ -1,7 +1,7 @@
-"""A lease and its item in KCL's table, attribute for attribute (reference/kcl_multilang.md §3).
+"""A lease and its item in KCL's table, attribute for attribute (docs/kcl.md, *Leases*).
 
-The table of a KCL 3.5 application holds other kinds of items too; those carry an ``entityType``
-other than ``LEASE`` and are none of ours.
+The table of a KCL 3.5 application also holds coordinator items. Their ``entityType`` is not ``LEASE``, and they are
+passed over here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kainite.kinesis.shards import HashRange, Shard
 
 @dataclass(frozen=True, slots=True)
 class PendingCheckpoint:
-    """What a processor prepared to checkpoint (KCL's two-step checkpoints), with its own state."""
+    """A checkpoint that a processor prepared (KCL's two-step checkpoints), with the processor's own state."""
 
     checkpoint: Checkpoint
     state: bytes | None = None
@@ -29,13 +29,13 @@ class Lease:
 
     Attributes:
         key: the shard's id.
-        owner: the worker that holds it; None when nobody does.
-        counter: raised by each take, renewal and checkpoint; the condition of every write.
+        owner: the worker that holds the lease; None when nobody does.
+        counter: raised by each take, renewal and checkpoint, and the condition of each of these writes.
         checkpoint: how far the shard is processed.
-        switches: how often the owner changed since the last checkpoint.
-        parents, children: shards before and after it in the lineage.
+        switches: how often the owner has changed since the last checkpoint.
+        parents, children: shards before and after this one in the lineage.
         hash_range: the shard's hash keys.
-        throughput: bytes a second that its owner measured, in KB (KCL 3).
+        throughput: the shard's load as its owner measured it, KB/s (KCL 3).
         checkpoint_owner: during a graceful hand-over (KCL 3), the worker that may still checkpoint.
         pending: a prepared checkpoint.
     """
@@ -54,26 +54,26 @@ class Lease:
 
     @property
     def actual_owner(self) -> str | None:
-        """The worker that may renew and checkpoint: during a hand-over still the one before."""
+        """The worker that may renew and checkpoint: during a hand-over still the previous owner."""
         return self.checkpoint_owner or self.owner
 
     @classmethod
     def for_shard(cls, shard: Shard, checkpoint: Checkpoint) -> Lease:
-        """A new lease that nobody holds yet."""
+        """Returns a new lease that nobody holds yet."""
         return cls(shard.id, checkpoint=checkpoint, parents=frozenset(shard.parents), hash_range=shard.hash_range)
 
 
 def is_lease(item: Item) -> bool:
-    """Whether the item is a lease, and not one of KCL 3.5's coordinator items."""
+    """Returns whether the item is a lease, and not one of KCL 3.5's coordinator items."""
     kind: str = item.get("entityType", {}).get("S", "LEASE")
     return kind == "LEASE" and "leaseKey" in item
 
 
 def from_item(item: Item) -> Lease:
-    """Read a lease; attributes that are missing take KCL's defaults.
+    """Reads a lease from its item; missing attributes take KCL's defaults.
 
     Raises:
-        LeaseTableError: an attribute has another type than KCL's, or the checkpoint is none.
+        LeaseTableError: an attribute has another type than KCL's, or the checkpoint is not valid.
     """
     try:
         return Lease(
@@ -92,12 +92,12 @@ def from_item(item: Item) -> Lease:
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         key = item.get("leaseKey", {}).get("S", "?")
         raise LeaseTableError(
-            f"lease {key!r} in the lease table is not one of KCL's, mend or delete the item: {error!r}"
+            f"lease {key!r} in the lease table is not one of KCL's, repair or delete the item: {error!r}"
         ) from error
 
 
 def to_item(lease: Lease) -> dict[str, Value]:
-    """The whole item; attributes without a value are left out, as KCL does."""
+    """Returns the whole item; attributes without a value are left out, as KCL does."""
     item: dict[str, Value] = {
         "leaseKey": text(lease.key),
         "leaseCounter": number(lease.counter),
@@ -124,7 +124,7 @@ def _checkpoint(item: Item, name: str, sub_name: str) -> Checkpoint | None:
 
 def _pending(item: Item) -> PendingCheckpoint | None:
     checkpoint = _checkpoint(item, "pendingCheckpoint", "pendingCheckpointSubSequenceNumber")
-    # KCL's own serializer writes the state as a number in one place, where nobody can read it back.
+    # KCL's serializer writes the state as a number (N) in one place, and nobody can read that back.
     state = item.get("pendingCheckpointState", {}).get("B")
     return None if checkpoint is None else PendingCheckpoint(checkpoint, state)
 

@@ -1,18 +1,20 @@
-"""The lease table: KCL's operations with KCL's conditions (reference/kcl_multilang.md §3).
+"""The lease table: KCL's operations with KCL's conditions (docs/kcl.md, *Leases*).
 
-A lease changes hands by its counter: each take, renewal and checkpoint is one UpdateItem that
-raises it, on the condition that it still is what the writer saw last. Whoever meets another
-counter has lost the lease. A crash between two of them leaves a whole item that either the owner
-goes on with or another worker takes when the counter has stood still for the failover time.
+A lease changes hands by its counter. Each take, renewal and checkpoint is one UpdateItem that raises the counter, on
+the condition that it still has the value that the writer saw last. A writer that meets another value has lost the
+lease. A crash between two writes leaves a whole item. Its owner goes on with it, or another worker takes it when the
+counter has stood still for the failover time.
 
-A graceful hand-over (KCL 3) leaves the counter alone: ``leaseOwner`` becomes the next worker and
-``checkpointOwner`` the present one, who meets that at its next renewal and still renews and
-checkpoints, until it writes :meth:`LeaseTable.assign` or the leader does for it.
+A graceful hand-over (KCL 3) leaves the counter unchanged: ``leaseOwner`` becomes the next worker and
+``checkpointOwner`` the present one. The present one sees that at its next renewal. It still renews and checkpoints,
+until it writes :meth:`LeaseTable.assign` or the leader does so for it.
 
-Where KCL differs: a write whose answer was lost is recognised for checkpoints too, not only for
-renewals; scans are strongly consistent; and a counter that moved by one under the same owner is
-taken for such a write only when an answer was in fact lost. KCL always does, so two workers
-under one id go on side by side there for ever.
+Differences from KCL:
+
+* A write whose answer was lost is recognised for checkpoints too, not only for renewals.
+* Scans are strongly consistent.
+* A counter that moved by one under the same owner counts as such a write only when an answer was in fact lost. KCL
+  always assumes so, and two workers under one id then go on side by side for ever.
 """
 
 from __future__ import annotations
@@ -35,10 +37,11 @@ EXISTS = "attribute_exists(leaseKey)"
 
 
 class LeaseTable:
-    """All calls block; threads may share it.
+    """Operations on the lease table ``name``. All calls block; threads may share the object.
 
-    Every call may raise :class:`LeaseTableUnavailableError` (the same call may be made again) and
-    :class:`LeaseTableError` (the table is missing, access is denied, an item is none of KCL's).
+    Raises (every call):
+        LeaseTableUnavailableError: the same call may be made again.
+        LeaseTableError: the table is missing, access is denied, or an item is not one of KCL's.
     """
 
     def __init__(self, dynamodb: DynamoDBClient, name: str) -> None:
@@ -47,13 +50,13 @@ class LeaseTable:
         self._calls = TableCalls(dynamodb, name)
 
     def create(self, *, deletion_protection: bool = False, point_in_time_recovery: bool = False) -> None:
-        """Make the table where it is missing, and wait until it is usable."""
+        """Creates the table where it is missing, and waits until it is usable."""
         create_table(
             self._calls, deletion_protection=deletion_protection, point_in_time_recovery=point_in_time_recovery
         )
 
     def scan(self) -> tuple[Lease, ...]:
-        """All leases; KCL 3.5's other items in the table are passed over."""
+        """Returns all leases; KCL 3.5's other items in the table are passed over."""
         request: dict[str, Any] = {"TableName": self.name, "ConsistentRead": True}
 
         def scan(**request: Any) -> Any:
@@ -62,6 +65,7 @@ class LeaseTable:
         return tuple(from_item(item) for page in pages(scan, request) for item in page["Items"] if is_lease(item))
 
     def get(self, key: str) -> Lease | None:
+        """Returns the lease ``key``; None when there is none."""
         item = self._calls.call(
             "GetItem",
             lambda: self._dynamodb.get_item(TableName=self.name, Key={"leaseKey": text(key)}, ConsistentRead=True),
@@ -69,7 +73,7 @@ class LeaseTable:
         return from_item(item) if item and is_lease(item) else None
 
     def put_new(self, lease: Lease) -> bool:
-        """Create a lease; False when there is one already."""
+        """Creates a lease; returns False when it exists already."""
         try:
             self._calls.call(
                 "PutItem",
@@ -84,7 +88,7 @@ class LeaseTable:
         return True
 
     def take(self, lease: Lease, worker: str) -> Lease | None:
-        """Make ``worker`` the owner; None when the lease has moved since it was read."""
+        """Makes ``worker`` the owner; returns None when the lease has been written since it was read."""
         switched = lease.owner is not None and lease.owner != worker
         update = "SET leaseOwner = :worker, leaseCounter = :next REMOVE checkpointOwner"
         values: dict[str, Any] = {":worker": text(worker), **_counters(lease)}
@@ -94,14 +98,14 @@ class LeaseTable:
         return self._try(lease.key, update, "leaseCounter = :counter", values)
 
     def renew(self, lease: Lease, *, doubtful: bool = True, throughput: float | None = None) -> Lease | None:
-        """Raise the counter; None when the lease is lost.
+        """Raises the counter; returns None when the lease is lost.
 
-        A hand-over that has begun is adopted: what is returned then has a ``checkpoint_owner``, this worker.
+        A hand-over that has begun is adopted: the returned lease then has this worker as its ``checkpoint_owner``.
 
         Args:
             lease: as last read or written.
             doubtful: the answer to an earlier write may have been lost.
-            throughput: what the shard brings, KB/s, for KCL 3's leader; None leaves what is stored.
+            throughput: the shard's load, KB/s, for KCL 3's leader; None leaves the stored value.
         """
         try:
             return self._renew(lease, throughput)
@@ -118,11 +122,16 @@ class LeaseTable:
             return None
 
     def checkpoint(self, lease: Lease, checkpoint: Checkpoint, *, doubtful: bool = True) -> Lease | None:
-        """Store a checkpoint, which also renews the lease; None when the lease is lost.
+        """Stores a checkpoint, which also renews the lease; returns None when the lease is lost.
 
-        An earlier write of the owner's own, whose answer it never saw (the connection broke, or it
-        stopped waiting), is not taken for a loss: the checkpoint is then stored on top of it, but never
-        below it: the call that nobody waits for any more may be the one that comes last.
+        An earlier write of the same owner whose answer was never seen (the connection broke, or the caller stopped
+        waiting) does not count as a loss. The checkpoint is then stored on top of that write, but never below it: the
+        call that nobody waits for any more may be the one that arrives last.
+
+        Args:
+            lease: as last read or written.
+            checkpoint: the new checkpoint.
+            doubtful: the answer to an earlier write may have been lost.
         """
         try:
             return self._store(lease, checkpoint)
@@ -139,9 +148,9 @@ class LeaseTable:
             return None
 
     def evict(self, lease: Lease) -> bool:
-        """Give a lease up so that anybody may take it at once; False when it is another's by now.
+        """Releases a lease so that anybody may take it at once; returns False when another worker has it by now.
 
-        During a hand-over the next owner may take it: also when the hand-over began since the lease was read.
+        During a hand-over the next owner may take it, also when the hand-over began after the lease was read.
         """
         try:
             self._evict(lease)
@@ -158,30 +167,31 @@ class LeaseTable:
         return True
 
     def handoff(self, lease: Lease, worker: str) -> Lease | None:
-        """Begin a graceful hand-over to ``worker`` (the leader does); None when the lease has moved on."""
+        """Begins a graceful hand-over to ``worker`` (the leader does that); returns None when the owner has changed."""
         update = "SET leaseOwner = :new, checkpointOwner = :owner"
         condition = f"{EXISTS} AND leaseOwner = :owner AND attribute_not_exists(checkpointOwner)"
         values = {":new": text(worker), ":owner": text(lease.owner or "")}
         return self._try(lease.key, update, condition, values)
 
     def assign(self, lease: Lease, worker: str) -> Lease | None:
-        """Make ``worker`` the owner and end a hand-over, whoever held it; None when the owners have changed."""
+        """Makes ``worker`` the owner and ends a hand-over; returns None when the owners have changed since the read."""
         condition, values = _owners_as_read(lease)
         values |= {":new": text(worker), ":one": number(1)}
         update = "SET leaseOwner = :new REMOVE checkpointOwner ADD leaseCounter :one, ownerSwitchesSinceCheckpoint :one"
         return self._try(lease.key, update, condition, values)
 
     def set_children(self, lease: Lease, children: Collection[str]) -> bool:
-        """Note the shards that go on from this one; False when the lease is gone."""
+        """Stores the ids of the shards that follow this one; returns False when the lease is gone."""
         values = {":children": texts(children)}
         return self._try(lease.key, "SET childShardIds = :children", EXISTS, values) is not None
 
     def set_hash_range(self, key: str, keys: HashRange) -> bool:
-        """Note the shard's hash keys, where KCL 1 or an early KCL 2 has left them out; False when the lease is gone."""
+        """Stores the shard's hash keys, which KCL 1 and early KCL 2 left out; returns False when the lease is gone."""
         update = "SET startingHashKey = :start, endingHashKey = :end"
         return self._try(key, update, EXISTS, _hash_keys(keys)) is not None
 
     def delete(self, key: str) -> None:
+        """Deletes the lease ``key``, whoever holds it."""
         self._calls.call(
             "DeleteItem", lambda: self._dynamodb.delete_item(TableName=self.name, Key={"leaseKey": text(key)})
         )
@@ -233,7 +243,7 @@ class LeaseTable:
 
 
 def _still_ours(lease: Lease, stored: Lease, unsure: bool) -> bool:
-    """Whether nobody but this worker has raised the counter since: by one at most, if an answer was lost."""
+    """Returns whether only this worker has raised the counter since: by one at most, if an answer was lost."""
     raised = stored.counter - lease.counter
     return stored.actual_owner == lease.actual_owner and (raised == 0 or (unsure and raised == 1))
 

@@ -1,26 +1,25 @@
-"""Which leases this worker takes. Pure functions, with the clock and the chance passed in.
+"""Chooses the leases that this worker takes. Pure functions, with the clock and the random numbers passed in.
 
 A lease's age is how long its counter has stood still (:mod:`kainite.base.liveness`). The rules are those of KCL 2.x's
-``DynamoDBLeaseTaker`` (reference/kcl_multilang.md §3, *2.x taker*), which Java workers of the same fleet follow:
+``DynamoDBLeaseTaker`` (docs/kcl.md, *Taking leases*), which Java workers of the same fleet follow:
 
-1. Every worker's part is the number of leases divided by the number of workers, rounded up, and never more
-   than it may hold. A worker is whoever owns a lease that has not expired, and this one.
+1. Every worker's part is the number of leases divided by the number of workers, rounded up, and never more than the
+   worker may hold. A worker is each owner of a lease that has not expired, and this worker.
 2. Leases that have stood still for three failover times are taken whatever the part is (``priority``).
 3. Otherwise expired leases are taken, at random, up to this worker's part.
-4. Only when none has expired, leases are stolen from the worker that has most: those beyond its part, or one
-   if it has just its part and this worker lacks two or more.
+4. Only when none has expired, leases are stolen from the worker that has most: those beyond its part, or one if it has
+   exactly its part and this worker lacks two or more.
 
-Where this differs from KCL:
+Differences from KCL:
 
-* A lease that nobody owns counts as expired at once, so that what a worker gives back need not wait. One that is new
-  and unowned counts as ancient, as in KCL, so that a worker alone begins with everything at once.
-* A lease in this worker's own name is its own from before a restart: taken at once, within its limit only.
-* Leases at SHARD_END are neither counted nor taken: nothing is left to read, and cleaning them up needs no owner
-  here. Java counts them, and takes them to clean them up. The two agree: a part without them is never larger than one
-  with them, so what this worker steals never puts it beyond what Java grants it, and nothing is
-  stolen back and forth. A worker that holds nothing but finished leases is still a worker.
-* A lease that is being handed over (KCL 3) is left alone until it has expired.
-* Where shards can be read at once and others wait for their parents, the former go first.
+* A lease that nobody owns counts as expired at once. One that is new and unowned counts as ancient, as in KCL.
+* A lease in this worker's own name is its own from before a restart. It is taken at once, within its limit only.
+* Leases at SHARD_END are neither counted nor taken: nothing is left to read, and cleanup needs no owner here. Java
+  counts them, and takes them to clean them up. The two rules agree: a part without these leases is never larger than
+  one with them. So what this worker steals never puts it beyond its part in Java's count, and nothing is stolen back
+  and forth. A worker that holds only finished leases is still a worker.
+* A lease in a hand-over (KCL 3) is not taken until it has expired.
+* Shards that can be read at once are taken before shards that wait for their parents.
 """
 
 from __future__ import annotations
@@ -36,19 +35,19 @@ from kainite.leases.lineage import may_start
 from kainite.leases.table.lease import Lease
 
 VERY_OLD = 3
-"""After how many failover times a lease is taken by whoever sees it (KCL's multiplier)."""
+"""After how many failover times a lease is taken by any worker that sees it (KCL's multiplier)."""
 
 EVER = float("-inf")
-"""Since when a lease that is new and unowned is taken to stand still: it is older than any timeout."""
+"""The time since which a new and unowned lease counts as standing still: longer ago than any timeout."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakingLimits:
-    """What bounds this worker.
+    """The bounds of what this worker takes.
 
     Attributes:
-        failover: seconds of silence after which a lease is anybody's.
-        max_leases: how many this worker may hold; None for no limit.
+        failover: seconds without a movement of the counter after which anybody may take a lease.
+        max_leases: how many leases this worker may hold; None for no limit.
         steal_at_once: how many it may steal in one round; 0 when it is not time to steal.
         priority: very old leases are taken beyond this worker's part.
     """
@@ -61,8 +60,14 @@ class TakingLimits:
 
 @dataclass(frozen=True, slots=True)
 class TakerCounts:
-    """What a round saw, for metrics: leases, workers, how many this worker lacks, how many have expired or are
-    very old, and how many of its part go beyond its limit."""
+    """The counts of one round, for metrics.
+
+    Attributes:
+        leases, workers: how many there are; leases at SHARD_END are not counted.
+        needed: how many leases this worker lacks.
+        expired, very_old: leases that anybody may take, and those of them older than three failover times.
+        spillover: how many leases of its part go beyond this worker's limit.
+    """
 
     leases: int = 0
     workers: int = 0
@@ -74,16 +79,20 @@ class TakerCounts:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Leases to take, in this order, and when it is worth looking again.
+    """The leases to take, in this order, and when the next round is worthwhile.
 
-    ``wait`` is how many seconds until another worker's lease may have expired, or one that was left
-    to others may be very old; None when neither is to be expected. ``stealing``: they are another live worker's.
+    Attributes:
+        take: the leases.
+        wait: seconds until another worker's lease may have expired, or one that was left to others may be very old;
+            None when neither is to be expected.
+        stealing: the leases to take are another live worker's.
+        counts: for metrics.
     """
 
     take: tuple[Lease, ...] = ()
     wait: float | None = None
     stealing: bool = False
-    census: TakerCounts = field(default_factory=TakerCounts)
+    counts: TakerCounts = field(default_factory=TakerCounts)
 
 
 def observe_leases(seen: Mapping[str, Sighting[int]], leases: Sequence[Lease], now: float) -> dict[str, Sighting[int]]:
@@ -92,7 +101,7 @@ def observe_leases(seen: Mapping[str, Sighting[int]], leases: Sequence[Lease], n
     def look(lease: Lease) -> Sighting[int]:
         known = seen.get(lease.key)
         if known is None and lease.owner is None:
-            # As in KCL: nobody has to be waited for, so a worker alone begins with everything at once.
+            # As in KCL: there is no owner to wait for, so a single worker takes all new leases at once.
             return Sighting(lease.counter, EVER)
         return observe(known, lease.counter, now)
 
@@ -100,7 +109,7 @@ def observe_leases(seen: Mapping[str, Sighting[int]], leases: Sequence[Lease], n
 
 
 def live_owners(leases: Sequence[Lease], seen: Mapping[str, Sighting[int]], failover: float, now: float) -> set[str]:
-    """Owners of leases that have not expired, finished ones included."""
+    """Returns the owners of leases that have not expired, finished ones included."""
     return {lease.owner for lease in leases if lease.owner is not None and not seen[lease.key].expired(now, failover)}
 
 
@@ -116,7 +125,7 @@ def choose(
     avoid: Collection[str] = (),
     contested: Collection[str] = (),
 ) -> Choice:
-    """Choose among all leases of the table.
+    """Chooses among all leases of the table.
 
     Args:
         leases: the whole scan.
@@ -127,7 +136,7 @@ def choose(
         now: the clock's time.
         rng: so that workers do not all go for the same leases.
         avoid: keys that are not to be taken for now.
-        contested: keys in this worker's name that another process goes by: taken when they have expired.
+        contested: keys in this worker's name that another process renews: taken when they have expired.
     """
     active = {lease.key: lease for lease in leases if lease.checkpoint != SHARD_END}
     ages = {key: seen[key].age(now) for key in active}
@@ -140,7 +149,7 @@ def choose(
     workers = {worker, *live_owners(leases, seen, limits.failover, now)}
     part, spillover = _part(len(active), len(workers), limits.max_leases)
     needed = part - len(mine)
-    census = TakerCounts(len(active), len(workers), max(0, needed), len(expired), len(very_old), spillover)
+    counts = TakerCounts(len(active), len(workers), max(0, needed), len(expired), len(very_old), spillover)
 
     most = len(active) if limits.max_leases is None else limits.max_leases
     regained = [active[key] for key in sorted(mine) if key not in held and key not in avoid][: max(0, most - len(held))]
@@ -155,11 +164,11 @@ def choose(
     take = (*_in_order(regained, leases, rng), *free)
     left = expired.keys() - {lease.key for lease in free}
     wait = _wait([ages[lease.key] for lease in alive], [ages[key] for key in left], limits) if room else None
-    return Choice(take, wait, bool(stolen), census)
+    return Choice(take, wait, bool(stolen), counts)
 
 
 def assigned(leases: Sequence[Lease], held: Collection[str], worker: str, contested: Collection[str] = ()) -> Choice:
-    """KCL 3.x: exactly what the leader has assigned to ``worker`` and no other worker still checkpoints.
+    """Chooses exactly what KCL 3's leader has assigned to ``worker`` and no other worker still checkpoints.
 
     Leases at SHARD_END are taken too: the leader would assign them again and again if nobody renewed them.
     """
@@ -168,23 +177,23 @@ def assigned(leases: Sequence[Lease], held: Collection[str], worker: str, contes
 
 
 def _free(lease: Lease, seen: Sighting[int], now: float, failover: float) -> bool:
-    # Beyond KCL, a lease that nobody owns counts as expired at once: what a worker gives back need not wait.
+    # Unlike KCL, a lease that nobody owns counts as expired at once, so a released lease is taken without a wait.
     return seen.expired(now, failover) or (lease.owner is None and lease.checkpoint_owner is None)
 
 
 def _part(leases: int, workers: int, max_leases: int | None) -> tuple[int, int]:
-    """This worker's part of the leases, and what of it goes beyond its limit."""
+    """Returns this worker's part of the leases, and how much of the full part goes beyond its limit."""
     part = 1 if workers >= leases else -(-leases // workers)
     limited = part if max_leases is None else min(part, max_leases)
     return limited, part - limited
 
 
 def _steal(alive: Sequence[Lease], part: int, needed: int, at_once: int, rng: Random) -> list[Lease]:
-    """Leases of the worker that has most of them."""
+    """Chooses leases of the worker that has most of them."""
     counts = Counter(lease.owner for lease in alive if lease.checkpoint_owner is None)
     if needed <= 0 or at_once <= 0 or not counts:
         return []
-    # Sorted, so that the same table and the same chance make the same choice.
+    # Sorted, so that the same table and the same random numbers give the same choice.
     owner, count = max(sorted(counts.items(), key=lambda entry: str(entry[0])), key=lambda entry: entry[1])
     excess = min(needed, count - part)
     if count == part and needed > 1:
@@ -194,7 +203,7 @@ def _steal(alive: Sequence[Lease], part: int, needed: int, at_once: int, rng: Ra
 
 
 def _in_order(chosen: Iterable[Lease], leases: Sequence[Lease], rng: Random) -> list[Lease]:
-    """At random, but shards that can be read at once go first."""
+    """Returns the chosen leases at random, but those whose shards can be read at once go first."""
     checkpoints = {lease.key: lease.checkpoint for lease in leases}
     shuffled = sorted(chosen, key=lambda lease: lease.key)
     rng.shuffle(shuffled)
@@ -202,7 +211,7 @@ def _in_order(chosen: Iterable[Lease], leases: Sequence[Lease], rng: Random) -> 
 
 
 def _wait(alive: Sequence[float], left: Sequence[float], limits: TakingLimits) -> float | None:
-    """Until the next of these ages matters."""
+    """Returns the seconds until the next of these leases expires or becomes very old; None when none will."""
     waits = [limits.failover - age for age in alive]
     if limits.priority:
         waits += [VERY_OLD * limits.failover - age for age in left]

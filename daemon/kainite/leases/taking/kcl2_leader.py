@@ -1,10 +1,10 @@
-"""Which worker of a KCL 2.x fleet synchronizes shards: all of them work it out alike, without talking.
+"""Computes which worker of a KCL 2.x fleet syncs shards (docs/kcl.md, *Shard sync*). All workers get the same result.
 
 KCL's ``DeterministicShuffleShardSyncLeaderDecider`` sorts the distinct lease owners, shuffles them with
-``java.util.Random`` and a fixed seed, and takes the first. KCL keeps the choice for five minutes; here it is made
-anew from each scan, for it costs nothing, and two leaders for a while do no harm: every lease is created on condition
-that there is none. Owners whose leases have all expired are passed over, or the leader's death would stop
-shard sync for as long as a finished shard's lease carries its name.
+``java.util.Random`` and a fixed seed, and takes the first. KCL keeps the result for five minutes. Here it is computed
+from each scan, which costs nothing. Two leaders for a while do no harm: every lease is created on the condition that
+it does not exist. Owners whose leases have all expired are left out. Otherwise a leader's death would stop shard sync
+for as long as a finished shard's lease carries its name.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from collections.abc import Iterable, MutableSequence
 from typing import Any
 
 SEED = 1947
-"""KCL's."""
+"""KCL's seed."""
 
 _MULTIPLIER = 0x5DEECE66D
 _MASK = (1 << 48) - 1
 
 
 class JavaRandom:
-    """``java.util.Random``: the linear congruential generator that its documentation lays down."""
+    """``java.util.Random``: the linear congruential generator that its documentation specifies."""
 
     def __init__(self, seed: int) -> None:
         self._state = (seed ^ _MULTIPLIER) & _MASK
 
     def next_int(self, bound: int) -> int:
-        """``nextInt(bound)``: from 0 up to, not including, ``bound``, which is positive."""
+        """Returns ``nextInt(bound)``: 0 or more and less than ``bound``, which must be positive."""
         bits = self._next31()
         if bound & (bound - 1) == 0:
             return (bound * bits) >> 31
@@ -40,7 +40,7 @@ class JavaRandom:
 
 
 def shuffle(items: MutableSequence[Any], random: JavaRandom) -> None:
-    """``Collections.shuffle``, in place."""
+    """Shuffles in place, as ``Collections.shuffle`` does."""
     for size in range(len(items), 1, -1):
         other = random.next_int(size)
         items[size - 1], items[other] = items[other], items[size - 1]

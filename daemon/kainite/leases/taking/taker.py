@@ -1,12 +1,17 @@
-"""The rounds in which a worker scans the table, takes leases, and starts what may start.
+"""The taker: in rounds, it scans the table, takes leases, and starts the shards that may be read.
 
-A round is made each ``leaseAssignmentIntervalMillis`` (twice the failover time, as KCL's taker), and at once
-when a lease was lost or given back, when another worker's lease may have expired, when the table is to be
-looked after (:mod:`.shard_sync`), and each ``parentShardPollIntervalMillis`` while a held shard waits for its parents.
-Stealing keeps to the interval, or two workers that come at one time would take more from a third than they need.
+A round is made each ``leaseAssignmentIntervalMillis`` (twice the failover time, as KCL's taker), and at once when
 
-A shard is told as gained only when every parent that has a lease stands at SHARD_END, and has been released if it was
-read here. One that stands there itself is held, where the leader has assigned it (KCL 3), and never told.
+* a lease was lost or released,
+* another worker's lease may have expired,
+* shard sync or cleanup is due (:mod:`~kainite.leases.shard_sync.schedule`),
+* a held shard waits for its parents (each ``parentShardPollIntervalMillis``).
+
+Stealing keeps to the interval. Otherwise two workers that start together would take more from a third than they need.
+
+A shard is reported as gained only when every parent that has a lease stands at SHARD_END, and was released if it was
+read here. A lease that itself stands at SHARD_END is held, where the leader has assigned it (KCL 3), and never
+reported.
 """
 
 from __future__ import annotations
@@ -55,13 +60,25 @@ from kainite.observe.metric import (
 logger = logging.getLogger(__name__)
 
 FIRST_TRIES = 20
-"""How often the first round may fail before the worker gives up (KCL's); later ones go on for ever."""
+"""How often the first round may fail before the worker gives up (as in KCL); later rounds are repeated for ever."""
 
 SHORTEST_REST = 0.05
+"""Seconds between two rounds, at least."""
 
 
 class LeaseTaker:
-    """See the module."""
+    """Takes leases in rounds until it is cancelled.
+
+    Args:
+        table: the lease table.
+        shard_sync: what is due for the table as a whole, done in each round.
+        held_leases: where taken leases go.
+        settings: the settings in use.
+        stance: asked in each round.
+        clock: the same as that of ``held_leases``.
+        meter: receives the metrics.
+        rng: chooses among equal leases.
+    """
 
     def __init__(
         self,
@@ -90,18 +107,18 @@ class LeaseTaker:
 
     @property
     def seconds_since_round(self) -> float | None:
-        """Seconds since the table last answered a whole round; None before the first."""
+        """Returns the seconds since the table last answered a whole round; None before the first."""
         return None if self._last_round_at is None else self._clock() - self._last_round_at
 
     def stop(self) -> None:
-        """Take nothing from now on."""
+        """Takes no lease from now on; rounds go on, for shard sync and for shards that wait for their parents."""
         self._stopped = True
 
     async def run(self) -> None:
-        """Make rounds until cancelled.
+        """Makes rounds until cancelled.
 
         Raises:
-            KainiteError: something that waiting does not mend, or that has lasted from the start.
+            KainiteError: an error that waiting does not repair, or that has lasted since the start.
         """
         failures, succeeded = 0, False
         while True:
@@ -115,13 +132,13 @@ class LeaseTaker:
                     raise
                 event(logger, logging.WARNING, "leases not looked after", failures=failures, error=error)
                 wait = AWS_BACKOFF.after(failures) if succeeded else self._settings.leases.init_backoff
-            # Not wait_for: Python 3.11's forgets a cancellation that comes as the wait ends.
+            # Not wait_for: in Python 3.11 it loses a cancellation that comes as the wait ends.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._held_leases.wake.wait()
 
     async def _round(self, *, create: bool) -> float:
-        """Look after the table if it is due, take, start what may start; returns how long to rest."""
+        """Syncs shards if that is due, takes leases, starts shards; returns the seconds until the next round."""
         if create:
             await asyncio.to_thread(self._create)
         leases = await self._scan()
@@ -129,7 +146,7 @@ class LeaseTaker:
         if await asyncio.to_thread(self._shard_sync.run_due, leases, elect_leader(live)):
             leases = await self._scan()
         choice = self._choose(leases)
-        # All of them are waited for: one that came in after the next scan would undo what was taken again by then.
+        # All takes are waited for: a take that is answered after the next scan would undo what was taken again by then.
         taken = await asyncio.gather(*(self._take(lease) for lease in choice.take), return_exceptions=True)
         if choice.stealing:
             self._steal_due = self._clock() + self._interval
@@ -155,7 +172,7 @@ class LeaseTaker:
         settings, now = self._settings.leases, self._clock()
         if self._stopped:
             return Choice()
-        # One that stands still is nobody's: a leader (KCL 3) has assigned it here again, or the namesake has gone.
+        # A lease that stands still is free: a leader (KCL 3) has assigned it here again, or the namesake has gone.
         namesakes = self._held_leases.namesakes(leases)
         contested = {key for key in namesakes if not self._seen[key].expired(now, settings.failover)}
         if self._stance() is Stance.ASSIGNED:
@@ -179,7 +196,9 @@ class LeaseTaker:
             async with asyncio.timeout(self._settings.leases.failover):
                 taken = await asyncio.to_thread(self._table.take, lease, self._settings.leases.worker_id)
         except TimeoutError:
-            raise LeaseTableUnavailableError(f"the take of {lease.key} was not answered in the failover time") from None
+            raise LeaseTableUnavailableError(
+                f"the take of {lease.key} was not answered within the failover time"
+            ) from None
         if taken is not None:
             self._held_leases.add(taken, began)
             event(logger, logging.INFO, "lease taken", shard=lease.key, checkpoint=taken.checkpoint, before=lease.owner)
@@ -187,26 +206,25 @@ class LeaseTaker:
 
     def _start_ready(self, leases: Sequence[Lease]) -> None:
         checkpoints = {lease.key: lease.checkpoint for lease in leases}
-        at_work = {
-            held.shard_id for held in self._held_leases.all if held.started
-        }  # a parent's child may be ending here
+        # A parent that stands at SHARD_END may still be held: its record processor is ending here.
+        at_work = {held.shard_id for held in self._held_leases.all if held.started}
         for held in self._held_leases.all:
             waiting = not held.started and held.hand_over_by is None and held.checkpoint != SHARD_END
             if waiting and at_work.isdisjoint(held.lease.parents) and may_start(held.lease.parents, checkpoints):
                 self._held_leases.start(held)
 
     def _report(self, choice: Choice, taken: int) -> None:
-        census: TakerCounts = choice.census
+        counts: TakerCounts = choice.counts
         for metric, value in (
-            (TOTAL_LEASES, census.leases),
-            (NUM_WORKERS, census.workers),
-            (NEEDED_LEASES, census.needed),
+            (TOTAL_LEASES, counts.leases),
+            (NUM_WORKERS, counts.workers),
+            (NEEDED_LEASES, counts.needed),
             (LEASES_TO_TAKE, len(choice.take)),
             (TAKEN_LEASES, taken),
             (UNTAKEN_LEASES, len(choice.take) - taken),
-            (EXPIRED_LEASES, census.expired),
-            (VERY_OLD_LEASES, census.very_old),
-            (LEASE_SPILLOVER, census.spillover),
+            (EXPIRED_LEASES, counts.expired),
+            (VERY_OLD_LEASES, counts.very_old),
+            (LEASE_SPILLOVER, counts.spillover),
         ):
             self._meter.observe(metric, value)
 

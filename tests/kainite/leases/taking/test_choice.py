@@ -123,7 +123,7 @@ def test_finished_leases_are_neither_counted_nor_taken_but_their_owner_is_a_work
     finished = [replace(lease, checkpoint=SHARD_END) for lease in owned("java", "abcd")]
     assert keys(chosen(*finished, age=ANCIENT)) == []
     choice = chosen(*finished, *owned(None, "ef"), ages={"e": 1.0, "f": 1.0})
-    assert (choice.census.leases, choice.census.workers, len(choice.take)) == (2, 2, 1)
+    assert (choice.counts.leases, choice.counts.workers, len(choice.take)) == (2, 2, 1)
 
 
 def test_a_lease_that_is_handed_over_is_left_alone_until_it_has_expired() -> None:
@@ -151,7 +151,7 @@ def test_under_a_limit_shards_that_can_be_read_go_first() -> None:
 
 def test_a_limit_below_the_part_is_told() -> None:
     choice = chosen(*owned(None, "abcd"), limits=TakingLimits(FAILOVER, 1))
-    assert (choice.census.spillover, len(choice.take)) == (3, 1)
+    assert (choice.counts.spillover, len(choice.take)) == (3, 1)
 
 
 def test_assigned_leases_are_those_in_ones_name_that_nobody_else_checkpoints() -> None:
