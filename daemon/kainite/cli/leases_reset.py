@@ -148,11 +148,8 @@ def _carry_out(table: LeaseTable, settings: Settings, changes: tuple[Change, ...
     try:
         for change, done in apply(table, needed, force=force):
             refused += not done
-            said = (
-                f"{change.before or 'no lease'} → {change.after}"
-                if done
-                else "not reset: its lease was written since it was read"
-            )
+            made = f"{change.before or 'no lease'} → {change.after}"
+            said = made if done else "not reset: its lease was written since it was read"
             console.print(Text(f"{change.shard.id}: {said}"))
     except KainiteError:
         console.print(Text("interrupted: run the command again to finish", style="bold red"))

@@ -206,8 +206,8 @@ def test_with_units_of_work_it_says_what_the_log_remembers(world: World) -> None
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        (["--yes"], 2, "say where"),
-        (["--to", "LATEST", "--at", "1", "--yes"], 2, "say where"),
+        (["--yes"], 2, "give either --to POSITION or --at TIME"),
+        (["--to", "LATEST", "--at", "1", "--yes"], 2, "give either --to POSITION or --at TIME"),
         (["--to", "12", "--yes"], 2, "belongs to one shard"),
         (["--to", "newest", "--yes"], 2, "neither TRIM_HORIZON, LATEST nor a sequence number"),
         (["--at", "yesterday", "--yes"], 2, "'yesterday' is not a time such as"),

@@ -1,3 +1,5 @@
+"""A keeper on a real table and stream: gains, losses, checkpoints, releases, and the end of shards."""
+
 from __future__ import annotations
 
 import asyncio
@@ -9,7 +11,21 @@ from kainite.base.errors import LeaseLostError, StreamError
 from kainite.kinesis.shards import Shard
 from kainite.leases.keeper import HeldLease, LeaseKeeper, Lost
 from kainite.leases.table.lease_table import LeaseTable
-from support.keepers import FIRST, SECOND, Clock, Keep, event_of, gain, gain_all, running, until
+from kainite.observe.meter import Meter
+from support.keepers import (
+    FIRST,
+    SECOND,
+    Clock,
+    Keep,
+    MetricSink,
+    event_of,
+    gain,
+    gain_all,
+    owners,
+    running,
+    tells_nothing,
+    until,
+)
 from support.kinesis_double import KinesisDouble
 
 
@@ -34,10 +50,10 @@ async def test_another_worker_waits_for_the_failover_time_after_a_crash(keep: Ke
     async with running(keep()) as keeper:
         await gain_all(keeper, 2)
     clock = Clock()
-    heir = keep("heir", failover=30.0, clock=clock)
+    sink = MetricSink()
+    heir = keep("heir", failover=30.0, clock=clock, meter=Meter(sink))
     async with running(heir):
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(heir.next_event(), 0.3)
+        await tells_nothing(heir, sink)
     clock.time += 30.0
     async with running(heir):
         held = await gain_all(heir, 2)
@@ -58,17 +74,6 @@ async def test_a_worker_takes_no_more_than_its_limit_and_another_takes_the_rest(
         mine = await gain(one)
         async with running(keep("two")) as two:
             assert {mine.shard_id, (await gain(two)).shard_id} == {FIRST, SECOND}
-
-
-async def test_renewing_keeps_a_lease_beyond_the_failover_time(keep: Keep, table: LeaseTable) -> None:
-    async with running(keep(failover=1.0)) as keeper:
-        await gain_all(keeper, 2)
-        counters = {lease.key: lease.counter for lease in table.scan()}
-        async with running(keep("other", failover=1.0)) as other:
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(other.next_event(), 1.8)
-        assert all(lease.counter > counters[lease.key] for lease in table.scan())
-        assert len(keeper.held) == 2
 
 
 async def test_a_keeper_knows_for_how_long_the_table_has_not_answered(keep: Keep) -> None:
@@ -93,31 +98,6 @@ async def test_a_lease_that_another_took_is_told_lost_and_takes_no_checkpoint(ke
         await keeper.checkpoint(held[SECOND], Checkpoint("18"))
 
 
-async def test_renewal_notices_a_lease_that_another_took(keep: Keep, table: LeaseTable) -> None:
-    async with running(keep(failover=1.5)) as keeper:
-        held = await gain_all(keeper, 2)
-        await until(lambda: table.take(table.get(FIRST) or held[FIRST].lease, "thief") is not None)
-        event = await event_of(keeper)
-        assert event == Lost(held[FIRST])
-
-
-async def test_a_lease_not_renewed_for_the_failover_time_is_lost_here_before_anybody_takes_it(
-    keep: Keep, table: LeaseTable
-) -> None:
-    clock = Clock()
-    async with running(keep(failover=10.0, clock=clock)) as keeper:
-        held = await gain_all(keeper, 2)
-        before = table.get(FIRST)
-        clock.time += 10.0
-        with pytest.raises(LeaseLostError):
-            await keeper.checkpoint(held[FIRST], Checkpoint("17"))
-        assert await event_of(keeper) == Lost(held[FIRST])
-        assert before is not None
-        stored = table.get(FIRST)
-        assert stored is not None
-        assert stored.checkpoint == TRIM_HORIZON
-
-
 async def test_a_lease_lost_and_regained_takes_checkpoints_of_the_new_acquisition_only(
     keep: Keep, table: LeaseTable
 ) -> None:
@@ -139,28 +119,15 @@ async def test_a_lease_lost_and_regained_takes_checkpoints_of_the_new_acquisitio
         assert stored.checkpoint == Checkpoint("18")
 
 
-async def test_checkpoints_given_up_halfway_cost_no_lease(keep: Keep, table: LeaseTable) -> None:
-    async with running(keep()) as keeper:
-        held = (await gain_all(keeper, 2))[FIRST]
-        for number in range(10):
-            asking = asyncio.create_task(keeper.checkpoint(held, Checkpoint(str(100 + number))))
-            await asyncio.sleep(0.001 * number)
-            asking.cancel()
-            await keeper.checkpoint(held, Checkpoint(str(200 + number)))
-        stored = table.get(FIRST)
-        assert stored is not None
-        assert stored.checkpoint == held.checkpoint == Checkpoint("209")
-
-
 async def test_a_released_lease_is_left_to_others_for_a_while(keep: Keep, table: LeaseTable) -> None:
-    async with running(keep()) as keeper:
+    sink = MetricSink()
+    async with running(keep(meter=Meter(sink))) as keeper:
         held = await gain_all(keeper, 2)
         await keeper.release(held[FIRST], pause=60.0)
         await keeper.release(held[FIRST])
         with pytest.raises(LeaseLostError):
             await keeper.checkpoint(held[FIRST], Checkpoint("17"))
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(keeper.next_event(), 0.3)
+        await tells_nothing(keeper, sink)
         stored = table.get(FIRST)
         assert stored is not None
         assert stored.owner is None
@@ -184,15 +151,14 @@ async def end(keeper: LeaseKeeper, held: HeldLease, *children: Shard) -> None:
 async def test_the_children_of_a_split_start_when_the_parent_is_done_and_then_its_lease_goes(
     keep: Keep, table: LeaseTable, double: KinesisDouble
 ) -> None:
-    async with running(keep()) as keeper:
+    sink = MetricSink()
+    async with running(keep(meter=Meter(sink))) as keeper:
         parent = (await gain_all(keeper, 2))[FIRST]
         children = [Shard(child, (FIRST,)) for child in double.split(FIRST)]
         await keeper.shard_ended(parent, children)
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(keeper.next_event(), 0.5)
+        await tells_nothing(keeper, sink)
         await keeper.checkpoint(parent, SHARD_END)
-        with pytest.raises(TimeoutError):  # the parent's child is still ending
-            await asyncio.wait_for(keeper.next_event(), 0.5)
+        await tells_nothing(keeper, sink)  # the parent's record processor is still ending
         await keeper.release(parent)
         started = await gain_all(keeper, 2)
         assert started.keys() == {child.id for child in children}
@@ -203,12 +169,12 @@ async def test_the_children_of_a_split_start_when_the_parent_is_done_and_then_it
 
 
 async def test_the_child_of_a_merge_starts_after_both_parents(keep: Keep, double: KinesisDouble) -> None:
-    async with running(keep()) as keeper:
+    sink = MetricSink()
+    async with running(keep(meter=Meter(sink))) as keeper:
         parents = await gain_all(keeper, 2)
         child = Shard(double.merge(FIRST, SECOND), (FIRST, SECOND))
         await end(keeper, parents[SECOND], child)
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(keeper.next_event(), 0.5)
+        await tells_nothing(keeper, sink)
         await end(keeper, parents[FIRST], child)
         started = await gain(keeper)
         assert (started.shard_id, started.checkpoint) == (child.id, TRIM_HORIZON)
@@ -241,3 +207,21 @@ async def test_what_waiting_does_not_mend_ends_the_keeper(keep: Keep, double: Ki
     double.fail("ListShards", "LimitExceededException", times=20)
     with pytest.raises(StreamError, match="for now"):
         await asyncio.wait_for(keep().run(), 10)
+
+
+async def test_handing_over_what_nobody_asked_for_releases_it(keep: Keep, table: LeaseTable) -> None:
+    async with running(keep(limit=1)) as keeper:
+        held = await gain(keeper)
+    await keeper.hand_over(held)
+    await keeper.hand_over(held)
+    assert set(owners(table).values()) == {None}
+
+
+async def test_a_worker_that_leaves_in_a_hand_over_leaves_the_lease_to_the_next(keep: Keep, table: LeaseTable) -> None:
+    async with running(keep(limit=1)) as keeper:
+        held = await gain(keeper)
+    table.handoff(held.lease, "new")
+    await keeper.close()
+    stored = table.get(held.shard_id)
+    assert stored is not None
+    assert (stored.owner, stored.checkpoint_owner) == ("new", None)

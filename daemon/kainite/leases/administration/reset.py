@@ -122,7 +122,7 @@ def _warned(change: Change, leases: Mapping[str, Lease], chosen: Collection[str]
     )
     if not ahead or not change.needed:
         return change
-    warning = f"its child shards {', '.join(ahead)} have begun already and are not reset"
+    warning = f"its records are delivered after those of its children {', '.join(ahead)}, which have begun"
     note = f"{change.note}; {warning}" if change.note else warning
     return Change(change.shard, change.lease, change.after, note)
 

@@ -58,17 +58,17 @@ def test_a_shard_that_the_stream_has_no_more_is_left_alone() -> None:
     leases = family()
     changes = plan(leases, leases, CHILDREN, everywhere(TRIM_HORIZON), everything=True)
     assert sorted(afters(changes)) == ["a", "b"]
-    assert "the stream has nothing of it" in changes[0].note
+    assert "the stream does not list it" in changes[0].note
 
 
 def test_a_parent_alone_is_reset_with_a_warning_that_its_children_are_ahead() -> None:
     leases = family()
     (change,) = plan(leases, leases[-1:], SHARDS, everywhere(TRIM_HORIZON), everything=False)
     assert change.after == TRIM_HORIZON
-    assert "come after those of a, b" in change.note
+    assert "delivered after those of its children a, b" in change.note
     waiting = family(child=TRIM_HORIZON)
     (change,) = plan(waiting, waiting[-1:], SHARDS, everywhere(TRIM_HORIZON), everything=False)
-    assert "come after" not in change.note
+    assert "delivered after" not in change.note
 
 
 def test_a_place_that_stands_already_is_no_change() -> None:

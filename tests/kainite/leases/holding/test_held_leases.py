@@ -6,8 +6,6 @@ import pytest
 
 from kainite.leases.holding.held_leases import HeldLease
 from kainite.leases.table.lease import Lease
-from kainite.leases.table.lease_table import LeaseTable
-from support.keepers import FIRST, Keep, gain_all, running, until
 
 
 def test_throughput_is_an_average_in_which_each_time_weighs_half_of_what_was_before() -> None:
@@ -21,15 +19,3 @@ def test_throughput_is_an_average_in_which_each_time_weighs_half_of_what_was_bef
     assert held.throughput == pytest.approx(8.0)
     held.measure(6.0)
     assert held.throughput == pytest.approx(4.0)
-
-
-async def test_renewals_store_what_was_measured(keep: Keep, table: LeaseTable) -> None:
-    async with running(keep(failover=0.6)) as keeper:
-        held = await gain_all(keeper, 2)
-
-        def stored() -> float | None:
-            # More arrives all the time, so whichever renewal measures finds some.
-            held[FIRST].count_bytes(1024)
-            return next(lease.throughput for lease in table.scan() if lease.key == FIRST)
-
-        await until(lambda: (stored() or 0) > 0)
