@@ -1,4 +1,4 @@
-"""Several daemons of one application: they join, leave, die, fall asleep and wake up, and nothing is lost by it."""
+"""Several daemons of one application join, leave, die, fall asleep and wake up; no record is lost."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_nothing_is_lost_in_any_order_of_events(world: Open, seed: int) -> None:
 
 
 def _disturb(fleet: Fleet, chance: random.Random, number: int) -> None:
-    """One event: a daemon joins, leaves, dies, falls asleep or wakes up; one at least is always awake."""
+    """Makes one event: a daemon joins, leaves, dies, falls asleep or wakes up; at least one is always awake."""
     awake = list(_running(fleet))
     asleep = [daemon for daemon in fleet.daemons if daemon.paused_at is not None]
     events: list[Callable[[], object]] = [daemon.wake for daemon in asleep]

@@ -34,7 +34,7 @@ def application(kinesis_endpoint: str, moto_endpoint: str, dynamodb: Any, tmp_pa
 
 
 class Traffic:
-    """Records for each shard, no payload twice; ``put`` is what was put so far."""
+    """Records for each shard, each payload once; ``put`` has all payloads so far."""
 
     def __init__(self, app: Application, prefix: str = "r") -> None:
         self.put: set[str] = set()
@@ -42,14 +42,14 @@ class Traffic:
         self._batches = ([f"{prefix}-{number}-{shard}" for shard in range(SHARDS)] for number in itertools.count())
 
     def flow(self) -> bool:
-        """Put a record on each shard; always true, so that a condition can have it flow on."""
+        """Puts a record on each shard; always true, so that it can stand in a condition."""
         payloads = next(self._batches)
         self._app.put(*payloads)
         self.put.update(payloads)
         return True
 
     def arrives(self, what: str) -> None:
-        """Wait until a child has had each record."""
+        """Waits until a child has received each record."""
         self._app.eventually(lambda: self._app.payloads() >= self.put, what)
 
 
@@ -145,6 +145,6 @@ def test_a_java_leader_takes_leases_from_kainite_by_graceful_handoff(application
 
 
 def checkpointed(app: Application) -> bool:
-    """Whether every record that was delivered is below its shard's checkpoint."""
+    """Returns whether every delivered record is at or below its shard's checkpoint."""
     leases = app.leases()
     return all(int(leases[record.shard].checkpoint.sequence) >= record.sequence for record in app.delivered())

@@ -1,8 +1,9 @@
-"""Several real daemons of one application on this host: started, stopped, killed, paused; and what they did when.
+"""Several real daemons of one application on this host: started, stopped, killed, paused; and the record of their
+calls.
 
-A writer puts numbered records throughout, and a watcher reads the lease table all the time. Children write down each
-call (``tests/children/recorder.py``). From this :class:`Fleet` tells what was delivered, for how long two children
-have held one shard, and where a checkpoint went back.
+A writer puts numbered records all the time, and a watcher reads the lease table all the time. Children write down each
+call (``tests/children/recorder.py``). From these records :class:`Fleet` computes which records were delivered, for how
+long two children held one shard, and whether a checkpoint went back.
 """
 
 from __future__ import annotations
@@ -65,14 +66,14 @@ class Daemon:
         return self.process.poll() is None and self.paused_at is None
 
     def family(self) -> list[psutil.Process]:
-        """The daemon and its children, the daemon first."""
+        """Returns the processes of the daemon and its children, the daemon first."""
         with suppress(psutil.NoSuchProcess):
             daemon = psutil.Process(self.process.pid)
             return [daemon, *daemon.children(recursive=True)]
         return []
 
     def pause(self) -> None:
-        """SIGSTOP the daemon and its children; the daemon first, so that it starts no more."""
+        """Sends SIGSTOP to the daemon and its children; to the daemon first, so that it starts no more children."""
         self.process.send_signal(signal.SIGSTOP)
         self.paused = self.family()
         for process in self.paused[1:]:
@@ -87,12 +88,12 @@ class Daemon:
             _signal(process, signal.SIGCONT)
 
     def leave(self) -> None:
-        """SIGTERM; ends with the daemon."""
+        """Sends SIGTERM and waits until the daemon has ended."""
         self.process.terminate()
         assert self.process.wait(LIMIT) == 0
 
     def kill(self) -> None:
-        """SIGKILL the daemon alone; ends when its children have seen that and ended."""
+        """Sends SIGKILL to the daemon alone, and waits until its children have noticed and ended."""
         family = self.family()
         self.process.kill()
         self.process.wait(LIMIT)
@@ -100,7 +101,7 @@ class Daemon:
         assert not alive, "children outlive their daemon"
 
     def end(self) -> None:
-        """Leave nothing behind, whatever state it is in."""
+        """Kills all processes, whatever their state."""
         family = [*self.family(), *self.paused]
         for process in family:
             _signal(process, signal.SIGKILL)
@@ -125,7 +126,7 @@ class Fleet:
     more: Mapping[str, str] = field(default_factory=dict)
 
     def join(self, worker: str) -> Daemon:
-        """Start a daemon; it is not waited for."""
+        """Starts a daemon without waiting for it."""
         with (self.folder / f"{worker}.log").open("ab") as log:
             command = [sys.executable, "-m", "kainite", "run", "-p", str(self._properties(worker))]
             daemon = Daemon(worker, subprocess.Popen(command, stderr=log))
@@ -146,20 +147,20 @@ class Fleet:
         return path
 
     def held(self) -> dict[str, int]:
-        """How many leases each worker owns, as the watcher saw it last; those of nobody under ""."""
+        """Returns how many leases each worker owns, as the watcher saw it last; unowned leases count under ""."""
         held: dict[str, int] = defaultdict(int)
         for lease in self.leases:
             held[lease.owner or ""] += 1
         return dict(held)
 
     def balanced_among(self, *workers: str) -> bool:
-        """Whether these workers own all leases, and none more than one above another."""
+        """Returns whether these workers own all leases, and no worker has more than one above another."""
         held = self.held()
         counts = [held.get(worker, 0) for worker in workers]
         return len(self.leases) == self.shards == sum(counts) and max(counts) - min(counts) <= 1
 
     def calls(self) -> list[Call]:
-        """All calls so far, whole lines only: a child that is being killed may be writing."""
+        """Returns all calls so far; whole lines only, for a child that is being killed may be writing."""
         found = []
         for path in (self.folder / "calls").iterdir():
             lines = path.read_bytes().split(b"\n")[:-1]
@@ -167,31 +168,31 @@ class Fleet:
         return found
 
     def missing(self, upto: int | None = None) -> set[int]:
-        """Records that were put and not delivered yet."""
+        """Returns the numbers of records that were put and not delivered yet."""
         return set(self.put[:upto]) - {number for call in self.calls() for number in call.numbers}
 
     def caught_up(self) -> None:
-        """Wait until everything that has been put by now is delivered."""
+        """Waits until every record that was put before the call is delivered."""
         upto = len(self.put)
         self.eventually(lambda: not self.missing(upto), "records that were put are not delivered")
 
     def pass_time(self, records: int) -> None:
-        """Wait until so many more records have been put."""
+        """Waits until so many more records have been put."""
         upto = len(self.put) + records
         self.eventually(lambda: len(self.put) >= upto, "the writer has stopped")
 
     def eventually(self, condition: Callable[[], object], otherwise: str, limit: float = LIMIT) -> None:
-        """Wait until ``condition`` holds; fails after ``limit`` seconds, saying who holds what."""
+        """Waits until ``condition`` holds; fails after ``limit`` seconds, and shows who holds which leases."""
         end = time.monotonic() + limit
         while not condition():
             assert time.monotonic() < end, f"{otherwise}; leases: {self.held()}; missing: {sorted(self.missing())[:9]}"
             time.sleep(LOOK_EVERY)
 
     def held_twice(self) -> dict[tuple[str, int, int], float]:
-        """For how many seconds two children have held one shard, by shard and the two process ids.
+        """Returns for how many seconds two children held one shard, by shard and the two process ids.
 
-        A child holds its shard from the beginning of its first call to the end of its last one, and
-        only while it is not paused.
+        A child holds its shard from the beginning of its first call to the end of its last one, and only while it is
+        not paused.
         """
         pauses: dict[str, list[Span]] = defaultdict(list)
         for daemon in self.daemons:
@@ -209,14 +210,14 @@ class Fleet:
         }
 
     def check(self) -> None:
-        """What must hold in any run, whatever happened."""
+        """Asserts what must hold in every run."""
         assert self.backwards == [], "checkpoints moved backwards"
         too_long = {who: seconds for who, seconds in self.held_twice().items() if seconds > self.failover}
         assert too_long == {}, "two children held a shard for longer than the failover time"
 
 
 def without(span: Span, pauses: Iterable[Span]) -> list[Span]:
-    """What is left of a span when pauses are cut out."""
+    """Returns what is left of a span when pauses are cut out."""
     left = [span]
     for begin, end in pauses:
         cut = [piece for a, b in left for piece in ((a, min(b, begin)), (max(a, end), b))]
@@ -225,7 +226,7 @@ def without(span: Span, pauses: Iterable[Span]) -> list[Span]:
 
 
 def overlap(ones: Sequence[Span], others: Sequence[Span]) -> float:
-    """Seconds that lie in both."""
+    """Returns the seconds that lie in both."""
     return sum(max(0.0, min(b, d) - max(a, c)) for a, b in ones for c, d in others)
 
 
@@ -233,7 +234,7 @@ def overlap(ones: Sequence[Span], others: Sequence[Span]) -> float:
 def fleet(
     kinesis: Any, dynamodb: Any, endpoint: str, name: str, folder: Path, *, shards: int, failover: float, **more: str
 ) -> Iterator[Fleet]:
-    """A stream with a writer and a watcher; at the end all daemons are gone, and :meth:`Fleet.check` holds."""
+    """Opens a stream with a writer and a watcher; at the end runs :meth:`Fleet.check` and kills all daemons."""
     kinesis.create_stream(StreamName=name, ShardCount=shards)
     (folder / "calls").mkdir()
     world = Fleet(kinesis, LeaseTable(dynamodb, name), endpoint, folder, shards, failover, more=more)

@@ -1,9 +1,8 @@
 """Java's MultiLangDaemon (KCL 3.1.3) and ``kainite run`` on the same settings, stream, lease table and child.
 
-Kinesis is kinesis-local, because KCL speaks HTTP/2 to it, which moto does not; DynamoDB is moto, which
-has all that KCL 3 needs (the index by UpdateTable, the lock's conditions). Java waits for up to 30 s before it
-fills an empty lease table, so the table is filled before it starts; from its start to the first record it
-then takes about 10 s.
+Kinesis is kinesis-local: KCL speaks HTTP/2 to it, which moto does not. DynamoDB is moto, which has all that KCL 3
+needs (the index by UpdateTable, the lock's conditions). Java waits for up to 30 s before it fills an empty lease table,
+so the table is filled before Java starts. From its start to the first record Java takes about 10 s.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ JAVA = (
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """A record that a child was given."""
+    """A record that was delivered to a child."""
 
     worker: str
     shard: str
@@ -83,13 +82,13 @@ class Application:
         create_missing(self.table, StreamClient(self.kinesis, self.name), settings, ())
 
     def put(self, *payloads: str) -> None:
-        """Put records, the first one on the first shard and so on."""
+        """Puts records, the first one on the first shard and so on."""
         for index, payload in enumerate(payloads):
             key = str(2**128 // self.shards * (index % self.shards))
             self.kinesis.put_record(StreamName=self.name, Data=payload.encode(), PartitionKey="k", ExplicitHashKey=key)
 
     def properties(self, worker: str) -> Path:
-        """The settings file of a worker, the same for both daemons."""
+        """Writes the settings file of a worker, the same for both daemons; returns its path."""
         values = {
             "applicationName": self.name, "streamName": self.name, "workerId": worker,
             "executableName": f"{sys.executable} {JOURNAL} {self._journal(worker)}",
@@ -106,13 +105,13 @@ class Application:
 
     @contextmanager
     def java(self, worker: str) -> Iterator[subprocess.Popen[bytes]]:
-        """Java's daemon; killed with its children at the end."""
+        """Runs Java's daemon; kills it with its children at the end."""
         with self._running(worker, *JAVA) as process:
             yield process
 
     @contextmanager
     def kainite(self, worker: str) -> Iterator[subprocess.Popen[bytes]]:
-        """``kainite run``; killed with its children at the end."""
+        """Runs ``kainite run``; kills it with its children at the end."""
         with self._running(worker, sys.executable, "-m", "kainite", "run", "-p") as process:
             yield process
 
@@ -129,7 +128,7 @@ class Application:
             kill(process)
 
     def delivered(self, worker: str | None = None) -> list[Delivered]:
-        """What the children of one worker, or of all, were given, in each one's order."""
+        """Returns the records that the children of one worker, or of all, received, in each one's order."""
         workers = [worker] if worker else [path.stem for path in self.folder.glob("*.journal")]
         lines = [(name, json.loads(line)) for name in workers for line in _lines(self._journal(name))]
         return [Delivered(name, line[1], int(line[2]), line[3]) for name, line in lines if line[0] == "record"]
@@ -138,7 +137,7 @@ class Application:
         return {record.payload for record in self.delivered(worker)}
 
     def leases(self) -> dict[str, Lease]:
-        """The lease table; fails if any checkpoint stands before where it was seen earlier."""
+        """Reads the lease table; fails if any checkpoint is below its earlier value."""
         leases = {lease.key: lease for lease in self.table.scan()}
         for key, lease in leases.items():
             before, now = self.highest.get(key, lease.checkpoint), lease.checkpoint
@@ -147,16 +146,16 @@ class Application:
         return leases
 
     def owned(self, worker: str) -> int:
-        """How many leases carry the worker's name and are not being handed over."""
+        """Returns how many leases carry the worker's name and are not being handed over."""
         return sum(1 for lease in self.leases().values() if lease.owner == worker and not lease.checkpoint_owner)
 
     def workers(self) -> set[str]:
-        """Who is reported to be there, in a KCL 3 fleet."""
+        """Returns the workers that report to a KCL 3 fleet."""
         entries = self.dynamodb.scan(TableName=f"{self.name}-WorkerMetricStats", ConsistentRead=True)["Items"]
         return {entry["wid"]["S"] for entry in entries}
 
     def eventually(self, condition: Callable[[], object], what: str) -> None:
-        """Wait until ``condition`` holds, with an eye on the checkpoints; shows the daemons' logs if it does not."""
+        """Waits until ``condition`` holds, and checks the checkpoints meanwhile; shows the daemons' logs on failure."""
         end = time.monotonic() + LIMIT
         while not condition():
             self.leases()
@@ -171,7 +170,7 @@ class Application:
         return self.folder / f"{worker}.log"
 
     def log(self, worker: str) -> str:
-        """What a daemon has logged so far."""
+        """Returns what a daemon has logged so far."""
         return self._log(worker).read_text(errors="replace")
 
     def _logs(self) -> str:
@@ -181,13 +180,13 @@ class Application:
 
 
 def terminate(process: subprocess.Popen[bytes]) -> None:
-    """SIGTERM, and wait for the end."""
+    """Sends SIGTERM and waits for the end."""
     process.send_signal(signal.SIGTERM)
     process.wait(LIMIT)
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """SIGKILL of the daemon; its children's input ends, and they are waited for."""
+    """Sends SIGKILL to the daemon; its children's input ends, and they are waited for."""
     children = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
     process.kill()
     process.wait(LIMIT)

@@ -1,4 +1,4 @@
-"""``kainite leases`` and ``kainite leases reset``, as a person calls them."""
+"""``kainite leases`` and ``kainite leases reset``, called as from a shell."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class World:
         return CliRunner().invoke(main, ["leases", *arguments, "-p", str(self.properties)], input=answer)
 
     def hold(self, shard: str, checkpoint: Checkpoint = TRIM_HORIZON) -> Lease:
-        """The shard's lease, taken by worker ``w``."""
+        """Returns the shard's lease, taken by worker ``w``."""
         self.table.put_new(Lease(shard))
         lease = self.table.get(shard)
         assert lease is not None
@@ -64,7 +64,7 @@ class World:
 
     @contextmanager
     def renewing(self, lease: Lease) -> Iterator[None]:
-        """Keep raising the counter, as its worker would."""
+        """Raises the counter again and again, as the lease's worker would."""
         ended = threading.Event()
 
         def renew() -> None:

@@ -202,7 +202,7 @@ async def test_a_stream_that_fails_at_first_is_tried_again(keep: Keep, double: K
 
 async def test_what_waiting_does_not_mend_ends_the_keeper(keep: Keep, double: KinesisDouble) -> None:
     double.fail("ListShards", "ResourceNotFoundException")
-    with pytest.raises(StreamError, match="is not there"):
+    with pytest.raises(StreamError, match="does not exist"):
         await asyncio.wait_for(keep().run(), 10)
     double.fail("ListShards", "LimitExceededException", times=20)
     with pytest.raises(StreamError, match="for now"):

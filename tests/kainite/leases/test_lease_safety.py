@@ -63,7 +63,7 @@ class Worker:
                 self.held_leases.add(taken, self.clock())
 
     def write(self, held: HeldLease, checkpoint: Checkpoint | None, lost: bool) -> None:
-        """Renew or checkpoint; the answer may get lost."""
+        """Renews or checkpoints; the answer may get lost."""
         if self.held_leases.age(held) >= FAILOVER:
             self.held_leases.lose(held)
             return

@@ -1,4 +1,4 @@
-"""Calls to DynamoDB that are not answered, or late: what they cost, and what they must not cost."""
+"""Calls to DynamoDB that are not answered, or answered late, cost their own lease alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from support.names import unique
 
 
 class Line:
-    """The line to DynamoDB, for UpdateItem: by lease, requests are held back, answers are, or nothing gets through."""
+    """Interferes with UpdateItem by lease: holds requests back, holds answers back, or breaks the connection."""
 
     def __init__(self, client: Any) -> None:
         self.open = threading.Event()

@@ -1,6 +1,6 @@
-"""A fleet's coordinator items in DynamoDB, wherever the fleet keeps them.
+"""A fleet's coordinator items in DynamoDB, in either layout (docs/kcl.md, *KCL 3.x fleets*).
 
-Nothing is created here: a fleet without these items is a 2.x fleet, or one of Kainite's own.
+Nothing is created here: a fleet without these items is a 2.x fleet, or consists of Kainite workers alone.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ OWNER_INDEX = "LeaseOwnerToLeaseKeyIndex"
 
 @dataclass(frozen=True, slots=True)
 class FleetState:
-    """What the coordinator items say at a moment.
+    """The state of a fleet, as its coordinator items give it.
 
     Attributes:
-        version: what the fleet agreed on.
+        version: the client version that the fleet agreed on.
         layout: where its items are.
-        lock: the leader's; None when nobody leads, or nobody is meant to.
-        leader_report: when the leader reported last, seconds since its epoch.
+        lock: the leader's; None when nobody leads, or the version has no leader.
+        leader_report: when the leader reported last, seconds since the epoch by its clock.
     """
 
     version: ClientVersion
@@ -55,11 +55,16 @@ class FleetState:
 
 
 class AccessDeniedError(LeaseTableError):
-    """The coordinator table may not be read."""
+    """The role does not allow to read the coordinator table."""
 
 
 class CoordinatorTable:
-    """All calls block, and may raise :class:`LeaseTableUnavailableError` (try again) and :class:`LeaseTableError`."""
+    """Reads the fleet's state and writes this worker's entry. All calls block.
+
+    Raises (every call):
+        LeaseTableUnavailableError: the same call may be made again.
+        LeaseTableError: the call is refused, or an item is not one of KCL's.
+    """
 
     def __init__(self, dynamodb: DynamoDBClient, settings: LeaseSettings) -> None:
         self._dynamodb = dynamodb
@@ -69,10 +74,10 @@ class CoordinatorTable:
         self._workers_table = settings.worker_metrics_table or f"{settings.application}-WorkerMetricStats"
 
     def read(self) -> FleetState | None:
-        """What the fleet agreed on, and who leads; None in a 2.x fleet, or one of Kainite's own.
+        """Returns the fleet's state; None in a 2.x fleet, or one of Kainite workers alone.
 
         Raises:
-            AccessDeniedError: nothing is to be found where it may be read, and elsewhere it may not.
+            AccessDeniedError: no item was found where reading is allowed, and elsewhere it is not allowed.
         """
         denied: AccessDeniedError | None = None
         for layout in (Layout.SPLIT, Layout.SINGLE):
@@ -88,7 +93,7 @@ class CoordinatorTable:
         return None
 
     def has_owner_index(self) -> bool:
-        """Whether a KCL 3 worker has been at the lease table."""
+        """Returns whether a KCL 3 worker has used the lease table: only KCL 3 creates the index."""
         try:
             table = self._call("DescribeTable", lambda: self._dynamodb.describe_table(TableName=self._lease_table))
         except _NoTableError:
@@ -96,7 +101,7 @@ class CoordinatorTable:
         return any(index.get("IndexName") == OWNER_INDEX for index in table["Table"].get("GlobalSecondaryIndexes", ()))
 
     def report(self, layout: Layout, now: float) -> None:
-        """Tell the fleet that this worker is there; ``now`` is in seconds since the epoch."""
+        """Reports to the fleet that this worker is there; ``now`` is in seconds since the epoch."""
         entry = worker_entry(layout, now)
         request: dict[str, Any] = {
             "TableName": self._workers_of(layout),
@@ -108,11 +113,11 @@ class CoordinatorTable:
         try:
             self._call("UpdateItem", lambda: self._dynamodb.update_item(**request))
         except _NoTableError as error:
-            # KCL's workers make it just after the fleet's state, so it comes.
+            # KCL's workers create it just after the fleet's state, so waiting helps.
             raise LeaseTableUnavailableError(f"table {self._workers_of(layout)!r} is not there yet") from error
 
     def withdraw(self, layout: Layout) -> None:
-        """Take this worker's entry away, so that the leader gives it no leases any more."""
+        """Deletes this worker's entry, so that the leader assigns no more leases to it."""
         request: dict[str, Any] = {"TableName": self._workers_of(layout), "Key": worker_key(layout, self._worker)}
         try:
             self._call("DeleteItem", lambda: self._dynamodb.delete_item(**request))

@@ -55,10 +55,10 @@ def _page(stream: StreamClient, iterator: str, limit: int) -> Reply:
 
 
 def patiently(stream: StreamClient, doing: str, call: Callable[[], T]) -> T:
-    """Make a call, and again after a pause while Kinesis is busy.
+    """Makes a call, and repeats it after a pause while Kinesis is busy.
 
     Raises:
-        StreamError: it is refused, or has failed :data:`TRIES` times.
+        StreamError: the call is refused, or has failed :data:`TRIES` times.
     """
 
     def translated() -> T:

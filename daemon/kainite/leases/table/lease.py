@@ -54,7 +54,7 @@ class Lease:
 
     @property
     def actual_owner(self) -> str | None:
-        """The worker that may renew and checkpoint: during a hand-over still the previous owner."""
+        """Returns the worker that may renew and checkpoint: during a hand-over still the previous owner."""
         return self.checkpoint_owner or self.owner
 
     @classmethod

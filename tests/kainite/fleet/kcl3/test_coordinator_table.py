@@ -1,4 +1,4 @@
-"""The coordinator's reads and writes in both layouts, on everything that stands in for DynamoDB."""
+"""Reads and writes of the coordinator items in both layouts, on each DynamoDB that the tests have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A leader is alive as long as it gives signs of life, by the watcher's own clock."""
+"""A leader is alive as long as its heartbeats go on, by the observer's own clock."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def lock(version: int = 0, owner: str = "java") -> LeaderLock:
 def look(
     signs: LeaderHeartbeats | None, at: float, version: int = 0, report: float | None = 0.0
 ) -> LeaderHeartbeats | None:
-    """A look at second ``at``; ``report`` is the second of the leader's last report, by the same clock."""
+    """Makes a look at second ``at``; ``report`` is the second of the leader's last report, by the same clock."""
     reported = None if report is None else int(WALL + report)
     return observe_leader(signs, lock(version), reported, at, WALL + at)
 

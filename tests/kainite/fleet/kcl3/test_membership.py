@@ -1,4 +1,4 @@
-"""A worker follows its fleet's flips, on moto's DynamoDB."""
+"""A worker follows its fleet's changes of version, on moto's DynamoDB."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def tables(request: pytest.FixtureRequest, dynamodb: Any) -> Tables:
 
 @asynccontextmanager
 async def member(tables: Tables, **changes: Any) -> AsyncIterator[Membership]:
-    """A membership that runs; its poll takes the shortest time there is."""
+    """Runs a membership whose poll takes the shortest time."""
     settings = LeaseSettings(tables.name, tables.name, ME, failover=0.1, **changes)
     membership = Membership(tables.dynamodb, settings)
     await membership.begin()
@@ -102,7 +102,7 @@ async def member(tables: Tables, **changes: Any) -> AsyncIterator[Membership]:
 
 @pytest.fixture
 def denied(moto_endpoint: str) -> Any:
-    """A client whose role knows no table but the lease table."""
+    """Returns a client whose role does not allow the coordinator table."""
     client = boto3.client("dynamodb", endpoint_url=moto_endpoint, region_name="us-east-1")
 
     def deny(params: dict[str, Any], **_: Any) -> Any:

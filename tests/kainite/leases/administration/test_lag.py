@@ -34,5 +34,5 @@ def test_what_cannot_be_measured_says_why(double: KinesisDouble, stream: StreamC
     assert [lag.millis for lag in lags.values()] == [None] * 3
     assert "LATEST" in (lags[SHARD].cause or "")
     assert "initialPositionInStreamExtended" in (lags["shardId-000000000001"].cause or "")
-    assert "is not there" in (lags["shardId-000000000009"].cause or "")
+    assert "does not exist" in (lags["shardId-000000000009"].cause or "")
     assert measure_lags(stream, leases[1:2], time.time())["shardId-000000000001"].millis == 0

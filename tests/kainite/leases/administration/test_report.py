@@ -1,4 +1,4 @@
-"""Rows of the lease table: what a counter tells, in which state a shard is, and the summary."""
+"""Rows of the lease table: what a counter says, the state of a shard, and the summary."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAILOVER = 10.0
 
 
 def rows(*leases: Lease, now: float = 0.0) -> dict[str, LeaseRow]:
-    """Rows of leases whose counters stand still from 0 until ``now``."""
+    """Returns the rows of leases whose counters stand still from 0 until ``now``."""
     seen = observe_counters(observe_counters({}, leases, 0.0), leases, now)
     return {row.shard: row for row in make_rows(leases, seen, {}, now, FAILOVER)}
 

@@ -1,4 +1,4 @@
-"""What a reset changes and what it leaves alone, and how it takes the lease from a worker that runs."""
+"""The changes of a reset, and how it takes the lease from a running worker."""
 
 from __future__ import annotations
 

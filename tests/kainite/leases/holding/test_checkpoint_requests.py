@@ -1,4 +1,4 @@
-"""ShardRecordProcessorCheckpointer's cases (reference/kcl_multilang.md §7, 21 to 24)."""
+"""The cases of KCL's ShardRecordProcessorCheckpointer (docs/kcl.md, *Checkpoints*)."""
 
 from __future__ import annotations
 

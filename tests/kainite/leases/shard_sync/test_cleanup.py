@@ -1,4 +1,4 @@
-"""LeaseCleanupManager's cases (reference/kcl_multilang.md §7, 45)."""
+"""The cases of KCL's LeaseCleanupManager (docs/kcl.md, *Shard sync*)."""
 
 from __future__ import annotations
 

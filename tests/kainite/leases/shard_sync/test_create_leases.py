@@ -1,3 +1,5 @@
+"""Creating leases for the stream's shards: first leases, splits, merges, and a timestamp."""
+
 from __future__ import annotations
 
 import dataclasses

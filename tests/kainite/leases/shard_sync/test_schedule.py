@@ -1,4 +1,4 @@
-"""PeriodicShardSyncManager's cases (reference/kcl_multilang.md §7, 44), and who looks after the table."""
+"""When shard sync, audit and cleanup run, and on which worker (docs/kcl.md, *Shard sync*)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def settings() -> CurrentSettings:
 
 @pytest.fixture
 def look(table: LeaseTable, stream: StreamClient, settings: CurrentSettings, clock: Clock) -> Look:
-    """One look at the table as it is, when the time for it has come; the stance stays that of the first."""
+    """Returns a function that runs what is due, at the time when it is due; the stance stays that of the first call."""
     made: list[ShardSyncSchedule] = []
 
     def look(leader: str | None = "me", stance: Stance = Stance.SHARE) -> bool:

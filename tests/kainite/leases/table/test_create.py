@@ -1,4 +1,4 @@
-"""Making the lease table where it is missing. Protection and recovery are on moto alone: DynamoDB Local has neither."""
+"""Creating the lease table where it is missing. DynamoDB Local lacks protection and recovery: moto alone tests them."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""A lease and its item, attribute for attribute."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""KCL's conditions, case by case (reference/kcl_multilang.md §7, 29 to 41), on all that stands in for DynamoDB."""
+"""KCL's conditions, case by case (docs/kcl.md, *Leases*), on each DynamoDB that the tests have."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def put(table: LeaseTable, dynamodb: Any, lease: Lease) -> Lease:
 
 @pytest.fixture
 def taken(table: LeaseTable) -> Lease:
-    """A lease that worker ``me`` has just taken."""
+    """Returns a lease that worker ``me`` has just taken."""
     table.put_new(NEW)
     lease = table.take(NEW, "me")
     assert lease is not None

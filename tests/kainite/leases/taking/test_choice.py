@@ -1,4 +1,4 @@
-"""DynamoDBLeaseTaker's cases (reference/kcl_multilang.md §7, 29 to 33), and fleets of workers that choose."""
+"""The cases of KCL's DynamoDBLeaseTaker (docs/kcl.md, *Taking leases*), and simulated fleets that come to rest."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_any_fleet_comes_to_rest_in_balance_and_leaves_no_dead_workers_lease(dat
 
 
 def advance(fleet: list[Worker], table: dict[str, Lease], now: float, data: st.DataObject) -> float:
-    """All workers renew, then make a round each, in any order, half a failover time later."""
+    """Lets all workers renew and then make a round each, in any order, half a failover time later."""
     now += FAILOVER / 2
     for worker in fleet:
         worker.renew(table)

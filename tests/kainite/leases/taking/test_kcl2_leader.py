@@ -1,4 +1,4 @@
-"""The choice that Java workers make, by vectors from KCL 2.5.8's own jars (reference/kcl_multilang.md §3)."""
+"""The leader is the one that Java computes: vectors from KCL 2.5.8's own jars (docs/kcl.md, *Shard sync*)."""
 
 from __future__ import annotations
 
