@@ -1,7 +1,7 @@
-"""The states of a shard's consumer, and what follows on what.
+"""The states of a shard's consumer, and the table of their transitions.
 
-States, after KCL's ``ConsumerStates`` (waiting for parent shards is the lease keeper's: it hands out
-no shard whose parents are not done):
+The states follow KCL's ``ConsumerStates`` (docs/kcl.md, *Multi-language protocol*). The state that waits for parent
+shards is missing, because the lease keeper hands out no shard before its parents are done:
 
 ::
 
@@ -14,7 +14,7 @@ no shard whose parents are not done):
                               │   SHUTDOWN_REQUESTED ──► LEASE_LOST ──► COMPLETE
                               └─────── stop, lost ────────────────────►┘
 
-*stop* stands for a handover too: both end in peace, and differ in what becomes of the lease.
+*stop* stands for a handover too: the child ends in the same way, and only the lease goes elsewhere.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from typing import Final
 
 
 class ConsumerState(Enum):
+    """Where a consumer is with its shard."""
+
     INITIALIZING = auto()
     PROCESSING = auto()
     SHARD_ENDED = auto()
@@ -40,7 +42,7 @@ class StateOutcome(Enum):
     FAILED = auto()
     END = auto()  # the shard's end was read
     STOP = auto()  # the daemon stops
-    HAND_OVER = auto()  # the lease is to go to another worker, in peace
+    HAND_OVER = auto()  # the lease is to go to another worker, after the child has checkpointed
     LOST = auto()  # another worker has the lease
 
 

@@ -1,4 +1,4 @@
-"""The shard consumers of a daemon: one for each lease gained, and at most one for a shard at any time."""
+"""Starts and ends the daemon's shard consumers: one for each lease gained, at most one a shard at any time."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ logger = logging.getLogger(__name__)
 
 
 class Consumers:
-    """Starts consumers as leases come, and ends them as they go.
+    """Starts a consumer when a lease is gained, and ends it when the lease goes.
 
     Args:
-        keeper: whose leases.
-        parts: what consumers share, asked anew for each child.
-        group: where the consumers run.
+        keeper: holds the leases.
+        parts: returns what consumers share; called again for each child.
+        group: the task group in which the consumers run.
     """
 
     def __init__(self, keeper: LeaseKeeper, parts: Callable[[], ConsumerParts], group: asyncio.TaskGroup) -> None:
@@ -31,14 +31,14 @@ class Consumers:
         self._running: dict[HeldLease, tuple[ShardConsumer, asyncio.Task[None]]] = {}
 
     def statuses(self) -> tuple[ShardStatus, ...]:
-        """What each is doing."""
+        """Returns what each consumer does at this moment."""
         return tuple(consumer.status() for consumer, _ in self._running.values())
 
     async def follow_leases(self) -> None:
-        """Start a consumer for each lease gained, and end it when the lease is lost or handed over; until cancelled.
+        """Starts a consumer for each lease gained; ends it when the lease is lost or handed over. Runs until cancelled.
 
-        After a loss the child has only so much of the grace that it is gone, killed if need be, before another worker
-        has had the shard for the failover time.
+        After a loss the grace is shorter: the child has ended, killed if need be, before another worker has had the
+        shard for the failover time.
         """
         while True:
             match await self._keeper.next_event():
@@ -56,7 +56,7 @@ class Consumers:
                     self._group.create_task(self._end(task, grace))
 
     async def stop(self) -> None:
-        """End all consumers within the grace; no lease is taken from now on."""
+        """Ends all consumers within the grace; no lease is taken from now on."""
         self._stopping = True
         self._keeper.stop_taking()
         running = tuple(self._running.values())
@@ -65,7 +65,7 @@ class Consumers:
         await asyncio.gather(*(self._end(task, self._grace) for _, task in running))
 
     def kill(self) -> None:
-        """Kill all children; their consumers are to be cancelled."""
+        """Kills all children; the caller cancels their consumers."""
         for consumer, _ in self._running.values():
             consumer.kill()
 
@@ -89,7 +89,7 @@ class Consumers:
 
 
 async def _after(before: list[asyncio.Task[None]], consumer: ShardConsumer) -> None:
-    """Run a consumer when an earlier one of its shard has ended."""
+    """Runs a consumer after the earlier ones of its shard have ended."""
     if before:
         await asyncio.wait(before)
     await consumer.run()

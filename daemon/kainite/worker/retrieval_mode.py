@@ -1,4 +1,4 @@
-"""Which way a daemon reads its shards, as its settings have it: by polling, or by enhanced fan-out."""
+"""Opens the shards' sources in the retrieval mode of the settings: polling, or enhanced fan-out."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from types_boto3_kinesis import KinesisClient
 
 Sources: TypeAlias = Callable[[ChildProtocol], OpenSource]
-"""Sources whose batches are lines of a protocol."""
+"""Returns what opens a shard's source; the source renders batches for the protocol."""
 
 RENDER: Final[Mapping[ChildProtocol, Render]] = {
     ChildProtocol.JSON_LINES: render_process_records,
     ChildProtocol.JSON_LINES_V0: render_process_records_v0,
     ChildProtocol.MARKERS: render_records,
 }
-"""How a batch is kept for the children of a protocol."""
+"""How a batch is rendered for the children of a protocol."""
 
 
 def open_retrieval(kinesis: KinesisClient, stream: StreamClient, settings: Settings, meter: Meter) -> Sources:
-    """Prepare reading; with fan-out, this registers the consumer. Blocks.
+    """Prepares reading; registers the consumer for fan-out. Blocks.
 
     Args:
-        kinesis: the client that ``stream`` has taken over.
+        kinesis: the client that ``stream`` uses.
         stream: the stream.
         settings: how to read it; ``DEFAULT`` is polling.
-        meter: what is measured goes there.
+        meter: takes the metrics of reading.
 
     Raises:
         StreamError: the consumer cannot be registered.

@@ -1,4 +1,4 @@
-"""What one shard's consumer measures of its calls, for the meter, the health endpoint and the log."""
+"""The metrics of one shard's calls, for the meter, the health endpoint and the log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TIMES: Final[dict[Action, Metric]] = {
 
 
 class ShardMetrics:
-    """Times calls and counts records."""
+    """Measures the time of calls, and counts records and failures."""
 
     def __init__(self, shard_id: str, meter: Meter) -> None:
         self._records_at: float | None = None
@@ -36,11 +36,11 @@ class ShardMetrics:
 
     @contextmanager
     def timing(self, action: Action, warn_after: float | None) -> Iterator[None]:
-        """Time a call of the child, however it ends.
+        """Measures the time of a call of the child, however the call ends.
 
         Args:
             action: what the child is asked.
-            warn_after: seconds after which one warning is logged while the call goes on; None for never.
+            warn_after: seconds after which one warning is logged while the call still runs; None for never.
         """
         began = self._loop.time()
         warning = None if warn_after is None else self._loop.call_later(warn_after, self._warn, action, warn_after)
@@ -53,7 +53,7 @@ class ShardMetrics:
                 self._meter.observe(TIMES[action], (self._loop.time() - began) * 1000, self._shard)
 
     def processed(self, batch: RecordBatch) -> None:
-        """The child has done a batch."""
+        """Counts a batch that the child has processed."""
         if batch.count:
             self._records_at = self._loop.time()
         self._meter.observe(metric.RECORDS_PROCESSED, batch.count, self._shard)
@@ -63,12 +63,12 @@ class ShardMetrics:
         self._meter.observe(metric.CHILD_FAILURES, shard=self._shard)
 
     def rejected(self) -> None:
-        """A message was bad, or its records were left out."""
+        """Counts a message that was bad, or whose records were left out."""
         self._meter.observe(metric.REJECTED_MESSAGES, shard=self._shard)
 
     @property
     def since_records(self) -> float | None:
-        """Seconds since a batch with records was done; None before the first."""
+        """Returns the seconds since a batch with records was processed; None before the first."""
         return None if self._records_at is None else self._loop.time() - self._records_at
 
     def _warn(self, action: Action, seconds: float) -> None:

@@ -1,0 +1,107 @@
+"""Counts the failures of one shard's children, decides what follows, and logs them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kainite.base.errors import KainiteError
+from kainite.base.logs import event
+from kainite.base.position import Position
+from kainite.child.events import Span
+from kainite.child.markers.death_policy import DeathPolicy
+from kainite.child.restart_policy import AT_SHARD_END, RestartPolicy
+from kainite.kinesis.read.record_batch import RecordBatch
+from kainite.settings import ChildSettings
+from kainite.worker.consumer_states import ConsumerState
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What follows from a failure.
+
+    Attributes:
+        pause: seconds until the next child is started.
+        tries: how often in a row children failed on the same records.
+        culprit: the records on which the child failed; None when it failed at another time.
+        left_out: whether the culprit is not sent any more.
+        poison: whether the culprit is to be reported as poison now.
+    """
+
+    pause: float
+    tries: int
+    culprit: Span | None
+    left_out: bool
+    poison: bool
+
+
+class ChildFailures:
+    """The failures of one shard's children, across restarts of the child.
+
+    Args:
+        shard_id: the shard, for the log.
+        settings: the pauses and tries; later changes of these settings hold for the next consumer.
+    """
+
+    def __init__(self, shard_id: str, settings: ChildSettings) -> None:
+        self._shard = shard_id
+        self._restarts = RestartPolicy(settings.restart_backoff, settings.restart_backoff_max, settings.poison_tries)
+        self._deaths = DeathPolicy()
+
+    @property
+    def tries(self) -> int:
+        """Returns how often in a row children have failed."""
+        return self._restarts.tries
+
+    def begin(self, settings: ChildSettings, position: Position | None) -> None:
+        """Begins another child, which continues after ``position``."""
+        self._deaths.begin(settings, position)
+
+    def mark(self, line: bytes) -> bytes:
+        """Marks the records of a rendered batch that are left out."""
+        return self._deaths.mark(line)
+
+    def passed(self, batch: RecordBatch) -> None:
+        """Notes that a child has processed a batch."""
+        self._restarts.passed(batch.first, batch.last)
+
+    def failed(
+        self,
+        error: KainiteError,
+        state: ConsumerState,
+        settings: ChildSettings,
+        *,
+        batch: Span | None = None,
+        in_flight: Span | None = None,
+        answered: bool = False,
+    ) -> Failure:
+        """Counts a failure, logs it, and decides what follows.
+
+        Args:
+            error: how the child, the stream or the lease table failed.
+            state: the consumer's state at the failure.
+            settings: of the child that failed.
+            batch: the batch that the child failed on; None when it failed at another time.
+            in_flight: the part of the batch that was in flight, where the dialect knows it.
+            answered: whether the child had answered anything before.
+        """
+        culprit = in_flight or batch
+        place = AT_SHARD_END if state is ConsumerState.SHARD_ENDED else culprit.first if culprit else None
+        decision = self._restarts.failed(place)
+        left_out = in_flight is not None and self._deaths.died(
+            in_flight, decision.tries, error, settings, answered=answered
+        )
+        pause = settings.restart_backoff if left_out else decision.pause
+        event(logger, logging.ERROR, "shard failed", shard=self._shard, state=state.name, error=error,
+              tries=decision.tries, pause=pause)  # fmt: skip
+        return Failure(pause, decision.tries, culprit, left_out, decision.poison)
+
+    def report(self, failure: Failure, stderr: Iterable[str] | None) -> None:
+        """Logs records that are left out or poison; called when the child has ended and ``stderr`` is complete."""
+        if failure.culprit and (failure.left_out or failure.poison):
+            event(logger, logging.ERROR, "records left out" if failure.left_out else "poison batch", shard=self._shard,
+                  first=failure.culprit.first.sequence, last=failure.culprit.last.sequence, tries=failure.tries,
+                  stderr=None if stderr is None else "\n".join(stderr))  # fmt: skip

@@ -1,0 +1,66 @@
+"""Reads one shard from its lease's checkpoint, across restarts of the child.
+
+A restart at LATEST must not skip the records that came since the first start: while the lease's checkpoint is still
+LATEST, reading begins again at the time at which it began first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kainite.base.checkpoint import AT_TIMESTAMP, LATEST
+from kainite.base.position import Position
+from kainite.kinesis.read.record_batch import RecordBatch, ShardEnd
+from kainite.kinesis.read.shard_source import OpenSource, ShardSource
+from kainite.leases.keeper import HeldLease
+from kainite.settings import StreamSettings
+
+
+class ShardReading:
+    """The sources of one shard, one after another.
+
+    Args:
+        lease: the shard's lease.
+    """
+
+    def __init__(self, lease: HeldLease) -> None:
+        self._lease = lease
+        self._source: ShardSource | None = None
+        self._latest_at: float | None = None  # the time at which reading began at LATEST
+
+    @property
+    def millis_behind_latest(self) -> int | None:
+        """Returns how far the shard is behind, milliseconds; None before the first reply and while nothing is read."""
+        return self._source.millis_behind_latest if self._source is not None else None
+
+    def open(self, open_source: OpenSource, settings: StreamSettings, cut_at: Position | None) -> None:
+        """Begins to read after the lease's checkpoint.
+
+        Args:
+            open_source: makes the source.
+            settings: of the stream.
+            cut_at: the shard's position in the log: no batch reaches across it.
+        """
+        start = self._lease.checkpoint
+        if start == LATEST and self._latest_at is not None:
+            start, settings = AT_TIMESTAMP, replace(settings, initial_timestamp=self._latest_at)
+        hash_range = self._lease.lease.hash_range
+        source = open_source(self._lease.shard_id, hash_range, start, settings, cut_at=cut_at)
+        source.start()
+        self._source = source
+
+    async def next(self) -> RecordBatch | ShardEnd:
+        """Waits for the next batch, or the shard's end.
+
+        Raises:
+            StreamError: the shard cannot be read.
+        """
+        assert self._source is not None
+        return await self._source.next()
+
+    async def close(self) -> None:
+        """Ends the reading; may be called again."""
+        source, self._source = self._source, None
+        if source is not None:
+            self._latest_at = self._latest_at or source.opened_at
+            await source.close()
