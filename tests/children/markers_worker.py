@@ -41,7 +41,7 @@ def say(data: bytes) -> None:
 
 
 def requests() -> Iterator[tuple[bytes, bytes]]:
-    """Messages and EOBs, as they come."""
+    """Yields messages and EOBs as they come."""
     rest = b""
     while chunk := os.read(0, 65536):
         rest += chunk

@@ -1,4 +1,4 @@
-"""A record processor of the protocol's first form, as seed 001 describes it; see ``tests/children/README.md``."""
+"""A record processor of the protocol's first form (docs/protocol.md, *The first form*); see ``tests/children/README.md``."""
 
 import json
 import sys

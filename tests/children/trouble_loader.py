@@ -41,7 +41,7 @@ def write(data: bytes) -> None:
 
 
 def items() -> Iterator[bytes]:
-    """Each message, and EOB where a batch ends."""
+    """Yields each message, and EOB where a batch ends."""
     held = b""
     while data := os.read(0, 2**20):
         *parts, held = re.split(b"(" + re.escape(EOM) + b"|" + re.escape(EOB) + b")", held + data)
@@ -53,7 +53,7 @@ def hit(batch: Batch) -> bool:
 
 
 def comes(what: str, batch: Batch) -> bool:
-    """Whether this is the trouble, and the unit, and it did not come before."""
+    """Returns whether this unit gets into this trouble now: it did not before."""
     if what != TROUBLE or not hit(batch) or db.execute("SELECT 1 FROM troubles").fetchone():
         return False
     db.execute("INSERT INTO troubles VALUES (?)", [what])
@@ -65,7 +65,7 @@ def known(tid: int) -> bool:
 
 
 def load(batch: Batch) -> object:
-    """The answer to a batch of units, which are loaded in one transaction."""
+    """Returns the answer to a batch of units, which are loaded in one transaction."""
     if comes("retry", batch):
         return {"retry": "come again"}
     if comes("junk", batch):

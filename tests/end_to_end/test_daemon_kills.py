@@ -1,4 +1,4 @@
-"""SIGKILL of the daemon with units half collected: everything comes again, and every unit is applied once and whole."""
+"""SIGKILL of the daemon with units half collected: all records come again, every unit is applied once and whole."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pipeline(kinesis: Any, dynamodb: Any, moto_endpoint: str, tmp_path: Path) ->
 
 
 def unit(uow: str, number: int, *deltas: dict[str, Any]) -> list[dict[str, Any]]:
-    """What is emitted for a unit: its deltas in the source's order, and its end."""
+    """Returns what is emitted for a unit: its deltas in the source's order, and its end."""
     numbered = [{"uow": uow, "ordinal": ordinal, **delta} for ordinal, delta in enumerate(deltas)]
     return [*numbered, {"uow": uow, "end": True, "count": len(deltas), "number": number}]
 
@@ -43,7 +43,7 @@ def delete(table: str, **key: Any) -> dict[str, Any]:
 
 
 def tree(number: int) -> list[dict[str, Any]]:
-    """Rows on five levels, children first, one of which references its own table."""
+    """Returns rows of five topological layers, children first; one references its own table."""
     n, m = 10 * number, 10 * number + 1
     return [
         insert("shipment", {"id": n, "order_id": n, "line_no": 1}),
@@ -57,7 +57,7 @@ def tree(number: int) -> list[dict[str, Any]]:
 
 
 def felled(number: int) -> list[dict[str, Any]]:
-    """The same rows deleted, parents first."""
+    """Returns deletes of the same rows, parents first."""
     n, m = 10 * number, 10 * number + 1
     return [
         delete("region", id=n),
@@ -114,7 +114,7 @@ def test_a_daemon_killed_at_each_step_is_followed_by_one_that_finishes_its_work(
     units = [unit(f"tree {n}", n, *tree(n)) for n in range(1, 5)]
     for place, one in enumerate(units):
         for delta in one:
-            delta.pop("ordinal", None)  # so that nothing but the shard's position tells what comes again
+            delta.pop("ordinal", None)  # so that only the shard's position tells which records come again
         pipeline.put([emit(*one[:3])], shard=place % SHARDS)
         pipeline.put([emit(*one[3:])], shard=(place + 1) % SHARDS)
     properties = pipeline.properties(logLeaseMillis="1000", logHeartbeatMillis="200")

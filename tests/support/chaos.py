@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class KilledError(BaseException):
-    """Nothing catches it, and nothing is tidied up because of it."""
+    """The chosen death: a BaseException, so that no handler catches it and no cleanup follows it."""
 
 
 @dataclass

@@ -34,36 +34,36 @@ from kainite.worker.units_of_work import UnitsOfWork
 
 CHILDREN = Path(__file__).parents[1] / "children"
 LIMIT = 20.0
-"""Seconds that a test waits for something that should happen at once."""
+"""Seconds that a test waits for an effect that should come at once."""
 
 
 def scripted(script: dict[str, Any], transcript: Path | None = None) -> tuple[str, ...]:
-    """The command of a child that does what ``script`` says; see ``tests/children/scripted.py``."""
+    """Returns the command of a child that does what ``script`` says; see ``tests/children/scripted.py``."""
     arguments = [str(transcript)] if transcript else []
     return (sys.executable, str(CHILDREN / "scripted.py"), json.dumps(script), *arguments)
 
 
 def delta(uow: str, key: int = 1, *, end: bool = True) -> dict[str, Any]:
-    """The fields of an emit line: one delta, and the end of its unit."""
+    """Returns the fields of an emit line: one delta, and the end of its unit."""
     change = {"uow": uow, "table": "t", "op": "upsert", "key": {"id": key}, "row": {"id": key}}
     return {"deltas": [change, {"uow": uow, "end": True, "count": 1}] if end else [change]}
 
 
 async def eventually(condition: Callable[[], bool]) -> None:
-    """Wait until ``condition`` holds; fails after :data:`LIMIT` seconds."""
+    """Waits until ``condition`` holds; fails after :data:`LIMIT` seconds."""
     async with asyncio.timeout(LIMIT):
         while not condition():  # noqa: ASYNC110 — files and tables tell nobody that they changed
             await asyncio.sleep(0.01)
 
 
 def units_in(store: MemoryStore, partition: str = "0") -> list[str]:
-    """Names of the units in the log, in log order."""
+    """Returns the names of the units in the log, in log order."""
     entries: list[Entry] = [entry for batch in store.read_batches(partition, 0, strong=True) for entry in batch.entries]
     return [e.meta.uow for e in entries if e.kind is EntryKind.UNIT and isinstance(e.meta, UnitMeta)]
 
 
 def transcript_actions(path: Path) -> list[str]:
-    """The actions that a scripted child was given, checkpoint replies included."""
+    """Returns the actions that a scripted child was given, checkpoint replies included."""
     return [json.loads(line)["action"] for line in path.read_text().splitlines()] if path.exists() else []
 
 
@@ -82,7 +82,7 @@ class World:
         self.kinesis.create_stream(StreamName=self.name, ShardCount=shards)
 
     def put(self, *payloads: str, shard: int = 0, shards: int = 1) -> list[str]:
-        """Put records on one shard; returns their sequence numbers."""
+        """Puts records on one shard; returns their sequence numbers."""
         key = str(2**128 // shards * shard)
         answers = [
             self.kinesis.put_record(StreamName=self.name, Data=payload.encode(), PartitionKey="k", ExplicitHashKey=key)
@@ -133,7 +133,7 @@ class World:
     async def consumer(
         self, command: Sequence[str], *, log: Any = None, meter: Meter = SILENT, **changes: Any
     ) -> AsyncIterator[tuple[ShardConsumer, asyncio.Task[None]]]:
-        """A consumer of the stream's first shard, running; cancelled at the end if it still runs."""
+        """Runs a consumer of the stream's first shard; cancels it at the end if it still runs."""
         stream = StreamClient(self.kinesis, self.name)
         units = (lambda: UnitsOfWork(log, Admission(None))) if log is not None else None
         child = replace(self.child_settings(command), **changes)

@@ -30,7 +30,7 @@ COMPILERS = ("cc", "javac")
 
 
 def make_ready(example: Example, into: Path) -> tuple[str, ...]:
-    """The example's files in the folder, compiled; its command, for any working folder.
+    """Puts the example's files into the folder, compiled; returns its command, for any working folder.
 
     What its ``prepare`` installs, the tests have: amazon_kclpy beside this Python, aws-kcl among the peers, Jackson
     among PySpark's jars.
@@ -47,7 +47,7 @@ def make_ready(example: Example, into: Path) -> tuple[str, ...]:
 
 
 def command_in(into: Path, run: str) -> tuple[str, ...]:
-    """A command line of the folder's, with what the tests have in its reach."""
+    """Returns a command line of the folder's, with the tests' own tools in its reach."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return ("env", "-C", str(into), f"PATH={path}", f"NODE_PATH={NODE_MODULES}", *shlex.split(run))
 
@@ -69,7 +69,7 @@ def _link_jackson(lib: Path) -> None:
 
 @dataclass
 class Talk:
-    """A conversation with one child, and what came of it.
+    """A conversation with one child, and its results.
 
     Attributes:
         refuse: what checkpoints are answered with; None grants them.
@@ -124,7 +124,7 @@ def records(payloads: Sequence[bytes]) -> list[RawRecord]:
 async def talking(
     command: Sequence[str], protocol: ChildProtocol, markers: MarkersSettings | None = None
 ) -> AsyncIterator[Talk]:
-    """A child that has been initialized."""
+    """Starts a child and initializes it."""
     settings = ChildSettings(tuple(command), protocol=protocol, markers=markers or MarkersSettings())
     child = ChildProcess.start("shardId-0", settings)
     talk = Talk(child, protocol)

@@ -14,7 +14,7 @@ _ALPHABET = b"ab\n\0\x17\xff"
 
 
 def texts(min_size: int = 0, max_size: int = 8) -> st.SearchStrategy[bytes]:
-    """Bytes of an alphabet so small that markers are met again and again."""
+    """Draws bytes of an alphabet so small that markers come again and again."""
     return st.lists(st.sampled_from(_ALPHABET), min_size=min_size, max_size=max_size).map(bytes)
 
 
@@ -27,12 +27,12 @@ def _valid(four: tuple[bytes, ...]) -> bool:
 
 
 def marker_sets() -> st.SearchStrategy[Markers]:
-    """Markers of one to three bytes; their ends and beginnings overlap as they like."""
+    """Draws markers of one to three bytes, whose ends and beginnings may overlap."""
     return st.tuples(*[texts(1, 3)] * 4).filter(_valid).map(lambda four: Markers(*four))
 
 
 def chunked(data: bytes, cuts: Iterable[int]) -> Iterator[bytes]:
-    """``data`` cut at some places."""
+    """Cuts ``data`` at some places."""
     places = sorted({cut % (len(data) + 1) for cut in cuts} | {0, len(data)})
     return (data[begin:end] for begin, end in pairwise(places))
 
@@ -42,7 +42,7 @@ def cuts() -> st.SearchStrategy[list[int]]:
 
 
 def slowly_scanned(markers: Markers, data: bytes) -> tuple[list[Piece], bytes]:
-    """What the seed says, byte by byte: pieces, and what comes after the last marker."""
+    """Scans byte by byte: returns the pieces, and the bytes after the last marker."""
     pieces: list[Piece] = []
     rest = b""
     for number in data:

@@ -1,4 +1,4 @@
-"""A worker of the ``markers`` dialect as seed 000 has it: bytes in, bytes out, no process."""
+"""A model of a worker of the ``markers`` dialect (docs/protocol.md, *Markers*): bytes in, bytes out, no process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ModelWorker:
     read: bytes = b""
 
     def talk(self, data: bytes) -> bytes:
-        """What it writes when it reads ``data``."""
+        """Returns what the worker writes when it reads ``data``."""
         pieces, self.read = slowly_scanned(self.markers, self.read + data)
         return b"".join(out for piece in pieces for out in self._take(piece.payload, piece.mark))
 
@@ -65,7 +65,7 @@ class ModelWorker:
 def converse(
     exchange: Exchange, worker: ModelWorker, chunks: Callable[[bytes], Iterator[bytes]]
 ) -> tuple[list[Answer | Violation], list[bytes]]:
-    """Let both talk until neither has anything to say: what was answered, and what was sent."""
+    """Lets both talk until neither has anything to say; returns what was answered, and what was sent."""
     happened: list[Answer | Violation] = []
     sent: list[bytes] = []
     while (event := exchange.next_event()) is not None:

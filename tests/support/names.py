@@ -1,4 +1,4 @@
-"""Names for streams, tables and databases: no two tests, in this process or another, use the same."""
+"""Unique names for streams, tables and databases, across all tests and processes."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ _numbers = itertools.count()
 
 
 def unique(prefix: str) -> str:
-    """A name that no other test uses."""
+    """Returns a name that no other test uses."""
     return f"{prefix}-{os.getpid()}-{next(_numbers)}"

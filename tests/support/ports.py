@@ -6,7 +6,7 @@ import socket
 
 
 def free_port() -> int:
-    """A port that was free a moment ago."""
+    """Returns a port that was free a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

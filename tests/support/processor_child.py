@@ -30,7 +30,7 @@ class Child:
         self.process.stdin.write(json.dumps(request).encode() + b"\n")
 
     def ask(self, **request: Any) -> list[dict[str, Any]]:
-        """Send a request; everything that comes before its status, checkpoints answered."""
+        """Sends a request and answers checkpoints; returns every other line that comes before the status."""
         self.send(**request)
         said = []
         while (line := self.read_line()) != {"action": "status", "responseFor": request["action"]}:
@@ -45,11 +45,11 @@ class Child:
         self.ask(action="initialize", shardId=shard, sequenceNumber="TRIM_HORIZON", subSequenceNumber=0)
 
     def records(self, *bodies: Any) -> list[dict[str, Any]]:
-        """Deliver records with partition key ``k``; the objects that came on ``emit`` lines."""
+        """Delivers records with partition key ``k``; returns the objects that came on ``emit`` lines."""
         return self.keyed(*(("k", body) for body in bodies))
 
     def keyed(self, *records: tuple[str, Any]) -> list[dict[str, Any]]:
-        """Deliver records, each with its partition key: bytes as they are, all else as JSON."""
+        """Delivers records, each with its partition key: bytes as they are, all else as JSON."""
         rendered = [
             {
                 "action": "record",

@@ -1,4 +1,4 @@
-"""Real child processes: the protocol cases of reference/kcl_multilang.md §7, and children that misbehave."""
+"""Real child processes: the protocol's cases (see test_multilang_cases), and children that misbehave."""
 
 from __future__ import annotations
 

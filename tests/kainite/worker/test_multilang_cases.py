@@ -1,4 +1,4 @@
-"""The cases of reference/kcl_multilang.md §7 that concern children and checkpoints, and where each is tested.
+"""The cases of KCL's multi-language protocol that concern children and checkpoints, and where each is tested.
 
 ====  ==========================================  =====================================================================
 case  what                                        tests (``child/`` and ``leases/`` stand beside this file)
@@ -58,13 +58,13 @@ ASK = ["write", '{"action":"checkpoint"}\n']
 
 
 def ask(sequence: str, sub: int | None = None) -> list[str]:
-    """A scripted child's step: ask for a checkpoint there."""
+    """Returns a scripted child's step that asks for a checkpoint at a place."""
     request = {"action": "checkpoint", "sequenceNumber": sequence, "subSequenceNumber": sub}
     return ["write", json.dumps(request) + "\n"]
 
 
 def replies(transcript: Path) -> list[str | None]:
-    """The errors of all checkpoint replies."""
+    """Returns the errors of all checkpoint replies."""
     lines = [json.loads(line) for line in transcript.read_text().splitlines()]
     return [line["error"] for line in lines if line["action"] == "checkpoint"]
 

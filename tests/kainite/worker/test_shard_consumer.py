@@ -65,7 +65,7 @@ def events(caplog: pytest.LogCaptureFixture, name: str) -> list[dict[str, Any]]:
 
 
 def child_pid(consumer: ShardConsumer) -> int:
-    """0 without a child."""
+    """Returns the child's process id; 0 without a child."""
     return consumer.status().pid or 0
 
 
@@ -208,7 +208,7 @@ async def test_a_checkpoint_in_initialize_is_refused(world: World, tmp_path: Pat
 
 
 async def test_records_delivered_again_are_recognised_and_new_ones_stand_alone(world: World, tmp_path: Path) -> None:
-    """As after a crash between append and checkpoint: this child never checkpoints."""
+    """Plays a crash between append and checkpoint with a child that never checkpoints."""
     store, transcript = MemoryStore(), tmp_path / "transcript"
     world.put("a", "b")
     first = scripted({"processRecords": [["emit", delta("T-1")], "status"]})

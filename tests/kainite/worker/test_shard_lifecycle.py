@@ -84,7 +84,7 @@ async def working(world: World, child: ChildSettings) -> AsyncIterator[Worker]:
 async def test_children_of_splits_and_merges_start_when_their_parents_are_done(
     ending: World, double: KinesisDouble
 ) -> None:
-    """One journal for all shards: the lines stand in the order in which they were written."""
+    """Uses one journal for all shards: its lines stand in the order in which they were written."""
     journal = ending.tmp / "journal"
     program = ending.tmp / "child.sh"
     python, scripted_program, script = scripted(AT_THE_END)
@@ -112,7 +112,7 @@ async def test_children_of_splits_and_merges_start_when_their_parents_are_done(
 async def test_a_child_that_never_checkpoints_at_the_end_is_tried_ever_more_slowly(
     ending: World, double: KinesisDouble, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Also when each fresh child first gets the same records again."""
+    """Holds although each new child first gets the same records again."""
     double.put(b"a")
     transcript = tmp_path / "transcript"
     async with ending.consumer(scripted({}, transcript)):

@@ -39,7 +39,7 @@ def world(kinesis: Any, dynamodb: Any, tmp_path: Path) -> World:
 
 
 def properties(world: World, endpoint: str, command: str, **more: str) -> Path:
-    """A settings file. A child's command with braces and quotes goes through a script of its own."""
+    """Writes a settings file. A child's command with braces and quotes goes through a script of its own."""
     values = {
         "applicationName": world.name,
         "streamName": world.name,
@@ -61,7 +61,7 @@ def properties(world: World, endpoint: str, command: str, **more: str) -> Path:
 
 
 def shell(world: World, script: dict[str, Any]) -> str:
-    """A command whose child keeps one transcript a shard, named by ``KCL_SHARD_ID``."""
+    """Returns a command whose child writes one transcript a shard, named by ``KCL_SHARD_ID``."""
     python, program, text = scripted(script)
     (world.tmp / "script.json").write_text(text)
     path = world.tmp / "child.sh"
@@ -71,7 +71,7 @@ def shell(world: World, script: dict[str, Any]) -> str:
 
 @contextmanager
 def daemon(path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """``kainite run``, its standard error in a file beside the settings."""
+    """Runs ``kainite run`` with its standard error in a file beside the settings."""
     with (path.parent / "stderr").open("ab") as errors:
         process = subprocess.Popen([sys.executable, "-m", "kainite", "run", "-p", str(path)], stderr=errors)
     try:
@@ -84,7 +84,7 @@ def daemon(path: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 async def end_of(process: subprocess.Popen[bytes], world: World) -> tuple[int, str]:
-    """Exit status and standard error."""
+    """Returns the exit status and the standard error."""
     status = await asyncio.wait_for(asyncio.to_thread(process.wait), LIMIT)
     return status, (world.tmp / "stderr").read_text()
 

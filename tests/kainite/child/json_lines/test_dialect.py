@@ -1,4 +1,4 @@
-"""The dialect's order of moves: reference/kcl_multilang.md §1 and the cases of §7."""
+"""The dialect's order of moves (docs/kcl.md, *Multi-language protocol*); case numbers: see test_multilang_cases."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ conversation = st.lists(
 
 
 def play(chunks: list[bytes], spelling: Spelling) -> list[Event]:
-    """A daemon that answers each checkpoint and starts the next action at once."""
+    """Plays a daemon that answers each checkpoint and starts the next action at once."""
     dialect = processing(spelling)
     happened: list[Event] = []
     for chunk in [*chunks, None]:

@@ -1,4 +1,4 @@
-"""The protocol's bytes: reference/kcl_multilang.md §1, "Parsing"."""
+"""The protocol's bytes (docs/kcl.md, *Multi-language protocol*)."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def started(settings: MarkersSettings | None = None, clock: Callable[[], float] 
 
 
 def drained(dialect: MarkersDialect, *said: bytes, error: str | None = None) -> list[Event]:
-    """Events, checkpoints answered, with what the child says each time that it is waited for."""
+    """Returns the events of a call in which the child says ``said``, one piece each time that it is waited for."""
     happened: list[Event] = []
     for data in [b"", *said]:
         dialect.receive(data)

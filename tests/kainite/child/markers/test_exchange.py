@@ -1,4 +1,4 @@
-"""The supervisor's side of T and L: against a model worker, and against workers that break the protocol."""
+"""The daemon's side of T and L: against a model worker, and against workers that break the protocol."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_whatever_a_worker_writes_every_message_is_answered_once_or_the_conversa
 
 
 def talk(batching: Batching, messages: list[bytes], *said: bytes, size: int = 2) -> list[object]:
-    """Events, with what the worker says each time that the daemon waits for it."""
+    """Returns the events when the worker says ``said``, one piece each time that the daemon waits for it."""
     exchange = Exchange(MARKERS, batching, batch_size=size)
     exchange.send(messages)
     happened: list[object] = []

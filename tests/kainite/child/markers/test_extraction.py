@@ -90,7 +90,7 @@ def test_a_message_without_end_is_not_kept() -> None:
 
 
 @given(marker_sets(), texts(max_size=40), cuts(), st.booleans())
-def test_a_plain_workers_messages_are_what_the_seed_says(
+def test_a_plain_workers_messages_are_what_the_slow_scanner_finds(
     markers: Markers, data: bytes, places: list[int], ended: bool
 ) -> None:
     extraction = Extraction(markers, cyclic=False)
