@@ -1,4 +1,4 @@
-"""A record processor of the protocol's first form (docs/protocol.md, *The first form*); see ``tests/children/README.md``."""
+"""A record processor of the protocol's first form (docs/protocol.md, *The first form*); see the README beside it."""
 
 import json
 import sys
