@@ -14,7 +14,9 @@ import pytest
 from kainite.settings import examine
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("record_processors/**/*.md")])
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("record_processors/**/*.md"), ROOT / "tests" / "README.md"]
+)
 EXAMPLES = sorted(ROOT.glob("properties/*.properties"))
 
 
@@ -79,6 +81,12 @@ def test_settings_in_the_documents_are_known(page: Path, tmp_path: Path) -> None
         path.write_text(text)
         found = examine(path)
         assert (found.wrong, found.unknown) == ((), ())
+
+
+def test_the_page_about_tests_lists_every_support_module() -> None:
+    listed = set(re.findall(r"`(\w+\.py)`", (ROOT / "tests" / "README.md").read_text(encoding="utf-8")))
+
+    assert listed == {path.name for path in (ROOT / "tests" / "support").glob("*.py")}
 
 
 def test_ci_runs_the_readmes_command() -> None:
