@@ -1,0 +1,81 @@
+"""Problems that no single value shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kainite.settings.keys.table import KEYS
+from kainite.settings.loading.consistency import Overridden, clashes, contradictions, missing, overridden
+from kainite.settings.loading.overrides import Given
+
+REQUIRED = {key.name for key in KEYS if key.required}
+
+
+def given(text: str, origin: str = "file") -> Given:
+    return Given(text, "key", origin)
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({("log", "heartbeat"): 5.1}, "logHeartbeatMillis must be at most half of logLeaseMillis"),
+        ({("log", "lease"): 5.9}, "logHeartbeatMillis must be at most half of logLeaseMillis"),
+        (
+            {("child", "restart_backoff_max"): 1.0, ("child", "restart_backoff"): 2.0},
+            "childRestartBackoffMillis must not be above childRestartBackoffMaxMillis",
+        ),
+        ({("markers", "eop"): b"\n"}, "markerEom, markerEop, markerEob, markerBnc"),
+    ],
+)
+def test_values_that_contradict_each_other_are_a_problem(values: dict[tuple[str, str], Any], problem: str) -> None:
+    (found,) = contradictions(values)
+    assert found.startswith(problem)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {("log", "heartbeat"): 5.0},
+        {("child", "restart_backoff"): 60.0},  # the longest wait grows with it where none is set
+        {("child", "restart_backoff_max"): 2.0, ("child", "restart_backoff"): 2.0},
+    ],
+)
+def test_values_that_agree_are_no_problem(values: dict[tuple[str, str], Any]) -> None:
+    assert contradictions(values) == []
+
+
+@pytest.mark.parametrize(
+    ("present", "absent"),
+    [
+        ({"applicationName", "streamName", "executableName"}, set()),
+        ({"applicationName", "streamArn", "executableName"}, set()),
+        ({"applicationName", "streamName", "extractorName"}, set()),
+        (set(), {"applicationName", "streamName", "executableName"}),
+    ],
+)
+def test_a_required_key_is_missing_unless_another_stands_in(present: set[str], absent: set[str]) -> None:
+    found = missing({name: given("x") for name in present})
+    assert {line.partition(" ")[0] for line in found} == absent
+    assert absent <= REQUIRED
+
+
+@pytest.mark.parametrize(
+    ("key", "winner", "other", "warned", "clashing"),
+    [
+        ("streamName", given("b", "environment STREAM_NAME"), given("a"), True, False),
+        ("applicationName", given("b", "environment APPLICATION_NAME"), given("a"), False, True),
+        ("applicationName", given("b", "environment KAINITE_APPLICATION_NAME"), given("a"), False, False),
+        ("streamName", given("b", "environment KAINITE_STREAM_NAME"), given("a"), False, False),
+        ("streamName", given("a", "environment STREAM_NAME"), given("a"), False, False),
+        ("streamName", given("b", "command line"), given("a"), False, False),
+        ("streamName", given("b", "environment STREAM_NAME"), given("a", "environment KAINITE_X"), False, False),
+    ],
+)
+def test_a_variable_that_may_be_meant_for_another_program(
+    key: str, winner: Given, other: Given, warned: bool, clashing: bool
+) -> None:
+    changed = [Overridden(key, winner, other)]
+    assert (bool(overridden(changed)), bool(clashes(changed))) == (warned, clashing)
