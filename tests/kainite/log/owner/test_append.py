@@ -174,18 +174,21 @@ def test_a_stop_in_a_pause_raises_the_error_of_an_append_and_ends_heartbeats_sil
 async def test_a_cancelled_append_takes_no_further_step(bench: Bench) -> None:
     """Covers the renewal that must not follow a release: it would take the mount back."""
     under_way, answered, ended = threading.Event(), threading.Event(), threading.Event()
-    put = bench.store.put_batch
+    append_steps = bench.writer.append_steps(ENTRIES)
 
-    def slow(*arguments: Any) -> Any:
-        under_way.set()
-        assert answered.wait(LIMIT)
-        try:
-            return put(*arguments)
-        finally:
+    def slow_put() -> Steps:
+        put = next(append_steps)
+
+        def run_slowly() -> Any:
+            under_way.set()
+            assert answered.wait(LIMIT)
+            in_way = run(put)
             ended.set()
+            return in_way
 
-    bench.store.put_batch = slow  # type: ignore[method-assign]
-    append = asyncio.create_task(take_steps_async(bench.writer.append_steps(ENTRIES)))
+        append_steps.send((yield Call(run_slowly)))
+
+    append = asyncio.create_task(take_steps_async(slow_put()))
     assert await asyncio.to_thread(under_way.wait, LIMIT)
     append.cancel()
     with pytest.raises(asyncio.CancelledError):
