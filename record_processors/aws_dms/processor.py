@@ -9,7 +9,7 @@ when the next one begins.
 
 Sources: AWS DMS User Guide, "Using Amazon Kinesis Data Streams as a target" (message format, before
 image) and API reference, ``KinesisSettings``; records of a PostgreSQL task that the project
-commons-codec has recorded (its ``tests/transform/test_aws_dms.py``).
+commons-codec has recorded for the tests of its DMS transform.
 """
 
 from __future__ import annotations

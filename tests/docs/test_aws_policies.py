@@ -124,7 +124,7 @@ def aws(moto_endpoint: str, tmp_path: Path) -> Iterator[Aws]:
 
 
 def tables(aws: Aws) -> None:
-    """The application's tables, as the template makes them."""
+    """Creates the application's tables as the template makes them."""
     dynamodb = aws.unrecorded("dynamodb")
     LeaseTable(dynamodb, aws.application).create()
     DynamoDBStore(dynamodb, aws.log).create()
@@ -252,7 +252,7 @@ def look_after_it(aws: Aws) -> None:
 
 
 def reset_a_lease_that_moves(aws: Aws, worker: LeaseTable) -> None:
-    """``kainite leases reset --force``, with a worker that renews between its look at the lease and its taking it."""
+    """Resets a lease that a worker renews between the reset's look at the lease and its take."""
     lease = worker.get(SHARD)
     assert lease is not None
     worker.renew(lease)
@@ -262,7 +262,7 @@ def reset_a_lease_that_moves(aws: Aws, worker: LeaseTable) -> None:
 
 @contextmanager
 def answering(aws: Aws) -> Iterator[None]:
-    """A daemon that carries every request out."""
+    """Stands in for a daemon that carries every request out."""
     store, ended = DynamoDBStore(aws.unrecorded("dynamodb"), aws.log), threading.Event()
 
     def answer() -> None:

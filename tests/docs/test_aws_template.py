@@ -50,7 +50,7 @@ class Stack:
         return self.client("dynamodb").describe_table(TableName=name)["Table"]
 
     def attached(self, role: str) -> set[str]:
-        """The template's names of a role's policies."""
+        """Returns the template's names of a role's policies."""
         name = self.resources("AWS::IAM::Role")[role]
         answer = self.client("iam").list_attached_role_policies(RoleName=name)
         arns = {each["PolicyArn"] for each in answer["AttachedPolicies"]}
@@ -62,14 +62,14 @@ def everything(endpoint: str) -> Stack:
 
 
 def shape(table: Any) -> Any:
-    """What must agree: keys, their types, indices, billing."""
+    """Returns what must agree: keys, their types, indices, billing."""
     attributes = sorted(table["AttributeDefinitions"], key=lambda each: str(each["AttributeName"]))
     indices = table.get("GlobalSecondaryIndexes") or []
     return table["KeySchema"], attributes, indices, table["BillingModeSummary"]["BillingMode"]
 
 
 def single_key(client: Any, name: str, key: str) -> None:
-    """A table as KCL 3.0 to 3.4 makes its own two (observed: tests/kainite/fleet/test_items.py has their items)."""
+    """Creates a table as KCL 3.0 to 3.4 does (items: tests/kainite/fleet/kcl3/test_coordinator_items.py)."""
     client.create_table(
         TableName=name,
         AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"}],
