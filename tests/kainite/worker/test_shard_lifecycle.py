@@ -22,7 +22,7 @@ from kainite.observe import metric
 from kainite.observe.meter import Meter
 from kainite.observe.metric import Metric
 from kainite.settings import ChildSettings
-from kainite.worker.consumer_states import TRANSITIONS, ConsumerState, StateOutcome
+from kainite.worker.consumer_states import ConsumerState
 from kainite.worker.shard_consumer import ConsumerParts, ShardConsumer
 from support.daemon_world import LIMIT, World, eventually, scripted, transcript_actions
 from support.kinesis_double import KinesisDouble
@@ -228,15 +228,3 @@ async def test_a_call_that_takes_long_is_told_once(
         await eventually(lambda: consumer.status().last_record is not None)
     slow = [told for told in events(caplog, "call takes long") if told["action"] == "processRecords"]
     assert slow == [{"shard": SHARD, "action": "processRecords", "seconds": 0.2}]
-
-
-def test_every_state_has_an_end_and_every_way_leads_there() -> None:
-    for state in set(ConsumerState) - {ConsumerState.COMPLETE}:
-        assert any(before is state for before, _ in TRANSITIONS)
-    reached, frontier = {ConsumerState.COMPLETE}, {ConsumerState.COMPLETE}
-    while frontier:
-        frontier = {before for (before, _), after in TRANSITIONS.items() if after in frontier} - reached
-        reached |= frontier
-    assert reached == set(ConsumerState)
-    for state in (ConsumerState.INITIALIZING, ConsumerState.PROCESSING, ConsumerState.BACKING_OFF):
-        assert TRANSITIONS[state, StateOutcome.STOP] is TRANSITIONS[state, StateOutcome.HAND_OVER]

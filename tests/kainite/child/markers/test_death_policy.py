@@ -6,8 +6,6 @@ import base64
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kainite.base.errors import ChildExitedError
 from kainite.base.position import Position
@@ -30,19 +28,6 @@ def settings(on_death: OnDeath) -> ChildSettings:
 
 
 LINE = render_records([record(number, 0, b"%d" % number) for number in range(1, 6)], None)
-
-
-@given(st.lists(st.tuples(st.integers(1, 10**56), st.integers(0, 9), st.binary(max_size=20))))
-def test_records_read_back_as_they_were(records: list[tuple[int, int, bytes]]) -> None:
-    line = render_records([record(*fields) for fields in records], 0)
-    expected = [RecordMessage(Position(sequence, sub), data) for sequence, sub, data in records]
-    assert read_records(line) == expected
-
-
-def test_a_line_is_short_and_a_record_without_data_is_empty() -> None:
-    assert LINE.startswith(b"1 0 MQ==\n2 0 Mg==\n")
-    bare = {"SequenceNumber": "9", "PartitionKey": "k"}
-    assert read_records(render_records([bare], None)) == [RecordMessage(Position(9), b"")]
 
 
 @pytest.mark.parametrize(
