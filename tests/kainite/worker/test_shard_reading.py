@@ -1,0 +1,75 @@
+"""Where reading begins, from one child of a shard to the next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, TRIM_HORIZON, Checkpoint
+from kainite.base.position import Position
+from kainite.leases.keeper import HeldLease
+from kainite.leases.table.lease import Lease
+from kainite.settings import StreamSettings
+from kainite.worker.shard_reading import ShardReading
+
+CUT = Position(7)
+
+
+class Source:
+    """A source that began to read at 1000.0 and reads nothing."""
+
+    opened_at: float | None = 1000.0
+    millis_behind_latest: int | None = 5
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def start(self) -> None:
+        self.calls.append("start")
+
+    async def close(self) -> None:
+        self.calls.append("close")
+
+
+class Opening:
+    """Opens sources, and notes where each begins."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[Checkpoint, float | None]] = []
+        self.sources: list[Source] = []
+
+    def __call__(self, shard: str, hash_range: Any, start: Checkpoint, settings: StreamSettings, **more: Any) -> Any:
+        assert more == {"cut_at": CUT}
+        self.begun.append((start, settings.initial_timestamp))
+        self.sources.append(Source())
+        return self.sources[-1]
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "second_start"),
+    [
+        (LATEST, (AT_TIMESTAMP, 1000.0)),
+        (TRIM_HORIZON, (TRIM_HORIZON, None)),
+        (Checkpoint("5"), (Checkpoint("5"), None)),
+    ],
+)
+async def test_a_second_source_begins_where_no_record_is_skipped(
+    checkpoint: Checkpoint, second_start: tuple[Checkpoint, float | None]
+) -> None:
+    opening, reading = Opening(), ShardReading(HeldLease(Lease("s", "w", checkpoint=checkpoint), 0.0))
+    for _ in range(2):
+        reading.open(opening, StreamSettings("stream"), CUT)
+        await reading.close()
+    assert opening.begun == [(checkpoint, None), second_start]
+
+
+async def test_a_source_is_closed_once_and_reports_only_while_it_is_open() -> None:
+    opening, reading = Opening(), ShardReading(HeldLease(Lease("s", "w"), 0.0))
+    assert reading.millis_behind_latest is None
+    reading.open(opening, StreamSettings("stream"), CUT)
+    assert reading.millis_behind_latest == 5
+    await reading.close()
+    await reading.close()
+    assert opening.sources[0].calls == ["start", "close"]
+    assert reading.millis_behind_latest is None
