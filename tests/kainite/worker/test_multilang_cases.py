@@ -1,8 +1,8 @@
 """The cases of KCL's multi-language protocol that concern children and checkpoints, and where each is tested.
 
-====  ==========================================  =========================================================================
+====  ==========================================  ====================================================================
 case  what                                        tests (paths are relative to ``tests/kainite``)
-====  ==========================================  =========================================================================
+====  ==========================================  ====================================================================
 1     each request and its status                 child/json_lines/test_dialect test_case_1…,
                                                   child/test_process test_case_1…
 2     a status for another action                 child/json_lines/test_dialect test_case_2…,
@@ -19,8 +19,8 @@ case  what                                        tests (paths are relative to `
                                                   child/test_process test_case_8…
 9     the end before the status                   child/test_process test_case_9…
 10    writing on a closed pipe                    child/test_process test_case_10…
-11    a record without data                       kinesis/read/test_record_batch test_nulls_are_written
-12    partition keys beyond ASCII                 kinesis/read/test_record_batch test_any_partition_key…,
+11    a record without data                       child/json_lines/test_records test_nulls_are_written
+12    partition keys beyond ASCII                 child/json_lines/test_records test_any_partition_key…,
                                                   test_real_children
 13    the lease lost before initialize            here
 14    output flooded after the end of input       child/test_process test_case_14…
@@ -31,17 +31,18 @@ case  what                                        tests (paths are relative to `
 23    numbers out of range, and equal ones        here,
                                                   leases/holding/test_checkpoint_requests test_what_lies_outside…
 24    a place inside an aggregate                 here,
-                                                  leases/holding/test_checkpoint_requests test_a_record_inside_an_aggregate
+                                                  leases/holding/test_checkpoint_requests test_a_record_inside…
 25    a shard's end without a checkpoint          test_shard_consumer test_a_shard_end_without_checkpoint…
 26    a merge                                     leases/shard_sync/test_create_leases test_a_merged_childs…,
                                                   test_shard_lifecycle
 27    a split                                     leases/shard_sync/test_create_leases test_a_split_on_moto…,
                                                   test_shard_lifecycle
 28    an aggregate that straddles the range       kinesis/test_aggregation test_an_aggregate_that_reaches_beyond…
-====  ==========================================  =========================================================================
+====  ==========================================  ====================================================================
 
-The defect of KCL issue 211 (the last record's number again at the shard's end) is in leases/holding/test_checkpoint_requests,
-test_at_the_end…; the first form of the protocol in child/json_lines/test_messages, child/json_lines/test_dialect and test_real_children.
+The defect of KCL issue 211 (the last record's number again at the shard's end) is in
+leases/holding/test_checkpoint_requests, test_at_the_end…; the first form of the protocol in
+child/json_lines/test_messages, child/json_lines/test_dialect and test_real_children.
 """
 
 from __future__ import annotations

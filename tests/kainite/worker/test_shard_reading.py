@@ -39,8 +39,10 @@ class Opening:
         self.begun: list[tuple[Checkpoint, float | None]] = []
         self.sources: list[Source] = []
 
-    def __call__(self, shard: str, hash_range: Any, start: Checkpoint, settings: StreamSettings, **more: Any) -> Any:
-        assert more == {"cut_at": CUT}
+    def __call__(
+        self, shard_id: str, hash_range: Any, start: Checkpoint, settings: StreamSettings, *, cut_at: Position | None
+    ) -> Any:
+        assert cut_at == CUT
         self.begun.append((start, settings.initial_timestamp))
         self.sources.append(Source())
         return self.sources[-1]
