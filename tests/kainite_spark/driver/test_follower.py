@@ -1,0 +1,83 @@
+"""The apply job's view of the main log: new units, a person's decisions, outcomes that the owner has not copied yet."""
+
+from __future__ import annotations
+
+import pytest
+
+from kainite.log.format.entry import Outcome, UnitStatus
+from kainite.log.store.memory import MemoryStore
+from kainite.uow.signature import Signatures
+from kainite_spark.driver.follower import LogFollower
+from kainite_spark.plan.backlog import Backlog
+from support.main_log import MainLog
+
+COMMITTED, DISCARDED, FAILED = UnitStatus.COMMITTED, UnitStatus.DISCARDED, UnitStatus.FAILED
+
+
+class World:
+    """A main log, and a follower of it that has read the log to its tail."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore()
+        self.log = MainLog(self.store, Signatures(None))
+        self.backlog = Backlog()
+        self.follower = LogFollower(self.store, "0", self.backlog)
+
+    def unresolved(self) -> list[int]:
+        return sorted(self.backlog.unresolved())
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_units_come_from_the_log_as_it_is_at_the_start_and_then_from_new_entries(world: World) -> None:
+    early = world.log.unit("early")
+    world.follower.start()
+    world.follower.resume(())
+    late = world.log.unit("late")
+    assert world.unresolved() == [early]
+    assert world.follower.poll(strong=True)
+    assert world.unresolved() == [early, late]
+    assert world.follower.next_id == world.log.state.next_id
+
+
+def test_a_malformed_unit_comes_as_failed(world: World) -> None:
+    world.follower.start()
+    tid = world.log.malformed("bad")
+    world.follower.poll(strong=True)
+    assert world.backlog.failed.keys() == {tid}
+
+
+@pytest.mark.parametrize(
+    ("status", "unresolved", "failed"), [(COMMITTED, [], []), (DISCARDED, [], []), (FAILED, [0], [0])]
+)
+def test_outcomes_that_the_owner_has_not_copied_change_what_the_log_says(
+    world: World, status: UnitStatus, unresolved: list[int], failed: list[int]
+) -> None:
+    tid = world.log.unit("T-0")
+    world.follower.start()
+    world.follower.resume([Outcome(tid, status, cause="why")])
+    assert world.unresolved() == unresolved
+    assert list(world.backlog.failed) == failed
+
+
+def test_a_person_s_discard_removes_a_unit(world: World) -> None:
+    tid = world.log.malformed("bad")
+    world.follower.start()
+    world.follower.resume(())
+    assert world.unresolved() == [tid]
+    world.log.ask("discard", "bad")
+    world.follower.poll(strong=True)
+    assert world.unresolved() == []
+
+
+def test_entries_that_were_truncated_before_they_were_read_are_told(world: World) -> None:
+    world.follower.start()
+    for _ in range(3):
+        world.log.append()
+    world.log.snapshot()
+    assert not world.follower.poll(strong=True)
+    world.follower.start()
+    assert world.follower.poll(strong=True)

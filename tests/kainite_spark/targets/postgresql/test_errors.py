@@ -1,0 +1,38 @@
+"""Which errors of PostgreSQL refuse a unit, by SQLSTATE, and which may pass."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from kainite.base.errors import TargetError, TargetRejectedError, TargetUnavailableError
+from kainite_spark.targets.postgresql.errors import translated
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (errors.UniqueViolation("x"), TargetRejectedError),
+        (errors.NumericValueOutOfRange("x"), TargetRejectedError),
+        (errors.UndefinedColumn("x"), TargetRejectedError),
+        (errors.RaiseException("x"), TargetRejectedError),
+        (errors.CardinalityViolation("x"), TargetRejectedError),
+        (errors.WithCheckOptionViolation("x"), TargetRejectedError),
+        (psycopg.DataError("x"), TargetRejectedError),
+        (errors.InsufficientPrivilege("x"), TargetUnavailableError),
+        (errors.DeadlockDetected("x"), TargetUnavailableError),
+        (errors.SerializationFailure("x"), TargetUnavailableError),
+        (errors.LockNotAvailable("x"), TargetUnavailableError),
+        (errors.AdminShutdown("x"), TargetUnavailableError),
+        (errors.DiskFull("x"), TargetUnavailableError),
+        (psycopg.OperationalError("x"), TargetUnavailableError),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else value.__name__,
+)
+def test_the_class_of_an_error_decides(error: psycopg.Error, expected: type[TargetError]) -> None:
+    assert type(translated(error, None)) is expected
+
+
+def test_a_refusal_is_one_line_that_names_the_table() -> None:
+    assert str(translated(psycopg.DataError("a\n  b"), "item")) == "item: a b"
