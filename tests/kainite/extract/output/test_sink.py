@@ -53,12 +53,12 @@ async def test_a_stream_that_vanishes_ends_it(bench: Any, sink: Callable[[str], 
     extracted = sink(bench.stream)
     await extracted.open()
     bench.kinesis.delete_stream(StreamName=bench.stream)
-    with pytest.raises(StreamError, match="is not there"):
+    with pytest.raises(StreamError, match="does not exist"):
         await extracted.put([b"late"])
 
 
 def writer_to(server: socket.socket, limit: float) -> StreamWriter:
-    """Returns a sink whose Kinesis is a socket."""
+    """Returns a writer whose Kinesis is a socket."""
     endpoint = f"http://127.0.0.1:{server.getsockname()[1]}"
     config = Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=5)
     client = boto3.client("kinesis", endpoint_url=endpoint, region_name="us-east-1", config=config)
