@@ -1,4 +1,4 @@
-"""A target of any kind behind one face, for the tests that run on all of them."""
+"""One interface to targets of every kind, for the tests that run on all of them."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ SHOP = """
 
 
 DATABASES = pytest.mark.parametrize("database", ["postgresql", "sqlite"], indirect=True)
-"""For what Kainite does itself in a database, and a loader as its author likes."""
+"""For tests of what Kainite does in a database by itself; a loader may do otherwise."""
 
 
 class Database:
-    """Direct access to the database under test, past Kainite.
+    """Direct access to the database under test, without Kainite.
 
     Args:
         url: the database.
-        target: how Kainite reaches it, unless that is by ``url`` too.
+        target: the URL by which Kainite reaches the database, if it is another one.
     """
 
     def __init__(self, url: str, target: str | None = None) -> None:

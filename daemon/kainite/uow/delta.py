@@ -115,7 +115,7 @@ def parse_delta(item: Mapping[str, Json]) -> Delta:
         DeltaError: a field is missing, unknown, of the wrong type, or does not go with ``op``.
     """
     if not item.keys() <= _DELTA_FIELDS:
-        raise _unknown(item, _DELTA_FIELDS, "delta")
+        raise _unknown(item, _DELTA_FIELDS, "a delta")
     table = item.get("table")
     if not isinstance(table, str) or not table:
         raise DeltaError("'table' must be a non-empty string")
@@ -138,7 +138,7 @@ def parse_end(item: Mapping[str, Json]) -> UnitEnd:
         DeltaError: a field is missing, unknown or of the wrong type.
     """
     if not item.keys() <= _END_FIELDS:
-        raise _unknown(item, _END_FIELDS, "end")
+        raise _unknown(item, _END_FIELDS, "an end")
     if item["end"] is not True:
         raise DeltaError("'end' must be true")
     count = _natural(item, "count")
@@ -159,7 +159,7 @@ def _check_shape(delta: Delta) -> None:
 
 
 def _unknown(item: Mapping[str, Json], known: frozenset[str], what: str) -> DeltaError:
-    return DeltaError(f"unknown field {min(item.keys() - known)!r} in a {what}")
+    return DeltaError(f"unknown field {min(item.keys() - known)!r} in {what}")
 
 
 def _word(item: Mapping[str, Json], field: str, known: Mapping[str, E]) -> E:

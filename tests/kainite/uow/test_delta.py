@@ -1,0 +1,97 @@
+"""Deltas and ends as a child emits them: what is read, what is refused, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kainite.base.errors import DeltaError
+from kainite.uow.delta import (
+    MAX_UOW_LENGTH,
+    Delta,
+    Operation,
+    UnitEnd,
+    UnitKind,
+    is_end,
+    parse_delta,
+    parse_end,
+    uow_of,
+)
+
+DELTA: dict[str, Any] = {"uow": "T", "table": "t", "op": "insert", "key": {"id": 1}, "row": {"id": 1, "v": "x"}}
+END: dict[str, Any] = {"uow": "T", "end": True, "count": 3}
+
+READ = [
+    (DELTA, Delta("t", Operation.INSERT, {"id": 1}, {"id": 1, "v": "x"}, {})),
+    (
+        {"uow": "T", "table": "t", "op": "update", "key": {"id": 1}, "row": {"v": 2}, "before": {"v": 1}, "ordinal": 0},
+        Delta("t", Operation.UPDATE, {"id": 1}, {"v": 2}, {"v": 1}, 0),
+    ),
+    ({"uow": "T", "table": "t", "op": "delete", "key": {"id": 1}}, Delta("t", Operation.DELETE, {"id": 1}, {}, {})),
+]
+
+
+@pytest.mark.parametrize(("item", "expected"), READ)
+def test_a_delta_is_read_and_written_back(item: dict[str, Any], expected: Delta) -> None:
+    assert parse_delta(item) == expected
+    assert expected.to_json() | {"uow": "T"} == item
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"table": ""}, "'table' must be a non-empty string"),
+        ({"table": 7}, "'table' must be a non-empty string"),
+        ({"op": "merge"}, "'op' must be one of insert, update, delete, upsert, not 'merge'"),
+        ({"op": "delete"}, "a delete has no 'row'"),
+        ({"op": "update", "row": {}}, "'row' is missing: update needs the columns to write"),
+        ({"op": "update", "key": {}}, "'key' is missing: update needs the row's primary key"),
+        ({"row": []}, "'row' must be an object"),
+        ({"ordinal": -1}, "'ordinal' must be a whole number from 0, not -1"),
+        ({"ordinal": True}, "'ordinal' must be a whole number from 0"),
+        ({"tabel": "t"}, "unknown field 'tabel' in a delta"),
+    ],
+)
+def test_a_faulty_delta_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(DeltaError, match=message):
+        parse_delta(DELTA | changes)
+
+
+def test_an_end_is_read() -> None:
+    assert parse_end(END) == UnitEnd(3)
+    assert parse_end(END | {"number": 17, "kind": "reversal"}) == UnitEnd(3, 17, UnitKind.REVERSAL)
+    assert is_end(END)
+    assert not is_end(DELTA)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"end": False}, "'end' must be true"),
+        ({"count": None}, "'count'"),
+        ({"count": -1}, "'count' must be a whole number from 0, not -1"),
+        ({"number": "7"}, "'number' must be a whole number from 0"),
+        ({"kind": "odd"}, "'kind' must be one of normal, correction, reversal, not 'odd'"),
+        ({"cuont": 1}, "unknown field 'cuont' in an end"),
+    ],
+)
+def test_a_faulty_end_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(DeltaError, match=message):
+        parse_end(END | changes)
+
+
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        ([], "a delta is a JSON object, not"),
+        (None, "a delta is a JSON object, not"),
+        ({}, "'uow' must be a string of 1 to"),
+        ({"uow": ""}, "'uow' must be a string of 1 to"),
+        ({"uow": 7}, "'uow' must be a string of 1 to"),
+        ({"uow": "x" * (MAX_UOW_LENGTH + 1)}, "'uow' must be a string of 1 to"),
+    ],
+)
+def test_an_object_without_a_units_name_is_refused(item: Any, message: str) -> None:
+    with pytest.raises(DeltaError, match=message):
+        uow_of(item)
