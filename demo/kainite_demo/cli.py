@@ -1,4 +1,4 @@
-"""``kainite demo``."""
+"""The command ``kainite demo``."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def _address(context: click.Context, parameter: click.Parameter, value: str | No
 @click.option("--clients", default=8, show_default=True, type=click.IntRange(1, 90), help="pgbench's clients.")
 @click.option("--scale", default=20, show_default=True, type=click.IntRange(1), help="pgbench's scale: branches.")
 @click.option("--rate", default=100, show_default=True, type=click.IntRange(1), help="Transactions a second.")
-@click.option("--kill", is_flag=True, help="SIGKILL the daemon, the apply job and the extractor while it runs.")
+@click.option("--kill", is_flag=True, help="SIGKILL the daemon, the apply job and the extractor during the run.")
 @click.option("--keep", is_flag=True, help="Keep the work folder: logs, settings, databases, audit trail.")
-@click.option("--seed", default=1, show_default=True, help="Of pgbench and of the moments of the kills.")
+@click.option("--seed", default=1, show_default=True, help="Seed of pgbench and of the moments of the kills.")
 @click.option("--endpoint", metavar="URL", callback=_address,
-              help="Of a Kinesis and DynamoDB that run already, such as LocalStack.")  # fmt: skip
+              help="Address of a running Kinesis and DynamoDB, such as LocalStack.")  # fmt: skip
 @click.option(
     "-p",
     "--properties-file",
@@ -63,12 +63,12 @@ def demo(
     settings: Path | None,
     as_json: bool,
 ) -> None:
-    """Run the main job on embedded parts, and check it.
+    """Runs the main job on embedded parts, and checks it.
 
     pgbench's transactions on one PostgreSQL go through logical decoding, a Kinesis stream, record
-    processors, the serialization log and Spark into another PostgreSQL. All the while the target is
-    watched for torn transactions; at the end both are compared row by row. Exits non-zero when anything
-    differs, and leaves nothing behind, neither here nor at the endpoint.
+    processors, the serialization log and Spark into another PostgreSQL. During the run the demo looks for
+    torn transactions in the target; at the end it compares both databases row by row. It exits non-zero when
+    anything differs, and leaves nothing behind, neither here nor at the endpoint.
 
     \b
     Examples:
@@ -78,8 +78,8 @@ def demo(
       kainite demo --rate 10 --endpoint http://localhost:4566 -p properties/localstack.properties
     """
     _check_parts()
-    from kainite_demo.parts import Options
     from kainite_demo.progress import Display
+    from kainite_demo.run_layout import Options
     from kainite_demo.scenario import run
 
     console = Console(stderr=as_json, soft_wrap=True)
@@ -97,7 +97,7 @@ def demo(
 
 
 def _check_parts() -> None:
-    """What is missing is said before anything slow begins."""
+    """Raises MissingExtraError or SparkUnavailableError for what is missing, before anything slow begins."""
     require_java()
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
@@ -106,13 +106,13 @@ def _check_parts() -> None:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """The first INT, TERM or HUP unwinds the run; while it cleans up, more of them change nothing."""
+    """Ends the run at the first INT, TERM or HUP; ignores further ones while the run cleans up."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def end(number: int, _: FrameType | None) -> None:
         for each in numbers:
             signal.signal(each, signal.SIG_IGN)
-        # Not through Python's streams: the signal may have come in the middle of a write to them.
+        # Not through Python's streams: the signal may interrupt a write to them.
         os.write(_STDERR, f"\nkainite: {signal.Signals(number).name}: ending all parts\n".encode())
         sys.exit(128 + number)
 

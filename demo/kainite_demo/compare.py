@@ -1,8 +1,7 @@
-"""Source against target, row by row: each table as ordered text out of both, compared as it comes.
+"""Compares source and target row by row: each table as ordered text from both, chunk by chunk.
 
-A table with a primary key is ordered by it; one without by all of its columns, so equal rows may
-stand in any order. PostgreSQL does the sorting and printing on both sides at once, so that two
-million rows take a few seconds.
+The order is that of the primary key, or of all columns in a table without one, where equal rows are
+interchangeable. Both servers sort and print at the same time: two million rows take a few seconds.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ _COLUMNS = """
 
 
 def compare(source: str, target: str, tables: Iterable[str]) -> int:
-    """Compare tables in two databases.
+    """Compares tables in two databases.
 
     Args:
         source, target: connection URLs.
         tables: their names, the same on both sides.
 
     Returns:
-        How many rows were compared.
+        The number of rows compared.
 
     Raises:
         DemoError: a table differs; the message shows the first rows that do.
@@ -56,7 +55,7 @@ def _compare_table(source: str, target: str, table: str) -> int:
 
 
 def _ordered(url: str, table: str) -> str:
-    """The query for all columns by name, in the order of the key."""
+    """Returns the query for all columns by name, in the order of the key."""
     with psycopg.connect(url) as connection:
         columns = [(str(name), bool(in_key)) for name, in_key in connection.execute(_COLUMNS, [table])]
     names = sorted(name for name, _ in columns)

@@ -1,10 +1,10 @@
-"""Watching the target for torn transactions: TPC-B's invariant in one snapshot after another.
+"""Looks for torn transactions in the target: checks TPC-B's invariant in one snapshot after another.
 
-A transaction that is applied in part, however briefly, leaves the four sums unequal for whoever
-looks just then. So one looks as often as one can, each time in one REPEATABLE READ snapshot.
+A transaction that is applied in part, however briefly, makes the four sums unequal in a snapshot
+taken at that moment. So the demo takes snapshots (REPEATABLE READ) as often as it can.
 
-Millions of accounts cannot be summed at each look; a partial index holds those whose balance is
-not zero, the others add nothing.
+Summing millions of accounts at each look would be too slow; a partial index holds the accounts whose
+balance is not zero.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SUMS = """
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What one snapshot shows; ``transactions`` is the number of rows in the history."""
+    """The sums of one snapshot; ``transactions`` is the number of rows in the history."""
 
     accounts: int
     tellers: int
@@ -40,17 +40,17 @@ class Sums:
 
 
 class Invariant:
-    """What has been seen of the target: ``latest`` snapshot, and how many ``looks`` there were."""
+    """The ``latest`` snapshot of the target, and the number of ``looks``."""
 
     def __init__(self) -> None:
         self.latest = Sums(0, 0, 0, 0, 0)
         self.looks = 0
 
     def look(self, connection: psycopg.Connection) -> None:
-        """Read the sums in one snapshot.
+        """Reads the sums in one snapshot.
 
         Raises:
-            DemoError: they differ.
+            DemoError: the sums differ.
         """
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         with connection.transaction():
@@ -67,6 +67,6 @@ class Invariant:
 
 
 def make_quick(url: str) -> None:
-    """Add the index, so that a look takes milliseconds."""
+    """Adds the index by which a look takes milliseconds."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(_INDEX)

@@ -1,4 +1,4 @@
-"""Following a file of JSON lines that another process appends to."""
+"""Follows a file of JSON lines that another process appends to."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import orjson
 
 
 class JsonLines:
-    """Each :meth:`read` gives the lines that were finished since the last one."""
+    """A file's reader; each :meth:`read` yields the lines that were finished since the read before."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offset = 0
 
     def read(self) -> Iterator[dict[str, Any]]:
-        """New lines that are objects; anything else, such as a line cut by a kill, is passed over."""
+        """Yields new lines that are objects; skips all else, such as a line that a kill cut off."""
         if not self._path.exists():
             return
         with self._path.open("rb") as file:

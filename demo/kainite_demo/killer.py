@@ -1,7 +1,7 @@
-"""When to kill what: at random moments of its work, the same delays for the same seed; pure.
+"""Decides which process to kill when, at random moments of its work; the same for the same seed; pure.
 
-A process that is killed while it starts has nothing to lose. So each one is killed a random time
-after it has got something done since it was started last.
+Killing a process that only starts tests nothing. So each one is killed a random time after its first
+result since its last start.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ROUNDS = 2
 
 @dataclass(slots=True)
 class _Victim:
-    """``delays`` are for the kills to come, ``done`` is from its start, ``due`` is set once it works."""
+    """``delays`` of the kills to come, ``done`` at the last start, ``due`` once the process works."""
 
     delays: list[float]
     done: int = 0
@@ -23,7 +23,7 @@ class _Victim:
 
 
 class Killer:
-    """Decides; the caller kills and starts again.
+    """Chooses the victims; the caller kills them and starts them again.
 
     Args:
         victims: names of processes; none for a run without kills.
@@ -36,11 +36,11 @@ class Killer:
         self._victims = {name: _Victim([choice.uniform(0, longest_delay) for _ in range(ROUNDS)]) for name in victims}
 
     def choose(self, now: float, done: Mapping[str, int]) -> list[str]:
-        """The processes to kill now.
+        """Returns the processes to kill now.
 
         Args:
             now: seconds on any clock that never goes back.
-            done: how much each of them has got done in all.
+            done: the units that each process has handled in all.
         """
         return [name for name, victim in self._victims.items() if _is_due(victim, now, done[name])]
 

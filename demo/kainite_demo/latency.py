@@ -1,8 +1,8 @@
-"""End-to-end latency: from the commit in the source to the commit in the target, unit by unit.
+"""Measures end-to-end latency: from the commit in the source to the commit in the target, unit by unit.
 
 Both moments are PostgreSQL's own commit time stamps, on one machine and one clock: the source's
 comes with the Commit message, the target's from ``track_commit_timestamp`` of the row by which a
-unit is acknowledged. Acknowledgements are trimmed soon, so they are read as they come.
+unit is acknowledged. The apply job trims acknowledgements soon, so the demo reads them during the run.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _APPLIED = """
 
 
 class AppliedTimes:
-    """When each unit was committed in the target, as far as :meth:`look` has seen it."""
+    """The time at which each unit committed in the target, as far as :meth:`look` has seen it."""
 
     def __init__(self) -> None:
         self.at_us: dict[str, int] = {}
         self._latest = 0
 
     def look(self, connection: psycopg.Connection) -> None:
-        """Read the acknowledgements that are new; none while the apply job has not made its tables."""
+        """Reads the new acknowledgements; none before the apply job has created its tables."""
         with connection.transaction():
             if connection.execute("SELECT to_regclass('kainite_applied')").fetchone() == (None,):
                 return
@@ -38,12 +38,12 @@ class AppliedTimes:
 
 
 def latencies(committed_us: Mapping[str, int], applied_us: Mapping[str, int]) -> list[float]:
-    """Seconds from commit to commit of every unit that both sides know, ascending."""
+    """Returns the seconds from commit to commit of every unit that both sides know, ascending."""
     return sorted((applied_us[uow] - at) / 1e6 for uow, at in committed_us.items() if uow in applied_us)
 
 
 def percentile(ascending: Sequence[float], percent: float) -> float | None:
-    """The nearest-rank percentile; None of nothing."""
+    """Returns the nearest-rank percentile; None of an empty sequence."""
     if not ascending:
         return None
     return ascending[max(0, math.ceil(percent / 100 * len(ascending)) - 1)]

@@ -1,4 +1,4 @@
-"""The time of the load: pgbench runs, processes are killed, until the target has everything."""
+"""Puts the load on: runs pgbench, kills processes, and waits until the target has every transaction."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import psycopg
 from kainite.base.errors import DemoError
 from kainite_demo.killer import Killer
 from kainite_demo.monitor import Monitor
-from kainite_demo.parts import PGBENCH, READY, Options
 from kainite_demo.processes import Process
 from kainite_demo.progress import Display
+from kainite_demo.run_layout import PGBENCH, READY, Options
 
 _TICK = 0.25
 _DRAIN_LIMIT = 120.0
-# A run is long enough for about so many kills of each process, one after the other.
+# Kills of each process that fit into a run, one after the other, about.
 _KILLS_A_RUN = 6
 
 
@@ -40,13 +40,14 @@ class Load:
         self._started = time.monotonic()
 
     def carry(self, source: str) -> float:
-        """Run pgbench to its end, and wait until all of its transactions are in the target.
+        """Runs pgbench to its end, and waits until all of its transactions are in the target.
 
         Returns:
-            The seconds that this took.
+            The seconds from pgbench's start to the last application.
 
         Raises:
-            DemoError: a process broke, a unit failed, a transaction was torn, or the target did not get them in time.
+            DemoError: a process broke, a unit failed, a transaction was torn, or transactions were missing at the time
+                limit.
         """
         pgbench = self._processes[PGBENCH]
         self._started = time.monotonic()
@@ -58,7 +59,7 @@ class Load:
             return self._drain(_transactions(source))
 
     def _drain(self, transactions: int) -> float:
-        """Until all of them are in the target, and the log says so; returns the seconds up to the former."""
+        """Waits until target and log have all transactions; returns the seconds until the target had them."""
         deadline = time.monotonic() + _DRAIN_LIMIT
         applied_at = None
         while applied_at is None or self._monitor.log.counts.committed < transactions:
@@ -88,7 +89,7 @@ class Load:
 
 
 def _transactions(source: str) -> int:
-    """How many pgbench committed, by the history that each of them added a row to."""
+    """Returns how many transactions pgbench committed: each adds a row to the history."""
     with psycopg.connect(source) as connection:
         row = connection.execute("SELECT count(*) FROM pgbench_history").fetchone()
     assert row is not None

@@ -1,4 +1,4 @@
-"""Gathering a run's figures: from the extractor's journal, the log, and the target."""
+"""Gathers a run's figures from the extractor's journal, the log and the target."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from kainite_demo.watching import Watching
 
 
 class Monitor:
-    """Everything that is known of the run; :meth:`poll` brings it up to date.
+    """The figures of a run; :meth:`poll` brings them up to date.
 
-    ``committed_us`` is when each captured unit committed in the source, by name and in that order.
+    ``committed_us`` holds each captured unit's commit time in the source by name, in the order of commits.
     """
 
     def __init__(self, journal: JsonLines, log: LogWatch) -> None:
@@ -32,19 +32,19 @@ class Monitor:
 
     @contextmanager
     def watching(self, target: str) -> Iterator[None]:
-        """Inside, the target is looked at as often as possible."""
+        """Looks at the target as often as possible while the ``with`` lasts."""
         with Watching(target, self.invariant.look) as sums, Watching(target, self.applied_times.look) as times:
             self._watching = (sums, times)
             yield
 
     @property
     def records(self) -> int:
-        """Records that were put for what is captured, each counted once: a change's, and each unit's end."""
+        """Returns the number of records of the captured units, each counted once: changes and ends."""
         return sum(self._changes.values()) + len(self._changes)
 
     @property
     def done(self) -> dict[str, int]:
-        """How far each process has got, in units."""
+        """Returns each process's progress, in units."""
         return {"daemon": self.log.counts.collected, "apply job": self.applied, "extractor": len(self.committed_us)}
 
     @property
@@ -52,7 +52,7 @@ class Monitor:
         return self.invariant.latest.transactions
 
     def poll(self, kills: int) -> Figures:
-        """Look everywhere once.
+        """Reads all sources of figures once.
 
         Raises:
             DemoError: a snapshot of the target was torn.
@@ -81,6 +81,7 @@ class Monitor:
                 self._changes[uow] = changes
 
     def _behind(self) -> float:
-        """Units are applied in about the order in which they committed; the n-th is taken for the oldest."""
+        """Returns the age of the oldest unit that is not applied, in seconds."""
+        # Units are applied in about the order of their commits, so n applied units are taken for the first n.
         waiting = list(self.committed_us.values())[self.applied :]
         return max(0.0, time.time() - waiting[0] / 1e6) if waiting else 0.0

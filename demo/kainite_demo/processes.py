@@ -1,8 +1,7 @@
-"""The demo's own child processes: each in a session of its own, with its output in files, and findable.
+"""Runs the demo's own child processes: each in a session of its own, with its output in files.
 
-A process carries a mark in its environment, which its own children inherit. Ending it sweeps up
-whatever still carries the mark, so that nothing is left even of a process that was killed while it
-had children.
+A process has a mark in its environment, which its own children inherit. Stopping a process kills
+everything with the mark, so nothing is left even of a process that was killed while it had children.
 """
 
 from __future__ import annotations
@@ -56,19 +55,19 @@ class Process:
 
     @property
     def status(self) -> int | None:
-        """Its exit status; None while it runs."""
+        """Returns the exit status; None while the process runs."""
         return self._process.poll() if self._process else None
 
     def check(self) -> None:
-        """Raises DemoError when it has ended."""
+        """Raises DemoError if the process has ended."""
         if self.status is not None:
             raise DemoError(f"the {self.name} ended with status {self.status}; the end of its log stands above")
 
     def wait(self, limit: float) -> None:
-        """Wait for a process that ends by itself.
+        """Waits for a process that ends by itself.
 
         Raises:
-            DemoError: it failed, or is still running after ``limit`` seconds.
+            DemoError: the process failed, or is still running after ``limit`` seconds.
         """
         assert self._process is not None
         try:
@@ -79,19 +78,19 @@ class Process:
             self.check()
 
     def kill(self) -> None:
-        """SIGKILL its process group, as a machine would lose it; its children find out for themselves."""
+        """Kills the process group with SIGKILL; children in other sessions notice by themselves."""
         if self._process is not None and self._process.poll() is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
     def terminate(self) -> None:
-        """Ask it to end, with SIGTERM."""
+        """Sends SIGTERM."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
 
     def stop(self, grace: float) -> None:
-        """Ask it to end; after ``grace`` seconds SIGKILL; then the same for whatever it left behind."""
+        """Sends SIGTERM, after ``grace`` seconds SIGKILL; then kills whatever the process left behind."""
         self.terminate()
         if self._process is not None:
             with suppress(subprocess.TimeoutExpired):
@@ -100,13 +99,13 @@ class Process:
         sweep(self._mark)
 
     def tail(self) -> str:
-        """The last lines of its log, under the log's name."""
+        """Returns the last lines of the log, under the log's name."""
         lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
         return "\n".join([f"--- the end of {self.log}:", *(line[:_LINE_WIDTH] for line in lines[-_TAIL_LINES:])])
 
 
 def sweep(mark: str) -> None:
-    """Kill every process that carries a mark, and wait until it is gone."""
+    """Kills every process with a mark, and waits until they are gone."""
     deadline = time.monotonic() + _SWEEP_LIMIT
     while (left := _marked(mark)) and time.monotonic() < deadline:
         for process in left:

@@ -1,4 +1,4 @@
-"""Showing a run while it goes on: a table that is redrawn on a terminal, plain lines elsewhere."""
+"""Shows a run's progress: a table that is redrawn on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LINE_EVERY = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Where each unit of work is; a stage's number is never above that of the stage before it.
+    """Units of work by stage; a stage's number is never above that of the stage before it.
 
-    ``records`` is how many the daemon has read and brought to the log. ``behind`` is how long ago the
-    oldest unit committed that is not applied, in seconds. ``snapshots`` of the target were whole.
+    ``records`` counts the records that the daemon has brought to the log. ``behind`` is the age of the
+    oldest unit that is not applied, in seconds. ``snapshots`` counts looks at the target without a torn transaction.
     """
 
     seconds: float
@@ -46,7 +46,7 @@ class Figures:
 
 
 class Display:
-    """Says what is done now, and shows figures while the load runs."""
+    """Prints each step of the run, and the figures while the load runs."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -58,7 +58,7 @@ class Display:
 
     @contextmanager
     def figures(self) -> Iterator[None]:
-        """Inside, :meth:`show` may be called."""
+        """Prepares the display for :meth:`show`, which may be called inside the ``with``."""
         if not self._console.is_terminal:
             yield
             return

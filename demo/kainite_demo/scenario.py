@@ -1,6 +1,6 @@
-"""The whole run: parts up, load on, kills, load off, everything applied, source and target compared.
+"""Carries out the whole run: servers, initial copy, load and kills, the last application, the comparison.
 
-Whatever happens on the way, the processes end first, then the servers, then the work folder goes.
+In every case the processes end first, then the servers, then the work folder is removed.
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ from kainite_demo.latency import latencies, percentile
 from kainite_demo.load import Load
 from kainite_demo.log_watch import LogWatch
 from kainite_demo.monitor import Monitor
-from kainite_demo.parts import APPLY_JOB, DAEMON, EXTRACTOR, PRECEDENCE, READY, Options, Parts, processes
 from kainite_demo.postgres_server import postgres
 from kainite_demo.processes import Process
 from kainite_demo.progress import Display
+from kainite_demo.run_layout import APPLY_JOB, DAEMON, EXTRACTOR, PRECEDENCE, READY, Options, RunLayout, processes
 from kainite_demo.settings_file import LOG_PARTITION, log_table, write_settings
 from kainite_demo.summary import Summary
 
 _READY_LIMIT = 120.0
 _GRACE = 15.0
-# Nobody needs the results of one, and somebody waits for the prompt.
+# A broken run has no results to wait for, and somebody waits for the prompt.
 _GRACE_OF_A_BROKEN_RUN = 2.0
 
 
 def run(options: Options, display: Display) -> Summary:
-    """Run the demo.
+    """Runs the demo.
 
     Raises:
         DemoError: source and target differ, a transaction was torn, or a part broke.
     """
     started = time.monotonic()
-    with _work_folder(display, keep=options.keep) as folder, _servers(folder, options.endpoint, display) as parts:
-        with _ending(processes(parts, options), display) as running:
-            _prepare(parts, options, running, display)
-            monitor = _monitor(parts)
+    with _work_folder(display, keep=options.keep) as folder, _servers(folder, options.endpoint, display) as layout:
+        with _ending(processes(layout, options), display) as running:
+            _prepare(layout, options, running, display)
+            monitor = _monitor(layout)
             load = Load(options, running, monitor, display)
             display.say(f"running pgbench for {options.seconds} s")
-            with monitor.watching(parts.target):
-                load_seconds = load.carry(parts.source.url)
+            with monitor.watching(layout.target):
+                load_seconds = load.carry(layout.source.url)
         display.say("comparing source and target, row by row")
-        rows = compare(parts.source.url, parts.target, pgbench.TABLES)
+        rows = compare(layout.source.url, layout.target, pgbench.TABLES)
         return _summary(monitor, load, rows, load_seconds, time.monotonic() - started)
 
 
@@ -70,7 +70,7 @@ def _work_folder(display: Display, *, keep: bool) -> Iterator[Path]:
 
 
 @contextmanager
-def _servers(folder: Path, endpoint: str | None, display: Display) -> Iterator[Parts]:
+def _servers(folder: Path, endpoint: str | None, display: Display) -> Iterator[RunLayout]:
     if endpoint is None:
         display.say("starting Kinesis and DynamoDB (moto) and two PostgreSQL servers")
     else:
@@ -80,12 +80,12 @@ def _servers(folder: Path, endpoint: str | None, display: Display) -> Iterator[P
         postgres(folder / "source", wal_level="logical") as source,
         postgres(folder / "target") as target,
     ):
-        yield Parts(folder, SourceSlot(source, "kainite_demo", "kainite_demo"), target, address())
+        yield RunLayout(folder, SourceSlot(source, "kainite_demo", "kainite_demo"), target, address())
 
 
 @contextmanager
 def _ending(running: dict[str, Process], display: Display) -> Iterator[dict[str, Process]]:
-    """Ends them all, at the same time; after an error shows the logs of those that ended by themselves, else of all."""
+    """Ends all processes at the same time; after an error shows the logs of those that had failed, else of all."""
     grace = _GRACE_OF_A_BROKEN_RUN
     try:
         yield running
@@ -103,31 +103,33 @@ def _ending(running: dict[str, Process], display: Display) -> Iterator[dict[str,
                 stack.callback(process.terminate)
 
 
-def _prepare(parts: Parts, options: Options, running: dict[str, Process], display: Display) -> None:
-    """Everything up to the moment when the load may begin. Slow starters get ready during the copy."""
-    services.create_stream(services.kinesis_client(parts.endpoint), parts.name, options.shards)
-    pgbench.create_tables(parts.target)
-    write_settings(parts, options.settings)
+def _prepare(layout: RunLayout, options: Options, running: dict[str, Process], display: Display) -> None:
+    """Starts and fills everything that the load needs."""
+    # The daemon and the apply job start slowly: they get ready during the copy.
+    services.create_stream(services.kinesis_client(layout.endpoint), layout.name, options.shards)
+    pgbench.create_tables(layout.target)
+    write_settings(layout, options.settings)
     running[PRECEDENCE].start()
     running[PRECEDENCE].wait(_READY_LIMIT)
     display.say("starting the daemon and the apply job")
     for name in (DAEMON, APPLY_JOB):
         running[name].start()
     display.say(f"filling the source (scale {options.scale}) and copying it to the target")
-    _initial_copy(parts, options.scale)
+    _initial_copy(layout, options.scale)
     running[EXTRACTOR].start()
     for name, event in READY.items():
         _wait_for_event(running[name], event)
 
 
-def _initial_copy(parts: Parts, scale: int) -> None:
-    """The slot's transactions are those that the copied snapshot does not hold, whatever runs meanwhile."""
-    pgbench.fill(parts.source.url, scale)
-    pgbench.publish(parts.source.url, parts.source.publication)
-    with create_slot(parts.source) as slot:
-        pgbench.copy_tables(parts.source.url, parts.target, slot.snapshot)
-    parts.offset_file.create(Place(Offset(slot.lsn, 0).as_json()))
-    invariant.make_quick(parts.target)
+def _initial_copy(layout: RunLayout, scale: int) -> None:
+    """Copies the filled tables, and creates the slot and the offset file."""
+    # The slot sends exactly those transactions that the copied snapshot lacks, whatever commits meanwhile.
+    pgbench.fill(layout.source.url, scale)
+    pgbench.publish(layout.source.url, layout.source.publication)
+    with create_slot(layout.source) as slot:
+        pgbench.copy_tables(layout.source.url, layout.target, slot.snapshot)
+    layout.offset_file.create(Place(Offset(slot.lsn, 0).as_json()))
+    invariant.make_quick(layout.target)
 
 
 def _wait_for_event(process: Process, event: str) -> None:
@@ -140,9 +142,9 @@ def _wait_for_event(process: Process, event: str) -> None:
         time.sleep(0.05)
 
 
-def _monitor(parts: Parts) -> Monitor:
-    store = DynamoDBStore(services.dynamodb_client(parts.endpoint), log_table(parts))
-    return Monitor(JsonLines(parts.journal), LogWatch(store, LOG_PARTITION))
+def _monitor(layout: RunLayout) -> Monitor:
+    store = DynamoDBStore(services.dynamodb_client(layout.endpoint), log_table(layout))
+    return Monitor(JsonLines(layout.journal), LogWatch(store, LOG_PARTITION))
 
 
 def _summary(monitor: Monitor, load: Load, rows: int, load_seconds: float, seconds: float) -> Summary:

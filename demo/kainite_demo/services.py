@@ -1,4 +1,4 @@
-"""The demo's stand-in for AWS: moto's server on the loopback interface, its clients, and the stream."""
+"""Runs the demo's double of AWS, moto's server on the loopback interface; makes clients and the stream."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ SHORT_LIVED_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 @contextmanager
 def moto(log: Path) -> Iterator[Callable[[], str]]:
-    """Moto's server as a process of its own, getting ready while other things are done.
+    """Starts moto's server as a process of its own, without waiting for it.
 
-    It ends when its standard input closes, so it does not outlive this process whatever happens.
+    The server ends when its standard input closes, so it never outlives this process.
 
     Yields:
-        What waits until it is ready and returns its address, or raises DemoError; to be called once.
+        A function that waits until the server is ready and returns its address, or raises DemoError; call it once.
     """
     command = [sys.executable, "-W", "ignore", "-m", "kainite_demo.moto_process"]
     with log.open("wb") as stderr:
@@ -61,10 +61,10 @@ def _address(process: subprocess.Popen[bytes], log: Path) -> str:
 
 @contextmanager
 def running(endpoint: str, name: str) -> Iterator[Callable[[], str]]:
-    """A Kinesis and DynamoDB that run already; at the end the stream ``name`` and the tables named after it go.
+    """Takes a running Kinesis and DynamoDB; at the end deletes the stream ``name`` and the tables named after it.
 
     Raises:
-        DemoError: nothing answers there.
+        DemoError: nothing answers at ``endpoint``.
     """
     try:
         kinesis_client(endpoint).list_streams(Limit=1)
@@ -83,9 +83,9 @@ def running(endpoint: str, name: str) -> Iterator[Callable[[], str]]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """The environment of the demo's processes.
+    """Returns the environment of the demo's processes.
 
-    Nothing in it leads to an AWS account of the user's, and what a killed process leaves lying about is in the folder.
+    It holds nothing of the user's AWS accounts. Temporary files, which a killed process leaves, are in the folder.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return {
@@ -111,10 +111,10 @@ def dynamodb_client(endpoint: str) -> DynamoDBClient:
 
 
 def create_stream(kinesis: KinesisClient, name: str, shards: int) -> None:
-    """Create a stream and wait until it can be written to.
+    """Creates a stream and waits until it is active.
 
     Raises:
-        DemoError: it is not active in time.
+        DemoError: the stream is not active in time.
     """
     kinesis.create_stream(StreamName=name, ShardCount=shards)
     deadline = time.monotonic() + _STREAM_LIMIT

@@ -1,4 +1,4 @@
-"""The ``.properties`` file of the demo: the same keys that a real installation sets."""
+"""Writes the ``.properties`` file of the demo: the same keys that a real installation sets."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from pathlib import Path
 import javaproperties
 
 from kainite.base.errors import DemoError
-from kainite_demo.parts import Parts, extractor_command
+from kainite_demo.run_layout import RunLayout, extractor_command
 from kainite_demo.services import REGION
 
 PROCESSOR = Path(__file__).parents[2] / "record_processors" / "postgresql_changes" / "processor.py"
 LOG_PARTITION = "0"
 
 
-def log_table(parts: Parts) -> str:
-    return f"{parts.name}-log"
+def log_table(layout: RunLayout) -> str:
+    return f"{layout.name}-log"
 
 
-def write_settings(parts: Parts, begin_with: Path | None = None) -> None:
-    """Write the file.
+def write_settings(layout: RunLayout, begin_with: Path | None = None) -> None:
+    """Writes the file.
 
     Args:
-        parts: of the run; what they decide replaces what ``begin_with`` says.
+        layout: the run's addresses and files; its keys replace those of ``begin_with``.
         begin_with: a settings file whose leases, intervals and limits are to be used.
 
     Raises:
-        DemoError: the record processor is not beside the sources.
+        DemoError: the record processor is missing beside the sources.
     """
     if not PROCESSOR.exists():
         raise DemoError(f"{PROCESSOR} is missing: kainite demo runs from a checkout of the repository")
     pace = _PACE if begin_with is None else javaproperties.loads(begin_with.read_text(encoding="utf-8"))
-    parts.settings.write_text(javaproperties.dumps({**pace, **_settings(parts)}, timestamp=False))
+    layout.settings.write_text(javaproperties.dumps({**pace, **_settings(layout)}, timestamp=False))
 
 
-# Short leases, so that what a kill leaves behind runs out within seconds.
+# Short leases, so that those of a killed process expire within seconds.
 _PACE = {
     "idleTimeBetweenReadsInMillis": "200",
     "failoverTimeMillis": "3000",
@@ -46,32 +46,32 @@ _PACE = {
 }
 
 
-def _settings(parts: Parts) -> dict[str, str]:
+def _settings(layout: RunLayout) -> dict[str, str]:
     return {
-        "applicationName": parts.name,
-        "streamName": parts.name,
+        "applicationName": layout.name,
+        "streamName": layout.name,
         "executableName": shlex.join([sys.executable, str(PROCESSOR)]),
         "workerId": "demo-worker",
-        "extractorName": shlex.join(extractor_command(parts)),
+        "extractorName": shlex.join(extractor_command(layout)),
         "extractorMode": "cyclic",
-        "extractorOffsets": str(parts.offset_file.offsets),
-        "extractorOffsetFile": str(parts.offset_file.path),
+        "extractorOffsets": str(layout.offset_file.offsets),
+        "extractorOffsetFile": str(layout.offset_file.path),
         # The extractor itself waits for transactions.
         "extractorIntervalMillis": "10",
         "extractSpread": "record",
         "regionName": REGION,
-        "kinesisEndpoint": parts.endpoint,
-        "dynamoDBEndpoint": parts.endpoint,
+        "kinesisEndpoint": layout.endpoint,
+        "dynamoDBEndpoint": layout.endpoint,
         "initialPositionInStream": "TRIM_HORIZON",
-        # Several runs may go on at once, and nobody looks at their figures.
+        # Several runs may go on at once, and nobody reads their metrics.
         "metricsPort": "0",
         "metricsLevel": "NONE",
         "unitsOfWork": "true",
         "uowOrder": "dense",
-        "logTableName": log_table(parts),
+        "logTableName": log_table(layout),
         "logPartition": LOG_PARTITION,
-        "catalogueFile": str(parts.catalogue),
-        "auditTrail": str(parts.folder / "audit"),
-        "target": parts.target,
+        "catalogueFile": str(layout.catalogue),
+        "auditTrail": str(layout.folder / "audit"),
+        "target": layout.target,
         "applyMaster": "local[2]",
     }

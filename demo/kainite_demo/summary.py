@@ -1,4 +1,4 @@
-"""What a run came to: for a person, and as JSON."""
+"""Sums up a run, for a person and as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.text import Text
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A run in which nothing differed.
+    """The figures of a run in which nothing differed.
 
     Attributes:
         transactions: committed in the source and applied to the target.
@@ -19,11 +19,11 @@ class Summary:
         rows_compared: in all tables, after the load, source against target.
         units_per_second: transactions over the time from the first commit to the last application.
         latency_p50, latency_p99: seconds from a unit's commit in the source to its commit in the target.
-        latency_units: how many units those two were taken from.
+        latency_units: number of units behind the two latencies.
         conflicts: units that touched a row of an earlier one that was still in progress.
         job_instances: of the apply job, that applied something.
         snapshots_checked: of the target, in which TPC-B's invariant held.
-        kills: by process, with SIGKILL, each followed by a restart.
+        kills: number by process; SIGKILL, each followed by a restart.
         seconds: of the whole run.
     """
 

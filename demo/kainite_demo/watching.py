@@ -1,4 +1,4 @@
-"""Looking at a database again and again, in a thread with a connection of its own."""
+"""Looks at a database again and again, in a thread with a connection of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PAUSE = 0.05
 class Watching:
     """Calls ``look`` with a connection until the ``with`` ends, or until it raises DemoError.
 
-    What ``look`` found it keeps itself; :meth:`check` raises what it raised.
+    ``look`` stores what it finds; :meth:`check` raises the error that ``look`` raised.
     """
 
     def __init__(self, url: str, look: Callable[[psycopg.Connection], None]) -> None:
@@ -26,7 +26,7 @@ class Watching:
         self._thread = threading.Thread(target=self._run, name="watching")
 
     def check(self) -> None:
-        """Raises DemoError when a look failed, or when the database cannot be read."""
+        """Raises DemoError if a look failed, or if the database cannot be read."""
         if self._failure is not None:
             raise self._failure
 

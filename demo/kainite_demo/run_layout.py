@@ -1,4 +1,4 @@
-"""What a run consists of: its size, where its parts are, and the command lines of its processes."""
+"""Lays out a run: its size, its addresses and files, and the command lines of its processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kainite_demo.processes import Process
 
 PRECEDENCE, DAEMON, APPLY_JOB, EXTRACTOR, PGBENCH = "precedence", "daemon", "apply job", "extractor", "pgbench"
 
-# The processes that run all the while, and the event by which each says that it is ready.
+# The processes that run throughout, and the log event by which each reports that it is ready.
 READY: Mapping[str, str] = {DAEMON: "daemon ready", APPLY_JOB: "apply job started", EXTRACTOR: "extraction started"}
 
 
@@ -25,7 +25,7 @@ READY: Mapping[str, str] = {DAEMON: "daemon ready", APPLY_JOB: "apply job starte
 class Options:
     """The size of a run: seconds and clients of pgbench, transactions a second, shards, scale.
 
-    ``endpoint`` is of a Kinesis and DynamoDB that run already; ``settings`` is a file to begin with.
+    ``endpoint`` is the address of a running Kinesis and DynamoDB; ``settings`` is a file to begin with.
     """
 
     seconds: int
@@ -41,8 +41,8 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """What stands while the processes run: the servers, by their addresses, and the work folder."""
+class RunLayout:
+    """The addresses of a run's servers, and the files in its work folder."""
 
     folder: Path
     source: SourceSlot
@@ -51,7 +51,7 @@ class Parts:
 
     @property
     def name(self) -> str:
-        """Of the application, its stream and its tables: nobody else's, where the endpoint is not of this run alone."""
+        """Returns the name of the application, its stream and its tables; unique at an endpoint that others use too."""
         return self.folder.name
 
     @property
@@ -64,39 +64,39 @@ class Parts:
 
     @property
     def offset_file(self) -> OffsetFile:
-        """How far the source has been extracted."""
+        """Returns the file that holds how far the source has been extracted."""
         return OffsetFile(self.folder / "extractor.offset", self.name, ExtractOffsets.KAINITE)
 
     @property
     def journal(self) -> Path:
-        """When each unit committed in the source."""
+        """Returns the file to which the extractor writes each unit's commit time."""
         return self.folder / "extractor.journal"
 
 
-def processes(parts: Parts, options: Options) -> dict[str, Process]:
-    """All processes of a run by name, not started."""
-    source = parts.source
+def processes(layout: RunLayout, options: Options) -> dict[str, Process]:
+    """Returns all processes of a run by name, not started."""
+    source = layout.source
     kainite = [sys.executable, "-m", "kainite", "--log-format", "json"]
-    settings = ["-p", str(parts.settings)]
+    settings = ["-p", str(layout.settings)]
     commands: dict[str, Sequence[str]] = {
-        PRECEDENCE: [*kainite, "precedence", *settings, "--write", str(parts.catalogue)],
+        PRECEDENCE: [*kainite, "precedence", *settings, "--write", str(layout.catalogue)],
         DAEMON: [*kainite, "run", *settings],
         APPLY_JOB: [*kainite, "apply", *settings],
         EXTRACTOR: [*kainite, "extract", *settings],
         PGBENCH: pgbench.run_command(source.url, options.clients, options.seconds, options.rate, options.seed),
     }
-    env = services.environment(parts.folder)
-    return {name: Process(name, command, parts.folder, env) for name, command in commands.items()}
+    env = services.environment(layout.folder)
+    return {name: Process(name, command, layout.folder, env) for name, command in commands.items()}
 
 
-def extractor_command(parts: Parts) -> list[str]:
+def extractor_command(layout: RunLayout) -> list[str]:
     """Returns the command of the extractor that ``kainite extract`` runs."""
-    source = parts.source
+    source = layout.source
     options = {
         "source": source.url,
         "slot": source.slot,
         "publication": source.publication,
-        "journal": str(parts.journal),
+        "journal": str(layout.journal),
     }
     arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
     return [str(Path(sysconfig.get_path("scripts"), PROGRAM)), *arguments]
