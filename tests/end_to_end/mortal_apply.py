@@ -1,7 +1,7 @@
 """An apply job that kills itself with SIGKILL at a named effect: ``mortal_apply.py ENDPOINT TABLE TARGET EFFECT``.
 
-All parts are real (the log in DynamoDB, the target, the job), but for Spark, whose start would
-take longer than everything else; its tasks run in this process.
+The log in DynamoDB, the target and the job are real. Spark's tasks run in this process, because Spark's start would
+take longer than everything else.
 """
 
 from __future__ import annotations

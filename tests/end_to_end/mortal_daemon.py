@@ -1,7 +1,7 @@
 """``kainite run`` that kills itself with SIGKILL just before or after an effect: ``mortal_daemon.py EFFECT SETTINGS``.
 
 EFFECT is ``before append``, ``after append``, ``before checkpoint`` or ``after checkpoint``; the first one counts.
-Everything is real; the two calls by which a daemon changes the world are only followed by its death.
+Everything is real; the process kills itself beside one of the two calls by which a daemon changes durable state.
 """
 
 from __future__ import annotations

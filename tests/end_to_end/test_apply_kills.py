@@ -1,4 +1,4 @@
-"""SIGKILL of the apply job's process, between a real log and a real target: each unit once, and the target whole."""
+"""Kills the apply job's process between a real log and a real target: each unit is applied once and whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kainite demo`` as a person starts it: the kills, a target that differs, and what is left behind."""
+"""Runs ``kainite demo`` as a user does: with kills, with a target that differs, and ended by signals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SMALL = ["--scale", "2", "--rate", "40", "--clients", "4", "--seconds"]
 
 
 class Demo:
-    """A run with a temporary folder of its own, so that everything it leaves behind can be found."""
+    """A run with a temporary folder of its own, in which the test finds whatever the run leaves behind."""
 
     def __init__(self, *options: str) -> None:
         # Not pytest's folder: its path is too long for the sockets of PostgreSQL.
@@ -48,13 +48,13 @@ class Demo:
             time.sleep(0.05)
 
     def end(self) -> int:
-        """Wait until it has ended; its exit status."""
+        """Waits until the run has ended; returns its exit status."""
         status = self.process.wait(LIMIT)
         self._reader.join()
         return status
 
     def left(self) -> list[str]:
-        """Files and processes that should not be there any more."""
+        """Returns files and processes that the run should have removed."""
         files = [str(path) for path in self.folder.iterdir()]
         return files + [" ".join(process.cmdline()) for process in psutil.process_iter() if self._is_ours(process)]
 
@@ -98,7 +98,7 @@ def test_killed_again_and_again_the_target_equals_the_source(demos: list[Demo]) 
 
 
 def meddle(demo: Demo, sql: LiteralString) -> None:
-    """Change the running demo's target behind its back."""
+    """Changes the target of a running demo."""
     (target,) = demo.folder.glob("kainite-demo-*/target")
     with psycopg.connect(f"postgresql://postgres@/postgres?host={target}") as connection:
         connection.execute(sql)

@@ -1,4 +1,4 @@
-"""``kainite run`` as it reads by enhanced fan-out: the whole daemon, killed and started again."""
+"""Runs ``kainite run`` with enhanced fan-out: the whole daemon, killed and started again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Good and bad emits through a real daemon into PostgreSQL: each bad unit fails alone, says why, and is resolved."""
+"""Sends good and bad emits through a real daemon into PostgreSQL: each bad unit fails alone with its cause."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def end(uow: str, count: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Bad:
-    """What is wrong with a unit: what it emits between a sound delta and its end, and what the log must say of it."""
+    """A malformed unit: what is emitted between a sound delta and its end, and the cause that the log must name."""
 
     name: str
     lines: tuple[bytes, ...]
@@ -44,7 +44,7 @@ class Bad:
 
 
 def good(uow: str, key: int) -> list[bytes]:
-    """A unit of two deltas, the second of which tells that it was applied."""
+    """Returns a unit of two deltas; the second one notes in the journal that the unit was applied."""
     note = {"uow": uow, "table": "journal", "op": "insert", "row": {"tid": 0, "what": uow}}
     return [emit(upsert(uow, key), note, end(uow, 2))]
 
@@ -74,7 +74,7 @@ REFUSED = (
 )
 BAD = (*MALFORMED, *REFUSED)
 LATE = ("count never comes", "missing end")
-"""They take their place in the log when their time is over, so units that came meanwhile went before them."""
+"""They take their place in the log when their time has run out, so units that came meanwhile go before them."""
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def applied(pipeline: Pipeline) -> list[str]:
 
 
 def discard(pipeline: Pipeline, properties: Path, *names: str) -> None:
-    """The first by the command; the others by the requests that it leaves, which needs no process for each."""
+    """Discards the first unit by the command, the others by requests as the command writes them, without processes."""
     kainite(properties, "uow", "discard", names[0], "--yes")
     asked = [pipeline.store.put_request("0", {"action": "discard", "uow": name, "by": "a test"}) for name in names[1:]]
     for request in asked:

@@ -1,4 +1,4 @@
-"""``kainite demo --endpoint``, where nothing is."""
+"""Gives ``kainite demo --endpoint`` addresses where nothing answers."""
 
 from __future__ import annotations
 

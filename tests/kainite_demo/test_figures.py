@@ -1,4 +1,4 @@
-"""What the display and the summary say, from a log and from numbers."""
+"""The display's and the summary's texts, from a log and from numbers."""
 
 from __future__ import annotations
 

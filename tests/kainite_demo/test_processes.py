@@ -1,4 +1,4 @@
-"""Ending processes for good, following their output, and choosing whom to kill."""
+"""Stops processes with all that they started, follows their output, and chooses victims."""
 
 from __future__ import annotations
 

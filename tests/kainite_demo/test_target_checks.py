@@ -1,4 +1,4 @@
-"""What must fail the demo, does: torn transactions and rows that differ, on a real server."""
+"""Torn transactions and differing rows fail the demo, on a real server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIMIT = 20.0
 
 @pytest.fixture
 def target(postgres_server: str, source: SourceSlot) -> Iterator[str]:
-    """A second database, with pgbench's tables in both."""
+    """Gives a second database; source and target have pgbench's tables."""
     name = f"{source.slot}_target"
     with psycopg.connect(postgres_server, autocommit=True) as admin:
         admin.execute(f'CREATE DATABASE "{name}"')

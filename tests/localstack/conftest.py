@@ -1,4 +1,4 @@
-"""LocalStack for the suite. All of it is marked ``localstack``, which ``make test`` leaves out."""
+"""Gives the suite a LocalStack, and marks all of its tests ``localstack``, which ``make test`` leaves out."""
 
 from __future__ import annotations
 

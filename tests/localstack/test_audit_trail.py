@@ -1,4 +1,4 @@
-"""What is resolved leaves the log for a bucket of LocalStack's S3, written by a daemon that runs."""
+"""A running daemon moves resolved units from the log into a bucket of LocalStack's S3."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def pipeline(endpoint: str, kinesis: Any, dynamodb: Any, tmp_path: Path) -> Pipe
 
 
 def put(pipeline: Pipeline, uow: str, at: int) -> None:
-    """A unit of one row."""
+    """Puts a unit of one row on the stream."""
     delta = {"uow": uow, "ordinal": 0, "table": "audit", "op": "insert", "row": {"what": uow, "at": at}}
     pipeline.put([emit(delta, {"uow": uow, "end": True, "count": 1})])
 
 
 def audited(s3: Any, bucket: str) -> Iterator[dict[str, Any]]:
-    """All lines of all objects, as a listing has them."""
+    """Yields all lines of all objects, in the order of a listing."""
     for each in s3.list_objects_v2(Bucket=bucket, Prefix="trail/0/").get("Contents", []):
         body = s3.get_object(Bucket=bucket, Key=each["Key"])["Body"].read()
         yield from map(orjson.loads, zstandard.ZstdDecompressor().stream_reader(body).read().splitlines())

@@ -32,12 +32,12 @@ LIMIT = 120.0
 
 @pytest.fixture
 def name() -> str:
-    """Of stream and application: this LocalStack is not of the test alone."""
+    """Gives the name of stream and application; other tests share this LocalStack."""
     return unique("compose")
 
 
 def environment(service: str, name: str, endpoint: str, target: str) -> dict[str, str]:
-    """As Compose sets it, but for where things are on this machine."""
+    """Returns the environment that Compose sets, with this machine's paths and addresses."""
     moved = {
         "http://localstack:4566": endpoint,
         "postgresql://kainite@target:5432/warehouse": target,

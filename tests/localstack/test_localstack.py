@@ -1,4 +1,4 @@
-"""What this LocalStack is, and where it differs from AWS in what Kainite relies on."""
+"""LocalStack's version, and its differences from AWS in what Kainite relies on."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_throttling_one_throttles_dynamodb_and_puts_to_streams(throttling_en
 
 
 def errors_of(call: Callable[[], object]) -> set[str]:
-    """The errors of calls that never work, until there were two kinds, or for so long that there is one alone."""
+    """Calls until two kinds of errors came, at most 500 times; returns their codes."""
     codes: set[str] = set()
     for _ in range(500):
         with pytest.raises(ClientError) as failed:
@@ -72,7 +72,7 @@ def errors_of(call: Callable[[], object]) -> set[str]:
 def test_fan_out_has_no_place_to_go_on_from_before_the_first_record_and_names_no_children(
     kinesis: Any, endpoint: str
 ) -> None:
-    """AWS names a sequence number in every event, and the child shards in the last one of a shard that has ended."""
+    """Shows two differences: events without a sequence number, and an ended shard without its child shards."""
     name = unique("fan-out")
     kinesis.create_stream(StreamName=name, ShardCount=1)
     kinesis.get_waiter("stream_exists").wait(StreamName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 30})

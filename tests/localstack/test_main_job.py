@@ -1,4 +1,4 @@
-"""The main job of the demo, kills included, with LocalStack for AWS and properties/localstack.properties."""
+"""Runs the demo's main job with kills, with LocalStack for AWS and properties/localstack.properties."""
 
 from __future__ import annotations
 

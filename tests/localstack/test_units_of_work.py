@@ -25,7 +25,7 @@ from support.stores import SHOP, Database
 
 UNITS = 24
 SLOW = 90.0
-"""Seconds for what LocalStack takes its time over."""
+"""Seconds for LocalStack's slow operations."""
 
 PATIENT = Config(retries={"total_max_attempts": 12, "mode": "standard"}, read_timeout=60)
 QUICK_SHARDS = {"shardSyncIntervalMillis": "1000", "parentShardPollIntervalMillis": "500"}
@@ -47,7 +47,7 @@ def pipeline_at(endpoint: str, folder: Path) -> Pipeline:
 
 
 def unit(number: int) -> list[bytes]:
-    """The lines of a unit, which may come through any shard in any order."""
+    """Returns the lines of a unit, which may come through any shard in any order."""
     uow = f"U-{number}"
     deltas: list[dict[str, Any]] = [
         {"table": "region", "op": "insert", "key": {"id": number}, "row": {"id": number, "name": "own"}},
@@ -59,7 +59,7 @@ def unit(number: int) -> list[bytes]:
 
 
 def shuffled_lines(seed: int) -> list[bytes]:
-    """All units' lines, some of them twice."""
+    """Returns all units' lines, some of them twice."""
     chance = random.Random(seed)
     lines = [line for number in range(1, UNITS + 1) for line in unit(number)]
     lines += chance.sample(lines, len(lines) // 4)
@@ -68,13 +68,13 @@ def shuffled_lines(seed: int) -> list[bytes]:
 
 
 def put(pipeline: Pipeline, lines: Sequence[bytes]) -> None:
-    """Spread over the shards, whichever those are by now."""
+    """Spreads lines over the shards that the stream has by now."""
     for place, line in enumerate(lines):
         pipeline.put([line], shard=place % SHARDS)
 
 
 def finish(pipeline: Pipeline) -> None:
-    """All units come into the log in the source's order, and from there into the target."""
+    """Waits until all units are in the log in the source's order, and applies them to the target."""
     eventually(lambda: list(pipeline.statuses().values()) == ["in progress"] * UNITS, SLOW)
     assert [row.number for row in pipeline.rows().values()] == list(range(1, UNITS + 1))
     pipeline.apply()
@@ -105,7 +105,7 @@ def split_first(pipeline: Pipeline) -> None:
 
 
 def merge_last(pipeline: Pipeline) -> None:
-    """The last two: one of them a child of the split, the other one there from the beginning."""
+    """Merges the last two shards: a child of the split, and one of the first shards."""
     first, second = open_shards(pipeline)[-2:]
     pipeline.kinesis.merge_shards(
         StreamName=pipeline.name, ShardToMerge=first["ShardId"], AdjacentShardToMerge=second["ShardId"]
@@ -148,7 +148,7 @@ def finish_and_leave_old_shards(pipeline: Pipeline) -> None:
 
 
 def test_units_through_throttling_and_a_kill(throttling_endpoint: str, tmp_path: Path) -> None:
-    """LocalStack throttles calls of DynamoDB, and puts to the stream; it does not throttle reads of the stream."""
+    """Carries units through a LocalStack that throttles DynamoDB and puts, but no reads of the stream."""
     pipeline = pipeline_at(throttling_endpoint, tmp_path)
     lines = shuffled_lines(5)
     half = len(lines) // 2

@@ -49,7 +49,7 @@ def change(
     images: Mapping[str, Any] | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """A data record; ``previous`` is the transaction before it and its last record's number."""
+    """Returns a data record; ``previous`` is the transaction before it and its last record's number."""
     described: dict[str, Any] = {
         "commit-timestamp": "2024-07-29T00:58:44.886717Z", "operation": operation, "partition-key-type": "schema-table",
         "record-type": "data", "schema-name": "public", "stream-position": "00000002/7C007328.2.00000002/7C007328",
@@ -77,7 +77,7 @@ def child(tables: Path) -> Iterator[Child]:
 
 
 def test_a_transaction_becomes_a_unit_that_ends_when_the_next_one_begins(child: Child) -> None:
-    """Recorded: an insert, an update, an update of the key and a delete, each a transaction of its own."""
+    """Maps recorded changes: an insert, an update, an update of the key and a delete, each in its own transaction."""
     emitted = child.records(
         CREATE_TABLE,
         change("insert", JANE, 1139),
@@ -177,7 +177,7 @@ def test_what_the_set_up_leaves_out_ends_it_with_what_to_do(tables: Path, record
 
 
 def admitted(emitted: list[dict[str, Any]]) -> tuple[Fragment, ...]:
-    """What the daemon makes of it."""
+    """Returns what the daemon makes of the emitted lines."""
     admission = Admission(None)
     admission.feed(json.dumps({"action": "emit", "deltas": emitted}).encode())
     return admission.take("anonymous")

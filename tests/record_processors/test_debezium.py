@@ -34,7 +34,7 @@ UNAVAILABLE = "__debezium_unavailable_value"
 
 
 def change(op: str, before: Any, after: Any, order: int | None = 1, **source: Any) -> dict[str, Any]:
-    """The value of a change event, without its schema."""
+    """Returns the value of a change event, without its schema."""
     transaction = {"id": f"35352:{3962948040 + (order or 0)}", "total_order": order, "data_collection_order": order}
     return {
         "before": before, "after": after, "source": {**SOURCE, **source}, "op": op, "ts_ms": 1704355506000,
@@ -59,7 +59,7 @@ def child() -> Iterator[Child]:
 
 
 def test_a_transaction_becomes_a_unit(child: Child) -> None:
-    """Each event of a PostgreSQL transaction has an id with its own position; the transaction's number is one."""
+    """Shows that events of one PostgreSQL transaction have different ids and belong to one unit."""
     emitted = child.keyed(
         ('{"id":"35352:3962948040"}', boundary("BEGIN", "35352:3962948040")),
         ('{"id":7}', change("c", None, {"id": 7, "note": "Käse", "total": "12.50"}, 1)),
@@ -245,7 +245,7 @@ def test_tables_may_have_other_names_and_keys_in_the_target(tmp_path: Path) -> N
 
 
 def admitted(emitted: list[dict[str, Any]]) -> tuple[Fragment, ...]:
-    """What the daemon makes of it."""
+    """Returns what the daemon makes of the emitted lines."""
     admission = Admission(None)
     admission.feed(json.dumps({"action": "emit", "deltas": emitted}).encode())
     return admission.take("anonymous")

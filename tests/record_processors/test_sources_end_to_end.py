@@ -71,12 +71,12 @@ def put(pipeline: Pipeline, records: Iterable[Put]) -> None:
 
 
 def soon(condition: Callable[[], object]) -> None:
-    """Wait for a daemon, its children and all that they read: long, since other tests run beside this one."""
+    """Waits for a daemon and its children, with a long limit, because other tests run beside this one."""
     eventually(condition, limit=100.0)
 
 
 def shown(pipeline: Pipeline) -> dict[str, tuple[str, int | None, int]]:
-    """Status, Trans ID In and Trans ID Out of each unit."""
+    """Returns status, Trans ID In and Trans ID Out of each unit."""
     return {name: (str(row.status), row.trans_in, row.trans_out) for name, row in pipeline.rows().items()}
 
 
@@ -172,7 +172,7 @@ def test_debezium_over_two_shards_with_the_daemon_killed(pipeline: Pipeline) -> 
 
 
 def record(shard: int, operation: str, table: str, data: Any, place: tuple[int, int], *before: int) -> Put:
-    """One of DMS's: its transaction and number, and those of the record before it."""
+    """Returns a record of DMS with its transaction and number, and those of the record before it."""
     metadata = {
         "timestamp": "2024-07-29T00:58:44.895275Z", "record-type": "data", "operation": operation,
         "partition-key-type": "schema-table", "schema-name": "public", "table-name": table,

@@ -1,7 +1,7 @@
-"""LocalStack for tests: one for all test processes of this machine, started by the first and stopped by the last.
+"""Shares one LocalStack among all test processes of this machine: the first one starts it, the last one stops it.
 
-``KAINITE_LOCALSTACK`` names one that runs already; it is left as it is. Names of streams and tables are the
-tests' own (``unique``), so that they can share it. A second one, which throttles, is shared in the same way.
+``KAINITE_LOCALSTACK`` names a running one, which the tests do not stop. Tests can share it, because their streams and
+tables have names of their own (``unique``). A second LocalStack, which throttles, is shared in the same way.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ THROTTLED = ("KINESIS_ERROR_PROBABILITY=0.2", "DYNAMODB_ERROR_PROBABILITY=0.1")
 
 @contextmanager
 def localstack() -> Iterator[str]:
-    """Address of a LocalStack that works as well as it can."""
+    """Gives the address of a LocalStack that injects no errors."""
     given = os.environ.get(GIVEN)
     if given:
         yield given
@@ -39,14 +39,15 @@ def localstack() -> Iterator[str]:
 
 @contextmanager
 def throttling_localstack() -> Iterator[str]:
-    """Address of one that refuses every fifth put to a stream, and every tenth call of DynamoDB's, for throughput."""
+    """Gives the address of a LocalStack that throttles every fifth put to a stream and every tenth call of DynamoDB."""
     with _shared("tests-throttled", *THROTTLED) as endpoint:
         yield endpoint
 
 
 @contextmanager
 def _shared(name: str, *settings: str) -> Iterator[str]:
-    """Users hold a lock together, which the kernel takes from those that crash; whoever gets it alone is the last."""
+    """Starts the instance for the first user, and stops it after the last one."""
+    # Users share a lock, which the kernel takes from those that crash; whoever gets it exclusively is the last user.
     with (Path(tempfile.gettempdir()) / f"kainite-localstack-{os.getuid()}-{name}").open("a") as users:
         fcntl.flock(users, fcntl.LOCK_SH)
         try:

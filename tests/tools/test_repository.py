@@ -1,4 +1,4 @@
-"""What the repository says about itself: pins, links, make's verbs, example settings."""
+"""The repository's statements about itself: pins, links, make's verbs, example settings."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from support.example_processors import make_ready
 
 @pytest.fixture(scope="session")
 def command_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Example], tuple[str, ...]]:
-    """An example's command; the first call compiles it."""
+    """Returns an example's command; the first call compiles the example."""
     ready: dict[Example, tuple[str, ...]] = {}
 
     def command(example: Example) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ GOOD = (
 
 
 def delta_of(values: dict[str, Any]) -> dict[str, Any]:
-    """What a record has to become."""
+    """Returns the delta that a record has to become."""
     if values.get("end") is True:
         return values
     row = {name: value for name, value in values.items() if name not in ("uow", "table")}
@@ -86,7 +86,7 @@ def delta_of(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def payload(values: dict[str, Any]) -> bytes:
-    """A record's bytes: UTF-8, nothing escaped that need not be."""
+    """Returns a record's bytes: UTF-8, with as few escapes as possible."""
     return json.dumps(values, ensure_ascii=False).encode()
 
 

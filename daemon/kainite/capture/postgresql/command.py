@@ -38,7 +38,7 @@ _READ_SIZE = 64 * 1024
     help="File to which each transaction's name, commit time and number of changes are appended.",
 )
 def main(source: str, slot: str, publication: str, journal: Path | None) -> None:
-    """Give a PostgreSQL database's committed transactions to `kainite extract`.
+    """Gives a PostgreSQL database's committed transactions to `kainite extract`.
 
     `kainite extract` runs this program (extractorName) and asks it in cycles: set extractorMode=cyclic and
     extractorOffsets=kainite. Each transaction becomes a unit of work with a number of its own, from 1 without gaps.

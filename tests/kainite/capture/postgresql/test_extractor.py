@@ -1,4 +1,4 @@
-"""The extractor under ``kainite extract``, either killed at any moment: everything once or more, one number each."""
+"""Runs the extractor under ``kainite extract`` and kills either: each transaction arrives, with one number."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ class Bench:
             process.wait()
 
     def number(self) -> int:
-        """The last transaction that is on the stream for sure."""
+        """Returns the number of the last transaction that is durably on the stream."""
         return int(self.offset_file.load().start["number"])
 
     def child(self) -> int | None:
-        """The process id of the extractor that was started last."""
+        """Returns the process id of the extractor that was started last."""
         return max(
             (line["pid"] for line in JsonLines(self.log).read() if line["event"] == "child started"), default=None
         )
@@ -103,7 +103,7 @@ class Bench:
         return [str(Path(sysconfig.get_path("scripts"), PROGRAM)), *arguments]
 
     def units(self) -> dict[str, list[dict[str, Any]]]:
-        """Everything on the stream, by unit."""
+        """Returns all records of the stream, by unit."""
         units = defaultdict(list)
         for shard in self.kinesis.list_shards(StreamName=self.stream)["Shards"]:
             for record in self.records(shard["ShardId"]):
@@ -170,7 +170,7 @@ def wait_for_number(bench: Bench, process: subprocess.Popen[bytes], number: int)
 
 
 def check_units(units: dict[str, list[dict[str, Any]]], transactions: int) -> None:
-    """Dense numbers, one unit each, whole, and in the source's order of commits."""
+    """Checks that units are whole, with one dense number each, in the source's order of commits."""
     by_number: dict[int, str] = {}
     for uow, records in units.items():
         (number,) = {record["number"] for record in records}

@@ -1,4 +1,4 @@
-"""pgoutput, to the byte: what PostgreSQL 18 really sent, and what it never would."""
+"""Decodes pgoutput to the byte: recordings of PostgreSQL 18, and bytes that it would never send."""
 
 from __future__ import annotations
 

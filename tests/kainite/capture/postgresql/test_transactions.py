@@ -1,4 +1,4 @@
-"""Messages to transactions, transactions to records."""
+"""Assembles messages into transactions, and turns transactions into records."""
 
 from __future__ import annotations
 
