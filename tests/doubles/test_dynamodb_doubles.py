@@ -92,7 +92,7 @@ def failed_condition(table: Table) -> object:
 
 
 def item_of(size: int) -> Callable[[Table], object]:
-    """Whether an item of so many bytes is taken: names and values of its keys are five."""
+    """Tells whether an item of so many bytes is taken: the names and values of its keys are five bytes."""
     return lambda table: taken(lambda: table.put(d={"B": b"x" * (size - 5)}))
 
 

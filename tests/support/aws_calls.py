@@ -27,7 +27,7 @@ Call = tuple[str, str]
 
 
 def operations_in_the_code() -> frozenset[str]:
-    """Each action that a boto3 client is told to do anywhere in the packages that run on AWS."""
+    """Returns each action that a boto3 client is told to do anywhere in the packages that run on AWS."""
     known = _method_names()
     trees = (ast.parse(path.read_text(encoding="utf-8")) for source in SOURCES for path in source.rglob("*.py"))
     return frozenset(
@@ -58,7 +58,7 @@ class Recorder:
         self._aside: list[Any] = []
 
     def aside(self, client: Any) -> Any:
-        """The same client, whose calls are somebody else's."""
+        """Returns the same client, whose calls are somebody else's."""
         self._aside.append(client)
         return client
 
@@ -70,7 +70,7 @@ class Recorder:
 
 @contextmanager
 def recorded(stream: str) -> Iterator[Recorder]:
-    """Record all calls of boto3 in this process; those that name no stream are about ``stream``."""
+    """Records all calls of boto3 in this process; calls that name no stream are about ``stream``."""
     recorder = Recorder()
     call: Any = getattr(BaseClient, "_make_api_call")  # noqa: B009 - private, and the one place that every call passes
 
@@ -88,7 +88,7 @@ _WITHOUT_STREAM = frozenset({"GetRecords", "ListShards"})
 
 
 def _about(service: str, operation: str, parameters: Mapping[str, Any]) -> list[str]:
-    """The ARNs of what a call is about."""
+    """Returns the ARNs of what a call is about."""
     if service == "cloudwatch":
         return ["*"]
     if service == "s3":
@@ -103,7 +103,7 @@ def _about(service: str, operation: str, parameters: Mapping[str, Any]) -> list[
 
 
 def permissions(document: Mapping[str, Any]) -> set[Call]:
-    """What a policy document allows, action by action."""
+    """Returns what a policy document allows, action by action."""
     return {
         (action, resource)
         for statement in document["Statement"]

@@ -29,7 +29,7 @@ kill -9 $!
 
 @contextmanager
 def dynamodb_local() -> Iterator[str]:
-    """Its address while it runs."""
+    """Yields its address while it runs."""
     port = free_port()
     process = subprocess.Popen(
         ["sh", "-c", SCRIPT, "sh", str(port)], cwd=FOLDER, env={"PATH": os.environ["PATH"]}, start_new_session=True,

@@ -54,7 +54,7 @@ class FanOutDouble:
         self._server.close()
 
     def answer(self, *parts: bytes, then: Literal["end", "break", "hold"] = "end") -> None:
-        """Answer one more subscription like this; without any answers left they are held, and silent."""
+        """Answers one more subscription like this; without any answers left, subscriptions are held, and silent."""
         self._scripts.put(Script(parts, then))
 
     def refuse(self, code: str, times: int = 1) -> None:
@@ -62,7 +62,7 @@ class FanOutDouble:
             self._scripts.put(Script(refused=code))
 
     def positions(self) -> list[tuple[str, str | None]]:
-        """Where the subscriptions began: type and sequence number."""
+        """Returns where the subscriptions began: type and sequence number."""
         starts = [request["StartingPosition"] for request in self.asked]
         return [(start["Type"], start.get("SequenceNumber")) for start in starts]
 
@@ -74,7 +74,7 @@ def shard_event(
     *sequences: int, data: str = "QQ==", behind: int = 0, children: tuple[str, ...] = (), parent: str = "",
     continuation: str | None = None,
 ) -> bytes:  # fmt: skip
-    """An event with a record for each sequence number. With children it is the last; unsound without ``parent``."""
+    """Returns an event with a record for each sequence number; with children it is the last one."""
     records = [
         {"Data": data, "PartitionKey": "k", "SequenceNumber": str(n), "ApproximateArrivalTimestamp": 1.5}
         for n in sequences
@@ -99,7 +99,7 @@ def exception(code: str) -> bytes:
 
 
 def message(headers: dict[str, str], body: dict[str, Any]) -> bytes:
-    """One message of ``application/vnd.amazon.eventstream``: prelude, headers (strings, type 7), payload, CRCs."""
+    """Returns an ``application/vnd.amazon.eventstream`` message: prelude, headers (strings, type 7), payload, CRCs."""
     head = b"".join(
         bytes([len(name)]) + name.encode() + b"\x07" + struct.pack(">H", len(value)) + value.encode()
         for name, value in headers.items()

@@ -26,7 +26,7 @@ KEYS = ("p", "s", "leaseKey", "key", "wid")
 
 
 def make_harsh(client: Any) -> Any:
-    """The same boto3 client, from now on harsh. For one thread at a time."""
+    """Makes a boto3 client harsh from now on, and returns it. For one thread at a time."""
     events = client.meta.events
     stale = _Stale()
     for operation in ("Query", "Scan"):
@@ -41,7 +41,7 @@ def make_harsh(client: Any) -> Any:
 
 
 def lose_first_answers(client: Any) -> Any:
-    """The same boto3 client; from now on each of its writes reaches the service twice, and the second answer counts."""
+    """Makes each write of a boto3 client reach the service twice, the second answer counting; returns the client."""
     network = URLLib3Session()
 
     def send_and_forget(request: Any, **_: Any) -> None:

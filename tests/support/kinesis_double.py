@@ -67,7 +67,7 @@ class KinesisDouble:
     # What a test does to the stream.
 
     def put(self, data: bytes, key: str = "k", shard: str | None = None) -> int:
-        """Put a record; returns its sequence number."""
+        """Puts a record; returns its sequence number."""
         hashed = int(hashlib.md5(key.encode()).hexdigest(), 16)
         with self._lock:
             target = self.shards[shard] if shard else next(s for s in self.shards.values() if _takes(s, hashed))
@@ -239,7 +239,7 @@ def _handler(double: KinesisDouble) -> type[JsonHandler]:
 
 @contextmanager
 def stream_of(double: KinesisDouble, arn: str | None = None) -> Iterator[StreamClient]:
-    """A client that does not try again by itself."""
+    """Returns a client that does not retry by itself."""
     config = Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=5)
     client = boto3.client("kinesis", endpoint_url=double.endpoint, region_name="us-east-1", config=config)
     yield StreamClient(client, "orders", arn)

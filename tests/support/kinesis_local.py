@@ -30,7 +30,7 @@ LIFE_CYCLE = ("CREATE_STREAM", "DELETE_STREAM", "MERGE_SHARDS", "SPLIT_SHARD", "
 
 @contextmanager
 def kinesis_local() -> Iterator[str]:
-    """Its address, plain HTTP, while it runs."""
+    """Yields its address, plain HTTP, while it runs."""
     plain, tls = free_port(), free_port()
     environment = {
         "PATH": os.environ["PATH"],
@@ -56,7 +56,7 @@ def kinesis_local() -> Iterator[str]:
 
 
 def client_of(endpoint: str) -> Any:
-    """A client that does not try again by itself."""
+    """Returns a client that does not retry by itself."""
     import boto3
 
     config = Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=30)

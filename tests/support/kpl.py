@@ -20,18 +20,18 @@ class User:
 
 
 def aggregate(users: Sequence[User], keys: Sequence[str] = ("k",), explicit: Sequence[str] = ()) -> bytes:
-    """An aggregate as a KPL producer puts it."""
+    """Returns an aggregate as a KPL producer puts it."""
     return sealed(message(users, keys, explicit))
 
 
 def message(users: Sequence[User], keys: Sequence[str] = ("k",), explicit: Sequence[str] = ()) -> bytes:
-    """The protobuf message."""
+    """Returns the protobuf message."""
     tables = [_bytes(1, key.encode()) for key in keys] + [_bytes(2, key.encode()) for key in explicit]
     return b"".join(tables + [_bytes(3, _user(user)) for user in users])
 
 
 def sealed(body: bytes) -> bytes:
-    """The magic, the message, its digest."""
+    """Returns the magic, the message and its digest."""
     return MAGIC + body + hashlib.md5(body).digest()
 
 

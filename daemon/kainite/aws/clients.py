@@ -1,4 +1,4 @@
-"""Clients of AWS services, made in one place so that endpoints, credentials, time limits and retries agree."""
+"""Makes the clients of AWS services in one place, so that endpoints, credentials, time limits and retries agree."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def client(service: Literal["s3"], settings: AwsSettings) -> S3Client: ...
 def client(
     service: Literal["kinesis", "dynamodb", "cloudwatch", "s3"], settings: AwsSettings
 ) -> KinesisClient | DynamoDBClient | CloudWatchClient | S3Client:
-    """Make a client; it may be shared by threads.
+    """Returns a client, which threads may share.
 
     Where the settings say nothing, credentials and the region come from boto3's default chain.
 

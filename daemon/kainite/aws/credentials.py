@@ -47,7 +47,7 @@ class Chain:
         self._region = region
 
     def load_credentials(self) -> Credentials | None:
-        """The credentials of the first provider that has some; None when none has."""
+        """Returns the credentials of the first provider that has some; None when no provider has any."""
         for provider in self._providers:
             try:
                 found = _LOADERS[provider.source](provider, self._region)
@@ -64,7 +64,7 @@ class Chain:
 
 
 def session_with(providers: Sequence[Provider], region: str | None) -> Session:
-    """A botocore session whose credentials come from these providers."""
+    """Returns a botocore session whose credentials come from these providers."""
     session = Session()
     session.register_component("credential_provider", Chain(providers, region))
     return session

@@ -38,7 +38,7 @@ class Failure(Enum):
 
     @property
     def is_retryable(self) -> bool:
-        """Whether the same call may succeed later without anybody mending anything."""
+        """Tells whether the same call may succeed later without anybody mending anything."""
         return self in (Failure.THROTTLED, Failure.PASSING)
 
 

@@ -1,7 +1,7 @@
 """A checkpoint: how far a shard has been processed, as KCL stores and orders it.
 
 ``AT_TIMESTAMP`` < ``TRIM_HORIZON`` < ``LATEST`` < every sequence number < ``SHARD_END`` (KCL's
-``ExtendedSequenceNumber``, reference/kcl_multilang.md §1). Within one sequence number the records
+``ExtendedSequenceNumber``; docs/kcl.md, *Checkpoints*). Within one sequence number the records
 of a KPL aggregate follow each other by sub-sequence number.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kainite.base.position import Position
 
 MAX_DIGITS = 128
-"""Kinesis's longest sequence number."""
+"""The digits of Kinesis's longest sequence number."""
 
 _BEFORE_ALL = {"AT_TIMESTAMP": -3, "TRIM_HORIZON": -2, "LATEST": -1}
 _SHARD_END = "SHARD_END"
@@ -22,7 +22,7 @@ _SHARD_END = "SHARD_END"
 class Checkpoint:
     """A sequence number in decimal digits, or a sentinel; and which record of an aggregate.
 
-    Digits are kept without leading zeros, so that equal checkpoints compare equal.
+    Digits are stored without leading zeros, so that equal checkpoints compare equal.
 
     Raises:
         ValueError: neither digits nor a sentinel, or ``sub`` is negative.
@@ -50,7 +50,7 @@ class Checkpoint:
 
     @property
     def position(self) -> Position | None:
-        """The place in the shard; None for a sentinel."""
+        """Returns the place in the shard; None for a sentinel."""
         return None if self.is_sentinel else Position(int(self.sequence), self.sub)
 
     def _rank(self) -> tuple[int, int, int]:
@@ -76,5 +76,5 @@ SHARD_END = Checkpoint(_SHARD_END)
 
 
 def is_sequence_number(text: str) -> bool:
-    """Whether ``text`` is a Kinesis sequence number: 1 to 128 ASCII digits."""
+    """Tells whether ``text`` is a Kinesis sequence number: 1 to 128 ASCII digits."""
     return text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS

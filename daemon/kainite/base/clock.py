@@ -6,10 +6,10 @@ import time
 
 
 def boot_seconds() -> float:
-    """Seconds since boot, time asleep included: a host that was suspended sees its lease expired."""
+    """Returns the seconds since boot, time asleep included: a host that was suspended sees its lease expired."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def epoch_ms() -> int:
-    """Milliseconds since the epoch."""
+    """Returns the milliseconds since the epoch."""
     return time.time_ns() // 1_000_000

@@ -3,9 +3,9 @@
 ::
 
     KainiteError
-     +-- SettingsError            a setting is missing, unknown or wrong: the user mends the file
+     +-- SettingsError            a setting is missing, unknown or wrong: the user corrects the file
      +-- MissingExtraError        an optional package is not installed: the message names the extra
-     +-- DeltaError               a child emitted something that is no delta: its unit fails
+     +-- DeltaError               a child emitted a line that is not a delta: its unit fails
      +-- CatalogueError           the target's tables cannot be used as they are
      +-- ChildError               the child process broke
      |    +-- ChildProtocolError      it wrote what its dialect forbids at this point

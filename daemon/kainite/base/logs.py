@@ -17,7 +17,7 @@ _FIELDS = "kainite_fields"
 
 
 def event(logger: logging.Logger, level: int, name: str, **fields: Any) -> None:
-    """Log one event.
+    """Logs one event.
 
     Args:
         logger: whose event it is.
@@ -31,7 +31,7 @@ def event(logger: logging.Logger, level: int, name: str, **fields: Any) -> None:
 
 
 def configure(level: str = "INFO", *, json_lines: bool = False) -> None:
-    """Send all events to stderr, in one of the two forms."""
+    """Sends all events to stderr, in one of the two forms."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if json_lines else KeyValueFormatter())
     logging.basicConfig(level=level, handlers=[handler], force=True)

@@ -16,7 +16,7 @@ _PRINTABLE: Final = range(0x21, 0x7F)
 
 
 def unescape(text: str) -> bytes:
-    """The bytes that are meant.
+    """Returns the bytes that the text spells.
 
     Raises:
         ValueError: a backslash with something else after it.
@@ -34,5 +34,5 @@ def unescape(text: str) -> bytes:
 
 
 def escape(marker: bytes) -> str:
-    """The marker's spelling, printable ASCII without blanks."""
+    """Returns the marker's spelling in printable ASCII without blanks."""
     return "".join(_SHOWN.get(byte) or (chr(byte) if byte in _PRINTABLE else f"\\x{byte:02x}") for byte in marker)

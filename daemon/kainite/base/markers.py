@@ -10,7 +10,7 @@ from kainite.base.errors import MessageRefusedError
 
 
 class Mark(Enum):
-    """What a marker says."""
+    """The meaning of a marker."""
 
     EOM = auto()  # the message ends here
     EOP = auto()  # worker: the answer ends here
@@ -22,8 +22,8 @@ class Mark(Enum):
 class Markers:
     """The bytes of each marker.
 
-    None may be empty, and none may contain another: so at most one marker ends at any byte, and each is known
-    by its last byte, without waiting for the next one.
+    No marker may be empty or contain another one: so at most one marker ends at any byte, and each is recognised at
+    its last byte, without waiting for the next byte.
 
     Raises:
         ValueError: one is empty, or contains another.
@@ -45,7 +45,7 @@ class Markers:
                     raise ValueError(f"{mark.name} {relation} {other.name}")
 
     def of(self, mark: Mark) -> bytes:
-        """The bytes of one marker."""
+        """Returns the bytes of one marker."""
         match mark:
             case Mark.EOM:
                 return self.eom
@@ -57,7 +57,7 @@ class Markers:
                 return self.bnc
 
     def message(self, payload: bytes) -> bytes:
-        """The payload and its EOM.
+        """Returns the payload and its EOM.
 
         Raises:
             MessageRefusedError: a marker stands in it, or its end and EOM's beginning would read as one.
@@ -77,7 +77,7 @@ class Markers:
         return re.compile(b"|".join(re.escape(self.of(mark)) for mark in Mark))
 
     def marks(self) -> dict[bytes, Mark]:
-        """What each marker's bytes say."""
+        """Returns the meaning of each marker's bytes."""
         return {self.of(mark): mark for mark in Mark}
 
 

@@ -19,13 +19,13 @@ def position_of(record: RawRecord) -> Position:
 
 
 def payload_bytes(records: Iterable[RawRecord]) -> int:
-    """How many bytes the payloads are, told by their padded base64 without decoding it."""
+    """Returns the size of all payloads in bytes, computed from their padded base64 without decoding it."""
     payloads = [record.get("Data") or "" for record in records]
     padding = "".join([data[-2:] for data in payloads]).count("=")
     return sum(map(len, payloads)) // 4 * 3 - padding
 
 
 def arrival_ms(record: RawRecord) -> int | None:
-    """Kinesis's seconds with a fraction as whole milliseconds, rounded as they were meant."""
+    """Returns the time of arrival in whole milliseconds since the epoch, rounded from Kinesis's fractional seconds."""
     seconds = record.get("ApproximateArrivalTimestamp")
     return None if seconds is None else int(seconds * 1000 + 0.5)

@@ -1,12 +1,12 @@
-"""What signals do to a running daemon.
+"""Handles the signals of a running daemon.
 
 ==================  =========================================================================
 SIGTERM, SIGINT     stop gracefully; a second one, at least a second later, kills the children
 SIGHUP              read the settings file again
 ==================  =========================================================================
 
-A service manager, or a shell's Ctrl-C beside it, may deliver the first signal twice within milliseconds. That is one
-wish to stop, so a signal that close to the first is not the second one.
+A service manager, or a shell's Ctrl-C beside it, may deliver the first signal twice within milliseconds. Both mean
+one request to stop, so a signal within a second of the first one does not kill.
 """
 
 from __future__ import annotations

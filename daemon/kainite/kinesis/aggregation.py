@@ -4,14 +4,15 @@
 
     F3 89 9A C2 | AggregatedRecord, a protobuf message | MD5 of the message, 16 bytes
 
-What comes out is what KCL's ``AggregatorUtil`` gives (reference/kcl_multilang.md §5): the user records have the
-sequence number of their record and sub-sequence numbers 0, 1, 2 …; what is no aggregate, although it begins
-like one, passes as it is. An aggregate with a user record that belongs to another shard is dropped: it was
-put just before a split or merge, its producer saw the refusal of that record and sends it again.
+The result is that of KCL's ``AggregatorUtil`` (docs/kcl.md, *Aggregated records*): the user records have the
+sequence number of their record and sub-sequence numbers 0, 1, 2 …; a record that only begins like an aggregate
+passes as it is. An aggregate with a user record that belongs to another shard is dropped: it was put just before a
+split or merge, its producer saw the refusal of that record and sends it again.
 
-Two things differ. An index beyond its table, and an explicit hash key that is no number, make KCL drop the rest
-of the aggregate, or, since Java 11, fail on it for ever; here the record passes as it is, as with any other damage.
-So does one with a partition key longer than Kinesis allows: it is stored once and comes out with each of its records.
+Two rules differ from KCL's. An index beyond its table, and an explicit hash key that is not a number, make KCL drop
+the rest of the aggregate, or, since Java 11, fail on it for ever; here the record passes as it is, as with any other
+damage. So does an aggregate with a partition key longer than Kinesis allows: the key is stored once, but would be
+repeated in each of its records.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ _START, _SIXTH = "84maw", frozenset("ghijklmnopqrstuv")
 
 
 def is_marked(record: RawRecord) -> bool:
-    """Whether the payload begins like an aggregate's, told from its base64."""
+    """Tells from its base64 whether the payload begins as an aggregate does."""
     data = record["Data"]
     return bool(data) and data.startswith(_START) and data[5:6] in _SIXTH
 
 
 def expand(records: Sequence[RawRecord], hash_range: HashRange = EVERY_KEY) -> Sequence[RawRecord]:
-    """The user records of all aggregates, and the plain records among them, in order.
+    """Returns the user records of all aggregates, and the plain records among them, in order.
 
     Args:
         records: as Kinesis gave them. Without an aggregate among them they are returned themselves.
@@ -58,7 +59,7 @@ def expand(records: Sequence[RawRecord], hash_range: HashRange = EVERY_KEY) -> S
 
 
 def portions(records: Sequence[RawRecord]) -> tuple[Sequence[RawRecord], ...]:
-    """The same records in slices that are to be expanded one after another, which bounds the memory it takes.
+    """Returns the records in slices; expanding one slice after another bounds the memory that expansion takes.
 
     Records without aggregates are one slice. None is empty, unless there are no records.
     """
@@ -105,7 +106,7 @@ def _user_records(record: RawRecord, hash_range: HashRange) -> Iterable[RawRecor
 
 
 def _parse(data: str) -> Any:
-    """The protobuf message of an aggregate; None when it is none."""
+    """Returns the protobuf message of an aggregate; None when the payload is not an aggregate."""
     try:
         packed = a2b_base64(data)
         body, digest = packed[len(MAGIC) : -DIGEST_BYTES], packed[-DIGEST_BYTES:]
@@ -129,7 +130,11 @@ def _partition_keys(aggregate: Any) -> list[str]:
 
 
 def _hash_keys(aggregate: Any, keys: Sequence[str]) -> Iterator[int]:
-    """What decides about each user record's shard, one after another: one may prove wrong after others did not."""
+    """Yields the hash key of each user record. Lazy: a later one may be wrong after earlier ones were right.
+
+    Raises:
+        IndexError, ValueError: an index or an explicit hash key is wrong.
+    """
     hashed = [int.from_bytes(hashlib.md5(key.encode(), usedforsecurity=False).digest()) for key in keys]
     explicit = list(aggregate.explicit_hash_key_table)
     for user in aggregate.records:
@@ -138,7 +143,7 @@ def _hash_keys(aggregate: Any, keys: Sequence[str]) -> Iterator[int]:
 
 
 def _message() -> tuple[Any, type[Exception]]:
-    """An empty AggregatedRecord, and what its parser raises."""
+    """Returns an empty AggregatedRecord, and the error that its parser raises."""
     from google.protobuf.message import DecodeError
 
     return _message_class()(), DecodeError
@@ -146,7 +151,7 @@ def _message() -> tuple[Any, type[Exception]]:
 
 @cache
 def _message_class() -> type[Any]:
-    """The class of the KPL's AggregatedRecord, proto2 (``aggregation-format.md`` of amazon-kinesis-producer).
+    """Returns the class of the KPL's AggregatedRecord, proto2 (``aggregation-format.md`` of amazon-kinesis-producer).
 
     Protobuf is imported with the first aggregate: most streams have none, and each daemon would pay for it.
     Keys are declared as bytes, which the wire does not tell from strings: one that is no UTF-8 costs no record.

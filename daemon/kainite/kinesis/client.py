@@ -1,7 +1,7 @@
 """Calls to one Kinesis stream: listing, iterators, and GetRecords without decoding payloads.
 
-boto3 signs, sends, and tries again. Only its parsing of GetRecords replies is passed by: it would
-decode each payload's base64 and build an object for each record. botocore's ``before-parse``
+boto3 signs, sends and retries. Only its parsing of GetRecords replies is bypassed: it would decode each
+payload's base64 and build an object for each record. botocore's ``before-parse``
 event hands over the reply's body as it came; the parser is then given an empty one.
 """
 
@@ -69,7 +69,7 @@ class StreamClient:
         kinesis.meta.events.register("before-parse.kinesis.GetRecords", _keep_body, unique_id="kainite-keep-body")
 
     def list_shards(self, *, at_timestamp: float | None = None) -> tuple[Shard, ...]:
-        """All shards that still hold records, or those that were open at a time (epoch seconds).
+        """Returns all shards that still hold records, or the shards that were open at a time (epoch seconds).
 
         Raises:
             StreamUnavailableError: throttled, or no answer.
@@ -93,10 +93,10 @@ class StreamClient:
             request = {"NextToken": page["NextToken"]}  # nothing else: the token names the stream
 
     def iterator(self, shard_id: str, start: StartAt) -> tuple[str, float]:
-        """An iterator, and when Kinesis made it by its own clock (epoch seconds, rounded down).
+        """Returns an iterator, and the time at which Kinesis made it by its own clock (epoch seconds, rounded down).
 
         Raises:
-            botocore's errors, for :func:`~kainite.aws.clients.failures.classify`.
+            botocore's errors, for :func:`~kainite.aws.failures.classify`.
         """
         request: GetShardIteratorInputTypeDef = {
             "StreamName": self.name,
@@ -113,10 +113,10 @@ class StreamClient:
         return answer["ShardIterator"], server_time(answer["ResponseMetadata"]["HTTPHeaders"])
 
     def get_records(self, iterator: str, limit: int) -> bytes:
-        """The body of a GetRecords reply, for :func:`parse_reply`.
+        """Returns the body of a GetRecords reply, for :func:`parse_reply`.
 
         Raises:
-            botocore's errors, for :func:`~kainite.aws.clients.failures.classify`.
+            botocore's errors, for :func:`~kainite.aws.failures.classify`.
         """
         request: GetRecordsInputTypeDef = {"ShardIterator": iterator, "Limit": limit}
         if self.arn is not None:
@@ -127,7 +127,7 @@ class StreamClient:
 
 
 def parse_reply(body: bytes) -> Reply:
-    """Parse the body of a GetRecords reply.
+    """Parses the body of a GetRecords reply.
 
     Raises:
         StreamUnavailableError: it is cut off or no such reply; the call may be made again.
@@ -151,7 +151,7 @@ def _keep_body(response_dict: dict[str, Any], customized_response_dict: dict[str
 
 
 def server_time(headers: Mapping[str, str]) -> float:
-    """When a reply was made by Kinesis's own clock, epoch seconds, rounded down."""
+    """Returns the time of a reply by Kinesis's own clock, epoch seconds, rounded down."""
     date = headers.get("date")
     moment = parsedate_to_datetime(date) if date else datetime.now(UTC)
     return float(int(moment.timestamp()))

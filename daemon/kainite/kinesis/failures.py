@@ -1,4 +1,4 @@
-"""What a failed call to Kinesis means, and how long to wait before the next one. Pure functions."""
+"""Makes the errors for failed calls to a stream. Pure functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kainite.base.errors import KainiteError, StreamError, StreamUnavailableErro
 
 
 def stream_error(stream: str, doing: str, error: Exception) -> StreamError:
-    """The error to raise for a call to ``stream`` that failed."""
+    """Returns the error to raise for a call to ``stream`` that failed."""
     if isinstance(error, StreamError):
         return error
     failure = classify(error)
@@ -21,7 +21,7 @@ def stream_error(stream: str, doing: str, error: Exception) -> StreamError:
 
 
 def final_error(stream: str, doing: str, error: Exception) -> KainiteError:
-    """The error to end a source with; one of ours stays as it is."""
+    """Returns the error that ends a source; an error of Kainite's own stays as it is."""
     if isinstance(error, KainiteError):
         return error
     final = stream_error(stream, doing, error)
@@ -30,7 +30,7 @@ def final_error(stream: str, doing: str, error: Exception) -> KainiteError:
 
 
 def unknown_checkpoint(stream: str, shard_id: str, sequence: str | None, error: Exception) -> StreamError:
-    """The error for a shard that refuses the sequence number of its own checkpoint."""
+    """Returns the error for a shard that refuses the sequence number of its own checkpoint."""
     return StreamError(
         f"shard {shard_id} of stream {stream!r} does not know the checkpoint {sequence}: "
         f"was the stream made anew? then delete its leases ({error})"

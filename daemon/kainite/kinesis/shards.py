@@ -2,7 +2,7 @@
 
 A split gives a shard two children, a merge gives two shards one child. A child's records follow
 all records of its parents, so a child is read only when its parents are done. Which leases to
-create follows KCL's ``HierarchicalShardSyncer`` (reference/kcl_multilang.md §3, *Shard sync*).
+create follows KCL's ``HierarchicalShardSyncer`` (docs/kcl.md, *Shard sync*).
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class Shard:
 
     @classmethod
     def from_listing(cls, item: Mapping[str, Any]) -> Shard:
-        """From an item of ListShards."""
+        """Makes a shard of an item of ListShards."""
         parents = (item.get("ParentShardId"), item.get("AdjacentParentShardId"))
         ended = "EndingSequenceNumber" in item.get("SequenceNumberRange", {})
         return cls(item["ShardId"], tuple(p for p in parents if p), _hash_range(item), open=not ended)
 
     @classmethod
     def from_end_of_parent(cls, item: Mapping[str, Any]) -> Shard:
-        """From an item of ``ChildShards`` in a GetRecords reply."""
+        """Makes a shard of an item of ``ChildShards`` in a GetRecords reply."""
         return cls(item["ShardId"], tuple(item.get("ParentShards") or ()), _hash_range(item))
 
 
@@ -62,20 +62,20 @@ def children_of(shard_id: str, shards: Iterable[Shard]) -> tuple[Shard, ...]:
 
 
 def roots(shards: Sequence[Shard]) -> tuple[Shard, ...]:
-    """Shards none of whose parents is among ``shards``."""
+    """Returns the shards that have no parent among ``shards``."""
     ids = {shard.id for shard in shards}
     return tuple(shard for shard in shards if ids.isdisjoint(shard.parents))
 
 
 def parents_first(shards: Iterable[Shard]) -> tuple[Shard, ...]:
-    """The same shards, each after its parents; always in the same order."""
+    """Returns the shards, each after its parents, always in the same order."""
     by_id = {shard.id: shard for shard in sorted(shards, key=lambda shard: shard.id)}
     order = TopologicalSorter({shard.id: known_parents(shard, by_id) for shard in by_id.values()})
     return tuple(by_id[shard_id] for shard_id in order.static_order())
 
 
 def first_hole(ranges: Iterable[HashRange]) -> HashRange | None:
-    """The first hash keys that no range holds; None when there are none. Overlaps are fine."""
+    """Returns the first hash keys that no range holds; None when there are none. Overlaps are fine."""
     reached = -1
     for keys in sorted(ranges, key=lambda keys: keys.start):
         if keys.start > reached + 1:
@@ -85,12 +85,12 @@ def first_hole(ranges: Iterable[HashRange]) -> HashRange | None:
 
 
 def covers_all_keys(shards: Iterable[Shard]) -> bool:
-    """Whether the shards' hash ranges leave no hole; overlaps are fine."""
+    """Tells whether the shards' hash ranges leave no hole; overlaps are fine."""
     return first_hole(shard.hash_range for shard in shards if shard.hash_range) is None
 
 
 def unexpected_children(shards: Iterable[Shard]) -> frozenset[str]:
-    """Shards with a parent that is still open: the listing was made in the middle of a split or a merge."""
+    """Returns the shards with a parent that is still open: the listing was made in the middle of a split or a merge."""
     shards = tuple(shards)
     still_open = {shard.id for shard in shards if shard.open}
     return frozenset(shard.id for shard in shards if not still_open.isdisjoint(shard.parents))

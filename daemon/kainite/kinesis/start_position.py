@@ -1,4 +1,4 @@
-"""Where an iterator starts. Pure."""
+"""Computes the start position of a shard iterator. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ IteratorType = Literal["AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER", "TRIM_HORI
 
 @dataclass(frozen=True, slots=True)
 class StartAt:
-    """Where an iterator starts: GetShardIterator's arguments."""
+    """The start position of an iterator: GetShardIterator's arguments."""
 
     kind: IteratorType
     sequence: str | None = None
@@ -22,7 +22,7 @@ class StartAt:
 
 
 def done_before(start: Checkpoint, cut_at: Position | None) -> Position | None:
-    """The last record that is not to be read again: the checkpoint's, or at LATEST the log's, if it has any."""
+    """Returns the last record that is not read again: the checkpoint's, or at LATEST the log's, if the log has any."""
     return cut_at if start == LATEST else start.position
 
 
@@ -33,7 +33,7 @@ def start_at(
     opened_at: float | None,
     timestamp: float | None,
 ) -> StartAt:
-    """Where the next iterator starts.
+    """Computes the start position of the next iterator.
 
     Args:
         start: the shard's checkpoint.
@@ -48,7 +48,7 @@ def start_at(
     if fetched is not None:
         return StartAt("AFTER_SEQUENCE_NUMBER", str(fetched.sequence))
     if (done := done_before(start, cut_at)) is not None:
-        # AT, not AFTER: it may stand inside an aggregated record.
+        # AT, not AFTER: the position may lie inside an aggregated record.
         return StartAt("AT_SEQUENCE_NUMBER", str(done.sequence))
     if start == LATEST:
         return StartAt("LATEST") if opened_at is None else StartAt("AT_TIMESTAMP", timestamp=opened_at)

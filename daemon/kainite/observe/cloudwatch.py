@@ -1,11 +1,11 @@
 """The metrics as KCL publishes them to CloudWatch: same namespace, names, dimensions and levels.
 
-Observations are added up for each metric and its dimensions; a thread sends what has come together every
-``metricsBufferTimeMillis``. What CloudWatch does not take is lost, as in KCL, and said once until it takes
-something again: figures never hold up the records. At most ``metricsMaxQueueSize`` sums are held.
+Observations are added up for each metric and its dimensions; a thread sends the sums every
+``metricsBufferTimeMillis``. Sums that CloudWatch does not accept are lost, as in KCL, and logged once until it accepts
+sums again: metrics never hold up the records. At most ``metricsMaxQueueSize`` sums are held.
 
-The thread is one of its own, and a daemon: it makes its client without holding up the start, and an answer that
-does not come does not hold up the end of the process, which waits for the loop's own threads.
+The thread is a daemon thread of its own: making the client does not hold up the start, and a missing answer does
+not hold up the end of the process, which waits for the event loop's threads.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class CloudWatch:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Publish until the end, and what is left then, within :data:`LAST_FLUSH_S`."""
+        """Publishes until the end, and what is left then, within :data:`LAST_FLUSH_S`."""
         thread = threading.Thread(target=self._run, name="cloudwatch", daemon=True)
         thread.start()
         try:
@@ -94,7 +94,7 @@ class CloudWatch:
                 event(logger, logging.WARNING, "last metrics not published: CloudWatch does not answer")
 
     def flush(self) -> None:
-        """Send what has come together. Logs what goes wrong, and raises nothing."""
+        """Sends the sums. Logs what goes wrong, and raises nothing."""
         with self._adding:
             sums, self._sums = self._sums, {}
             dropped, self._dropped = self._dropped, 0
@@ -106,7 +106,7 @@ class CloudWatch:
         try:
             for batch in self._batches(sums):
                 self._put(batch)
-        except Exception as error:  # boto3 raises its own, urllib3's and OpenSSL's; none of them is worth a record
+        except Exception as error:  # boto3's, urllib3's and OpenSSL's errors; none of them may cost a record
             self._note(error)
         else:
             self._note(None)
@@ -127,7 +127,7 @@ class CloudWatch:
             yield data[start : start + BATCH]
 
     def _merged(self, sums: dict[tuple[Metric, str | None], Statistics]) -> dict[Key, Statistics]:
-        """The sums of shards that no dimension tells apart, added up."""
+        """Adds up the sums of shards that no dimension tells apart."""
         merged: dict[Key, Statistics] = {}
         for (metric, shard), added in sums.items():
             key = (metric, dimensions(metric, shard, self._worker, self._settings.dimensions))
@@ -137,7 +137,7 @@ class CloudWatch:
         return merged
 
     def _note(self, error: Exception | None) -> None:
-        """Say that publishing fails, or works again, when that changes."""
+        """Logs that publishing fails, or works again, when that changes."""
         if error is not None and not self._failing:
             event(logger, logging.WARNING, "metrics not published: the worker goes on without",
                   namespace=self._namespace, error=error)  # fmt: skip

@@ -1,11 +1,11 @@
-"""Whether the daemon, and each of its shards, does its work. Pure: facts in, a verdict and its sentences out.
+"""Judges whether the daemon, and each of its shards, does its work. Pure: facts in, a report with its reasons out.
 
-A child hangs when it was asked something and has said nothing since for the setting's time; a shard is quiet
-when nothing is asked of its child because there are no records. Three questions, for those who ask them:
+A child hangs when it has not said anything for the setting's time since it was asked; a shard is quiet when its child
+is not asked because there are no records. The report answers three questions:
 
-* *live*: does the daemon's own loop turn? Whatever a child or AWS does, a restart would not mend it.
+* *live*: does the daemon's own event loop run? A restart mends nothing else, neither a child nor AWS.
 * *ready*: does it reach the lease table, and is the log, where there is one, its own?
-* *healthy*: is any shard hung or failing, or the lease table away? Somebody should look.
+* *healthy*: is any shard hung or failing, or does the lease table not answer? Then a person should look.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from kainite.observe.shard_status import ShardStatus
 from kainite.settings import Settings
 
 BEHIND_MS = 60_000
-"""A shard this far behind is called behind: Kinesis' own reader is a few seconds behind."""
+"""A shard is BEHIND from so many milliseconds on; a healthy reader is a few seconds behind."""
 
 QUIET_S = 60.0
-"""A shard without records for so long is called quiet."""
+"""A shard is QUIET after so many seconds without records."""
 
 MISSED_ROUNDS = 3
-"""So many intervals of ``leaseAssignmentIntervalMillis`` without a round are no accident."""
+"""The lease table counts as away after so many intervals of ``leaseAssignmentIntervalMillis`` without a round."""
 
 
 class Health(StrEnum):
-    """A shard's."""
+    """The health of a shard."""
 
     OK = "ok"
     QUIET = "quiet"  # no records
@@ -42,8 +42,8 @@ class Health(StrEnum):
 TROUBLE = frozenset({Health.FAILING, Health.HUNG})
 
 
-class LogState(StrEnum):
-    """The serialization log's, as this daemon sees it."""
+class LogMountState(StrEnum):
+    """The state of the serialization log, as this daemon sees it."""
 
     DISABLED = "disabled"
     WAITING = "waiting"  # another daemon owns it
@@ -52,24 +52,24 @@ class LogState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WorkerFacts:
-    """What the daemon knows of itself.
+    """The facts that the daemon knows of itself.
 
     Attributes:
         leases: how many it holds.
         reached: seconds since the lease table last answered a whole round; None before the first.
         log: the log's state.
-        stopping: it was told to stop.
+        stopping: whether it was told to stop.
     """
 
     leases: int = 0
     reached: float | None = None
-    log: LogState = LogState.DISABLED
+    log: LogMountState = LogMountState.DISABLED
     stopping: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What the settings say.
+class HealthLimits:
+    """The limits that the settings set.
 
     Attributes:
         hung_after: seconds that a child may be silent.
@@ -82,14 +82,14 @@ class Limits:
     unreached_after: float
 
     @classmethod
-    def of(cls, settings: Settings) -> Limits:
+    def of(cls, settings: Settings) -> HealthLimits:
         interval = settings.leases.assignment_interval or 2 * settings.leases.failover
         return cls(settings.metrics.hung_after, settings.child.poison_tries, MISSED_ROUNDS * interval)
 
 
 @dataclass(frozen=True, slots=True)
 class ShardHealth:
-    """A shard's status, what it comes to, and why, in a sentence."""
+    """A shard's status, its health, and the reason in a sentence."""
 
     status: ShardStatus
     health: Health
@@ -97,8 +97,8 @@ class ShardHealth:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """On the whole daemon. ``not_ready`` and ``problems`` say why; empty is good."""
+class HealthReport:
+    """The health of the whole daemon. ``not_ready`` and ``problems`` give the reasons; empty means well."""
 
     worker: WorkerFacts
     shards: tuple[ShardHealth, ...]
@@ -114,7 +114,7 @@ class Verdict:
         return not self.problems
 
     def as_json(self) -> dict[str, Any]:
-        """The answer to ``GET /health``."""
+        """Returns the answer to ``GET /health``."""
         return {
             "healthy": self.healthy,
             "ready": self.ready,
@@ -126,17 +126,17 @@ class Verdict:
         }
 
 
-def judge(statuses: Sequence[ShardStatus], worker: WorkerFacts, limits: Limits) -> Verdict:
-    """What the facts come to."""
+def judge(statuses: Sequence[ShardStatus], worker: WorkerFacts, limits: HealthLimits) -> HealthReport:
+    """Returns the report on the whole daemon."""
     shards = tuple(judge_shard(status, limits) for status in sorted(statuses, key=lambda status: status.shard))
     problems = [f"{shard.status.shard}: {shard.why}" for shard in shards if shard.health in TROUBLE]
     if _is_late(worker, limits):
         problems.append(_late(worker))
-    return Verdict(worker, shards, tuple(_not_ready(worker, limits)), tuple(problems))
+    return HealthReport(worker, shards, tuple(_not_ready(worker, limits)), tuple(problems))
 
 
-def judge_shard(status: ShardStatus, limits: Limits) -> ShardHealth:
-    """What one shard's status comes to: the worst that holds."""
+def judge_shard(status: ShardStatus, limits: HealthLimits) -> ShardHealth:
+    """Returns one shard's health: the worst that applies."""
     silent = status.silent or 0.0
     if status.action is not None and silent >= limits.hung_after:
         return ShardHealth(status, Health.HUNG, f"the child has not answered {status.action} for {silent:.0f} s")
@@ -148,7 +148,7 @@ def judge_shard(status: ShardStatus, limits: Limits) -> ShardHealth:
     if behind >= BEHIND_MS:
         return ShardHealth(status, Health.BEHIND, f"{behind / 1000:.0f} s behind the latest record")
     if status.action is not None:
-        return ShardHealth(status, Health.OK, f"the child is at {status.action} since {silent:.0f} s")
+        return ShardHealth(status, Health.OK, f"the child has worked on {status.action} for {silent:.0f} s")
     if status.last_record is None:
         return ShardHealth(status, Health.QUIET, "no records yet")
     if status.last_record >= QUIET_S:
@@ -156,9 +156,9 @@ def judge_shard(status: ShardStatus, limits: Limits) -> ShardHealth:
     return ShardHealth(status, Health.OK, "records are processed as they come")
 
 
-def _not_ready(worker: WorkerFacts, limits: Limits) -> list[str]:
+def _not_ready(worker: WorkerFacts, limits: HealthLimits) -> list[str]:
     reasons = ["the daemon stops"] if worker.stopping else []
-    if worker.log is LogState.WAITING:
+    if worker.log is LogMountState.WAITING:
         reasons.append("another daemon owns the log")
     if worker.reached is None:
         reasons.append("the lease table was not read yet")
@@ -167,7 +167,7 @@ def _not_ready(worker: WorkerFacts, limits: Limits) -> list[str]:
     return reasons
 
 
-def _is_late(worker: WorkerFacts, limits: Limits) -> bool:
+def _is_late(worker: WorkerFacts, limits: HealthLimits) -> bool:
     return worker.reached is not None and worker.reached >= limits.unreached_after
 
 

@@ -1,7 +1,8 @@
 """A small HTTP server for the daemon's own pages: one GET or HEAD a connection, everything bounded.
 
 Each connection has :data:`LIMIT_S` to send its request and take the answer, :data:`MAX_HEAD` bytes for the request,
-and there are :data:`MAX_CONNECTIONS` of them; who asks for more is refused or cut off, and nobody else notices.
+and there are at most :data:`MAX_CONNECTIONS` connections; a client that exceeds a limit is refused or cut off, and no
+other client notices.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Page = Callable[[], Awaitable[Answer]]
 
 @asynccontextmanager
 async def serving(pages: Mapping[str, Page], host: str, port: int) -> AsyncIterator[int]:
-    """Serve until the end; gives the port.
+    """Serves until the end; yields the port.
 
     Args:
         pages: what makes each path's answer, such as ``/health``.
@@ -76,7 +77,7 @@ class _Endpoint:
         task.add_done_callback(self._connections.discard)
 
     async def close(self) -> None:
-        """End all connections."""
+        """Ends all connections."""
         connections = tuple(self._connections)
         for task in connections:
             task.cancel()
@@ -89,7 +90,7 @@ class _Endpoint:
                 async with asyncio.timeout(LIMIT_S):
                     await self._serve_one(reader, writer)
         finally:
-            writer.transport.abort()  # what was to be said was drained, or the client's time is over
+            writer.transport.abort()  # the answer was drained, or the client's time is over
 
     async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

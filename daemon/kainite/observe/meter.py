@@ -1,4 +1,4 @@
-"""Hands observations to whoever publishes them. Observing costs next to nothing and never fails."""
+"""Hands observations to the sinks that publish them. Observing is cheap and never fails."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class Sink(Protocol):
 
 
 class Meter:
-    """What is measured goes to all of ``sinks``; without any, nowhere."""
+    """Passes each observation to all of ``sinks``."""
 
     def __init__(self, *sinks: Sink) -> None:
         self._sinks = sinks
 
     def observe(self, metric: Metric, value: float = 1, shard: str | None = None) -> None:
-        """Note one observation.
+        """Notes one observation.
 
         Args:
             metric: what was measured.

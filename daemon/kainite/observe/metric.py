@@ -1,7 +1,7 @@
-"""Every metric, under KCL's names (reference/kcl_multilang.md §6): what dashboards and alarms go by today.
+"""Every metric, under KCL's names (docs/kcl.md, *Metrics*), so that existing dashboards and alarms go on working.
 
-Levels and dimensions are those of KCL 3.1.3: ``ProcessTask`` has ``ShardId``, what concerns the whole worker
-has ``WorkerIdentifier``, the rest has neither. (Its ``InitializeTask`` and ``ShutdownTask`` do not tell shards apart.)
+Levels and dimensions are those of KCL 3.1.3: ``ProcessTask`` has ``ShardId``, metrics of the whole worker have
+``WorkerIdentifier``, the others have neither. (KCL's ``InitializeTask`` and ``ShutdownTask`` do not tell shards apart.)
 """
 
 from __future__ import annotations
@@ -60,19 +60,19 @@ RECORDS_PROCESSED = Metric(
 )  # fmt: skip
 DATA_BYTES_PROCESSED = Metric(
     "ProcessTask", "DataBytesProcessed", "kainite_data_processed_bytes_total", Kind.COUNTER, Unit.BYTES,
-    "Payload of those records.", per_shard=True,
+    "Payload bytes of the records given to children.", per_shard=True,
 )  # fmt: skip
 MILLIS_BEHIND_LATEST = Metric(
     "ProcessTask", "MillisBehindLatest", "kainite_behind_latest_seconds", Kind.GAUGE, Unit.MILLIS,
-    "How far the shard is behind.", per_shard=True,
+    "Time by which the shard is behind its newest record.", per_shard=True,
 )  # fmt: skip
 PROCESS_RECORDS_TIME = Metric(
     "ProcessTask", "RecordProcessor.processRecords.Time", "kainite_process_records_seconds", Kind.TIMING, Unit.MILLIS,
-    "A batch at the child.", per_shard=True,
+    "Time that the child takes for a batch.", per_shard=True,
 )  # fmt: skip
 GET_RECORDS_TIME = Metric(
     "ProcessTask", "KinesisDataFetcher.getRecords.Time", "kainite_get_records_seconds", Kind.TIMING, Unit.MILLIS,
-    "One GetRecords call.", MetricsLevel.DETAILED, per_shard=True,
+    "Time of a GetRecords call.", MetricsLevel.DETAILED, per_shard=True,
 )  # fmt: skip
 GET_RECORDS_SUCCESS = Metric(
     "ProcessTask", "KinesisDataFetcher.getRecords.Success", "kainite_get_records_success_total", Kind.COUNTER,
@@ -85,11 +85,11 @@ EXPIRED_ITERATOR = Metric(
 )  # fmt: skip
 INITIALIZE_TIME = Metric(
     "InitializeTask", "RecordProcessor.initialize.Time", "kainite_child_initialize_seconds", Kind.TIMING, Unit.MILLIS,
-    "A child's start.",
+    "Time that a child takes to start.",
 )  # fmt: skip
 SHUTDOWN_TIME = Metric(
     "ShutdownTask", "RecordProcessor.shutdown.Time", "kainite_child_shutdown_seconds", Kind.TIMING, Unit.MILLIS,
-    "A child's end.",
+    "Time that a child takes to end.",
 )  # fmt: skip
 CHILD_FAILURES = Metric(
     "Child", "Failures", "kainite_child_failures_total", Kind.COUNTER, Unit.COUNT, "Children that failed.",
@@ -97,7 +97,7 @@ CHILD_FAILURES = Metric(
 )  # fmt: skip
 REJECTED_MESSAGES = Metric(
     "Child", "RejectedMessages", "kainite_child_rejected_messages_total", Kind.COUNTER, Unit.COUNT,
-    "Messages that could not be sent, that a worker called bad, or that it died on and that were left out.",
+    "Messages left out: not sendable, called bad by the child, or fatal to it.",
     per_shard=True,
 )  # fmt: skip
 CURRENT_LEASES = Metric(
@@ -117,7 +117,7 @@ NUM_WORKERS = Metric(
 )  # fmt: skip
 NEEDED_LEASES = Metric(
     "TakeLeases", "NeededLeases", "kainite_leases_needed", Kind.GAUGE, Unit.COUNT,
-    "Leases short of this worker's part.", MetricsLevel.DETAILED, per_worker=True,
+    "Leases that this worker lacks of its share.", MetricsLevel.DETAILED, per_worker=True,
 )  # fmt: skip
 LEASES_TO_TAKE = Metric(
     "TakeLeases", "LeasesToTake", "kainite_leases_to_take", Kind.GAUGE, Unit.COUNT, "Leases chosen to be taken.",
@@ -129,15 +129,15 @@ TAKEN_LEASES = Metric(
 )  # fmt: skip
 UNTAKEN_LEASES = Metric(
     "TakeLeases", "UntakenLeases", "kainite_leases_untaken_total", Kind.COUNTER, Unit.COUNT,
-    "Leases that another took first.", per_worker=True,
+    "Leases that another worker took first.", per_worker=True,
 )  # fmt: skip
 EXPIRED_LEASES = Metric(
-    "TakeLeases", "ExpiredLeases", "kainite_leases_expired", Kind.GAUGE, Unit.COUNT, "Leases that nobody renews.",
-    per_worker=True,
+    "TakeLeases", "ExpiredLeases", "kainite_leases_expired", Kind.GAUGE, Unit.COUNT,
+    "Leases that no worker renewed for the failover time.", per_worker=True,
 )  # fmt: skip
 VERY_OLD_LEASES = Metric(
     "TakeLeases", "VeryOldLeases", "kainite_leases_very_old", Kind.GAUGE, Unit.COUNT,
-    "Those for three failover times.", per_worker=True,
+    "Leases that no worker renewed for three failover times.", per_worker=True,
 )  # fmt: skip
 LEASE_SPILLOVER = Metric(
     "TakeLeases", "LeaseSpillover", "kainite_leases_spillover", Kind.GAUGE, Unit.COUNT,
@@ -145,11 +145,11 @@ LEASE_SPILLOVER = Metric(
 )  # fmt: skip
 PARTIAL_STREAMS = Metric(
     "PeriodicShardSyncManager", "NumStreamsWithPartialLeases", "kainite_partial_streams", Kind.GAUGE, Unit.COUNT,
-    "1 while leases leave a hole.",
+    "1 while the leases leave hash keys of the stream uncovered.",
 )  # fmt: skip
 STREAMS_TO_SYNC = Metric(
     "PeriodicShardSyncManager", "NumStreamsToSync", "kainite_streams_to_sync", Kind.GAUGE, Unit.COUNT,
-    "1 when one is mended.",
+    "1 when a shard sync is due, which creates missing leases.",
 )  # fmt: skip
 IS_LEADER = Metric(
     "LeaderDecider", "LeaderDecider:IsLeader", "kainite_leader", Kind.GAUGE, Unit.COUNT,

@@ -1,7 +1,7 @@
 """The metrics as Prometheus reads them.
 
-In a registry of its own, with figures of the process beside them. A shard's series outlive the shard by one
-scrape, so that its last figures are seen and yet their number stays that of the shards held.
+The metrics have a registry of their own, with figures of the process. A shard's series outlive the shard by one
+scrape, so that its last figures are seen and the number of series stays bounded by the shards held.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kainite.observe.metric import METRICS, Kind, Metric, Unit
 
 CONTENT_TYPE = client.CONTENT_TYPE_LATEST
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
-"""Seconds: from a child that echoes to one that takes minutes for a batch."""
+"""Seconds, from a child that echoes to a child that takes minutes for a batch."""
 
 Family = client.Counter | client.Gauge | client.Histogram
 
@@ -34,10 +34,10 @@ class Prometheus:
         self._beginning_and_ending = threading.Lock()
         self._shards = client.Gauge("kainite_shards", "Shards held, by health.", ["health"], registry=self._registry)
         self._silent = client.Gauge(
-            "kainite_child_silent_seconds", "Since a child that was asked something was heard of.", ["shard"],
+            "kainite_child_silent_seconds", "Time for which a child that was asked is silent.", ["shard"],
             registry=self._registry,
         )  # fmt: skip
-        client.Info("kainite_build", "What runs.", registry=self._registry).info(
+        client.Info("kainite_build", "Versions of Kainite and Python.", registry=self._registry).info(
             {"version": kainite.__version__, "python": platform.python_version()}
         )
         client.ProcessCollector(registry=self._registry)
@@ -56,7 +56,7 @@ class Prometheus:
                 series.observe(value)
 
     def render(self, shards: Sequence[ShardHealth]) -> bytes:
-        """The text format, and the end of the series of all shards but these.
+        """Returns the text format, and ends the series of all shards but these.
 
         Args:
             shards: those that are held at the moment.

@@ -1,6 +1,6 @@
-"""Starts the publishers that the settings ask for, and the endpoint for people and machines that look.
+"""Starts the publishers that the settings ask for, and the HTTP endpoint.
 
-Nothing is imported for a publisher that is not asked for: start-up time and memory are a worker's price.
+Nothing is imported for a publisher that the settings do not ask for, which saves start-up time and memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import orjson
 
 from kainite.aws import clients as aws
 from kainite.observe import health
-from kainite.observe.health import Limits, Verdict, WorkerFacts
+from kainite.observe.health import HealthLimits, HealthReport, WorkerFacts
 from kainite.observe.meter import Meter, Sink
 from kainite.observe.shard_status import ShardStatus
 from kainite.settings import MetricsLevel, MetricsSettings, Settings
@@ -23,10 +23,11 @@ LIVE, READY, HEALTH, METRICS = "/live", "/ready", "/health", "/metrics"
 
 
 def cloudwatch_level(settings: Settings) -> MetricsLevel:
-    """What is published to CloudWatch: as set, or else SUMMARY where Kinesis is AWS's own, and nothing where a
-    double is read (LocalStack, tests) and CloudWatch has none.
+    """Returns the level that is published to CloudWatch.
 
-    KCL's own default is DETAILED, which costs a sum a shard and metric a month (amazon-kinesis-client-python#236).
+    It is the setting, or by default SUMMARY where Kinesis is AWS's own, and NONE where a double of Kinesis is read
+    (LocalStack, tests) without one of CloudWatch. KCL's default is DETAILED, which costs a monthly fee for each shard
+    and metric (amazon-kinesis-client-python#236).
     """
     if settings.metrics.level is not None:
         return settings.metrics.level
@@ -40,7 +41,7 @@ async def publishing(
     statuses: Callable[[], Sequence[ShardStatus]],
     worker: Callable[[], WorkerFacts],
 ) -> AsyncIterator[Meter]:
-    """Publish what the meter is given until the end.
+    """Publishes what the meter is given until the end.
 
     Args:
         settings: the whole of them.
@@ -50,7 +51,7 @@ async def publishing(
     Raises:
         SettingsError: the endpoint's address cannot be listened on.
     """
-    limits = Limits.of(settings)
+    limits = HealthLimits.of(settings)
     sinks: list[Sink] = []
     async with AsyncExitStack() as stack:
         level = cloudwatch_level(settings)
@@ -72,13 +73,13 @@ async def _cloudwatch(stack: AsyncExitStack, settings: Settings, level: MetricsL
     return sink
 
 
-async def _endpoint(stack: AsyncExitStack, settings: MetricsSettings, verdict: Callable[[], Verdict]) -> Sink:
+async def _endpoint(stack: AsyncExitStack, settings: MetricsSettings, verdict: Callable[[], HealthReport]) -> Sink:
     from kainite.observe.http_endpoint import Answer, serving
     from kainite.observe.prometheus import CONTENT_TYPE, Prometheus
 
     prometheus = Prometheus()
 
-    def answer(good: bool, judged: Verdict) -> Answer:
+    def answer(good: bool, judged: HealthReport) -> Answer:
         status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
         body = orjson.dumps(judged.as_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
         return Answer(body, "application/json", status)

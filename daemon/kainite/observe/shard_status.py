@@ -1,4 +1,4 @@
-"""What one shard's consumer is doing at a moment, for the health endpoint and for people."""
+"""A snapshot of what one shard's consumer does, for the health endpoint."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class ShardStatus:
         state: the consumer's state, such as ``PROCESSING`` or ``BACKING_OFF``.
         pid: the child's process id; None without a child.
         action: what the child was asked and has not answered yet; None when it is not its turn.
-        silent: for how long it has not been heard of since then; None when it is not its turn.
+        silent: for how long it has not said anything since then; None when it is not its turn.
         behind_ms: how far the shard is behind, milliseconds; None before the first reply.
-        last_record: since a batch with records was done; None before the first.
+        last_record: since the last batch with records was done; None before the first one.
         failures: children that failed in a row.
     """
 

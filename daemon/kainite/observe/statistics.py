@@ -1,4 +1,4 @@
-"""Observations added up as CloudWatch wants them, and which of them it gets. Pure."""
+"""Adds observations up to CloudWatch's statistic sets, and chooses the published ones. Pure."""
 
 from __future__ import annotations
 
@@ -45,12 +45,15 @@ class Statistics:
 
 
 def is_published(metric: Metric, level: MetricsLevel) -> bool:
-    """KCL's FilteringMetricsScope: a level gets its own metrics and those of the levels above it."""
+    """Tells whether a level publishes the metric: its own metrics, and those of the levels above it.
+
+    As KCL's ``FilteringMetricsScope`` does (docs/kcl.md, *Metrics*).
+    """
     return metric.level in _PUBLISHED[level]
 
 
 def dimensions(metric: Metric, shard: str | None, worker: str, enabled: Collection[str]) -> tuple[tuple[str, str], ...]:
-    """The dimensions of an observation, as names and values.
+    """Returns the dimensions of an observation, as names and values.
 
     Args:
         metric, shard: what was observed.

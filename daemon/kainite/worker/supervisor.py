@@ -30,7 +30,7 @@ from kainite.fleet.kcl3.membership import Membership
 from kainite.kinesis.client import StreamClient
 from kainite.leases.keeper import LeaseKeeper
 from kainite.leases.table.lease_table import LeaseTable
-from kainite.observe.health import LogState, WorkerFacts
+from kainite.observe.health import LogMountState, WorkerFacts
 from kainite.observe.meter import Meter
 from kainite.observe.publishing import publishing
 from kainite.observe.shard_status import ShardStatus
@@ -85,7 +85,7 @@ class _Daemon:
         self._settings = SettingsInForce(settings)
         self._stop = stop
         self._reload = reload
-        self._log = LogState.WAITING if settings.log.enabled else LogState.DISABLED
+        self._log = LogMountState.WAITING if settings.log.enabled else LogMountState.DISABLED
         self._dynamodb = aws.client("dynamodb", settings.aws)
         self._membership = Membership(self._dynamodb, settings.leases)
         self._keeper: LeaseKeeper | None = None
@@ -118,7 +118,7 @@ class _Daemon:
                 asyncio.TaskGroup() as group,
                 open_units_of_work(settings, self._dynamodb, group, self._stop) as units,
             ):
-                self._log = LogState.MOUNTED if units else LogState.DISABLED
+                self._log = LogMountState.MOUNTED if units else LogMountState.DISABLED
 
                 def parts() -> ConsumerParts:
                     now = self._settings.current

@@ -61,6 +61,6 @@ def test_s3_is_where_dynamodb_is_and_its_buckets_are_paths_of_an_endpoint_of_one
 
 
 def address(s3: Any) -> str:
-    """Where an object is fetched from."""
+    """Returns the address that an object is fetched from."""
     url = s3.generate_presigned_url("get_object", Params={"Bucket": "orders", "Key": "k"})
     return str(url).partition("?")[0]

@@ -19,7 +19,7 @@ ROLE = "StsAssumeRoleCredentialsProvider|arn:aws:iam::123456789012:role/reader|k
 
 @pytest.fixture(autouse=True)
 def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A host with one profile, and nothing in its environment."""
+    """Makes a host with one profile, and nothing in its environment."""
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     (tmp_path / "credentials").write_text("[prod]\naws_access_key_id=PROFILEKEY\naws_secret_access_key=s\n")
@@ -34,7 +34,7 @@ def settings(chain: str, dynamodb: str | None = None) -> AwsSettings:
 
 
 def key_of(made: Any) -> str:
-    """The key id that the client signs with, out of an address that it signed."""
+    """Returns the key id that the client signs with, taken from an address that it signed."""
     operation = {"kinesis": "list_streams", "dynamodb": "list_tables"}[made.meta.service_model.service_name]
     address = urlsplit(made.generate_presigned_url(operation))
     return str(parse_qs(address.query)["X-Amz-Credential"][0].partition("/")[0])

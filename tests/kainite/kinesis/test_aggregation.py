@@ -35,7 +35,7 @@ def record(payload: bytes, sequence: int = 7) -> dict[str, Any]:
 
 @st.composite
 def aggregates(draw: st.DrawFn) -> tuple[list[User], list[str], list[str]]:
-    """User records and the tables that they point into."""
+    """Draws user records and the tables that they point into."""
     keys, explicit = draw(KEYS), draw(st.lists(st.integers(0, MAX_HASH_KEY).map(str), max_size=3))
     index = st.none() | st.integers(0, len(explicit) - 1) if explicit else st.none()
     users = st.lists(st.builds(User, st.binary(max_size=300), st.integers(0, len(keys) - 1), index), max_size=20)

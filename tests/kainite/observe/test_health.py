@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.observe.health import TROUBLE, Health, Limits, LogState, WorkerFacts, judge, judge_shard
+from kainite.observe.health import TROUBLE, Health, HealthLimits, LogMountState, WorkerFacts, judge, judge_shard
 from kainite.observe.shard_status import ShardStatus
 
-LIMITS = Limits(hung_after=300, poison_tries=5, unreached_after=60)
+LIMITS = HealthLimits(hung_after=300, poison_tries=5, unreached_after=60)
 AT_WORK = ShardStatus("s-1", "PROCESSING", pid=7, behind_ms=0, last_record=1.0)
 WELL = WorkerFacts(leases=1, reached=1.0)
 
@@ -61,8 +61,8 @@ def test_one_hung_child_among_quiet_shards_is_the_only_problem() -> None:
         (WorkerFacts(reached=None), False, True),  # it starts
         (WorkerFacts(reached=59.0), True, True),
         (WorkerFacts(reached=60.0), False, False),  # DynamoDB is away
-        (WorkerFacts(reached=None, log=LogState.WAITING), False, True),  # it stands by
-        (replace(WELL, log=LogState.MOUNTED), True, True),
+        (WorkerFacts(reached=None, log=LogMountState.WAITING), False, True),  # it stands by
+        (replace(WELL, log=LogMountState.MOUNTED), True, True),
         (replace(WELL, stopping=True), False, True),
     ],
 )

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kainite.observe.health import Health, Limits, judge_shard
+from kainite.observe.health import Health, HealthLimits, judge_shard
 from kainite.worker.shard_consumer import ShardConsumer
 from support.daemon_world import World, eventually, scripted
 from support.names import unique
 
-LIMITS = Limits(hung_after=0.1, poison_tries=3, unreached_after=60)
+LIMITS = HealthLimits(hung_after=0.1, poison_tries=3, unreached_after=60)
 
 
 @pytest.fixture

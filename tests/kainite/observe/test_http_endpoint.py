@@ -31,7 +31,7 @@ async def port() -> AsyncIterator[int]:
 
 
 async def ask(port: int, request: bytes) -> tuple[str, bytes]:
-    """Send bytes; returns the status line and all that follows the head."""
+    """Sends bytes; returns the status line and all that follows the head."""
     async with asyncio.timeout(LIMIT):
         reader, writer = await asyncio.open_connection(LOCAL, port)
         writer.write(request)
@@ -73,7 +73,7 @@ async def test_a_head_without_end_is_refused(port: int) -> None:
 
 
 async def ended(reader: asyncio.StreamReader) -> bool:
-    """Whether the server ended a connection without an answer."""
+    """Tells whether the server ended a connection without an answer."""
     try:
         return await reader.read() == b""
     except ConnectionResetError:

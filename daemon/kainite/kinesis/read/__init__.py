@@ -1,0 +1,7 @@
+"""Reading one shard ahead of its child, by polling or by enhanced fan-out.
+
+Begin with :mod:`~kainite.kinesis.read.shard_source`, the interface of both, then :mod:`~kainite.kinesis.read.polling`
+(``poll_interval`` paces it) or :mod:`~kainite.kinesis.read.fan_out` (``subscription`` has the event stream,
+``consumer_registration`` the registered consumer). Both make batches (``batcher``, ``record_batch``) and queue them
+within bounds (``prefetch``). The child's line is made by the ``render`` that the caller gives.
+"""

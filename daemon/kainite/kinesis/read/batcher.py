@@ -1,7 +1,7 @@
-"""Makes one source's records into batches, as its checkpoint, its shard and its settings have it. Blocks; no I/O.
+"""Makes one source's records into batches, by its checkpoint, its shard and its settings. Blocks; no I/O.
 
-What arrives with many KPL aggregates is made into batches a portion at a time, each when there is room for it: taken
-apart all at once it could need ten times its own room.
+A reply with many KPL aggregates is made into batches a portion at a time, each when the queue has room for it: taken
+apart all at once, it could need ten times its own memory.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Batcher:
     even_empty: bool = False
 
     def begin(self, records: Sequence[RawRecord], millis_behind_latest: int | None) -> tuple[Batches, Portions]:
-        """Batches of the first portion of what arrived, and the portions that are left for :meth:`batches`."""
+        """Returns batches of the first portion of the records, and the other portions, for :meth:`batches`."""
         first, *rest = portions(records)
         batches = self.batches(first, millis_behind_latest)
         if not batches and not rest and self.even_empty:
@@ -49,7 +49,7 @@ class Batcher:
         return batches, tuple(rest)
 
     def batches(self, records: Sequence[RawRecord], millis_behind_latest: int | None) -> Batches:
-        """Batches of one portion."""
+        """Returns the batches of one portion."""
         # Nothing else is to be left out: a source goes on after the last record that it took.
         after = done_before(self.start, self.cut_at)
         return make_batches(

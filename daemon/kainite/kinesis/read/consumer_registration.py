@@ -34,7 +34,7 @@ T = TypeVar("T")
 def registered_consumer(
     kinesis: KinesisClient, settings: StreamSettings, application: str, pause: Callable[[float], None] = time.sleep
 ) -> str:
-    """The ARN to subscribe with: the one in the settings as it is, or that of a consumer that is ACTIVE now.
+    """Returns the ARN to subscribe with: the settings' own, or the ARN of a registered consumer that is ACTIVE.
 
     Blocks, for at most the settings' tries times their backoff. Needs the permissions
     ``kinesis:DescribeStreamSummary``, ``DescribeStreamConsumer`` and ``RegisterStreamConsumer``.
@@ -88,7 +88,7 @@ class _Registration:
         )
 
     def _look(self, stream_arn: str) -> tuple[str, str] | None:
-        """The consumer's ARN and status; None when there is none of this name."""
+        """Returns the consumer's ARN and status; None when no consumer has this name."""
         try:
             answer = self._tried(
                 "DescribeStreamConsumer",
@@ -112,7 +112,7 @@ class _Registration:
         event(logger, logging.INFO, "consumer registered", stream=self._settings.name, consumer=self._name)
 
     def _tried(self, operation: str, tries: int, call: Callable[[], T]) -> T:
-        """The answer of ``call``, which is made again while Kinesis throttles or does not answer."""
+        """Returns the answer of ``call``, which is made again while Kinesis throttles or does not answer."""
         backoff = Backoff((self._settings.consumer_backoff,))
         try:
             return retry(call, backoff, wait=self._pause, retryable=_is_worth_retrying, tries=max(1, tries))

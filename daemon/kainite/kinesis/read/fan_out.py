@@ -1,20 +1,20 @@
 """Reads one shard by enhanced fan-out: Kinesis pushes, on a connection of the shard's own.
 
-States: *without a subscription* (at first, and after one has ended or failed) → *subscribed* → *ended*
+States: *without a subscription* (at first, and after a subscription has ended or failed) → *subscribed* → *ended*
 (:class:`~kainite.kinesis.read.record_batch.ShardEnd`, or an error that waiting will not mend).
 Where a subscription names no children and the listing shows the shard closed, what is left is read by
 *polling*: AWS names the children with the last event, kinesis-mock and LocalStack never do.
 
-Invariants are those of :mod:`kainite.kinesis.read.polling`: batches come in the order of the shard, without gap and
+The invariants are those of :mod:`kainite.kinesis.read.polling`: batches come in the order of the shard, without gap and
 without repetition; an event counts only when its batches are queued, and a subscription that fails before
-that is opened again where the last event that counts ended (``ContinuationSequenceNumber``). While the queue is
+its event counts is opened again where the last counted event ended (``ContinuationSequenceNumber``). While the queue is
 full the socket is not read, so memory is bounded by the queue, one event and the socket's buffer. Nothing is stored,
 so a crash leaves nothing behind but a subscription that Kinesis ends by itself.
 
 A shard taken over from another worker may still be subscribed there under the same consumer. Kinesis then
-answers ResourceInUseException, for at most five seconds, so it is tried again quietly.
+answers ResourceInUseException, for at most five seconds, so the subscription is retried, and logged one level lower.
 
-Reading nearly always waits, so each shard has a thread of its own: the loop's executor is for calls that end.
+Reading blocks nearly all the time, so each shard has a thread of its own: the loop's executor is for short calls.
 """
 
 from __future__ import annotations
@@ -48,23 +48,23 @@ from kainite.settings import StreamSettings
 logger = logging.getLogger(__name__)
 
 SUBSCRIBE_INTERVAL_S = 1.0
-"""Between two subscriptions: Kinesis allows one SubscribeToShard a second for each consumer and shard."""
+"""The time between two subscriptions: Kinesis allows one SubscribeToShard a second for each consumer and shard."""
 
 LOUDER_AFTER = 5
-"""Failures in a row from which on each is logged one level higher."""
+"""Further failures in a row are logged one level higher."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:
-    """What one event brought.
+    """The contents of one event.
 
     Attributes:
         batches: made of its first portion.
-        rest: the portions that are not made into batches yet.
-        last: where its last record stands.
+        rest: the portions that have not been made into batches yet.
+        last: the position of its last record.
         continuation: where the next subscription goes on.
         end: set at the shard's end.
-        closed: the shard is, but something may be left before its end.
+        closed: whether the shard is closed; records may be left before its end.
     """
 
     batches: Batches = ()
@@ -89,7 +89,7 @@ class FanOutReader:
         cut_at: no batch straddles this position (the serialization log's, for this shard).
         polling: reads what is left of a shard that was found closed.
         render: makes the child's line of a batch's records.
-        meter: is told how far the shard is behind.
+        meter: takes how far the shard is behind.
     """
 
     def __init__(
@@ -134,16 +134,16 @@ class FanOutReader:
 
     @property
     def opened_at(self) -> float | None:
-        """When the first subscription was made, by Kinesis's clock, epoch seconds: where LATEST was."""
+        """Returns the time of the first subscription by Kinesis's clock, epoch seconds: where LATEST was."""
         return self._opened_at
 
     def start(self) -> None:
-        """Begin to read; a second call does nothing."""
+        """Begins to read; a second call does nothing."""
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"fan-out of {self.shard_id}")
 
     async def next(self) -> RecordBatch | ShardEnd:
-        """The next batch; the shard's end after the last one, as often as asked.
+        """Returns the next batch, and after the last one the shard's end, as often as asked.
 
         Raises:
             StreamError: the shard cannot be read and waiting will not mend it, or the reader is closed.
@@ -153,7 +153,7 @@ class FanOutReader:
         return await self._prefetch.take()
 
     async def close(self) -> None:
-        """End the subscription. A SubscribeToShard call under way is left to end by itself."""
+        """Ends the subscription. A SubscribeToShard call in flight is left to end by itself."""
         if self._closed:
             return
         self._closed = True
@@ -205,7 +205,7 @@ class FanOutReader:
         self._prefetch.put(*fetched.batches)
 
     async def _mend(self, error: Exception, failures: int) -> bool:
-        """Prepare the next attempt; False when there is none to be made."""
+        """Prepares the next attempt; returns False when the error is final."""
         failure = classify(error)
         if not failure.is_retryable and failure is not Failure.EXPIRED:
             self._prefetch.end(final_error(self._stream.name, "SubscribeToShard", error))
@@ -224,7 +224,7 @@ class FanOutReader:
         return max(0.0, self._subscribed_at + SUBSCRIBE_INTERVAL_S - time.monotonic())
 
     async def _poll_the_rest(self) -> None:
-        """Read to the end of a closed shard. Only GetRecords tells for certain that nothing is left."""
+        """Reads to the end of a closed shard. Only GetRecords tells for certain that nothing is left."""
         event(logger, logging.INFO, "shard closed, polling what is left", shard=self.shard_id)
         rest = self._rest()
         try:
@@ -251,10 +251,10 @@ class FanOutReader:
             start, settings = AT_TIMESTAMP, replace(settings, initial_timestamp=self._opened_at)
         return self._polling(self.shard_id, self._hash_range, start, settings, cut_at=self._cut_at)
 
-    # What follows runs in the reader's thread, one call at a time.
+    # The methods below run in the reader's thread, one call at a time.
 
     def _fetch(self) -> _Fetched | None:
-        """The next event; None when a subscription ended in its time."""
+        """Returns the next event; None when a subscription ended regularly, after its five minutes."""
         if self._start == SHARD_END:
             return _Fetched(closed=True)
         if self._unfinished is not None:
@@ -290,7 +290,7 @@ class FanOutReader:
         self._heard = False
         self._subscription = self._subscriber.subscribe(self.shard_id, wanted)
         self._opened_at = self._opened_at or self._subscription.opened_at
-        if self._closed:  # meanwhile, so that close() found no subscription to interrupt
+        if self._closed:  # close() came during the call and found no subscription to interrupt
             self._subscription.interrupt()
         return self._subscription
 
@@ -326,7 +326,10 @@ class FanOutReader:
         return replace(fetched, batches=batches, rest=fetched.rest[1:])
 
     def _with_end(self, fetched: _Fetched, pushed: ShardEvent) -> _Fetched:
-        """The same with the shard's end, if this is it: no continuation, but children (KCL's ``isValidEvent``)."""
+        """Returns ``fetched`` with the shard's end if the event is the last one.
+
+        The last event has children and no continuation (docs/kcl.md, *Fan-out*).
+        """
         if pushed.continuation is None and pushed.children and all(child.parents for child in pushed.children):
             return replace(fetched, end=ShardEnd(pushed.children))
         if pushed.continuation is None or pushed.children:
@@ -351,7 +354,7 @@ def fan_out(
     render: Render,
     meter: Meter = SILENT,
 ) -> OpenSource:
-    """Sources that subscribe as one registered consumer.
+    """Returns what opens sources that subscribe as one registered consumer.
 
     Args:
         stream: the stream.
@@ -374,5 +377,5 @@ def fan_out(
 
 
 def _sound(continuation: str | None) -> str | None:
-    """LocalStack sends "0" until the first record, and Kinesis would start from the oldest record there."""
+    """Drops "0", which LocalStack sends until the first record: Kinesis would start from the oldest record there."""
     return continuation if continuation and int(continuation) > 0 else None

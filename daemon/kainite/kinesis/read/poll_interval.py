@@ -1,21 +1,21 @@
-"""How long a reader waits from one GetRecords call to the next. Pure."""
+"""Computes how long a reader waits from one GetRecords call to the next. Pure."""
 
 from __future__ import annotations
 
 from kainite.settings import StreamSettings
 
 CATCH_UP_INTERVAL_S = 0.25
-"""Between two reads while behind: Kinesis allows five a second and shard, for all its readers together."""
+"""Seconds between two reads while behind: Kinesis allows five a second and shard, for all its readers together."""
 
 BYTES_PER_SECOND = 2_000_000
-"""What Kinesis lets be read from one shard, for all its readers together."""
+"""Bytes a second that Kinesis lets all readers of a shard read together."""
 
 THROTTLED_FOR_S = 60.0
-"""For how long a reader that was throttled leaves room to others."""
+"""Seconds for which a reader that was throttled leaves room to others."""
 
 
 def interval(settings: StreamSettings, behind_ms: int | None, reply_bytes: int, *, throttled: bool) -> float:
-    """Seconds from the start of one call to the start of the next.
+    """Returns the seconds from the start of one call to the start of the next.
 
     At the shard's end it is KCL's: the idle time, or the threshold for reduced TPS if that is longer and
     the shard is less than that behind. While behind, KCL waits for the idle time too, and so needs a minute for

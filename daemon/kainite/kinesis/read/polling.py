@@ -1,16 +1,16 @@
 """Reads one shard by polling, ahead of its child by a bounded number of batches.
 
-States: *without an iterator* (at first, and after one expired) → *with an iterator* → *ended*
+States: *without an iterator* (at first, and after an iterator expired) → *with an iterator* → *ended*
 (:class:`~kainite.kinesis.read.record_batch.ShardEnd`, or an error that waiting will not mend).
 A reader never goes back: to have records again, make another one with an earlier start.
 
-Invariants: batches come in the order of the shard, without gap and without repetition, whatever
-failed in between; a reply counts only when its batches are queued, and until then the same
-place is asked for again. Nothing is stored, so a crash leaves nothing behind: where the next
-reader starts is the checkpoint's and the serialization log's business.
+Invariants: batches come in the order of the shard, without gap and without repetition, whatever failed in
+between; a reply counts only when its batches are queued, and until then the same position is asked for again.
+Nothing is stored, so a crash leaves nothing behind: the checkpoint and the serialization log decide where the next
+reader starts.
 
-No gap at LATEST either: KCL asks for LATEST again when an iterator expires before the first
-record, and loses what came in between. Here the second iterator starts at the time of the first.
+There is no gap at LATEST either: KCL asks for LATEST again when an iterator expires before the first record, and
+loses the records in between. Here the second iterator starts at the time of the first one.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from kainite.settings import StreamSettings
 logger = logging.getLogger(__name__)
 
 ERROR_AFTER = 5
-"""Failures in a row from which on each is logged as an error."""
+"""Further failures in a row are logged as errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:
-    """What one call brought.
+    """The contents of one reply.
 
     Attributes:
         batches: made of its first portion.
-        rest: the portions that are not made into batches yet.
-        last: where its last record stands.
+        rest: the portions that have not been made into batches yet.
+        last: the position of its last record.
         size: of the reply, bytes.
         end: set at the shard's end.
     """
@@ -113,16 +113,16 @@ class PollingReader:
 
     @property
     def opened_at(self) -> float | None:
-        """When the first iterator was made, by Kinesis's clock, epoch seconds: where LATEST was."""
+        """Returns the time of the first iterator by Kinesis's clock, epoch seconds: where LATEST was."""
         return self._opened_at
 
     def start(self) -> None:
-        """Begin to fetch; a second call does nothing."""
+        """Begins to fetch; a second call does nothing."""
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"reader of {self.shard_id}")
 
     async def next(self) -> RecordBatch | ShardEnd:
-        """The next batch; the shard's end after the last one, as often as asked.
+        """Returns the next batch, and after the last one the shard's end, as often as asked.
 
         Raises:
             StreamError: the shard cannot be read and waiting will not mend it, or the reader is closed.
@@ -132,7 +132,7 @@ class PollingReader:
         return await self._prefetch.take()
 
     async def close(self) -> None:
-        """Stop fetching. A call to Kinesis under way is left to end by itself, and its reply dropped."""
+        """Stops fetching. A call to Kinesis in flight is left to end by itself, and its reply dropped."""
         self._prefetch.end(StreamError(f"the reader of shard {self.shard_id} is closed"))
         if self._task is not None:
             self._task.cancel()
@@ -174,7 +174,7 @@ class PollingReader:
         return interval(self._settings, self.millis_behind_latest, size, throttled=throttled)
 
     async def _mend(self, error: Exception, failures: int) -> bool:
-        """Prepare the next attempt; False when there is none to be made."""
+        """Prepares the next attempt; returns False when the error is final."""
         failure = classify(error)
         if not failure.is_retryable and failure is not Failure.EXPIRED:
             self._prefetch.end(final_error(self._stream.name, "reading", error))
@@ -189,7 +189,7 @@ class PollingReader:
         await asyncio.sleep(0 if failure is Failure.EXPIRED and failures == 1 else AWS_BACKOFF.after(failures))
         return True
 
-    # What follows runs in a thread, one call at a time.
+    # The methods below run in a thread, one call at a time.
 
     def _fetch(self) -> _Fetched:
         if self._unfinished is not None:
@@ -242,9 +242,11 @@ class PollingReader:
         return replace(fetched, batches=batches, rest=fetched.rest[1:])
 
     def _with_end(self, fetched: _Fetched, children: tuple[Shard, ...]) -> _Fetched:
-        """The same, if it is sound: a reply has no next iterator when and only when it has children.
+        """Returns ``fetched`` with the shard's end if the reply is the last one.
 
-        A double of Kinesis may leave the children out, so the listing is asked before disbelieving.
+        A reply lacks a next iterator if and only if it has children.
+
+        A double of Kinesis may leave the children out, so the listing decides before the reply is refused.
         """
         if fetched.next_iterator is not None:
             if children:
@@ -264,7 +266,7 @@ class PollingReader:
         return _Fetched((), (), None, None, 0, end=end)
 
     def _look_for_end(self) -> ShardEnd | None:
-        """The shard's end as ListShards shows it: closed, or gone from the stream; None while it is open."""
+        """Returns the shard's end where ListShards shows it closed or gone from the stream; None while it is open."""
         shards = self._stream.list_shards()
         this = next((shard for shard in shards if shard.id == self.shard_id), None)
         return None if this is not None and this.open else ShardEnd(children_of(self.shard_id, shards))

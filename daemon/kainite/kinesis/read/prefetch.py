@@ -1,4 +1,4 @@
-"""What a shard's reader has fetched ahead of the child: a queue with bounds."""
+"""A bounded queue of the batches that a shard's reader has fetched ahead of the child: back-pressure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kainite.kinesis.read.record_batch import RecordBatch, ShardEnd
 from kainite.settings import StreamSettings
 
 Last: TypeAlias = ShardEnd | KainiteError
-"""What ends a reader's work: the shard's end, or an error that waiting will not mend."""
+"""The end of a reader's work: the shard's end, or an error that waiting does not mend."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """While any of these is reached nothing more is fetched. The defaults are KCL's.
+    """The bounds of a queue: while any of them is reached, nothing more is fetched. The defaults are KCL's.
 
     One reply may exceed them, since its size is known only when it is there: a shard holds at
     most one reply more than these allow.
@@ -33,7 +33,7 @@ class Bounds:
 
 
 class Prefetch:
-    """First in, first out. What ends the reader stays at the end of the queue for ever.
+    """A queue, first in, first out. The end of the reader stays at its end for ever.
 
     Invariant: ``_has_room`` is set when and only when no bound is reached; ``_has_item`` when there
     is something to take.
@@ -48,7 +48,7 @@ class Prefetch:
         self._update()
 
     async def room(self) -> None:
-        """Wait until another reply may be fetched."""
+        """Waits until another reply may be fetched."""
         await self._has_room.wait()
 
     def put(self, *batches: RecordBatch) -> None:
@@ -56,12 +56,12 @@ class Prefetch:
         self._update()
 
     def end(self, last: Last) -> None:
-        """Nothing follows but this."""
+        """Ends the queue: nothing follows ``last``."""
         self._last = self._last or last
         self._update()
 
     async def take(self) -> RecordBatch | ShardEnd:
-        """The oldest batch, or the shard's end; raises the error that ended the reader."""
+        """Returns the oldest batch, or the shard's end; raises the error that ended the reader."""
         while True:
             await self._has_item.wait()
             if self._batches:

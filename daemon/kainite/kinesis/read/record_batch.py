@@ -64,7 +64,7 @@ def make_batches(
     hash_range: HashRange | None = None,
     render: Render,
 ) -> tuple[RecordBatch, ...]:
-    """Batches of what a reply holds: none, one, or two where ``cut_at`` lies inside.
+    """Returns the batches of a reply: none, one, or two where ``cut_at`` lies inside.
 
     Args:
         records: of one reply, in order, as Kinesis gave them: aggregates are taken apart here.
@@ -82,7 +82,7 @@ def make_batches(
 
 
 def make_batch(records: Sequence[RawRecord], millis_behind_latest: int | None, render: Render) -> RecordBatch:
-    """One batch, which may be empty."""
+    """Returns one batch, which may be empty."""
     return RecordBatch(
         line=render(records, millis_behind_latest),
         count=len(records),

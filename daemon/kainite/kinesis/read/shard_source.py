@@ -1,4 +1,4 @@
-"""Where a shard consumer's batches come from: polling, or enhanced fan-out, behind one interface."""
+"""The source of a shard consumer's batches: one interface for polling and enhanced fan-out."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class OpenSource(Protocol):
 
 
 def polling(stream: StreamClient, *, render: Render, meter: Meter = SILENT) -> OpenSource:
-    """Sources that poll ``stream``; ``render`` makes the children's lines."""
+    """Returns what opens sources that poll ``stream``; ``render`` makes the children's lines."""
 
     def open_source(
         shard_id: str, hash_range: HashRange | None, start: Checkpoint, settings: StreamSettings,
@@ -51,7 +51,7 @@ def polling(stream: StreamClient, *, render: Render, meter: Meter = SILENT) -> O
 
 
 def deciding_range(hash_range: HashRange | None, settings: StreamSettings) -> HashRange | None:
-    """The range that a KPL aggregate must lie in; None where none is dropped.
+    """Returns the range in which a KPL aggregate must lie; None where no aggregate is dropped.
 
     As in KCL, a worker that does not look at the shards when it starts does not know their ranges.
     """

@@ -79,7 +79,7 @@ class Subscription:
         self._messages = _messages(body)
 
     def next(self) -> bytes | None:
-        """The next event, for :func:`parse_event`; None when Kinesis has ended the subscription.
+        """Returns the next event, for :func:`parse_event`; None when Kinesis has ended the subscription.
 
         Raises:
             ClientError: what Kinesis sent in place of an event, as a call's error would come.
@@ -95,13 +95,13 @@ class Subscription:
         return None
 
     def interrupt(self) -> None:
-        """Make :meth:`next` fail, now and later, also where it waits in another thread."""
+        """Makes :meth:`next` fail, now and later, also where it waits in another thread."""
         # urllib3 refuses when the reply has been read to its end: then nobody waits.
         with suppress(ValueError, RuntimeError, OSError):
             self._body.shutdown()
 
     def close(self) -> None:
-        """Give the connection up; called where :meth:`next` is not running."""
+        """Closes the connection; to be called while :meth:`next` is not running."""
         self._body.close()
 
 
@@ -117,10 +117,10 @@ class Subscriber:
         kinesis.meta.events.register(f"before-parse.kinesis.{_OPERATION}", _keep_body, unique_id="kainite-keep-events")
 
     def subscribe(self, shard_id: str, start: StartAt) -> Subscription:
-        """Open a subscription.
+        """Opens a subscription.
 
         Raises:
-            botocore's errors, for :func:`~kainite.aws.clients.failures.classify`.
+            botocore's errors, for :func:`~kainite.aws.failures.classify`.
         """
         position: StartingPositionTypeDef = {"Type": start.kind}
         if start.sequence is not None:
@@ -134,7 +134,7 @@ class Subscriber:
 
 
 def parse_event(payload: bytes) -> ShardEvent:
-    """Parse one event.
+    """Parses one event.
 
     Raises:
         StreamUnavailableError: it is no such event; a new subscription may bring it again.
@@ -159,7 +159,7 @@ def _messages(body: Body) -> Iterator[EventStreamMessage]:
 
 
 def _is_event(message: EventStreamMessage) -> bool:
-    """Whether it holds records; the others are ``initial-response`` and what comes in later versions."""
+    """Tells whether the message holds records; the others are ``initial-response`` and those of later versions."""
     headers: Any = message.headers  # a mapping of names to values, whatever its type stub says
     kind = headers.get(":message-type")
     if kind in ("exception", "error"):

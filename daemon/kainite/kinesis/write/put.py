@@ -1,8 +1,8 @@
-"""Records onto a Kinesis stream: packed into PutRecords calls, refused ones sent again.
+"""Puts records on a Kinesis stream: packed into PutRecords calls, refused records sent again.
 
 :func:`pack` is pure. :meth:`StreamWriter.put` returns when every record is on the stream. A crash before
-that leaves some of them there, in any order; whoever puts must be able to put all of them again. After an error
-only the rest need be: it is known.
+it returns leaves some of them there, in any order; the caller must be able to put all of them again. After an error
+only the records left in the list need be put again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BACKOFF = Backoff.doubling(0.05, 2.0)
 
 @dataclass(frozen=True, slots=True)
 class StreamRecord:
-    """What PutRecords wants of a record; ``hash_key`` is the explicit hash key."""
+    """A record as PutRecords takes it; ``hash_key`` is the explicit hash key."""
 
     data: bytes
     partition_key: str
@@ -41,12 +41,12 @@ class StreamRecord:
 
     @property
     def size(self) -> int:
-        """Bytes that count against the limits of Kinesis: data and partition key."""
+        """Returns the bytes that count against the limits of Kinesis: data and partition key."""
         return len(self.data) + len(self.partition_key.encode())
 
 
 def pack(records: Iterable[StreamRecord]) -> Iterator[list[StreamRecord]]:
-    """Cut records into batches that PutRecords takes, in order.
+    """Cuts records into batches that PutRecords takes, in order.
 
     Raises:
         StreamError: one record alone is too large.
@@ -85,11 +85,11 @@ class StreamWriter:
         self._given_up = threading.Event()
 
     def give_up(self) -> None:
-        """Let a put in another thread end soon, with an error."""
+        """Lets a put in another thread end soon, with an error."""
         self._given_up.set()
 
     def put(self, records: list[StreamRecord]) -> None:
-        """Put records on the stream, whatever it takes; what is there is taken out of the list.
+        """Puts records on the stream, with retries; removes from the list the records that are on the stream.
 
         Raises:
             StreamError: a record is too large, or the stream refuses them for good.
@@ -105,7 +105,7 @@ class StreamWriter:
             records[:] = chain.from_iterable(batches)
 
     def _put_batch(self, batch: list[StreamRecord], deadline: float) -> None:
-        """Put what is in ``batch``, and take it out."""
+        """Puts the records of ``batch``, and removes them from it."""
         for failures in itertools.count(1):
             batch[:], reason = self._try_put(batch)
             if not batch:
@@ -117,7 +117,7 @@ class StreamWriter:
                 )
 
     def _try_put(self, batch: list[StreamRecord]) -> tuple[list[StreamRecord], str]:
-        """One call; the records that were refused, and why."""
+        """Makes one call; returns the records that were refused, and why."""
         request: PutRecordsInputTypeDef = {"Records": _entries(batch)}
         if self._arn is not None:
             request["StreamARN"] = self._arn
