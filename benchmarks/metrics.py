@@ -14,7 +14,7 @@ import time
 from typing import Any
 
 from kainite.observe.cloudwatch import CloudWatch
-from kainite.observe.health import Limits, judge_shard
+from kainite.observe.health import HealthLimits, judge_shard
 from kainite.observe.meter import SILENT, Meter
 from kainite.observe.metric import MILLIS_BEHIND_LATEST, PROCESS_RECORDS_TIME, RECORDS_PROCESSED
 from kainite.observe.prometheus import Prometheus
@@ -25,7 +25,7 @@ AIM_NS = 10_000
 """Upper limit of one observation to both: a hundredth of the cheapest batch."""
 
 OBSERVED = (RECORDS_PROCESSED, MILLIS_BEHIND_LATEST, PROCESS_RECORDS_TIME)
-LIMITS = Limits(hung_after=300, poison_tries=5, unreached_after=60)
+LIMITS = HealthLimits(hung_after=300, poison_tries=5, unreached_after=60)
 
 
 def observe_ns(meter: Meter, observations: int, shards: list[str]) -> float:

@@ -20,7 +20,7 @@ WELL = WorkerFacts(leases=1, reached=1.0)
     ("status", "health", "why"),
     [
         (AT_WORK, Health.OK, "as they come"),
-        (replace(AT_WORK, action="processRecords", silent=299.0), Health.OK, "at processRecords since 299 s"),
+        (replace(AT_WORK, action="processRecords", silent=299.0), Health.OK, "worked on processRecords for 299 s"),
         (replace(AT_WORK, action="processRecords", silent=300.0), Health.HUNG, "not answered processRecords for 300 s"),
         (replace(AT_WORK, state="INITIALIZING", action="initialize", silent=301.0), Health.HUNG, "initialize"),
         (replace(AT_WORK, last_record=9_999.0), Health.QUIET, "no records for 9999 s"),
