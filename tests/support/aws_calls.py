@@ -70,7 +70,7 @@ class Recorder:
 
 @contextmanager
 def recorded(stream: str) -> Iterator[Recorder]:
-    """Records all calls of boto3 in this process; calls that name no stream are about ``stream``."""
+    """Notes all calls of boto3 in this process; calls that name no stream are about ``stream``."""
     recorder = Recorder()
     call: Any = getattr(BaseClient, "_make_api_call")  # noqa: B009 - private, and the one place that every call passes
 
