@@ -158,7 +158,7 @@ def measure_boto3(endpoint: str, records: int, folder: Path) -> Result:
 
 @contextmanager
 def served(shards: int, records: int, folder: Path) -> Iterator[str]:
-    """Address of a stream of ``records`` records, shared out to ``shards`` shards."""
+    """Yields the address of a stream of ``records`` records, shared out to ``shards`` shards."""
     sizes = (shards, records // shards // RECORDS_A_REPLY, RECORDS_A_REPLY, RECORD_BYTES)
     command = [sys.executable, str(HERE / "child_pipe_parts" / "server.py"), str(folder), *map(str, sizes)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

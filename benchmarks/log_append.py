@@ -103,7 +103,7 @@ def _order(number: int, chance: random.Random) -> Fragment:
 
 @contextlib.contextmanager
 def moto_server() -> Iterator[str]:
-    """Address of moto's server, in a process of its own."""
+    """Yields the address of moto's server, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder, moto(Path(folder) / "moto.log") as server:
         yield server()
 

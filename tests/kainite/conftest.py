@@ -23,7 +23,7 @@ def double() -> Iterator[KinesisDouble]:
 
 @pytest.fixture
 def ending(double: KinesisDouble, dynamodb: Any, tmp_path: Path) -> Iterator[World]:
-    """A world on ``double``."""
+    """Yields a world on ``double``."""
     kinesis = boto3.client("kinesis", endpoint_url=double.endpoint, region_name="us-east-1")
     yield World(kinesis, dynamodb, unique("stream"), tmp_path)
     kinesis.close()
