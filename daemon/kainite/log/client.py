@@ -15,7 +15,14 @@ from kainite.uow.fragment import Fragment
 
 class LogClient(Protocol):
     async def position(self, shard_id: str) -> Position | None:
-        """Returns the position of the shard's last record in the log; None when the log has no record of the shard."""
+        """Returns the position of the shard's last durable record in the log; None when the log has none of the shard.
+
+        Waits for the shard's appends that are under way, also those that their callers gave up: what is returned is
+        durable, and nothing beyond it can become durable but by a later append.
+
+        Raises:
+            LogFencedError, LogUnavailableError: as :meth:`append`.
+        """
 
     async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
         """Appends the fragments of one ``processRecords`` call; returns when they are durable.

@@ -3,8 +3,26 @@
 Appends are decided and folded at once (:mod:`kainite.log.owner.collect`) and queued. While one batch is
 in flight to the store, later appends are packed into the next batch (group commit). An append
 is acknowledged when its batch is durable and the lease was still running after the store's
-reply (:mod:`kainite.log.owner.append`). The state in memory is therefore ahead of the store by the queued
-entries. When the owner stops or is fenced, these were never acknowledged, and their records are delivered again.
+reply (:mod:`kainite.log.owner.append`). The state in memory (*folded*) is therefore ahead of the store (*durable*) by
+the queued entries. When the owner stops or is fenced, these were never acknowledged, and their records are delivered
+again.
+
+The rule: **nothing is granted on what is folded and not durable.** Decisions about the next entries are made on the
+folded state, because these entries become durable after all that they were decided on, or not at all. Whatever leaves
+the owner waits until it is durable:
+
+==========================================  ======================================================================
+leaves the owner                            waits for
+==========================================  ======================================================================
+the answer to an append                     its entries; a unit that is dropped as sent again was queued before them
+the answer to an append that is recognised  the append that it repeats
+a shard's position, by which readers cut,   the shard's queued appends, and is then the durable one: an append may
+calls count as known, and checkpoints are   outlive its consumer (the shard's lease lapses while a put hangs, and
+granted                                     comes back to this worker)
+the answer to a retry or discard            its entry; without one, everything that the answer was decided on
+a snapshot's name in HEAD, and truncation   the snapshot's entry; what is still needed is computed as of that entry
+HEAD's high-water mark                      nothing: the writer counts durable entries alone
+==========================================  ======================================================================
 
 ::
 
@@ -29,7 +47,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kainite.base.clock import boot_seconds, epoch_ms
@@ -44,7 +62,7 @@ from kainite.base.errors import (
 from kainite.base.logs import event
 from kainite.base.position import Position
 from kainite.log.audit.trail import AuditTrail
-from kainite.log.format.entry import Entry
+from kainite.log.format.entry import Entry, PositionMeta
 from kainite.log.owner.append import PartitionWriter, take_steps_async
 from kainite.log.owner.collect import collect
 from kainite.log.owner.mount import LeaseWatch, Mount, mount
@@ -93,6 +111,10 @@ class LogOwner:
         self._queue: deque[_Pending] = deque()
         self._queued_bytes = 0
         self._changed = asyncio.Condition()
+        self._durable = dict(state.positions)
+        """The shards' durable positions; all that is told of them."""
+        self._unsettled: dict[str, _Pending] = {}
+        """The last queued append of each shard that has one."""
         self._writer = PartitionWriter(store, mounted, state.next_id, "log", _logger)
         self._failure: asyncio.Future[KainiteError] = asyncio.get_running_loop().create_future()
         self._waking: asyncio.Future[None] | None = None
@@ -149,13 +171,15 @@ class LogOwner:
         return await asyncio.shield(self._failure)
 
     async def position(self, shard_id: str) -> Position | None:
-        return self.state.positions.get(shard_id)
+        while (pending := self._unsettled.get(shard_id)) is not None:
+            await asyncio.shield(pending.durable)
+        return self._durable.get(shard_id)
 
     async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
         await self._room()
         reached = self.state.positions.get(shard_id)
         if reached is not None and last <= reached:
-            await self._flush()
+            await self.position(shard_id)
             return
         if reached is not None and first <= reached:
             raise LogRequestError(
@@ -165,17 +189,23 @@ class LogOwner:
         await self._enqueue(collect(self.state, self._uow, shard_id, last, fragments, epoch_ms()))
 
     async def write(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> None:
-        """Appends entries of the owner's own, decided on the present state; returns when they are durable."""
+        """Appends entries of the owner's own, decided on the present state.
+
+        Returns when they are durable, and with them everything that they were decided on: also where the decision is
+        to append nothing.
+        """
         await self._room()
-        await self._enqueue(decide(self.state))
+        if entries := decide(self.state):
+            await self._enqueue(entries)
+        else:
+            await self._flush()
 
     async def _enqueue(self, entries: Sequence[Entry]) -> None:
-        if not entries:
-            return
         size = sum(len(entry.data) + 8 * (len(entry.written) + len(entry.read)) + ENTRY_OVERHEAD for entry in entries)
         pending = _Pending(entries, size)
         self._queue.append(pending)
         self._queued_bytes += size
+        self._unsettled.update((meta.shard, pending) for meta in _positions(entries))
         await self._wake()
         await asyncio.shield(pending.durable)
 
@@ -227,9 +257,17 @@ class LogOwner:
         for pending in packed:
             self._queue.popleft()
             self._queued_bytes -= pending.size
+            self._settle(pending)
             if not pending.durable.done():
                 pending.durable.set_result(None)
         await self._wake()
+
+    def _settle(self, pending: _Pending) -> None:
+        """Notes the positions of an append that has become durable."""
+        for meta in _positions(pending.entries):
+            self._durable[meta.shard] = meta.position
+            if self._unsettled.get(meta.shard) is pending:
+                del self._unsettled[meta.shard]
 
     async def _heartbeat(self) -> None:
         try:
@@ -279,6 +317,10 @@ class LogOwner:
                 await asyncio.to_thread(self._mount.release)
         for error in unexpected:
             raise error
+
+
+def _positions(entries: Sequence[Entry]) -> Iterator[PositionMeta]:
+    return (entry.meta for entry in entries if isinstance(entry.meta, PositionMeta))
 
 
 async def _mount_patiently(

@@ -88,9 +88,17 @@ class LogUpkeep:
 
     async def _snapshot(self, owner: Writer) -> None:
         before = self._mount.head.snapshot
-        await owner.write(_snapshot_entry)
-        latest = owner.state.snapshot_id
-        low = min(before, owner.state.oldest_needed()) if before >= 0 else 0
+        latest = needed = 0
+
+        def decided(state: FoldedLog) -> Sequence[Entry]:
+            nonlocal latest, needed
+            entries = _snapshot_entry(state)
+            # As of the snapshot, which is durable when the write returns; the state is ahead of it by then.
+            latest, needed = state.snapshot_id, state.oldest_needed()
+            return entries
+
+        await owner.write(decided)
+        low = min(before, needed) if before >= 0 else 0
         await asyncio.to_thread(self._truncate, latest, low)
 
     def _truncate(self, latest: int, low: int) -> None:
