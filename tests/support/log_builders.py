@@ -12,6 +12,7 @@ from kainite.log.format.entry import (
     ControlMeta,
     Entry,
     EntryKind,
+    Fault,
     FragmentMeta,
     Outcome,
     PositionMeta,
@@ -66,7 +67,7 @@ _METAS = {
     ),
     EntryKind.UNIT: st.builds(
         UnitMeta, _TEXT, st.integers(0, 99), st.lists(_TEXT, max_size=2).map(tuple), st.lists(_TIDS).map(tuple),
-        _NUMBER, _KIND, st.none() | _TIDS, st.none() | _TEXT, st.none() | _TEXT,
+        _NUMBER, _KIND, st.none() | _TIDS, st.none() | _TEXT, st.none() | _TEXT, st.none() | st.sampled_from(Fault),
     ),
     EntryKind.STATUS: st.builds(
         StatusMeta, st.lists(st.builds(Outcome, _TIDS, _STATUS, _NUMBER, st.none() | _TEXT), max_size=3).map(tuple),

@@ -30,6 +30,7 @@ from kainite.log.format.entry import (
     ControlMeta,
     Entry,
     EntryKind,
+    Fault,
     FragmentMeta,
     Meta,
     Outcome,
@@ -173,7 +174,12 @@ def _unit(fields: Mapping[str, Any]) -> UnitMeta:
         conflict=fields["conflict"],
         cause=fields["cause"],
         offending=fields["offending"],
+        fault=_fault(fields.get("fault")),
     )
+
+
+def _fault(word: str | None) -> Fault | None:
+    return None if word is None else Fault(word)
 
 
 def _status(fields: Mapping[str, Any]) -> StatusMeta:

@@ -45,6 +45,20 @@ class UnitStatus(StrEnum):
     DISCARDED = "discarded"
 
 
+class Fault(StrEnum):
+    """What kind of fault made a unit fail before it could be applied.
+
+    Attributes:
+        MALFORMED: an emitted line was no delta, or the unit contradicts itself; no retry can apply it.
+        INCOMPLETE: deltas, or the end, did not come in time.
+        MISFIT: deltas do not fit the target's catalogue as it was; they are in the log, and a retry judges them anew.
+    """
+
+    MALFORMED = "malformed"
+    INCOMPLETE = "incomplete"
+    MISFIT = "misfit"
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class ReqId:
     """The request that an append answers: 16 bytes in the index, with the fields of Waltz's request id.
@@ -97,6 +111,7 @@ class UnitMeta:
         conflict: transaction id of the latest unit in progress that the unit conflicts with.
         cause: why the unit failed before it could be applied; None for a sound unit.
         offending: the emitted line that is the cause, if one is.
+        fault: the kind of the cause; None for a sound unit, and in logs of releases before 1.0, where it is MALFORMED.
     """
 
     uow: str
@@ -108,6 +123,7 @@ class UnitMeta:
     conflict: int | None = None
     cause: str | None = None
     offending: str | None = None
+    fault: Fault | None = None
 
 
 @dataclass(frozen=True, slots=True)

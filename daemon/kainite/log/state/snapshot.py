@@ -12,7 +12,7 @@ import orjson
 
 from kainite.base.errors import LogCorruptError
 from kainite.base.position import Position
-from kainite.log.format.entry import UnitStatus
+from kainite.log.format.entry import Fault, UnitStatus
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.recent_units import RecentUnits
 from kainite.log.state.units import OpenUnit, UnitState
@@ -85,5 +85,6 @@ def _unit(fields: dict[str, Any]) -> UnitState:
         "read": frozenset(fields["read"]),
         "fragments": tuple(fields["fragments"]),
         "shards": tuple(fields["shards"]),
+        "fault": Fault(word) if (word := fields.get("fault")) else None,
     }
     return UnitState(**{**fields, **converted})

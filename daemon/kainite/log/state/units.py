@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kainite.log.format.entry import Entry, FragmentMeta, Outcome, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.format.entry import Entry, Fault, FragmentMeta, Outcome, StatusMeta, UnitMeta, UnitStatus
 from kainite.uow.delta import UnitKind
 
 
@@ -88,7 +88,8 @@ class OpenUnit:
 class UnitState:
     """A dispatched unit; ``attempt`` counts its retries.
 
-    ``malformed`` is set when the unit was dispatched as failed: no retry can apply it.
+    ``malformed`` is set when the unit was dispatched as failed: no retry can apply it. ``fault`` is then the kind
+    of its cause, if the log says it.
     """
 
     tid: int
@@ -106,6 +107,7 @@ class UnitState:
     cause: str | None = None
     malformed: bool = False
     attempt: int = 0
+    fault: Fault | None = None
 
     @classmethod
     def dispatched(cls, tid: int, entry: Entry, meta: UnitMeta) -> UnitState:
@@ -124,6 +126,7 @@ class UnitState:
             conflict=meta.conflict,
             cause=meta.cause,
             malformed=meta.cause is not None,
+            fault=meta.fault,
         )
 
     @property
