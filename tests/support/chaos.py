@@ -134,6 +134,9 @@ class MortalTarget:
     def begin_micro_batch(self, fence: Fence) -> None:
         self.fate.effect("begin_micro_batch", lambda: self.inner.begin_micro_batch(fence))
 
+    def close_micro_batch(self, fence: Fence, tids: Collection[int]) -> set[int]:
+        return self.fate.effect("close_micro_batch", lambda: self.inner.close_micro_batch(fence, tids))
+
     def trim(self, fence: Fence, below: int) -> int:
         return self.fate.effect("trim", lambda: self.inner.trim(fence, below))
 

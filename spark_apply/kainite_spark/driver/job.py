@@ -15,7 +15,8 @@ before or in the run    some units are in the target with their acknowledgements
                         again, found applied, and reported as committed
 before the outcomes     the same as in the run
 after the outcomes      the outcomes are read back and laid over the folded log
-while tidying           the deletions are done again
+before a unit fails     the fence is closed, or not: the unit is tried twice again
+while tidying           the deletions are done again; the fence may be closed, which no task minds
 ======================  ==========================================================================
 
 Two apply jobs at once: each raises the generation when it mounts the outcomes partition, then fences the
@@ -222,10 +223,11 @@ class _ApplyLoop:
             )
 
     def _micro_batch(self, selection: Selection) -> None:
-        self._number += 1
         started = time.monotonic()
         results, problem = self._apply(selection)
         outcomes = [outcome for result in results for outcome in result.outcomes]
+        if selection.serial:
+            outcomes, problem = self._certain(outcomes, problem)
         self._backlog.settle(outcomes)
         self._report(selection, results, outcomes, started)
         if problem is not None:
@@ -237,16 +239,35 @@ class _ApplyLoop:
         """Returns the tasks' results, and the first error that is no unit's fault, if there is one."""
         environment = self._environment
         instances = environment.settings.instances or environment.runner.parallelism
-        batch = plan(self._fence, selection, instances, environment.runner.parallelism)
+        fence = self._fresh_fence()
+        batch = plan(fence, selection, instances, environment.runner.parallelism)
         try:
-            environment.target.begin_micro_batch(self._fence)
+            environment.target.begin_micro_batch(fence)
             results = environment.runner.run(batch)
         except KainiteError as error:
             return [], error
         return results, next((result.problem for result in results if result.problem), None)
 
-    @property
-    def _fence(self) -> Fence:
+    def _certain(
+        self, outcomes: list[Outcome], problem: KainiteError | None
+    ) -> tuple[list[Outcome], KainiteError | None]:
+        """Returns the outcomes of units that are about to fail for good, once no task can apply them any more.
+
+        A task that was given up may still run, and the target may take now what it refused the retry. After the
+        fence is closed, the acknowledgements tell what happened; if they cannot be read, only commits are certain.
+        """
+        refused = [outcome.tid for outcome in outcomes if outcome.status is not UnitStatus.COMMITTED]
+        if not refused:
+            return outcomes, problem
+        try:
+            applied = self._environment.target.close_micro_batch(self._fresh_fence(), refused)
+        except KainiteError as error:
+            return [outcome for outcome in outcomes if outcome.status is UnitStatus.COMMITTED], error
+        return [Outcome(o.tid, UnitStatus.COMMITTED, o.instance) if o.tid in applied else o for o in outcomes], problem
+
+    def _fresh_fence(self) -> Fence:
+        """Returns a fence with a number that was used for nothing before, not even for a call whose answer was lost."""
+        self._number += 1
         return Fence(self._environment.ledger, self._outcomes.generation, self._number)
 
     def _wait_or_raise(self, problem: KainiteError) -> None:
@@ -267,7 +288,7 @@ class _ApplyLoop:
             _LOG,
             logging.INFO,
             "micro-batch",
-            number=self._number,
+            number=self._summary.micro_batches,
             units=len(selection.units),
             deltas=sum(unit.count for unit in selection.units),
             instances=len(results),
@@ -282,10 +303,10 @@ class _ApplyLoop:
         """Deletes outcomes that the log's owner has taken over, and acknowledgements of units that are resolved.
 
         A unit below the oldest unresolved one is durably resolved, in the log or in the outcomes
-        partition, so no apply job will try it again.
+        partition, so no apply job will try it again. A task that was given up might: trimming shuts it out.
         """
         if self._untidy:
             self._outcomes.truncate(self._follower.through + 1)
             oldest = min(self._backlog.unresolved(), default=self._follower.next_id)
-            self._environment.target.trim(self._fence, oldest)
+            self._environment.target.trim(self._fresh_fence(), oldest)
             self._untidy = 0

@@ -9,7 +9,14 @@ A database has two tables of Kainite's own, which change in the same transaction
   micro-batches, may write. Each transaction of :meth:`TargetSession.apply` reads that row under a
   shared lock and rolls back if another fence is in it, so a task that was given up and wakes up
   later changes nothing. To advance the fence therefore waits for the transactions of the
-  micro-batch before, and acknowledgements may be trimmed safely.
+  micro-batch before.
+
+Whatever takes away what a task relies on, or decides by what the tasks have reported, first makes the fence of
+every task fail: :meth:`Target.trim` and :meth:`Target.close_micro_batch` advance the fence to a number that no
+task has, in the transaction of the deletion, or before the question. Otherwise a task that was given up, and whose
+retry has committed, could commit its units again when it wakes up and their acknowledgements are gone; or it could
+apply a unit that has failed and was discarded meanwhile. So a micro-batch's number is used once: for its
+tasks, for a closing or for a trimming.
 
 A crash at any point leaves either both a unit's rows and its acknowledgement, or neither. docs/targets.md
 says what a loader must do for the same guarantee.
@@ -103,8 +110,28 @@ class Target(Protocol):
             TargetFencedError: another generation owns the target.
         """
 
+    def close_micro_batch(self, fence: Fence, tids: Collection[int]) -> set[int]:
+        """Advances the fence, so that no task writes any more, then returns which of these units are acknowledged.
+
+        Args:
+            fence: with a number that is higher than every micro-batch's so far, and that no micro-batch gets.
+            tids: the units whose tasks reported that they did not apply them.
+
+        Raises:
+            TargetFencedError: another generation owns the target, or the number is not higher.
+        """
+
     def trim(self, fence: Fence, below: int) -> int:
-        """Deletes acknowledgements of units below ``below``; returns how many."""
+        """Advances the fence as :meth:`close_micro_batch` does, and in the same transaction, or after
+        that, deletes the acknowledgements of units below ``below``; returns how many.
+
+        Args:
+            fence: with a number that is higher than every micro-batch's so far, and that no micro-batch gets.
+            below: a transaction id; all units below it are durably resolved.
+
+        Raises:
+            TargetFencedError: another generation owns the target, or the number is not higher.
+        """
 
     def close(self) -> None:
         """Closes what the driver holds of the target, sessions excepted. May be called again."""

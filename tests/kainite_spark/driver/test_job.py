@@ -29,7 +29,10 @@ from kainite_spark.driver import job as job_module
 from kainite_spark.driver import patience
 from kainite_spark.driver.job import ApplyJob
 from kainite_spark.driver.outcomes import begin_to_watch
+from kainite_spark.executor.assemble import assemble
+from kainite_spark.executor.tasks import read_slice
 from kainite_spark.plan.micro_batch import MicroBatch, TaskResult
+from kainite_spark.targets.fence import Fence
 from support.apply_world import World, insert, note, noted, update
 from support.inline_runner import InlineRunner
 from support.pipeline import eventually
@@ -439,3 +442,93 @@ def test_a_log_truncated_before_it_was_read_is_read_anew(world: World, caplog: p
     assert "log truncated before it was read, reading it anew" in caplog.messages
     assert world.journal() == ["T-0", "T-1"]
     assert world.items() == {1: 0}
+
+
+@dataclass
+class Zombies:
+    """A runner whose tasks are each given up once: ``wake`` lets them go on with what they had read by then."""
+
+    inner: InlineRunner
+    parallelism: int = 2
+    asleep: list[Callable[[], None]] = field(default_factory=list)
+
+    def run(self, batch: MicroBatch) -> list[TaskResult]:
+        inner = self.inner
+        parts = [part for piece in batch.slices for _, part in read_slice(inner.store, inner.partition, piece)]
+        units = assemble([part for part in parts if not isinstance(part, KainiteError)])
+        session = inner.target.connect()
+        self.asleep.append(lambda: session.apply(batch.fence, units))
+        return inner.run(batch)
+
+    def wake(self) -> None:
+        assert self.asleep
+        for go_on in self.asleep:
+            with pytest.raises(TargetFencedError):
+                go_on()
+
+
+def test_a_task_that_was_given_up_wakes_while_the_job_is_idle(world: World) -> None:
+    zombies = Zombies(world.runner())
+    for n in range(3):
+        world.log.unit(f"T-{n}", note(f"T-{n}"))
+    world.job(zombies).run(once=True)
+    assert world.acknowledged() == [], "the idle job has trimmed"
+
+    zombies.wake()
+    assert world.journal() == ["T-0", "T-1", "T-2"]
+
+
+def test_a_task_that_was_given_up_wakes_between_two_micro_batches_that_trim(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_module, "TIDY_EVERY", 1)
+    zombies = Zombies(world.runner())
+    trim = world.target.trim
+
+    def trim_and_wake(fence: Fence, below: int) -> int:
+        trimmed = trim(fence, below)
+        zombies.wake()
+        return trimmed
+
+    monkeypatch.setattr(type(world.target), "trim", lambda _, fence, below: trim_and_wake(fence, below))
+    for n in range(4):
+        world.log.unit(f"T-{n}", note(f"T-{n}"))
+    job = world.job(zombies, max_units=1)
+    job.run(once=True)
+
+    assert job.summary.outcomes == {COMMITTED: 4}
+    assert world.journal() == [f"T-{n}" for n in range(4)]
+
+
+def test_a_unit_that_has_failed_is_not_applied_by_a_task_that_wakes_later(world: World) -> None:
+    # The target is mended after the unit has failed; a person may have discarded the unit by then.
+    zombies = Zombies(world.runner())
+    world.log.unit("early", *noted("early", update(1, 1)))
+    world.job(zombies).run(once=True)
+    world.log.take_outcomes()
+    assert world.log.ask("discard", "early") == "ok"
+    world.database.run("INSERT INTO item (id, v) VALUES (1, 0);")
+
+    zombies.wake()
+    assert world.items() == {1: 0}
+    assert world.journal() == []
+
+
+def test_a_unit_that_a_given_up_task_applied_before_it_failed_elsewhere_is_committed(world: World) -> None:
+    # The retry refuses the unit; meanwhile the target is mended, and the task that was given up commits it.
+    world.log.unit("early", *noted("early", update(1, 1)))
+    zombies = Zombies(world.runner())
+
+    class WakesAfterTheSerialRun(Zombies):
+        def run(self, batch: MicroBatch) -> list[TaskResult]:
+            results = super().run(batch)
+            if len(self.asleep) == 2:
+                world.database.run("INSERT INTO item (id, v) VALUES (1, 0);")
+                self.asleep[-1]()
+            return results
+
+    zombies = WakesAfterTheSerialRun(world.runner())
+    job = world.job(zombies)
+    job.run(once=True)
+    assert world.items() == {1: 1}
+    assert job.summary.outcomes == {COMMITTED: 1}

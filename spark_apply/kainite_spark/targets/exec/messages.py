@@ -65,7 +65,8 @@ def load(fence: Fence, unit: Unit, deltas: Sequence[Delta]) -> bytes:
 
 
 def trim(fence: Fence, below: int) -> bytes:
-    """Returns the request to forget the acknowledgements of units below ``below``."""
+    """Returns the request to let no task write under a lower number than ``fence`` has, then to forget the
+    acknowledgements of units below ``below``."""
     return _message("trim", {**_fence(fence), "below": below})
 
 

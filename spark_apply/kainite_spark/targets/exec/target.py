@@ -133,6 +133,10 @@ class ExecTarget:
     def begin_micro_batch(self, fence: Fence) -> None:
         self._own.ask(say.begin_micro_batch(fence), fence_lost(fence))
 
+    def close_micro_batch(self, fence: Fence, tids: Collection[int]) -> set[int]:
+        self.begin_micro_batch(fence)
+        return self._own.applied(fence.log_partition, tids)
+
     def trim(self, fence: Fence, below: int) -> int:
         return self._own.ask(say.trim(fence, below), fence_lost(fence)).trimmed
 

@@ -187,16 +187,18 @@ class PostgresTarget:
                 raise outranked(log_partition, generation)
 
     def begin_micro_batch(self, fence: Fence) -> None:
-        values = (fence.micro_batch, fence.log_partition, fence.generation, fence.micro_batch)
         with self._transaction() as connection:
-            if connection.execute(ledger.BEGIN_MICRO_BATCH, values).rowcount != 1:
-                raise fence_lost(fence)
+            _advance(connection, ledger.BEGIN_MICRO_BATCH, fence)
+
+    def close_micro_batch(self, fence: Fence, tids: Collection[int]) -> set[int]:
+        with self._transaction() as connection:
+            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence)
+            # A statement of its own, whose snapshot has what the tasks committed while the fence waited for them.
+            return {tid for (tid,) in connection.execute(_APPLIED, (fence.log_partition, list(tids)))}
 
     def trim(self, fence: Fence, below: int) -> int:
-        values = (fence.log_partition, fence.generation, fence.micro_batch)
         with self._transaction() as connection:
-            if connection.execute(f"{ledger.READ_FENCE} FOR SHARE", values).rowcount != 1:
-                raise fence_lost(fence)
+            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence)
             return connection.execute(ledger.TRIM, (fence.log_partition, below)).rowcount
 
     def close(self) -> None:
@@ -211,6 +213,12 @@ class PostgresTarget:
                 yield connection
         except psycopg.Error as error:
             raise translated(error, None) from error
+
+
+def _advance(connection: psycopg.Connection, sql: str, fence: Fence) -> None:
+    values = (fence.micro_batch, fence.log_partition, fence.generation, fence.micro_batch)
+    if connection.execute(sql, values).rowcount != 1:
+        raise fence_lost(fence)
 
 
 def _connect(url: str) -> psycopg.Connection:

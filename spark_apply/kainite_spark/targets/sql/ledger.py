@@ -40,6 +40,11 @@ BEGIN_MICRO_BATCH = """
     UPDATE kainite_fence SET micro_batch = %s
     WHERE log_partition = %s AND generation = %s AND micro_batch <= %s"""
 
+# Strictly forward: a number that tasks may have shuts nobody out.
+CLOSE_MICRO_BATCH = """
+    UPDATE kainite_fence SET micro_batch = %s
+    WHERE log_partition = %s AND generation = %s AND micro_batch < %s"""
+
 READ_FENCE = """
     SELECT generation, micro_batch FROM kainite_fence
     WHERE log_partition = %s AND generation = %s AND micro_batch = %s"""

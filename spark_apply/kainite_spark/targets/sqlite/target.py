@@ -124,15 +124,17 @@ class SqliteTarget:
                 raise outranked(log_partition, generation)
 
     def begin_micro_batch(self, fence: Fence) -> None:
-        values = (fence.micro_batch, fence.log_partition, fence.generation, fence.micro_batch)
         with self._transaction() as connection:
-            if connection.execute(ledger.qmark(ledger.BEGIN_MICRO_BATCH), values).rowcount != 1:
-                raise fence_lost(fence)
+            _advance(connection, ledger.BEGIN_MICRO_BATCH, fence)
+
+    def close_micro_batch(self, fence: Fence, tids: Collection[int]) -> set[int]:
+        with self._transaction() as connection:
+            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence)
+            return {tid for (tid,) in connection.execute(_APPLIED, (fence.log_partition, str(list(tids))))}
 
     def trim(self, fence: Fence, below: int) -> int:
         with self._transaction() as connection:
-            if connection.execute(ledger.qmark(ledger.READ_FENCE), _values(fence)).fetchone() is None:
-                raise fence_lost(fence)
+            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence)
             return connection.execute(ledger.qmark(ledger.TRIM), (fence.log_partition, below)).rowcount
 
     def close(self) -> None:
@@ -146,6 +148,12 @@ class SqliteTarget:
                 yield connection
         finally:
             connection.close()
+
+
+def _advance(connection: sqlite3.Connection, sql: str, fence: Fence) -> None:
+    values = (fence.micro_batch, fence.log_partition, fence.generation, fence.micro_batch)
+    if connection.execute(ledger.qmark(sql), values).rowcount != 1:
+        raise fence_lost(fence)
 
 
 def _connect(path: str) -> sqlite3.Connection:

@@ -75,9 +75,44 @@ def test_log_partitions_do_not_meet(shop: Store) -> None:
 
 def test_trim_forgets_only_what_is_below(shop: Store) -> None:
     shop.apply(*(audit(shop, tid) for tid in range(1, 6)))
-    assert shop.target.trim(shop.fence, 4) == 4
+    assert shop.target.trim(Fence("0", 1, 1), 4) == 4
     assert shop.acknowledged() == [4, 5]
     assert shop.session.applied("0", range(10)) == {4, 5}
+
+
+def test_trimming_shuts_out_every_older_task(stores: Stores, shop: Store) -> None:
+    # The zombie has asked what is applied before its retry committed, and goes on after the trimming.
+    zombie = stores.session(shop.target)
+    units = [audit(shop, tid) for tid in range(1, 4)]
+    assert zombie.applied("0", [1, 2, 3]) == set()
+    assert shop.statuses(*units) == ["committed"] * 3
+    shop.target.trim(Fence("0", 1, 1), 10)
+    with pytest.raises(TargetFencedError):
+        zombie.apply(shop.fence, units)
+    with pytest.raises(TargetFencedError):
+        zombie.apply_in_source_order(shop.fence, units[0])
+    assert shop.rows("audit") == [("x", 1), ("x", 2), ("x", 3)]
+    shop.fence = Fence("0", 1, 2)
+    shop.target.begin_micro_batch(shop.fence)
+    assert shop.statuses(audit(shop, 4)) == ["committed"]
+
+
+def test_trimming_under_a_number_that_tasks_may_have_is_refused(shop: Store) -> None:
+    shop.apply(audit(shop, 1))
+    for number in (0, -1):
+        with pytest.raises(TargetFencedError):
+            shop.target.trim(Fence("0", 1, number), 10)
+    assert shop.acknowledged() == [0, 1]
+
+
+def test_closing_a_micro_batch_shuts_its_tasks_out_and_tells_what_they_did(stores: Stores, shop: Store) -> None:
+    zombie = stores.session(shop.target)
+    zombie.apply(shop.fence, [audit(shop, 1)])
+    assert shop.target.close_micro_batch(Fence("0", 1, 1), [1, 2]) == {1}
+    with pytest.raises(TargetFencedError):
+        zombie.apply(shop.fence, [audit(shop, 2)])
+    with pytest.raises(TargetFencedError):
+        shop.target.close_micro_batch(Fence("0", 1, 0), [1])
 
 
 @DATABASES

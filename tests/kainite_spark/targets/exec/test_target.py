@@ -201,7 +201,7 @@ def test_the_least_loader_loads(tmp_path: Path) -> None:
         target.begin_micro_batch(FENCE)
         with closing(target.connect()) as session:
             assert statuses(session, UNITS[:3]) == ["committed"] * 3
-        assert target.trim(FENCE, 3) == 0
+        assert target.trim(Fence("log/0", 1, 1), 3) == 0
     assert [json.loads(line)["uow"] for line in book.read_text().splitlines()] == ["T-0", "T-1", "T-2"]
 
 
