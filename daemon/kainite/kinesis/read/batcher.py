@@ -7,29 +7,45 @@ apart all at once, it could need ten times its own memory.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from kainite.base.checkpoint import Checkpoint
 from kainite.base.position import Position
-from kainite.base.record import RawRecord
+from kainite.base.record import RawRecord, position_of
 from kainite.kinesis.aggregation import portions
 from kainite.kinesis.read.record_batch import RecordBatch, Render, make_batch, make_batches
 from kainite.kinesis.shards import HashRange
 from kainite.kinesis.start_position import done_before
 
 Batches: TypeAlias = tuple[RecordBatch, ...]
-Portions: TypeAlias = tuple[Sequence[RawRecord], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Portioned:
+    """The records of one reply or event, of which one portion at a time is made into batches.
+
+    Attributes:
+        batches: made of the latest portion.
+        rest: the portions that have not been made into batches yet.
+        last: the position of the last record of all portions; None without records.
+        millis_behind_latest: how far the last record is behind the shard's newest one, milliseconds; None if unknown.
+    """
+
+    batches: Batches = ()
+    rest: tuple[Sequence[RawRecord], ...] = ()
+    last: Position | None = None
+    millis_behind_latest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Batcher:
-    """How a source makes batches.
+    """The rules by which a source makes batches.
 
     Attributes:
         start: the lease's checkpoint; records up to it are left out.
         cut_at: no batch straddles this position (the serialization log's, for this shard).
-        hash_range: of the shard: KPL aggregates that reach beyond it are dropped. None: none is.
+        hash_range: of the shard: KPL aggregates that reach beyond it are dropped; None: no aggregate is dropped.
         render: makes the child's line of a batch's records.
         even_empty: whether nothing at all makes an empty batch.
     """
@@ -40,17 +56,22 @@ class Batcher:
     hash_range: HashRange | None = None
     even_empty: bool = False
 
-    def begin(self, records: Sequence[RawRecord], millis_behind_latest: int | None) -> tuple[Batches, Portions]:
-        """Returns batches of the first portion of the records, and the other portions, for :meth:`batches`."""
+    def begin(self, records: Sequence[RawRecord], millis_behind_latest: int | None) -> Portioned:
+        """Returns the batches of the first portion of the records, and the other portions, for :meth:`next`."""
         first, *rest = portions(records)
-        batches = self.batches(first, millis_behind_latest)
+        batches = self._batches(first, millis_behind_latest)
         if not batches and not rest and self.even_empty:
             batches = (make_batch((), millis_behind_latest, self.render),)
-        return batches, tuple(rest)
+        last = position_of(records[-1]) if records else None
+        return Portioned(batches, tuple(rest), last, millis_behind_latest)
 
-    def batches(self, records: Sequence[RawRecord], millis_behind_latest: int | None) -> Batches:
-        """Returns the batches of one portion."""
-        # Nothing else is to be left out: a source goes on after the last record that it took.
+    def next(self, portioned: Portioned) -> Portioned:
+        """Returns the batches of the next portion, and the portions after it."""
+        batches = self._batches(portioned.rest[0], portioned.millis_behind_latest)
+        return replace(portioned, batches=batches, rest=portioned.rest[1:])
+
+    def _batches(self, records: Sequence[RawRecord], millis_behind_latest: int | None) -> Batches:
+        # No other records are left out: a source continues after the last record that it took.
         after = done_before(self.start, self.cut_at)
         return make_batches(
             records, millis_behind_latest,

@@ -2,8 +2,8 @@
 
 States: *without a subscription* (at first, and after a subscription has ended or failed) → *subscribed* → *ended*
 (:class:`~kainite.kinesis.read.record_batch.ShardEnd`, or an error that waiting will not mend).
-Where a subscription names no children and the listing shows the shard closed, what is left is read by
-*polling*: AWS names the children with the last event, kinesis-mock and LocalStack never do.
+Where a subscription names no children and the listing shows the shard closed, the rest is read by *polling*
+(:mod:`kainite.kinesis.read.closed_shard`).
 
 The invariants are those of :mod:`kainite.kinesis.read.polling`: batches come in the order of the shard, without gap and
 without repetition; an event counts only when its batches are queued, and a subscription that fails before
@@ -23,19 +23,20 @@ import asyncio
 import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from kainite.aws.failures import Failure, classify, error_code
-from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, Checkpoint
-from kainite.base.errors import KainiteError, StreamError, StreamUnavailableError
+from kainite.base.checkpoint import SHARD_END, Checkpoint
+from kainite.base.errors import StreamUnavailableError
 from kainite.base.logs import event
 from kainite.base.position import Position
-from kainite.base.record import position_of
 from kainite.base.retry import AWS_BACKOFF
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.failures import final_error, unknown_checkpoint
-from kainite.kinesis.read.batcher import Batcher, Batches, Portions
-from kainite.kinesis.read.prefetch import Bounds, Prefetch
+from kainite.kinesis.read.batcher import Batcher, Portioned
+from kainite.kinesis.read.closed_shard import poll_rest, start_of_rest
+from kainite.kinesis.read.prefetch import Bounds
+from kainite.kinesis.read.read_ahead import ReadAhead
 from kainite.kinesis.read.record_batch import RecordBatch, Render, ShardEnd
 from kainite.kinesis.read.shard_source import OpenSource, ShardSource, deciding_range
 from kainite.kinesis.read.subscription import ShardEvent, Subscriber, Subscription, parse_event
@@ -59,19 +60,14 @@ class _Fetched:
     """The contents of one event.
 
     Attributes:
-        batches: made of its first portion.
-        rest: the portions that have not been made into batches yet.
-        last: the position of its last record.
+        records: of the event, a portion of them as batches.
         continuation: where the next subscription goes on.
         end: set at the shard's end.
         closed: whether the shard is closed; records may be left before its end.
     """
 
-    batches: Batches = ()
-    rest: Portions = ()
-    last: Position | None = None
+    records: Portioned = field(default_factory=Portioned)
     continuation: str | None = None
-    millis_behind_latest: int | None = None
     end: ShardEnd | None = None
     closed: bool = False
 
@@ -118,7 +114,7 @@ class FanOutReader:
         keys = deciding_range(hash_range, settings)
         self._batcher = Batcher(start, render, cut_at, keys, settings.call_with_empty_batches)
         self._meter = meter
-        self._prefetch = Prefetch(Bounds.of(settings))
+        self._ahead = ReadAhead(shard_id, Bounds.of(settings), self._run, f"fan-out of {shard_id}")
         self._thread = ThreadPoolExecutor(1, f"fan-out {shard_id}")
         self._subscription: Subscription | None = None
         self._heard = False
@@ -126,11 +122,10 @@ class FanOutReader:
         self._looked_up_at = time.monotonic()
         self._opened_at: float | None = None
         self._continuation: str | None = None
-        self._fetched: Position | None = None
-        self._given: Position | None = None
+        self._fetched: Position | None = None  # the last record of the events so far
+        self._queued: Position | None = None  # the last record of the batches so far
         self._unfinished: _Fetched | None = None  # the last event, while portions of it are left
         self._closed = False
-        self._task: asyncio.Task[None] | None = None
 
     @property
     def opened_at(self) -> float | None:
@@ -139,8 +134,7 @@ class FanOutReader:
 
     def start(self) -> None:
         """Begins to read; a second call does nothing."""
-        if self._task is None:
-            self._task = asyncio.create_task(self._run(), name=f"fan-out of {self.shard_id}")
+        self._ahead.start()
 
     async def next(self) -> RecordBatch | ShardEnd:
         """Returns the next batch, and after the last one the shard's end, as often as asked.
@@ -149,21 +143,16 @@ class FanOutReader:
             StreamError: the shard cannot be read and waiting will not mend it, or the reader is closed.
             SettingsError: the checkpoint is AT_TIMESTAMP and the settings name no time.
         """
-        self.start()
-        return await self._prefetch.take()
+        return await self._ahead.next()
 
     async def close(self) -> None:
         """Ends the subscription. A SubscribeToShard call in flight is left to end by itself."""
         if self._closed:
             return
         self._closed = True
-        self._prefetch.end(StreamError(f"the reader of shard {self.shard_id} is closed"))
         if self._subscription is not None:
             self._subscription.interrupt()
-        if self._task is not None:
-            self._task.cancel()
-            # Not "await self._task": the caller's own cancellation must come through.
-            await asyncio.wait({self._task})
+        await self._ahead.close()
         self._thread.submit(self._drop)
         self._thread.shutdown(wait=False)
 
@@ -171,7 +160,7 @@ class FanOutReader:
         loop = asyncio.get_running_loop()
         failures = 0
         while True:
-            await self._prefetch.room()
+            await self._ahead.queue.room()
             try:
                 fetched = await loop.run_in_executor(self._thread, self._fetch)
             except Exception as error:
@@ -184,31 +173,32 @@ class FanOutReader:
                 await asyncio.sleep(self._until_next_subscription())
                 continue
             self._accept(fetched)
-            if fetched.rest:
+            if fetched.records.rest:
                 continue
             if fetched.end is not None:
-                self._prefetch.end(fetched.end)
+                self._ahead.queue.end(fetched.end)
                 return
             if fetched.closed:
-                await self._poll_the_rest()
+                await self._poll_rest()
                 return
 
     def _accept(self, fetched: _Fetched) -> None:
-        self._fetched = fetched.last or self._fetched
+        records = fetched.records
+        self._fetched = records.last or self._fetched
         self._continuation = fetched.continuation or self._continuation
-        if self._unfinished is None and fetched.millis_behind_latest is not None:
-            self.millis_behind_latest = fetched.millis_behind_latest
-            self._meter.observe(MILLIS_BEHIND_LATEST, fetched.millis_behind_latest, self.shard_id)
-        for batch in fetched.batches:
-            self._given = batch.last or self._given
-        self._unfinished = fetched if fetched.rest else None
-        self._prefetch.put(*fetched.batches)
+        if self._unfinished is None and records.millis_behind_latest is not None:
+            self.millis_behind_latest = records.millis_behind_latest
+            self._meter.observe(MILLIS_BEHIND_LATEST, records.millis_behind_latest, self.shard_id)
+        for batch in records.batches:
+            self._queued = batch.last or self._queued
+        self._unfinished = fetched if records.rest else None
+        self._ahead.queue.put(*records.batches)
 
     async def _mend(self, error: Exception, failures: int) -> bool:
         """Prepares the next attempt; returns False when the error is final."""
         failure = classify(error)
         if not failure.is_retryable and failure is not Failure.EXPIRED:
-            self._prefetch.end(final_error(self._stream.name, "SubscribeToShard", error))
+            self._ahead.queue.end(final_error(self._stream.name, "SubscribeToShard", error))
             return False
         if failure is Failure.EXPIRED:
             self._continuation = None
@@ -223,33 +213,17 @@ class FanOutReader:
     def _until_next_subscription(self) -> float:
         return max(0.0, self._subscribed_at + SUBSCRIBE_INTERVAL_S - time.monotonic())
 
-    async def _poll_the_rest(self) -> None:
-        """Reads to the end of a closed shard. Only GetRecords tells for certain that nothing is left."""
+    async def _poll_rest(self) -> None:
         event(logger, logging.INFO, "shard closed, polling what is left", shard=self.shard_id)
-        rest = self._rest()
-        try:
-            while True:
-                await self._prefetch.room()
-                item = await rest.next()
-                if isinstance(item, ShardEnd):
-                    self._prefetch.end(item)
-                    return
-                self._prefetch.put(item)
-        except KainiteError as error:
-            self._prefetch.end(error)
-        finally:
-            await rest.close()
-
-    def _rest(self) -> ShardSource:
-        start, settings = self._start, self._settings
-        reached = Position(int(self._continuation)) if self._continuation else None
-        if self._given is not None and (reached is None or reached.sequence <= self._given.sequence):
-            reached = self._given
-        if reached is not None:
-            start = Checkpoint.at(reached)
-        elif start == LATEST and self._opened_at is not None:
-            start, settings = AT_TIMESTAMP, replace(settings, initial_timestamp=self._opened_at)
-        return self._polling(self.shard_id, self._hash_range, start, settings, cut_at=self._cut_at)
+        start, settings = start_of_rest(
+            self._start,
+            self._settings,
+            continuation=self._continuation,
+            queued=self._queued,
+            opened_at=self._opened_at,
+        )
+        rest = self._polling(self.shard_id, self._hash_range, start, settings, cut_at=self._cut_at)
+        await poll_rest(rest, self._ahead.queue)
 
     # The methods below run in the reader's thread, one call at a time.
 
@@ -311,19 +285,13 @@ class FanOutReader:
         with self._stream.parsing:
             pushed = parse_event(payload)
             del payload
-            fetched = self._batched(pushed)
+            records = self._batcher.begin(pushed.records, pushed.millis_behind_latest)
+            fetched = _Fetched(records, _sound(pushed.continuation))
         return self._with_end(fetched, pushed)
-
-    def _batched(self, pushed: ShardEvent) -> _Fetched:
-        millis = pushed.millis_behind_latest
-        batches, rest = self._batcher.begin(pushed.records, millis)
-        last = position_of(pushed.records[-1]) if pushed.records else None
-        return _Fetched(batches, rest, last, _sound(pushed.continuation), millis)
 
     def _next_portion(self, fetched: _Fetched) -> _Fetched:
         with self._stream.parsing:
-            batches = self._batcher.batches(fetched.rest[0], fetched.millis_behind_latest)
-        return replace(fetched, batches=batches, rest=fetched.rest[1:])
+            return replace(fetched, records=self._batcher.next(fetched.records))
 
     def _with_end(self, fetched: _Fetched, pushed: ShardEvent) -> _Fetched:
         """Returns ``fetched`` with the shard's end if the event is the last one.

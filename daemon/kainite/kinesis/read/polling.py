@@ -23,16 +23,16 @@ from dataclasses import dataclass, replace
 
 from kainite.aws.failures import Failure, classify
 from kainite.base.checkpoint import SHARD_END, Checkpoint
-from kainite.base.errors import StreamError, StreamUnavailableError
+from kainite.base.errors import StreamUnavailableError
 from kainite.base.logs import event
 from kainite.base.position import Position
-from kainite.base.record import position_of
 from kainite.base.retry import AWS_BACKOFF
-from kainite.kinesis.client import Reply, StreamClient, parse_reply
+from kainite.kinesis.client import StreamClient, parse_reply
 from kainite.kinesis.failures import final_error, unknown_checkpoint
-from kainite.kinesis.read.batcher import Batcher, Batches, Portions
+from kainite.kinesis.read.batcher import Batcher, Portioned
 from kainite.kinesis.read.poll_interval import THROTTLED_FOR_S, interval
-from kainite.kinesis.read.prefetch import Bounds, Prefetch
+from kainite.kinesis.read.prefetch import Bounds
+from kainite.kinesis.read.read_ahead import ReadAhead
 from kainite.kinesis.read.record_batch import RecordBatch, Render, ShardEnd
 from kainite.kinesis.shards import HashRange, Shard, children_of
 from kainite.kinesis.start_position import start_at
@@ -51,18 +51,14 @@ class _Fetched:
     """The contents of one reply.
 
     Attributes:
-        batches: made of its first portion.
-        rest: the portions that have not been made into batches yet.
-        last: the position of its last record.
+        records: of the reply, a portion of them as batches.
+        next_iterator: None in the last reply of a shard.
         size: of the reply, bytes.
         end: set at the shard's end.
     """
 
-    batches: Batches
-    rest: Portions
-    last: Position | None
-    next_iterator: str | None
-    millis_behind_latest: int | None
+    records: Portioned
+    next_iterator: str | None = None
     size: int = 0
     end: ShardEnd | None = None
 
@@ -103,13 +99,12 @@ class PollingReader:
         self._cut_at = cut_at
         self._batcher = Batcher(start, render, cut_at, hash_range, settings.call_with_empty_batches)
         self._meter = meter
-        self._prefetch = Prefetch(bounds or Bounds.of(settings))
+        self._ahead = ReadAhead(shard_id, bounds or Bounds.of(settings), self._run, f"reader of {shard_id}")
         self._iterator: str | None = None
         self._opened_at: float | None = None
         self._fetched: Position | None = None
         self._unfinished: _Fetched | None = None  # the last reply, while portions of it are left
         self._throttled_at = -math.inf
-        self._task: asyncio.Task[None] | None = None
 
     @property
     def opened_at(self) -> float | None:
@@ -118,8 +113,7 @@ class PollingReader:
 
     def start(self) -> None:
         """Begins to fetch; a second call does nothing."""
-        if self._task is None:
-            self._task = asyncio.create_task(self._run(), name=f"reader of {self.shard_id}")
+        self._ahead.start()
 
     async def next(self) -> RecordBatch | ShardEnd:
         """Returns the next batch, and after the last one the shard's end, as often as asked.
@@ -128,21 +122,16 @@ class PollingReader:
             StreamError: the shard cannot be read and waiting will not mend it, or the reader is closed.
             SettingsError: the checkpoint is AT_TIMESTAMP and the settings name no time.
         """
-        self.start()
-        return await self._prefetch.take()
+        return await self._ahead.next()
 
     async def close(self) -> None:
         """Stops fetching. A call to Kinesis in flight is left to end by itself, and its reply dropped."""
-        self._prefetch.end(StreamError(f"the reader of shard {self.shard_id} is closed"))
-        if self._task is not None:
-            self._task.cancel()
-            # Not "await self._task": the caller's own cancellation must come through.
-            await asyncio.wait({self._task})
+        await self._ahead.close()
 
     async def _run(self) -> None:
         failures = 0
         while True:
-            await self._prefetch.room()
+            await self._ahead.queue.room()
             began = time.monotonic()
             try:
                 fetched = await asyncio.to_thread(self._fetch)
@@ -153,21 +142,22 @@ class PollingReader:
                 continue
             failures = 0
             self._accept(fetched)
-            if fetched.rest:
+            if fetched.records.rest:
                 continue
             if fetched.end is not None:
-                self._prefetch.end(fetched.end)
+                self._ahead.queue.end(fetched.end)
                 return
             await asyncio.sleep(self._interval(fetched.size) - (time.monotonic() - began))
 
     def _accept(self, fetched: _Fetched) -> None:
-        if self._unfinished is None and fetched.millis_behind_latest is not None:
-            self._meter.observe(MILLIS_BEHIND_LATEST, fetched.millis_behind_latest, self.shard_id)
-        self.millis_behind_latest = fetched.millis_behind_latest
+        records = fetched.records
+        if self._unfinished is None and records.millis_behind_latest is not None:
+            self._meter.observe(MILLIS_BEHIND_LATEST, records.millis_behind_latest, self.shard_id)
+        self.millis_behind_latest = records.millis_behind_latest
         self._iterator = fetched.next_iterator
-        self._fetched = fetched.last or self._fetched
-        self._unfinished = fetched if fetched.rest else None
-        self._prefetch.put(*fetched.batches)
+        self._fetched = records.last or self._fetched
+        self._unfinished = fetched if records.rest else None
+        self._ahead.queue.put(*records.batches)
 
     def _interval(self, size: int) -> float:
         throttled = time.monotonic() < self._throttled_at + THROTTLED_FOR_S
@@ -177,7 +167,7 @@ class PollingReader:
         """Prepares the next attempt; returns False when the error is final."""
         failure = classify(error)
         if not failure.is_retryable and failure is not Failure.EXPIRED:
-            self._prefetch.end(final_error(self._stream.name, "reading", error))
+            self._ahead.queue.end(final_error(self._stream.name, "reading", error))
             return False
         if failure is Failure.EXPIRED:
             self._iterator = None
@@ -206,7 +196,8 @@ class PollingReader:
         with self._stream.parsing:
             size, reply = len(body), parse_reply(body)
             del body
-            fetched = self._batched(reply, size)
+            records = self._batcher.begin(reply.records, reply.millis_behind_latest)
+            fetched = _Fetched(records, reply.next_iterator, size)
         return self._with_end(fetched, reply.children)
 
     def _get_records(self, iterator: str) -> bytes:
@@ -230,16 +221,9 @@ class PollingReader:
         self._opened_at = self._opened_at or opened_at
         return self._iterator
 
-    def _batched(self, reply: Reply, size: int) -> _Fetched:
-        millis = reply.millis_behind_latest
-        batches, rest = self._batcher.begin(reply.records, millis)
-        last = position_of(reply.records[-1]) if reply.records else None
-        return _Fetched(batches, rest, last, reply.next_iterator, millis, size)
-
     def _next_portion(self, fetched: _Fetched) -> _Fetched:
         with self._stream.parsing:
-            batches = self._batcher.batches(fetched.rest[0], fetched.millis_behind_latest)
-        return replace(fetched, batches=batches, rest=fetched.rest[1:])
+            return replace(fetched, records=self._batcher.next(fetched.records))
 
     def _with_end(self, fetched: _Fetched, children: tuple[Shard, ...]) -> _Fetched:
         """Returns ``fetched`` with the shard's end if the reply is the last one.
@@ -263,7 +247,7 @@ class PollingReader:
         end = self._look_for_end()
         if end is None:
             raise StreamUnavailableError(f"Kinesis does not find shard {self.shard_id}, but lists it as open")
-        return _Fetched((), (), None, None, 0, end=end)
+        return _Fetched(Portioned(millis_behind_latest=0), end=end)
 
     def _look_for_end(self) -> ShardEnd | None:
         """Returns the shard's end where ListShards shows it closed or gone from the stream; None while it is open."""
