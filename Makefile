@@ -4,6 +4,9 @@ PYTHON ?= python3
 TEST_JOBS ?= 2
 LOCALSTACK_PORT ?= 4566
 BENCHMARKS ?= $(wildcard benchmarks/*.py)
+SEEDS ?= 1000
+FIRST ?= 0
+JOBS ?= $(shell nproc)
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -14,8 +17,10 @@ PEERS := $(VENV)/peers
 # A "data:" address answers each request with a few bytes, so the package installs without them.
 export KCL_MVN_REPO_SEARCH_URL := data:,
 
+simulation = PYTHONHASHSEED=0 PYTHONPATH=tests $(BIN)/python -m simulation --jobs $(JOBS)
+
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup peers demo test localstack localstack-stop test-localstack check format bench pins docs clean
+.PHONY: help preflight setup peers demo test simulate simulate-mutations localstack localstack-stop test-localstack check format bench pins docs clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +57,12 @@ localstack-stop: setup ## Stop it
 
 test-localstack: peers ## Run the tests that need LocalStack, which they start themselves
 	$(BIN)/pytest -n $(TEST_JOBS) --dist loadgroup -m localstack $(TESTS)
+
+simulate: setup ## Run the simulator: make simulate SEEDS=5000 FIRST=20000
+	$(simulation) --first $(FIRST) --seeds $(SEEDS) --keep-going
+
+simulate-mutations: setup ## Show that the simulator notices each safeguard that is switched off
+	$(simulation) --mutations
 
 check: setup ## Lint, check the format, the imports between rooms and the types
 	$(BIN)/ruff check

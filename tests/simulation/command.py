@@ -1,0 +1,126 @@
+"""The command line: runs seeds, tells of failures, and looks whether each mutation is found."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import logging
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+from simulation.mutations import MUTATIONS, Mutation
+from simulation.shrink import shrink
+from simulation.world import Verdict, run_seed
+
+CHUNK = 10
+"""Seeds that a worker process runs before it reports."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs what the command line says; returns 1 when a run failed, or a mutation was not found."""
+    if os.environ.get("PYTHONHASHSEED") != "0":  # the order of sets of strings is part of a run
+        os.environ["PYTHONHASHSEED"] = "0"
+        os.execv(sys.executable, [sys.executable, "-m", "simulation", *(arguments or sys.argv[1:])])
+    given = _parser().parse_args(arguments)
+    if given.mutations is not None:
+        return _mutations(given.mutations, given.jobs)
+    if given.trace:
+        logging.getLogger("simulation").setLevel(logging.DEBUG)
+        logging.basicConfig(level=logging.INFO, format="%(message)s")
+    seeds = given.seed or range(given.first, given.first + given.seeds)
+    return _seeds(seeds, given.jobs, given.shrink, keep_going=given.keep_going)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m simulation", description=__doc__)
+    parser.add_argument("--seed", type=int, action="append", help="run this seed; may be given several times")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--seeds", type=int, default=100, help="how many seeds")
+    parser.add_argument("--jobs", type=int, default=1, help="worker processes")
+    parser.add_argument("--shrink", type=float, default=60.0, help="seconds to spend on reducing a failure")
+    parser.add_argument("--keep-going", action="store_true", help="go on after a failure")
+    parser.add_argument("--trace", action="store_true", help="show Kainite's log")
+    parser.add_argument("--mutations", nargs="*", metavar="NAME", help="switch safeguards off instead: all, or these")
+    return parser
+
+
+def _seeds(seeds: Iterable[int], jobs: int, seconds: float, *, keep_going: bool) -> int:
+    began, ran, failed = time.monotonic(), 0, 0
+    for verdict in _verdicts(list(seeds), jobs):
+        ran += 1
+        if verdict.problem is None:
+            continue
+        failed += 1
+        _tell(verdict, seconds)
+        if not keep_going:
+            break
+    took = time.monotonic() - began
+    print(f"{ran} schedules in {took:.0f} s ({ran / max(took, 0.001):.1f} each second), {failed} failed")
+    return 1 if failed else 0
+
+
+def run_quietly(seed: int) -> Verdict:
+    """Runs a seed without Python's complaints about coroutines that are dropped in the middle, as killed ones are."""
+    sys.unraisablehook = lambda _: None
+    gc.disable()
+    try:
+        return run_seed(seed)
+    finally:
+        if seed % CHUNK == 0:
+            gc.collect()
+
+
+def _verdicts(seeds: list[int], jobs: int) -> Iterator[Verdict]:
+    if jobs <= 1:
+        yield from map(run_quietly, seeds)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(run_quietly, seeds, chunksize=CHUNK)
+
+
+def _tell(verdict: Verdict, seconds: float) -> None:
+    print(f"seed {verdict.seed}: {verdict.problem}")
+    print(f"  again: PYTHONPATH=tests python -m simulation --seed {verdict.seed} --trace")
+    smallest, _ = shrink(verdict, seconds) if seconds else (verdict, frozenset())
+    print(f"  {smallest.problem}, with {len(smallest.faults)} of {len(verdict.faults)} faults:")
+    for at, name in smallest.faults:
+        print(f"  {at:9.3f} s  {name}")
+    for line in smallest.log:
+        print(f"    log: {line}")
+    sys.stdout.flush()
+
+
+def _mutations(names: list[str], jobs: int) -> int:
+    chosen = [mutation for mutation in MUTATIONS if not names or mutation.name in names]
+    began, lost = time.monotonic(), 0
+    for mutation, found in _found(chosen, jobs):
+        lost += found is None
+        where = "NOT FOUND" if found is None else f"seed {found.seed}, the {found.seed - mutation.first + 1}th"
+        print(f"{mutation.name:28} within {mutation.within:5}: {where}")
+        if found is not None:
+            print(f"{'':28} {found.problem}")
+        sys.stdout.flush()
+    print(f"{len(chosen)} mutations in {time.monotonic() - began:.0f} s, {lost} not found")
+    return 1 if lost else 0
+
+
+def _found(chosen: list[Mutation], jobs: int) -> Iterator[tuple[Mutation, Verdict | None]]:
+    if jobs <= 1:
+        yield from ((mutation, find(mutation)) for mutation in chosen)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from zip(chosen, pool.map(partial(find), chosen), strict=True)
+
+
+def find(mutation: Mutation) -> Verdict | None:
+    """Returns the first failing run with the safeguard off, within the number of seeds that the mutation states."""
+    for seed in range(mutation.first, mutation.first + mutation.within):
+        with mutation.off():
+            verdict = run_quietly(seed)
+        if verdict.problem is not None:
+            return verdict
+    return None

@@ -1,0 +1,68 @@
+"""The serialization log's store behind faults: each call of the contract is one request, a read is one for each page.
+
+The store itself is :class:`~kainite.log.store.memory.MemoryStore`; batches go through the real codec. A read without
+``strong`` may lack the last batches, as DynamoDB's eventually consistent reads may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kainite.base.errors import LogUnavailableError
+from kainite.log.format.entry import Batch
+from simulation.faults import Effects, Faults
+from simulation.loop import Process
+
+PAGE = 3
+"""Most batches that one page of a read has."""
+
+
+class SimLogStore:
+    """The store as one process has it; implements :class:`~kainite.log.store.contract.LogStore`."""
+
+    def __init__(self, store: Any, faults: Faults, process: Process) -> None:
+        self._store = store
+        self._faults = faults
+        self._effects = Effects(faults, process, "log", _unanswered)
+        self._name = process.name
+
+    def __getattr__(self, name: str) -> Any:
+        method: Callable[..., Any] = getattr(self._store, name)
+
+        def call(*args: Any, **more: Any) -> Any:
+            return self._effects.call(name, lambda: method(*args, **more))
+
+        return call
+
+    def create(self) -> None:
+        """Does nothing: the table is there."""
+
+    def read_batches(
+        self, partition: str, first_id: int, last_id: int | None = None, *, data: bool = True, strong: bool = False
+    ) -> Iterator[Batch]:
+        following = first_id
+        while True:
+            page, more = self._effects.call(
+                f"read {partition}",
+                lambda at=following: self._page(partition, at, last_id, data, strong),  # type: ignore[misc]
+            )
+            yield from page
+            if not more:
+                return
+            following = page[-1].last_id + 1
+
+    def _page(
+        self, partition: str, first_id: int, last_id: int | None, data: bool, strong: bool
+    ) -> tuple[list[Batch], bool]:
+        found = list(self._store.read_batches(partition, first_id, last_id, data=data, strong=strong))
+        size = PAGE
+        if not strong and found:
+            name = self._faults.named(f"{self._name} stale {partition}")
+            if self._faults.chance("stale", name) < 0.2 and self._faults.hub.now < self._faults.until:
+                found = found[: int(len(found) * self._faults.chance("stale by", name))]
+        return found[:size], len(found) > size
+
+
+def _unanswered(name: str) -> Exception:
+    return LogUnavailableError(f"log store: {name} was not answered")

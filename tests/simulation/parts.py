@@ -1,0 +1,159 @@
+"""The real daemon and the real apply job as simulated processes, and what they get of the simulated world.
+
+Kainite's own code runs as it is. Replaced are the edges alone: boto3's clients, the log's store, the child's pipes, the
+clocks, threads and random numbers. The edges are looked up in the modules that use them, so a seam is a module's name
+and no parameter that only tests would pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from types import ModuleType, SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import kainite.child.process
+import kainite.leases.keeper
+import kainite.log.audit.opening
+import kainite.log.owner.owner
+import kainite.log.store.dynamodb
+import kainite.log.store.memory
+import kainite.uow.admission
+import kainite.uow.catalogue.load
+import kainite.worker.supervisor
+from kainite.leases.stance import Stance
+from kainite.observe.meter import SILENT
+from kainite.settings import (
+    ApplySettings,
+    AwsSettings,
+    ChildSettings,
+    InitialPosition,
+    LeaseSettings,
+    LogSettings,
+    Settings,
+    StreamSettings,
+    UowOrder,
+    UowSettings,
+)
+from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
+from simulation.child import SimPipes
+from simulation.faults import Faults
+from simulation.loop import Hub, Process, SimEvent, SimThreading, SimTime
+from simulation.scenario import Scenario
+
+_REAL: dict[str, ModuleType] = {"time": time, "threading": threading, "uuid": uuid}
+
+
+class _Membership:
+    """Stands for a fleet of KCL 2: every worker takes its share."""
+
+    stance = staticmethod(lambda: Stance.SHARE)
+
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    async def begin(self) -> None:
+        pass
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+
+@contextlib.contextmanager
+def edges(
+    hub: Hub,
+    faults: Faults,
+    *,
+    client: Callable[[str, Process], Any],
+    store_of: Callable[[Process], Any],
+    catalogue: Callable[[], Any],
+) -> Iterator[None]:
+    """Puts the simulated world in the place of the real one."""
+
+    def me() -> Process:
+        assert hub.process is not None
+        return hub.process
+
+    numbers = random.Random(f"tokens {faults.seed}")
+    shims: dict[str, Any] = {
+        "time": SimTime(hub),
+        "threading": SimThreading(hub),
+        "uuid": SimpleNamespace(uuid4=lambda: uuid.UUID(int=numbers.getrandbits(128), version=4)),
+    }
+    SimPipes.faults = faults
+    random.seed(faults.seed)
+    supervisor = kainite.worker.supervisor
+    with contextlib.ExitStack() as stack:
+        for module, name in _users():
+            stack.enter_context(mock.patch.object(module, name, shims[name]))
+        for owner, name, value in (
+            (supervisor, "aws", SimpleNamespace(client=lambda service, settings: client(service, me()))),
+            (supervisor, "Membership", _Membership),
+            (kainite.log.store.dynamodb, "DynamoDBStore", lambda *_: store_of(me())),
+            (kainite.uow.catalogue.load, "load_catalogue", lambda *_, **__: catalogue()),
+            (kainite.leases.keeper, "Random", lambda *_: random.Random(f"{faults.seed} {me().name}")),
+            (kainite.child.process, "PipedProcess", SimPipes),
+        ):
+            stack.enter_context(mock.patch.object(owner, name, value))
+        before = logging.root.manager.disable
+        if not logging.getLogger("simulation").isEnabledFor(logging.DEBUG):
+            logging.disable(logging.CRITICAL)
+        try:
+            yield
+        finally:
+            logging.disable(before)
+
+
+def _users() -> Iterator[tuple[ModuleType, str]]:
+    """Yields the modules of Kainite that look at clocks, start threads or make tokens."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("kainite.", "kainite_spark.")) and module is not kainite.log.store.memory:
+            for wanted, real in _REAL.items():
+                if getattr(module, wanted, None) is real:
+                    yield module, wanted
+
+
+def settings_of(plan: Scenario, worker: str) -> Settings:
+    """Returns a daemon's settings."""
+    order = UowOrder.DENSE if plan.spread else UowOrder.ARRIVAL
+    return Settings(
+        path=None,
+        aws=AwsSettings(),
+        stream=StreamSettings(
+            "s", initial_position=InitialPosition.TRIM_HORIZON, idle_between_reads=1.0, parent_poll=1.0,
+            shard_sync=10.0, list_shards_backoff=0.5,
+        ),
+        leases=LeaseSettings("a", "a", worker, failover=4.0, init_backoff=0.5),
+        child=ChildSettings(("child",), shutdown_grace=3.0, kill_after=1.0, restart_backoff_max=5.0),
+        log=LogSettings(
+            "l", worker, enabled=True, lease=5.0, heartbeat=1.5, poll=1.0, snapshot_entries=plan.snapshot_entries,
+            put_interval=0.05, batch_bytes=2_000,
+        ),
+        uow=UowSettings(order=order, timeout=plan.uow_timeout),
+        apply=ApplySettings(),
+    )  # fmt: skip
+
+
+async def run_daemon(settings: Settings, stop: asyncio.Event) -> None:
+    """Runs the daemon as ``kainite run`` does, without signals, metrics and a pool of threads."""
+    daemon = kainite.worker.supervisor._Daemon(  # noqa: SLF001 - what supervise() runs
+        settings, stop, asyncio.Event()
+    )
+    await daemon.run(SILENT)
+
+
+def run_apply_job(plan: Scenario, owner: str, store: Any, target: Any, runner: Any, stop: SimEvent) -> None:
+    """Runs the apply job as ``kainite apply`` does, on a strand."""
+    settings = ApplySettings(
+        lease=5.0, idle=0.5, max_units=plan.max_units, group_units=plan.group_units, instances=plan.instances
+    )
+    environment = ApplyEnvironment(settings, store, "0", owner, target, runner, "log/0")
+    ApplyJob(environment, stop).run()  # type: ignore[arg-type]
