@@ -84,7 +84,7 @@ def scenario(seed: int) -> Scenario:
         rates=_rates(rng),
         outages=tuple(_outages(rng, until)),
         incidents=tuple(_incidents(rng, until)),
-        uow_timeout=rng.choice((8.0, 30.0, 600.0)),
+        uow_timeout=rng.choice((20.0, 60.0, 600.0)),
         snapshot_entries=rng.choice((8, 20, 60, 20_000)),
         max_units=rng.choice((2, 5, 2_000)),
         group_units=rng.choice((1, 2, 4, 500)),

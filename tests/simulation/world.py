@@ -169,7 +169,7 @@ class World:
         plan, faults = self.plan, self.faults
         rng = Random(f"producer {plan.seed}")
         effects = Effects(
-            faults, process, "put", TimeoutError, {"slow", "unsent", "unanswered", "late", "resent", "again"}
+            faults, process, "put", TimeoutError, {"unsent", "unanswered", "late", "resent", "again"}
         )
         home = rng.randrange(TOP)
         messages = [message for one in self.source.history for message in self.source.messages(one, rng)]
