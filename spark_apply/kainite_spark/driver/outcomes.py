@@ -23,6 +23,7 @@ from typing import Self
 
 from kainite.base.errors import LogFencedError, LogHeldError, LogUnavailableError
 from kainite.base.logs import event
+from kainite.base.process_identity import ProcessIdentity
 from kainite.log.format.entry import Entry, EntryKind, Outcome, StatusMeta
 from kainite.log.owner.append import PartitionWriter, take_steps
 from kainite.log.owner.mount import LeaseWatch, Mount, mount
@@ -109,7 +110,13 @@ class Outcomes:
 
 
 def mount_outcomes(
-    store: LogStore, partition: str, owner: str, lease: float, stop: threading.Event, watch: LeaseWatch | None = None
+    store: LogStore,
+    partition: str,
+    owner: str,
+    lease: float,
+    stop: threading.Event,
+    watch: LeaseWatch | None = None,
+    process: ProcessIdentity | None = None,
 ) -> Outcomes | None:
     """Mounts an outcomes partition; waits while another apply job's lease runs.
 
@@ -120,6 +127,7 @@ def mount_outcomes(
         lease: seconds without a heartbeat after which another apply job may mount.
         stop: ends the wait.
         watch: what was seen of another apply job's lease before (:func:`begin_to_watch`).
+        process: identity of the process that mounts; None: the calling one.
 
     Returns:
         None when ``stop`` was set first.
@@ -131,7 +139,7 @@ def mount_outcomes(
     told = False
     while not stop.is_set():
         try:
-            return Outcomes(store, mount(store, partition, owner, lease, watch), stop)
+            return Outcomes(store, mount(store, partition, owner, lease, watch, process=process), stop)
         except LogHeldError as error:
             if not told:
                 event(_LOG, logging.WARNING, "waiting for another apply job to end", error=error)

@@ -6,15 +6,26 @@ Mounting is three steps, each a primitive of the store; a crash after any of the
 that the next mount can take over:
 
 1. *claim*   write the head with the generation raised by one, if nobody wrote it in between and
-   its owner released it, has our name, or was silent for a whole lease on our own clock.
-   Crash: the old owner's heartbeats fail and it stops; nobody owns the partition.
+   the partition is free (below). Crash: the old owner's heartbeats fail and it stops; nobody owns the partition.
 2. *find*    read the tail. A tail of a higher generation means that we were overtaken: give up.
 3. *fence*   put a fence behind the tail. If the old owner's batch got there first: find again.
    Crash: the old owner's next append meets the fence; the next mount fences over ours.
 
 From then on no batch of an older generation can be put: each would have to stand where our
 fence, or a batch of ours over it, stands. The claim alone protects nothing; it only prevents two
-owners from fencing each other for ever. The tests run random interleavings of two owners' primitives
+owners from fencing each other for ever. For this it must not take what another process still uses, whatever that
+process is called: two hosts with one worker id would fence each other in fractions of a second.
+
+=============================================  =====================================================================
+the head                                       the partition is free
+=============================================  =====================================================================
+was released                                   at once
+is this process's own, under the same name     at once: a mount whose answer was lost, or that was not released
+is of a process that is provably gone          at once: a restart on one host (:mod:`kainite.base.process_identity`)
+is anybody else's, or names no process         when it was silent for a whole lease on our own clock
+=============================================  =====================================================================
+
+The tests run random interleavings of two owners' primitives
 against every store.
 
 An owner acknowledges an append only while its lease runs (:meth:`Mount.valid`), because a slot
@@ -31,6 +42,7 @@ from dataclasses import replace
 from kainite.base.clock import boot_seconds
 from kainite.base.errors import LogFencedError, LogHeldError
 from kainite.base.liveness import Sighting, observe
+from kainite.base.process_identity import ProcessIdentity, from_text, this_process
 from kainite.log.store.contract import LogHead, LogStore
 
 Clock = Callable[[], float]
@@ -50,12 +62,25 @@ class LeaseWatch:
     def __init__(self, clock: Clock = boot_seconds) -> None:
         self._clock = clock
         self._seen: Sighting[str] | None = None
+        self._head: LogHead | None = None
+        self._alive = False
 
     def remaining(self, head: LogHead) -> float:
         """Returns the seconds until ``head``'s owner counts as dead; 0 or less when it counts as dead now."""
         now = self._clock()
-        self._seen = observe(self._seen, head.version, now)
+        if head != self._head:
+            self._alive = self._head is not None and _is_heartbeat(self._head, head)
+        self._seen, self._head = observe(self._seen, head.version, now), head
         return self._seen.since + head.lease_ms / 1000 - now
+
+    def has_living_namesake(self, owner: str) -> bool:
+        """Returns whether another process holds the partition under our name, and was seen to send heartbeats."""
+        return self._alive and self._head is not None and self._head.owner == owner
+
+
+def _is_heartbeat(before: LogHead, after: LogHead) -> bool:
+    """Returns whether the owner of a head wrote it again."""
+    return before.version != after.version and before.generation == after.generation
 
 
 class Mount:
@@ -133,26 +158,36 @@ class Mount:
 
 
 def mount_steps(
-    store: LogStore, partition: str, owner: str, lease: float, watch: LeaseWatch, clock: Clock = boot_seconds
+    store: LogStore,
+    partition: str,
+    owner: str,
+    lease: float,
+    watch: LeaseWatch,
+    clock: Clock = boot_seconds,
+    process: ProcessIdentity | None = None,
 ) -> Generator[str, None, Mount]:
     """Mounts a partition, yielding before each primitive: a point at which anything else may happen.
 
     Args:
         store: where the partition is.
         partition: its name.
-        owner: our name; a head with this owner is ours from an earlier life.
+        owner: our name.
         lease: seconds without a heartbeat after which others may take over.
         watch: what we saw of the head before; the same one in every attempt.
         clock: measures the lease, in seconds.
+        process: identity of the process that mounts; None: the calling one.
 
     Raises:
         LogHeldError: another owner's lease is still running.
         LogFencedError: another owner mounted the partition at the same time.
     """
+    process = process or this_process()
     yield "read head"
     old = store.read_head(partition)
-    if old is not None and not old.released and old.owner != owner and (left := watch.remaining(old)) > 0:
-        raise LogHeldError(f"log partition {partition} is held by {old.owner}; its lease runs {left:.1f} s more")
+    if old is not None and not _is_free(old, owner, process) and (left := watch.remaining(old)) > 0:
+        raise LogHeldError(
+            f"log partition {partition} is held by {_holder(old, owner)}; its lease runs {left:.1f} s more"
+        )
     head = LogHead(
         generation=old.generation + 1 if old else 1,
         owner=owner,
@@ -161,6 +196,7 @@ def mount_steps(
         high_water_mark=old.high_water_mark if old else -1,
         low_water_mark=old.low_water_mark if old else 0,
         snapshot=old.snapshot if old else -1,
+        process=process.as_text(),
     )
     claimed_at = clock()
     yield "claim"
@@ -168,6 +204,21 @@ def mount_steps(
         raise LogHeldError(f"log partition {partition} was claimed by another owner just now")
     next_id = yield from _fence_steps(store, partition, head.generation)
     return Mount(store, partition, head, next_id, claimed_at, clock)
+
+
+def _is_free(head: LogHead, owner: str, process: ProcessIdentity) -> bool:
+    """Returns whether a head may be claimed at once, without waiting for its lease."""
+    if head.released or (head.owner, head.process) == (owner, process.as_text()):
+        return True
+    before = from_text(head.process)
+    return before is not None and before.is_gone(process)
+
+
+def _holder(head: LogHead, owner: str) -> str:
+    """Returns who holds a partition, for messages."""
+    process = from_text(head.process)
+    holder = f"{head.owner} ({process})" if process else head.owner
+    return f"{holder}, under our own name" if head.owner == owner else holder
 
 
 def _fence_steps(store: LogStore, partition: str, generation: int) -> Generator[str, None, int]:
@@ -193,9 +244,10 @@ def mount(
     lease: float,
     watch: LeaseWatch | None = None,
     clock: Clock = boot_seconds,
+    process: ProcessIdentity | None = None,
 ) -> Mount:
     """Mounts ``partition`` in one go; arguments and errors as :func:`mount_steps`."""
-    steps = mount_steps(store, partition, owner, lease, watch or LeaseWatch(clock), clock)
+    steps = mount_steps(store, partition, owner, lease, watch or LeaseWatch(clock), clock, process)
     while True:
         try:
             next(steps)
@@ -207,8 +259,8 @@ def mount(
 def fenced(store: LogStore, partition: str, generation: int) -> LogFencedError:
     """Returns the error of an owner that was overtaken; its message names the new owner."""
     head = store.read_head(partition)
-    by = f"{head.owner} (generation {head.generation})" if head else "another owner"
+    by = f"{_holder(head, '')} (generation {head.generation})" if head else "another owner"
     return LogFencedError(
         f"log partition {partition} was taken over from us (generation {generation}) by {by}; "
-        "two daemons must not share an applicationName and logPartition"
+        "two daemons must not share an applicationName and logPartition, and each needs a workerId of its own"
     )

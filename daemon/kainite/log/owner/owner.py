@@ -61,6 +61,7 @@ from kainite.base.errors import (
 )
 from kainite.base.logs import event
 from kainite.base.position import Position
+from kainite.base.process_identity import ProcessIdentity
 from kainite.log.audit.trail import AuditTrail
 from kainite.log.format.entry import Entry, PositionMeta
 from kainite.log.owner.append import PartitionWriter, take_steps_async
@@ -135,6 +136,7 @@ class LogOwner:
         audit: AuditTrail | None = None,
         stop: asyncio.Event | None = None,
         clock: Callable[[], float] = boot_seconds,
+        process: ProcessIdentity | None = None,
     ) -> AsyncIterator[LogOwner]:
         """Creates the store, mounts the partition (waits while another owner's lease runs), and serves appends.
 
@@ -142,6 +144,7 @@ class LogOwner:
             audit: where units are written before they leave the log; None: nowhere.
             stop: ends the wait for another owner's lease.
             clock: measures leases, in seconds.
+            process: identity of the process that owns the log; None: the calling one.
 
         Raises:
             LogHeldError: ``stop`` was set while another owner's lease ran.
@@ -149,7 +152,7 @@ class LogOwner:
             LogCorruptError: the log does not read back as written.
         """
         await asyncio.to_thread(store.create)
-        mounted = await _mount_patiently(store, settings, stop or asyncio.Event(), clock)
+        mounted = await _mount_patiently(store, settings, stop or asyncio.Event(), clock, process)
         state = await asyncio.to_thread(load_state, store, settings.partition, dedup_window=uow.dedup_window)
         event(_logger, logging.INFO, "log mounted", partition=settings.partition, generation=mounted.generation,
               next_id=state.next_id, open_units=len(state.open), units=len(state.units))  # fmt: skip
@@ -324,14 +327,18 @@ def _positions(entries: Sequence[Entry]) -> Iterator[PositionMeta]:
 
 
 async def _mount_patiently(
-    store: LogStore, settings: LogSettings, stop: asyncio.Event, clock: Callable[[], float]
+    store: LogStore,
+    settings: LogSettings,
+    stop: asyncio.Event,
+    clock: Callable[[], float],
+    process: ProcessIdentity | None,
 ) -> Mount:
     watch = LeaseWatch(clock)
-    told = False
+    told = warned = False
     while True:
         try:
             return await asyncio.to_thread(
-                mount, store, settings.partition, settings.owner, settings.lease, watch, clock
+                mount, store, settings.partition, settings.owner, settings.lease, watch, clock, process
             )
         except LogHeldError as error:
             if stop.is_set():
@@ -339,6 +346,10 @@ async def _mount_patiently(
             if not told:
                 event(_logger, logging.WARNING, "waiting for the log", error=error)
                 told = True
+            if not warned and watch.has_living_namesake(settings.owner):
+                warned = True
+                event(_logger, logging.ERROR, "another daemon runs under this worker id: give each its own workerId",
+                      worker=settings.owner, error=error)  # fmt: skip
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(min(settings.lease / 10, 1.0)):
                     await stop.wait()

@@ -41,6 +41,8 @@ class LogHead:
     Attributes:
         generation: raised by each mount.
         owner: the last owner to mount the partition (a worker id).
+        process: identity of the process that mounted it (:mod:`kainite.base.process_identity`), as text; empty in a
+            head that a release before it wrote.
         version: changes with every write of the head, and so with every heartbeat.
         lease_ms: milliseconds without a heartbeat after which another owner may mount.
         released: the owner has released the partition; anybody may mount at once.
@@ -57,6 +59,7 @@ class LogHead:
     high_water_mark: int = -1
     low_water_mark: int = 0
     snapshot: int = -1
+    process: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ def head_fields(head: LogHead) -> dict[str, Value]:
         "hwm": number(head.high_water_mark),
         "lwm": number(head.low_water_mark),
         "snap": number(head.snapshot),
+        **({"w": text(head.process)} if head.process else {}),
     }
 
 
@@ -65,4 +66,5 @@ def head_from(item: Item) -> LogHead:
         high_water_mark=int(item["hwm"]["N"]),
         low_water_mark=int(item["lwm"]["N"]),
         snapshot=int(item["snap"]["N"]),
+        process=item["w"]["S"] if "w" in item else "",
     )

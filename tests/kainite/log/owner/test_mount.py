@@ -3,16 +3,20 @@ that the other does not see, and no id is written twice."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Generator
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kainite.base.errors import LogFencedError, LogHeldError
+from kainite.base.process_identity import ProcessIdentity, from_text, this_process
 from kainite.log.format.entry import Batch
 from kainite.log.owner.mount import LeaseWatch, Mount, mount, mount_steps, new_token
-from kainite.log.store.contract import LogStore
+from kainite.log.store.contract import LogHead, LogStore
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.log.store.memory import MemoryStore
 from support.dynamodb_doubles import on_each_double, on_each_store
@@ -20,6 +24,7 @@ from support.log_builders import batch
 
 P = "0"
 LEASE = 10.0
+CHILD = "from kainite.base.process_identity import this_process; print(this_process().as_text(), flush=True); input()"
 
 
 class FakeClock:
@@ -71,7 +76,7 @@ class TestLease:
     def test_keeps_others_out_until_it_runs_out(self, store: LogStore, clock: FakeClock) -> None:
         mounted(store, "a", clock)
         watch = LeaseWatch(clock)
-        with pytest.raises(LogHeldError, match=r"held by a; its lease runs 10\.0 s"):
+        with pytest.raises(LogHeldError, match=r"held by a \(process .*\); its lease runs 10\.0 s"):
             mount(store, P, "b", LEASE, watch, clock)
         clock.now += 9.9
         with pytest.raises(LogHeldError):
@@ -111,7 +116,7 @@ class TestLease:
         first = mounted(store, "a", clock)
         first.release()
         mounted(store, "b", clock)
-        with pytest.raises(LogFencedError, match=r"taken over .* by b \(generation 2\)"):
+        with pytest.raises(LogFencedError, match=r"taken over .* by b \(process .*\) \(generation 2\)"):
             first.renew()
 
     def test_a_heartbeat_whose_reply_was_lost_does_not_fence(self, store: LogStore, clock: FakeClock) -> None:
@@ -121,6 +126,68 @@ class TestLease:
         mine._head = stale  # noqa: SLF001 - what a lost reply leaves
         mine.renew(7)
         assert mine.head.high_water_mark == 7
+
+
+def process_on(boot: str, pid: int = 4711, started: int = 99) -> ProcessIdentity:
+    return ProcessIdentity(new_token(), "host", boot, "pid:[1] time:[1]", pid, started)
+
+
+@on_each_store
+class TestOneNameOnTwoHosts:
+    def test_the_second_waits_for_the_lease(self, store: LogStore, clock: FakeClock) -> None:
+        first, second = process_on("boot-1"), process_on("boot-2")
+        mine, watch = mount(store, P, "a", LEASE, LeaseWatch(clock), clock, first), LeaseWatch(clock)
+        for _ in range(5):
+            with pytest.raises(LogHeldError, match=r"held by a \(process 4711 on host\), under our own name"):
+                mount(store, P, "a", LEASE, watch, clock, second)
+            clock.now += 8
+            mine.renew()
+        assert watch.has_living_namesake("a")
+        assert not watch.has_living_namesake("b")
+        clock.now += 0.1
+        with pytest.raises(LogHeldError):
+            mount(store, P, "a", LEASE, watch, clock, second)
+        clock.now += LEASE
+        assert mount(store, P, "a", LEASE, watch, clock, second).generation == 2
+        with pytest.raises(LogFencedError, match="each needs a workerId of its own"):
+            mine.renew()
+
+    def test_a_silent_namesake_is_not_called_alive(self, store: LogStore, clock: FakeClock) -> None:
+        mount(store, P, "a", LEASE, LeaseWatch(clock), clock, process_on("boot-1"))
+        watch = LeaseWatch(clock)
+        for _ in range(2):
+            with pytest.raises(LogHeldError):
+                mount(store, P, "a", LEASE, watch, clock, process_on("boot-2"))
+        assert not watch.has_living_namesake("a")
+
+    def test_a_head_of_the_release_before_waits_for_the_lease(self, store: LogStore, clock: FakeClock) -> None:
+        assert store.swap_head(P, LogHead(1, "a", "v", int(LEASE * 1000)), None)
+        watch = LeaseWatch(clock)
+        with pytest.raises(LogHeldError):
+            mount(store, P, "a", LEASE, watch, clock)
+        clock.now += LEASE
+        assert mount(store, P, "a", LEASE, watch, clock).generation == 2
+
+    def test_a_process_that_is_provably_gone_is_not_waited_for(self, store: LogStore, clock: FakeClock) -> None:
+        here = this_process()
+        gone = replace(here, token="before", started=here.started - 1)  # the process id was given to another process
+        mount(store, P, "a", LEASE, LeaseWatch(clock), clock, gone)
+        assert mounted(store, "a", clock).generation == 2
+
+    def test_a_restart_after_a_sigkill_does_not_wait(self, store: LogStore, clock: FakeClock) -> None:
+        with subprocess.Popen([sys.executable, "-c", CHILD], stdout=subprocess.PIPE, stdin=subprocess.PIPE) as child:
+            assert child.stdout is not None
+            killed = from_text(child.stdout.readline().decode())
+            mount(store, P, "a", LEASE, LeaseWatch(clock), clock, killed)
+            with pytest.raises(LogHeldError):
+                mounted(store, "a", clock)
+            child.kill()
+        assert mounted(store, "a", clock).generation == 2
+
+    def test_a_process_that_lives_on_this_host_is_waited_for(self, store: LogStore, clock: FakeClock) -> None:
+        mount(store, P, "a", LEASE, LeaseWatch(clock), clock, replace(this_process(), token="other"))
+        with pytest.raises(LogHeldError):
+            mounted(store, "a", clock)
 
 
 class Server:

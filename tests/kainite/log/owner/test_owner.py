@@ -13,6 +13,7 @@ import pytest
 
 from kainite.base.errors import LogFencedError, LogHeldError, LogRequestError, LogUnavailableError
 from kainite.base.position import Position
+from kainite.base.process_identity import ProcessIdentity
 from kainite.log.format.entry import Batch, Entry, EntryKind, Outcome, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.owner.mount import mount
 from kainite.log.owner.owner import LogOwner
@@ -269,6 +270,25 @@ class TestTwoOwners:
         with pytest.raises(LogHeldError, match="held by a"):
             async with asyncio.timeout(LIMIT), LogOwner.open(store, OTHER, UOW, stop=stop):
                 pass
+
+    async def test_one_worker_id_on_two_hosts_has_one_owner_and_an_error_in_the_log(
+        self, store: LogStore, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        stop = asyncio.Event()
+        async with LogOwner.open(store, SETTINGS, UOW, process=ProcessIdentity("one")) as log:
+
+            async def second() -> None:
+                async with LogOwner.open(store, SETTINGS, UOW, process=ProcessIdentity("two"), stop=stop):
+                    pass
+
+            waiting = asyncio.create_task(second())
+            await until(lambda: "another daemon runs under this worker id" in caplog.text)
+            for n in range(1, 4):
+                await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
+            stop.set()
+            with pytest.raises(LogHeldError, match="under our own name"):
+                await waiting
+        assert units_of(store) == ["T-1", "T-2", "T-3"]
 
     async def test_a_released_log_is_taken_at_once(self, store: LogStore) -> None:
         async with LogOwner.open(store, replace(SETTINGS, lease=1000), UOW):

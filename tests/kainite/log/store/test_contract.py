@@ -17,7 +17,7 @@ from support.log_builders import batch
 pytestmark = on_each_store
 
 P = "0"
-HEAD = LogHead(generation=1, owner="a", version="v1", lease_ms=1000)
+HEAD = LogHead(generation=1, owner="a", version="v1", lease_ms=1000, process="p")
 
 
 def fill(store: LogStore, *counts: int) -> list[Batch]:
