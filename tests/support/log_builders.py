@@ -63,7 +63,7 @@ _HASHES = st.frozensets(st.integers(0, 2**64 - 1), max_size=4)
 _METAS = {
     EntryKind.FRAGMENT: st.builds(
         FragmentMeta, _TEXT, _TEXT, st.integers(0, 99), st.lists(st.integers(0, 9)).map(tuple), _NUMBER, _NUMBER,
-        _KIND, st.lists(_TEXT, max_size=2).map(tuple), st.none() | _TEXT,
+        _KIND, st.lists(_TEXT, max_size=2).map(tuple), st.none() | _TEXT, _TEXT, st.integers(0, 9),
     ),
     EntryKind.UNIT: st.builds(
         UnitMeta, _TEXT, st.integers(0, 99), st.lists(_TEXT, max_size=2).map(tuple), st.lists(_TIDS).map(tuple),

@@ -18,6 +18,7 @@ from kainite.uow import exact_json
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import MAX_UOW_LENGTH, Delta, Json, UnitEnd, is_end, parse_delta, parse_end, uow_of
 from kainite.uow.fragment import Fragment, Reject
+from kainite.uow.identity import Identity, identity_of
 from kainite.uow.signature import Signatures
 from kainite.uow.validation import Validator
 
@@ -91,11 +92,11 @@ class Admission:
             if is_end(item):
                 unit.ends.append(parse_end(item))
             else:
-                delta = parse_delta(item)
-                if self._validator is not None:
-                    delta = self._validator.checked(delta)
+                emitted = parse_delta(item)
+                delta = emitted if self._validator is None else self._validator.checked(emitted)
                 self._signatures.add(delta, unit.written, unit.read)
                 unit.deltas.append(delta)
+                unit.identities.append(identity_of(emitted))
         except DeltaError as error:
             unit.rejects.add(Reject(str(error), _shown(item)))
 
@@ -136,6 +137,7 @@ class _Unit:
     """A fragment while it grows."""
 
     deltas: list[Delta] = field(default_factory=list)
+    identities: list[Identity] = field(default_factory=list)
     written: set[int] = field(default_factory=set)
     read: set[int] = field(default_factory=set)
     ends: list[UnitEnd] = field(default_factory=list)
@@ -149,6 +151,7 @@ class _Unit:
             read=frozenset(self.read),
             ends=tuple(self.ends),
             rejects=self.rejects.told(),
+            identities=tuple(self.identities),
         )
 
 

@@ -5,8 +5,9 @@ An ``emit`` line carries a list of objects (docs/protocol.md). Each object is on
 * a delta, ``{"uow":"T-17","table":"sales.order_line","op":"insert","key":{…},"row":{…}}``;
 * an end, ``{"uow":"T-17","end":true,"count":3,"number":17}``.
 
-``ordinal`` is a delta's place in its source transaction, counted from 0. It is optional. With it,
-duplicates are recognised whoever wrote them twice, and the source's order is restored.
+``ordinal`` is a delta's place in its source transaction, counted from 0. It is optional. With it, the source's order is
+restored, and a transaction may have several deltas that are equal: without it, of equal deltas in a unit all but
+the first count as sent again (:mod:`kainite.uow.identity`).
 
 An object that is neither raises :class:`~kainite.base.errors.DeltaError`: the caller fails the unit, never the shard.
 """

@@ -15,9 +15,10 @@ import orjson
 
 from kainite.uow.delta import Json
 
-# A number of 16 characters and more (a double holds any of 15 digits), where a number may begin: after an
-# opening bracket, a comma or a colon. A match inside a string costs time and has no other effect.
-_LONG_NUMBER = re.compile(rb"[\[,:]\s*-?\d[\d.]{15}")
+# A number of 16 characters and more (a double holds any of 15 digits), or one that may be too small for a double, where
+# a number may begin: after an opening bracket, a comma or a colon. A match inside a string costs time and has no other
+# effect. A number that is not matched reads the same in either parser: a delta sent again must be the same again.
+_LONG_NUMBER = re.compile(rb"[\[,:]\s*-?\d(?:[\d.]{15}|[\d.]*[eE]-\d{3})")
 
 
 def loads(data: bytes) -> Json:

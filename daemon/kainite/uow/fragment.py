@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from kainite.uow.delta import Delta, UnitEnd
+from kainite.uow.identity import Identity, identity_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,15 @@ class Reject:
 class Fragment:
     """Deltas of one unit from one ``processRecords`` call, in the order in which they were emitted.
 
-    ``written`` and ``read`` are the 64-bit signatures of the deltas (:mod:`kainite.uow.signature`),
-    each once. A unit's fragments may come through different shards and in any order.
+    A unit's fragments may come through different shards and in any order.
+
+    Attributes:
+        uow: the unit.
+        deltas: in order; the same delta may be there twice.
+        written, read: the 64-bit signatures of the deltas (:mod:`kainite.uow.signature`), each once.
+        ends: of the unit; more than one if it was sent again.
+        rejects: lines of the unit that are no deltas.
+        identities: of each delta (:mod:`kainite.uow.identity`). When none are given, those of ``deltas`` as they are.
     """
 
     uow: str
@@ -37,3 +45,8 @@ class Fragment:
     read: frozenset[int] = frozenset()
     ends: tuple[UnitEnd, ...] = ()
     rejects: tuple[Reject, ...] = ()
+    identities: tuple[Identity, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.identities) != len(self.deltas):
+            object.__setattr__(self, "identities", tuple(map(identity_of, self.deltas)))

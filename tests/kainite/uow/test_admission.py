@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -12,6 +13,7 @@ from kainite.uow.admission import MAX_REJECTS, Admission
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta, Operation, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject
+from kainite.uow.identity import identity_of
 from kainite.uow.signature import Signatures
 from support.tables import SHOP
 
@@ -35,9 +37,17 @@ def test_deltas_and_their_end_become_a_fragment() -> None:
     ).values()
     delta = Delta("order_line", Operation.INSERT, {"order_id": 4, "line": 1}, LINE_4["row"], {})
     written, read = Signatures(SHOP).of([delta])
-    assert fragment == Fragment("A", (delta,), written, read, (UnitEnd(1, 9, UnitKind.CORRECTION),))
+    emitted = identity_of(replace(delta, key={}))
+    end = UnitEnd(1, 9, UnitKind.CORRECTION)
+    assert fragment == Fragment("A", (delta,), written, read, (end,), identities=(emitted,))
     assert written
     assert read
+
+
+def test_a_delta_is_the_same_delta_under_another_catalogue() -> None:
+    fragments = [admitted(emit({"uow": "A", **LINE_4}), tables=tables)["A"] for tables in (SHOP, None)]
+    assert fragments[0].deltas != fragments[1].deltas
+    assert fragments[0].identities == fragments[1].identities
 
 
 def test_fragments_come_in_order_of_first_appearance_and_deltas_in_order() -> None:

@@ -46,6 +46,13 @@ def test_numbers_beyond_a_double_come_as_their_digits(line: bytes, value: object
     assert exact_json.loads(line) == value
 
 
+@pytest.mark.parametrize("number", [b"1e-400", b"-0", b"1E5", b"0.1", b"123e-330", b"-1.5e-999"])
+def test_a_number_reads_the_same_whatever_stands_beside_it(number: bytes) -> None:
+    alone, _ = exact_json.loads(b"[" + number + b",1]")
+    beside, _ = exact_json.loads(b"[" + number + b",12345678901234567.89]")
+    assert repr(alone) == repr(beside)
+
+
 @pytest.mark.parametrize(
     "line",
     [b"", b"{", b"[NaN, 1234567890123456]", b'["\\ud800", 1234567890123456]', b"[1234567890123456, \xff]", b"[1e400]"],

@@ -160,6 +160,8 @@ def _fragment(fields: Mapping[str, Any]) -> FragmentMeta:
         unit_kind=UnitKind(fields["unit_kind"]),
         causes=tuple(fields["causes"]),
         offending=fields["offending"],
+        digests=fields.get("digests", ""),
+        repeated=fields.get("repeated", 0),
     )
 
 

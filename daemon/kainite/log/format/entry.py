@@ -80,10 +80,13 @@ class FragmentMeta:
         uow: the unit.
         shard: the shard that the deltas came through.
         count: how many deltas the data holds.
-        ordinals: the deltas' ordinals where the source gives them, else empty.
+        ordinals: the ordinals of the deltas that have one.
         end_count, number, unit_kind: of the unit's end, when it came with this fragment.
         causes: why the unit will fail, when an emitted line was no delta.
         offending: the emitted line.
+        digests: the identities of the deltas that have no ordinal (:func:`kainite.uow.identity.join_digests`). An entry
+            that was written without them is readable; copies of its deltas are not recognised.
+        repeated: how many deltas without an ordinal were dropped, because an equal one had come.
     """
 
     uow: str
@@ -95,6 +98,8 @@ class FragmentMeta:
     unit_kind: UnitKind = UnitKind.NORMAL
     causes: tuple[str, ...] = ()
     offending: str | None = None
+    digests: str = ""
+    repeated: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ has its place in the order, and later units with its signatures are held back.
 ====================================================  ==========================================
 input                                                 effect
 ====================================================  ==========================================
-a delta whose ordinal is there already                dropped: a duplicate
+a delta whose identity is there already               dropped: a duplicate (:mod:`kainite.uow.identity`); a unit
+                                                      that then stays incomplete has them in its cause
 anything for a unit that was dispatched               dropped: a duplicate, and reported
 two ends that agree                                   the second is dropped
 two ends that disagree                                the unit fails
@@ -32,7 +33,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import orjson
 
@@ -43,8 +44,9 @@ from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.units import OpenUnit
 from kainite.settings import Isolation, UowOrder, UowSettings
-from kainite.uow.delta import Delta, UnitEnd
+from kainite.uow.delta import Delta, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment
+from kainite.uow.identity import Identity, join_digests
 
 _logger = logging.getLogger(__name__)
 
@@ -81,9 +83,10 @@ def expire(state: FoldedLog, rules: UowSettings, now_ms: int) -> list[Entry]:
 
 
 def _give_up(journal: Journal, rules: UowSettings, unit: OpenUnit, cause: str) -> None:
-    if rules.order is UowOrder.DENSE and unit.number is not None and _wrong_number(unit, journal.state, rules):
+    number = unit.number
+    if rules.order is UowOrder.DENSE and number is not None and _wrong_number(unit.uow, number, journal.state, rules):
         unit = replace(unit, number=None)  # another unit has the number
-    if _may_go(unit, journal.state, rules):
+    if _may_go(unit.number, journal.state, rules):
         _dispatch(journal, rules, unit, cause)
     else:
         shard = unit.shards[-1]
@@ -94,8 +97,15 @@ def _give_up(journal: Journal, rules: UowSettings, unit: OpenUnit, cause: str) -
 
 def _missing(unit: OpenUnit, waited: str) -> str:
     if unit.end_count is None:
-        return f"no end came {waited}; {unit.count} deltas did"
-    return f"{unit.count} of {unit.end_count} deltas came {waited}"
+        missing = f"no end came {waited}; {unit.count} deltas did"
+    else:
+        missing = f"{unit.count} of {unit.end_count} deltas came {waited}"
+    if not unit.repeated:
+        return missing
+    return (
+        f"{missing}; {unit.repeated} more without an ordinal came that equals one of them, and counts as sent again: "
+        "equal deltas of one unit need ordinals"
+    )
 
 
 def _skip_gap(journal: Journal, rules: UowSettings, limit: int, waited: str) -> None:
@@ -114,79 +124,133 @@ def _skip_gap(journal: Journal, rules: UowSettings, limit: int, waited: str) -> 
 
 
 def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment: Fragment) -> None:
-    unit = journal.state.open.get(fragment.uow)
-    fresh = _without_duplicates(fragment, unit)
-    if not (fresh.deltas or fresh.ends or fresh.rejects):
+    state = journal.state
+    unit = state.open.get(fragment.uow) or OpenUnit(fragment.uow, journal.now_ms)  # the fold opens it, not this
+    news = _news(unit, fragment)
+    if news.dropped:
+        event(_logger, logging.WARNING, "deltas sent again, dropped", deltas=news.dropped, uow=unit.uow, shard=shard)
+    if not (news.fragment.deltas or news.fragment.ends or news.fragment.rejects or news.repeated):
         return
-    merged = _merge(unit, fresh, shard, journal.now_ms)
-    _judge(merged, journal.state, rules, fresh.ends)
-    if merged.complete and _may_go(merged, journal.state, rules):
-        _dispatch(journal, rules, merged, None, fresh)
+    standing = _judge(unit, news, state, rules)
+    if standing.complete and _may_go(standing.number, state, rules):
+        _dispatch(journal, rules, _whole(unit, news, standing, shard), None, news.fragment)
         _release_ready(journal, rules)
     else:
-        _keep(journal, shard, merged, fresh, unit)
+        _keep(journal, shard, news, standing)
 
 
-def _without_duplicates(fragment: Fragment, unit: OpenUnit | None) -> Fragment:
-    seen = set(unit.ordinals) if unit else set()
-    fresh: list[Delta] = []
-    for delta in fragment.deltas:
-        if delta.ordinal is None or delta.ordinal not in seen:
-            fresh.append(delta)
-        if delta.ordinal is not None:
-            seen.add(delta.ordinal)
-    return fragment if len(fresh) == len(fragment.deltas) else replace(fragment, deltas=tuple(fresh))
+@dataclass(frozen=True, slots=True)
+class _News:
+    """What is new in a fragment.
+
+    Attributes:
+        fragment: without the deltas that the unit has.
+        dropped: how many deltas were left out.
+        repeated: how many of these have no ordinal.
+    """
+
+    fragment: Fragment
+    dropped: int = 0
+    repeated: int = 0
 
 
-def _merge(unit: OpenUnit | None, fragment: Fragment, shard: str, now_ms: int) -> OpenUnit:
-    """Returns the open unit as it would be with the fragment; the state does not change."""
-    old = unit or OpenUnit(fragment.uow, now_ms)
-    merged = OpenUnit(
-        uow=old.uow,
-        opened_ms=old.opened_ms,
-        fragments=old.fragments,
-        shards=old.shards if shard in old.shards else [*old.shards, shard],
-        count=old.count + len(fragment.deltas),
-        ordinals=old.ordinals | {delta.ordinal for delta in fragment.deltas if delta.ordinal is not None},
-        written=old.written | fragment.written,
-        read=old.read | fragment.read,
-        end_count=old.end_count,
-        number=old.number,
-        kind=old.kind,
-        causes=[*old.causes, *(reject.cause for reject in fragment.rejects)],
-        offending=old.offending or next((reject.line for reject in fragment.rejects), None),
-    )
+def _news(unit: OpenUnit, fragment: Fragment) -> _News:
+    fresh: dict[Identity, Delta] = {}
+    dropped = repeated = 0
+    for delta, identity in zip(fragment.deltas, fragment.identities, strict=True):
+        if identity in fresh or unit.has(identity):
+            dropped += 1
+            repeated += isinstance(identity, bytes)
+        else:
+            fresh[identity] = delta
+    if not dropped:
+        return _News(fragment)
+    return _News(replace(fragment, deltas=tuple(fresh.values()), identities=tuple(fresh)), dropped, repeated)
+
+
+@dataclass(slots=True)
+class _Standing:
+    """How far a unit is with a fragment that is not folded yet.
+
+    Attributes:
+        count: how many deltas have come.
+        end_count, number, kind: from its end, as :class:`~kainite.log.state.units.OpenUnit` has them.
+        failing: whether the unit had a cause before the fragment.
+        causes: those that the fragment adds.
+    """
+
+    count: int
+    end_count: int | None
+    number: int | None
+    kind: UnitKind
+    failing: bool
+    causes: list[str]
+
+    @property
+    def complete(self) -> bool:
+        return self.end_count is not None and (self.failing or bool(self.causes) or self.count >= self.end_count)
+
+
+def _judge(unit: OpenUnit, news: _News, state: FoldedLog, rules: UowSettings) -> _Standing:
+    """Returns the unit's standing with the fragment, and with the causes for which the unit fails although it is whole.
+
+    Looks at nothing but what is new: collecting a unit takes time linear in its deltas, however many fragments it has.
+    """
+    fragment = news.fragment
+    standing = _Standing(
+        unit.count + len(fragment.deltas), unit.end_count, unit.number, unit.kind,
+        bool(unit.causes), [reject.cause for reject in fragment.rejects],
+    )  # fmt: skip
     for end in fragment.ends:
-        _add_end(merged, end)
-    return merged
+        _add_end(standing, end)
+    if standing.end_count is not None and standing.count > standing.end_count:
+        standing.causes.append(f"{standing.count} deltas came, its end announced {standing.end_count}")
+    numbered = bool(fragment.ends) or (standing.complete and standing.number is not None)
+    if rules.order is UowOrder.DENSE and numbered:
+        cause = _wrong_number(unit.uow, standing.number, state, rules)
+        if cause is not None:
+            standing.causes.append(cause)
+            standing.number = None
+    return standing
 
 
-def _add_end(unit: OpenUnit, end: UnitEnd) -> None:
-    if unit.end_count is None:
-        unit.end_count, unit.number, unit.kind = end.count, end.number, end.kind
-    elif (end.count, end.number, end.kind) != (unit.end_count, unit.number, unit.kind):
-        unit.causes.append(
-            f"two ends disagree: count {unit.end_count}, number {unit.number}, {unit.kind} "
+def _add_end(standing: _Standing, end: UnitEnd) -> None:
+    if standing.end_count is None:
+        standing.end_count, standing.number, standing.kind = end.count, end.number, end.kind
+    elif (end.count, end.number, end.kind) != (standing.end_count, standing.number, standing.kind):
+        standing.causes.append(
+            f"two ends disagree: count {standing.end_count}, number {standing.number}, {standing.kind} "
             f"and count {end.count}, number {end.number}, {end.kind}"
         )
 
 
-def _judge(unit: OpenUnit, state: FoldedLog, rules: UowSettings, ends: Sequence[UnitEnd]) -> None:
-    """Adds the causes for which the unit fails although it is whole."""
-    if unit.end_count is not None and unit.count > unit.end_count:
-        unit.causes.append(f"{unit.count} deltas came, its end announced {unit.end_count}")
-    numbered = bool(ends) or (unit.complete and unit.number is not None)
-    if rules.order is UowOrder.DENSE and numbered and (cause := _wrong_number(unit, state, rules)):
-        unit.causes.append(cause)
-        unit.number = None
+def _whole(unit: OpenUnit, news: _News, standing: _Standing, shard: str) -> OpenUnit:
+    """Returns the open unit as it would be with the fragment; the state does not change."""
+    fragment = news.fragment
+    return replace(
+        unit,
+        shards=unit.shards if shard in unit.shards else [*unit.shards, shard],
+        count=standing.count,
+        written=unit.written | fragment.written,
+        read=unit.read | fragment.read,
+        end_count=standing.end_count,
+        number=standing.number,
+        kind=standing.kind,
+        causes=[*unit.causes, *standing.causes],
+        offending=unit.offending or _offending(fragment),
+        repeated=unit.repeated + news.repeated,
+    )
 
 
-def _wrong_number(unit: OpenUnit, state: FoldedLog, rules: UowSettings) -> str | None:
-    number = unit.number
+def _offending(fragment: Fragment) -> str | None:
+    return next((reject.line for reject in fragment.rejects), None)
+
+
+def _wrong_number(uow: str, number: int | None, state: FoldedLog, rules: UowSettings) -> str | None:
     if number is None:
         return "its end has no number, and uowOrder is dense"
     holder = state.recent.holder(number) or state.ready.get(number)
-    if holder is not None and holder != unit.uow:
+    if holder is not None and holder != uow:
         return f"number {number} is that of unit {holder} too"
     if number < _next_number(state, rules):
         return f"number {number} comes after it was given up or dispatched, or below uowFirstNumber"
@@ -197,9 +261,9 @@ def _next_number(state: FoldedLog, rules: UowSettings) -> int:
     return rules.first_number if state.next_number is None else state.next_number
 
 
-def _may_go(unit: OpenUnit, state: FoldedLog, rules: UowSettings) -> bool:
+def _may_go(number: int | None, state: FoldedLog, rules: UowSettings) -> bool:
     """Returns whether a complete unit is dispatched now; one without a number, or with a past one, need not wait."""
-    return rules.order is UowOrder.ARRIVAL or unit.number is None or unit.number <= _next_number(state, rules)
+    return rules.order is UowOrder.ARRIVAL or number is None or number <= _next_number(state, rules)
 
 
 def _release_ready(journal: Journal, rules: UowSettings) -> None:
@@ -231,22 +295,24 @@ def _dispatch(
     journal.write(EntryKind.UNIT, meta, _data(fragment), written, read)
 
 
-def _keep(journal: Journal, shard: str, merged: OpenUnit, fragment: Fragment, old: OpenUnit | None) -> None:
+def _keep(journal: Journal, shard: str, news: _News, standing: _Standing) -> None:
     """Writes a FRAGMENT entry: the unit stays open."""
-    causes = merged.causes[len(old.causes) if old else 0 :]
+    fragment = news.fragment
     for reject in fragment.rejects:
-        event(_logger, logging.ERROR, "delta refused", uow=merged.uow, cause=reject.cause, line=reject.line)
+        event(_logger, logging.ERROR, "delta refused", uow=fragment.uow, cause=reject.cause, line=reject.line)
     has_end = bool(fragment.ends)
     meta = FragmentMeta(
         uow=fragment.uow,
         shard=shard,
         count=len(fragment.deltas),
-        ordinals=tuple(delta.ordinal for delta in fragment.deltas if delta.ordinal is not None),
-        end_count=merged.end_count if has_end else None,
-        number=merged.number if has_end else None,
-        unit_kind=merged.kind,
-        causes=tuple(causes),
-        offending=merged.offending if causes else None,
+        ordinals=tuple(identity for identity in fragment.identities if isinstance(identity, int)),
+        end_count=standing.end_count if has_end else None,
+        number=standing.number if has_end else None,
+        unit_kind=standing.kind,
+        causes=tuple(standing.causes),
+        offending=_offending(fragment),
+        digests=join_digests(identity for identity in fragment.identities if isinstance(identity, bytes)),
+        repeated=news.repeated,
     )
     journal.write(EntryKind.FRAGMENT, meta, _data(fragment), fragment.written, fragment.read)
 

@@ -17,6 +17,7 @@ from kainite.log.state.folded import FoldedLog
 from kainite.log.state.recent_units import RecentUnits
 from kainite.log.state.units import OpenUnit, UnitState
 from kainite.uow.delta import UnitKind
+from kainite.uow.identity import join_digests, split_digests
 
 VERSION = 1
 
@@ -37,8 +38,15 @@ def dump(state: FoldedLog) -> bytes:
             "through": state.through,
             "answered": list(state.answered),
         },
-        default=sorted,  # orjson serializes everything but the sets by itself
+        default=_plain,
     )
+
+
+def _plain(value: set[int] | set[bytes]) -> object:
+    """Returns a set, which orjson does not serialize by itself, as a list of numbers or as text of digests."""
+    if all(isinstance(member, int) for member in value):
+        return sorted(value)
+    return join_digests(sorted(member for member in value if isinstance(member, bytes)))
 
 
 def load(data: bytes) -> FoldedLog:
@@ -74,7 +82,8 @@ def _state(fields: dict[str, Any]) -> FoldedLog:
 
 def _open_unit(fields: dict[str, Any]) -> OpenUnit:
     sets = {name: set(fields[name]) for name in ("ordinals", "written", "read")}
-    return OpenUnit(**{**fields, **sets, "kind": UnitKind(fields["kind"])})
+    digests = set(split_digests(fields.get("digests") or ""))
+    return OpenUnit(**{**fields, **sets, "digests": digests, "kind": UnitKind(fields["kind"])})
 
 
 def _unit(fields: dict[str, Any]) -> UnitState:

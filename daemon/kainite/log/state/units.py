@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 
 from kainite.log.format.entry import Entry, Fault, FragmentMeta, Outcome, StatusMeta, UnitMeta, UnitStatus
 from kainite.uow.delta import UnitKind
+from kainite.uow.identity import Identity, split_digests
 
 
 @dataclass(slots=True)
@@ -48,6 +49,8 @@ class OpenUnit:
         number, kind: from its end.
         causes: why the unit will fail.
         offending: the emitted line that was no delta.
+        digests: the identities of the deltas without an ordinal.
+        repeated: how many deltas without an ordinal were dropped, because an equal one had come.
     """
 
     uow: str
@@ -63,11 +66,17 @@ class OpenUnit:
     kind: UnitKind = UnitKind.NORMAL
     causes: list[str] = field(default_factory=list)
     offending: str | None = None
+    digests: set[bytes] = field(default_factory=set)
+    repeated: int = 0
 
     @property
     def complete(self) -> bool:
         """Tells whether the end has come, and either all deltas or a cause for which the unit fails anyway."""
         return self.end_count is not None and (bool(self.causes) or self.count >= self.end_count)
+
+    def has(self, identity: Identity) -> bool:
+        """Tells whether a delta with this identity has come."""
+        return identity in (self.ordinals if isinstance(identity, int) else self.digests)
 
     def add(self, tid: int, entry: Entry, meta: FragmentMeta) -> None:
         """Adds a FRAGMENT entry of this unit."""
@@ -76,6 +85,8 @@ class OpenUnit:
             self.shards.append(meta.shard)
         self.count += meta.count
         self.ordinals.update(meta.ordinals)
+        self.digests.update(split_digests(meta.digests))
+        self.repeated += meta.repeated
         self.written |= entry.written
         self.read |= entry.read
         self.causes.extend(meta.causes)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kainite.base.errors import LogCorruptError
 from kainite.base.position import Position
-from kainite.log.format.batch_codec import MAGIC, decode, encode
-from kainite.log.format.entry import Batch, Entry, EntryKind, PositionMeta, ReqId
+from kainite.log.format.batch_codec import MAGIC, decode, decode_meta, encode
+from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, PositionMeta, ReqId
 from kainite.log.store.memory import without_data
 from support.log_builders import BATCHES, batch, entry
 
@@ -54,6 +54,12 @@ def test_a_batch_reads_back(written: Batch) -> None:
 def test_the_index_alone_gives_everything_but_data(written: Batch) -> None:
     index, _ = encode(written)
     assert decode(index, None) == without_data(written)
+
+
+def test_a_fragment_written_before_deltas_had_digests_is_read() -> None:
+    fields = {"uow": "T", "shard": "s", "count": 2, "ordinals": [0], "end_count": 2, "number": 5,
+              "unit_kind": "normal", "causes": [], "offending": None}  # fmt: skip
+    assert decode_meta(EntryKind.FRAGMENT, fields) == FragmentMeta("T", "s", 2, (0,), 2, 5)
 
 
 def test_golden_bytes_are_written_and_read() -> None:

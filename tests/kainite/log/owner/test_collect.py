@@ -119,6 +119,56 @@ class TestDuplicates:
         assert log.only().cause is None
         assert log.keys_of(log.only()) == [1, 2]
 
+    def test_without_an_ordinal_do_not_complete_a_unit(self) -> None:
+        log = Log()
+        log.bring(fragment("T", [1]))
+        log.bring(fragment("T", [1], count=2), shard="s1")
+        assert log.units == []
+        log.bring(fragment("T", [2]))
+        assert log.only() == UnitMeta("T", 2, ("s0", "s1"), (0, 2))
+        assert log.keys_of(log.only()) == [1, 2]
+
+    def test_without_an_ordinal_within_one_append(self) -> None:
+        log = Log()
+        log.bring(fragment("T", [1, 1, 2], count=2))
+        assert log.keys_of(log.only()) == [1, 2]
+
+    def test_without_an_ordinal_are_recognised_after_a_snapshot(self) -> None:
+        log = Log()
+        log.bring(fragment("T", [1], count=2))
+        log.state = snapshot.load(snapshot.dump(log.state))
+        log.bring(fragment("T", [1]))
+        assert log.units == []
+        log.bring(fragment("T", [2]))
+        assert log.keys_of(log.only()) == [1, 2]
+
+    @pytest.mark.parametrize("restart", [False, True])
+    def test_two_equal_deltas_without_ordinals_leave_the_unit_incomplete_and_the_cause_says_so(
+        self, restart: bool
+    ) -> None:
+        log = Log()
+        log.bring(fragment("T", [1], count=2), now=NOW)
+        log.bring(fragment("T", [1]), now=NOW)
+        if restart:
+            log.state = snapshot.load(snapshot.dump(log.state))
+        [failed] = log.expire(NOW + 600_000)
+        assert failed.cause == (
+            "1 of 2 deltas came within 600 s; 1 more without an ordinal came that equals one of them, and counts as "
+            "sent again: equal deltas of one unit need ordinals"
+        )
+
+    def test_of_an_ordinal_leave_nothing_in_the_log(self) -> None:
+        log = Log()
+        log.bring(fragment("T", [1], first_ordinal=0))
+        assert [entry.kind for entry in log.bring(fragment("T", [1], first_ordinal=0))] == [EntryKind.POSITION]
+
+    def test_are_counted(self, caplog: pytest.LogCaptureFixture) -> None:
+        log = Log()
+        log.bring(fragment("T", [1, 1, 2]))
+        log.bring(fragment("T", [1, 2]))
+        assert caplog.messages == ["deltas sent again, dropped"] * 2
+        assert log.state.open["T"].repeated == 3
+
     def test_of_a_dispatched_unit_are_dropped(self) -> None:
         log = Log()
         log.bring(fragment("T", [1], count=1))
@@ -335,6 +385,38 @@ def test_any_order_any_shards_any_duplicates_give_the_same_units(
     if rules is DENSE:
         assert [unit.number for unit in log.units] == list(range(1, units + 1))
     assert log.state.open == {}
+
+
+@given(st.data())
+def test_no_resending_splitting_or_reordering_makes_anything_of_a_unit_but_the_whole_or_nothing(
+    data: st.DataObject,
+) -> None:
+    """Sends a unit's deltas again and again, all or some of them, in pieces, through several shards."""
+    numbered = data.draw(st.booleans(), "ordinals")
+    keys = data.draw(st.lists(st.integers(0, 3), max_size=4), "the rows that the deltas write")
+    deltas = [delta(key, place if numbered else None) for place, key in enumerate(keys)]
+    parts = st.sampled_from(range(len(keys) + 1))  # the last is the unit's end
+    copies = data.draw(st.permutations([*range(len(keys) + 1), *data.draw(st.lists(parts, max_size=6), "again")]))
+    del copies[data.draw(st.integers(len(copies) // 2, len(copies)), "arrived") :]
+    log = Log()
+    while copies:
+        size = data.draw(st.integers(1, len(copies)), "in one append")
+        piece, copies = copies[:size], copies[size:]
+        log.bring(
+            Fragment(
+                "T",
+                tuple(deltas[place] for place in piece if place < len(keys)),
+                ends=tuple(UnitEnd(len(keys)) for place in piece if place == len(keys)),
+            ),
+            shard=data.draw(st.sampled_from(["s0", "s1"])),
+        )
+        if data.draw(st.booleans(), "restart"):
+            log.state = snapshot.load(snapshot.dump(log.state))
+    for unit in log.units:
+        assert unit.cause is None
+        assert sorted(log.keys_of(unit)) == sorted(keys)
+        assert numbered or len(set(keys)) == len(keys), "equal deltas that nothing tells apart complete no unit"
+    assert len(log.units) + len(log.state.open) <= 1
 
 
 @given(st.integers(1, 6), st.integers(), st.booleans())

@@ -25,11 +25,13 @@ from kainite.log.format.entry import (
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.uow.delta import UnitKind
+from kainite.uow.identity import join_digests
 
 ENTRIES = (
     Entry(EntryKind.FRAGMENT, FragmentMeta("A", "s0", 1, (1,)), frozenset({1, 2**64 - 1}), frozenset({2})),
     Entry(EntryKind.FRAGMENT, FragmentMeta("A", "s1", 1, (2,), 2, 2, UnitKind.CORRECTION), frozenset({3})),
     Entry(EntryKind.FRAGMENT, FragmentMeta("B", "s0", 0, causes=("bad",), offending="?")),
+    Entry(EntryKind.FRAGMENT, FragmentMeta("B", "s0", 2, digests=join_digests([b"1" * 16, b"2" * 16]), repeated=1)),
     Entry(EntryKind.UNIT, UnitMeta("A", 2, ("s0", "s1"), (0, 1), 2, UnitKind.CORRECTION, 0), frozenset({1, 3})),
     Entry(EntryKind.UNIT, UnitMeta("B", 0, cause="bad"), frozenset({3}), frozenset({1})),
     Entry(EntryKind.UNIT, UnitMeta("C", 1, number=1), frozenset({5})),
@@ -59,6 +61,13 @@ def test_a_loaded_state_goes_on_as_the_one_that_was_dumped(before: list[Entry], 
     assert snapshot.dump(loaded) == snapshot.dump(state)
     for unit in state.units.values():
         assert loaded.conflicts.find(unit.written, unit.read) == state.conflicts.find(unit.written, unit.read)
+
+
+def test_an_open_unit_of_a_snapshot_before_deltas_had_digests_is_read() -> None:
+    fields = orjson.loads(snapshot.dump(folded([ENTRIES[0]])))
+    for name in ("digests", "repeated"):
+        del fields["open"][0][name]
+    assert snapshot.dump(snapshot.load(orjson.dumps(fields))) == snapshot.dump(folded([ENTRIES[0]]))
 
 
 def changed(**fields: Any) -> bytes:
