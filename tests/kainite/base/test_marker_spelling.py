@@ -1,20 +1,13 @@
-r"""Markers as text, and how workers are told of them."""
-
 from __future__ import annotations
 
 import subprocess
 from contextlib import suppress
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.marker_spelling import escape, unescape
-from kainite.base.markers import Batching
-from kainite.child.markers.start_parameters import start_parameters
-from kainite.settings import MarkersSettings
-from kainite.settings.placeholders import check_template
 
 
 @given(st.binary())
@@ -55,31 +48,3 @@ def test_a_shell_reads_the_spelling_as_it_is_meant() -> None:
     every_byte = bytes(range(256))
     done = subprocess.run(["bash", "-c", 'printf %b "$1"', "_", escape(every_byte)], capture_output=True, check=True)
     assert done.stdout == every_byte
-
-
-def test_a_worker_is_told_by_its_environment() -> None:
-    arguments, environment = start_parameters(replace(MarkersSettings(), batching=Batching.WORKER, batch_size=7))
-    assert arguments == ()
-    assert environment == {
-        "KAINITE_EOM": "\\n",
-        "KAINITE_EOP": "\\x00",
-        "KAINITE_EOB": "\\x17",
-        "KAINITE_BNC": "\\x06",
-        "KAINITE_BATCHING": "worker",
-        "KAINITE_BATCH_SIZE": "7",
-    }
-
-
-def test_a_worker_is_told_as_the_templates_say() -> None:
-    settings = replace(
-        MarkersSettings(eop=b"EOP"),
-        arguments=("-e", "{eom}", '-E={eop}{"a":1}'),
-        environment=(("X", "{bnc}-{batch_size}"),),
-    )
-    assert start_parameters(settings) == (("-e", "\\n", '-E=EOP{"a":1}'), {"X": "\\x06-100"})
-
-
-def test_a_placeholder_that_there_is_not_is_refused() -> None:
-    check_template('{eom} {"a": {}} {A}')
-    with pytest.raises(ValueError, match=r"\{eof\} is none of \{eom\}, \{eop\}"):
-        check_template("{eof}")

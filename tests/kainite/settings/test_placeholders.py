@@ -16,13 +16,13 @@ def test_each_placeholder_is_known_and_filled(name: str) -> None:
     assert filled(template, VALUES) == f"-x={name.upper()};{name.upper()}"
 
 
-@pytest.mark.parametrize("template", ["{eol}", "{eom}{eol}", "{batchsize}"])
+@pytest.mark.parametrize("template", ["{eol}", "{eom}{eol}", "{batchsize}", "{eof}"])
 def test_an_unknown_placeholder_is_refused_and_the_known_ones_are_named(template: str) -> None:
     with pytest.raises(ValueError, match=r"is none of \{eom\}, \{eop\}"):
         check_template(template)
 
 
-@pytest.mark.parametrize("template", ["", "plain", "{}", "{EOM}", "${1}"])
+@pytest.mark.parametrize("template", ["", "plain", "{}", "{EOM}", "${1}", '{"a": {}} {A}'])
 def test_other_braces_stay_as_they_are(template: str) -> None:
     check_template(template)
     assert filled(template, VALUES) == template

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import logging
+import threading
+
+import pytest
+
+from kainite.base.errors import LogCorruptError, LogUnavailableError
+from kainite.base.retry import Backoff
+from kainite_spark.driver import patience
+from kainite_spark.driver.patience import patiently
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "BACKOFF", Backoff((0.001,)))
+
+
+class Away:
+    """A store that does not answer the first calls."""
+
+    def __init__(self, failures: int, error: type[Exception] = LogUnavailableError) -> None:
+        self.calls = 0
+        self._failures = failures
+        self._error = error
+
+    def __call__(self) -> str:
+        self.calls += 1
+        if self.calls <= self._failures:
+            raise self._error(f"attempt {self.calls}")
+        return "answered"
+
+
+@pytest.mark.parametrize("failures", [0, 1, 7])
+def test_a_store_that_is_away_is_waited_for(failures: int, caplog: pytest.LogCaptureFixture) -> None:
+    store = Away(failures)
+    with caplog.at_level(logging.WARNING):
+        assert patiently(store, threading.Event()) == "answered"
+    assert store.calls == failures + 1
+    assert [record.getMessage() for record in caplog.records] == ["waiting"] * failures
+
+
+def test_an_error_that_waiting_does_not_mend_is_raised_at_once() -> None:
+    store = Away(9, LogCorruptError)
+    with pytest.raises(LogCorruptError, match="attempt 1"):
+        patiently(store, threading.Event())
+    assert store.calls == 1
+
+
+def test_a_wish_to_stop_ends_the_wait_with_the_latest_error() -> None:
+    stop = threading.Event()
+    stop.set()
+    store = Away(9)
+    with pytest.raises(LogUnavailableError, match="attempt 1"):
+        patiently(store, stop)
+    assert patiently(Away(0), stop) == "answered"
