@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 
 from kainite.base.errors import ChildError, ChildProtocolError, ChildTimeoutError
+from kainite.child.breather import Breather
 from kainite.child.configured_dialect import dialect_of
 from kainite.child.events import (
     ActionDone,
@@ -30,7 +31,6 @@ from kainite.settings import ChildProtocol, ChildSettings
 
 SHARD_VARIABLE = "KCL_SHARD_ID"
 HELD_LIMIT = 2**20  # bytes of unread lines at which reading the child's output pauses
-BREATHER = 100  # events in a row after which other tasks get the loop, because leases must be renewed meanwhile
 
 
 class ChildProcess:
@@ -46,7 +46,7 @@ class ChildProcess:
         self._heard_at = self._loop.time()
         self._settings = settings
         self._news = asyncio.Event()
-        self._taken = 0
+        self._breather = Breather(self._loop.time)
         hooks = Hooks(self._on_output, self.dialect.receive_eof, self._news.set)
         self._process = PipedProcess.start(program, hooks)
 
@@ -88,7 +88,7 @@ class ChildProcess:
         request: bytes,
         *,
         answer: Callable[[CheckpointRequested], Awaitable[str | None]],
-        emitted: Callable[[bytes], None],
+        emitted: Callable[[bytes], Awaitable[None] | None],
         rejected: Callable[[Rejected], None],
     ) -> None:
         """Sends one request of the dialect and serves the child until its status.
@@ -96,7 +96,7 @@ class ChildProcess:
         Args:
             request: the bytes that a starting method of :attr:`dialect` returned.
             answer: decides a checkpoint request: returns None, or the error's name.
-            emitted: takes each emit line.
+            emitted: takes each emit line; returns what is to be awaited before the next event, None for nothing.
             rejected: takes records that were not processed.
 
         Raises:
@@ -117,7 +117,9 @@ class ChildProcess:
                     self._process.write(data)
                     self._heard_at = self._loop.time()
                 case Emitted(line):
-                    emitted(line)
+                    if (taking := emitted(line)) is not None:
+                        await taking
+                        self._breather.taken()
                 case Rejected() as records:
                     rejected(records)
                 case ProtocolViolation(reason):
@@ -136,9 +138,9 @@ class ChildProcess:
 
     async def _next_event(self) -> Event:
         if (ready := self._take_event()) is not None:
-            self._taken += 1
-            if self._taken % BREATHER == 0:
+            if self._breather.due:
                 await asyncio.sleep(0)
+                self._breather.taken()
             return ready  # many events come at once, and a time limit for each would cost more than the event
         try:
             async with asyncio.timeout(self._settings.reply_timeout):
@@ -147,6 +149,7 @@ class ChildProcess:
                         raise self.broken.result()
                     self._news.clear()
                     await self._news.wait()
+                self._breather.taken()
                 return happened
         except TimeoutError:
             seconds = self._settings.reply_timeout

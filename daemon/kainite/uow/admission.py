@@ -79,8 +79,12 @@ class Admission:
         fragments = [unit.fragment(name) for name, unit in self._units.items()]
         if rejects := self._anonymous.told():
             fragments.append(Fragment(uow=anonymous, ends=(UnitEnd(count=0),), rejects=rejects))
-        self._units, self._anonymous = {}, _Rejects()
+        self.drop()
         return tuple(fragments)
+
+    def drop(self) -> None:
+        """Forgets what was fed since the last take."""
+        self._units, self._anonymous = {}, _Rejects()
 
     def _admit(self, item: Json) -> None:
         try:

@@ -59,13 +59,14 @@ class LatestConflicts:
 
     def find(self, written: Iterable[int], read: Iterable[int]) -> int | None:
         """Returns the highest rank of a unit that conflicts; None for no conflict."""
-        latest = -1
         writers, readers = self._writers, self._readers
-        for signature in written:
-            latest = max(latest, writers.get(signature, -1), readers.get(signature, -1))
-        for signature in read:
-            latest = max(latest, writers.get(signature, -1))
-        return latest if latest >= 0 else None
+        # Intersected without a loop in Python: a unit may have a million signatures, and nearly none conflicts.
+        ranks = chain(
+            map(writers.__getitem__, writers.keys() & written),
+            map(readers.__getitem__, readers.keys() & written),
+            map(writers.__getitem__, writers.keys() & read),
+        )
+        return max(ranks, default=None)
 
     def add(self, rank: int, written: Iterable[int], read: Iterable[int]) -> None:
         """Registers a unit under its rank."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
+
+import orjson
 
 from kainite.uow.delta import Delta, UnitEnd
 from kainite.uow.identity import Identity, identity_of
@@ -37,6 +39,8 @@ class Fragment:
         ends: of the unit; more than one if it was sent again.
         rejects: lines of the unit that are no deltas.
         identities: of each delta (:mod:`kainite.uow.identity`). When none are given, those of ``deltas`` as they are.
+        encoded: each delta as the log holds it, JSON. Always worked out here, on the thread that makes the fragment:
+            the log's owner, which must not keep its loop for long, only joins them.
     """
 
     uow: str
@@ -46,7 +50,10 @@ class Fragment:
     ends: tuple[UnitEnd, ...] = ()
     rejects: tuple[Reject, ...] = ()
     identities: tuple[Identity, ...] = ()
+    encoded: tuple[bytes, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if len(self.encoded) != len(self.deltas):
+            object.__setattr__(self, "encoded", tuple(orjson.dumps(delta.to_json()) for delta in self.deltas))
         if len(self.identities) != len(self.deltas):
             object.__setattr__(self, "identities", tuple(map(identity_of, self.deltas)))

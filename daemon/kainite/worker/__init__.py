@@ -16,6 +16,7 @@ from every room below it: ``fleet``, ``leases``, ``child``, ``kinesis``, ``log``
 :mod:`~kainite.worker.shard_reading`            reads the shard, across restarts of the child
 :mod:`~kainite.worker.shard_call`               the calls of its child: carries out the rules
 :mod:`~kainite.worker.call_rules`               the rules of a call, without I/O
+:mod:`~kainite.worker.heavy_work`               work on the loop, or on a thread where it is long
 :mod:`~kainite.worker.child_failures`           what follows from a failed child
 :mod:`~kainite.worker.shard_metrics`            what is measured of a shard's calls
 :mod:`~kainite.worker.aws_threads`              the threads that call AWS

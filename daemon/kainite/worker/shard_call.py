@@ -7,6 +7,7 @@ waits for both, tries an append again while the log is unavailable, and reports 
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable
 from functools import partial
 from typing import Protocol
 
@@ -20,6 +21,7 @@ from kainite.kinesis.read.record_batch import RecordBatch
 from kainite.leases.holding.checkpoint_requests import error_name
 from kainite.leases.keeper import HeldLease
 from kainite.worker.call_rules import AppendCall, CallRules, EmitHandling, RefusedCheckpoint, Step, WriteCheckpoint
+from kainite.worker.heavy_work import OFF_LOOP_BYTES
 from kainite.worker.units_of_work import UnitsOfWork
 
 logger = logging.getLogger(__name__)
@@ -60,6 +62,7 @@ class ShardCalls:
         self._rules = CallRules(lease.shard_id, collecting=units is not None)
         self._rejections = 0  # in the current call
         self._warned = False  # that this child's emits are skipped
+        self._fed = 0  # bytes of emit lines that the admission holds
 
     async def position(self) -> Position | None:
         """Returns how far the log has collected the shard; None when it holds nothing of the shard."""
@@ -74,17 +77,22 @@ class ShardCalls:
         reached = None if records is None else await self.position()
         self._rules.begin(action, records, reached)
 
-    def emitted(self, line: bytes) -> None:
-        """Takes an emit line.
+    def emitted(self, line: bytes) -> Awaitable[None] | None:
+        """Takes an emit line; returns what is to be awaited before the next one, None for nothing.
 
         Raises:
             ChildProtocolError: the child must not emit now.
         """
         match self._rules.emitted():
             case EmitHandling.COLLECT if self._units is not None:
-                self._units.admission.feed(line)
+                self._fed += len(line)
+                feed = partial(self._units.admission.feed, line)
+                if len(line) >= OFF_LOOP_BYTES:
+                    return self._units.heavy.run(len(line), feed)
+                feed()
             case EmitHandling.SKIP:
                 self._warn_once()
+        return None
 
     def rejected(self, records: Rejected) -> None:
         """Takes records that the child did not process: reports them, and passes them."""
@@ -118,7 +126,8 @@ class ShardCalls:
         """Ends a call in which the child failed: drops its emits; its records will be delivered again."""
         self._rules.abandoned()
         if self._units is not None:
-            self._units.admission.take("dropped")
+            self._units.admission.drop()
+            self._fed = 0
 
     async def _carry_out(self, steps: tuple[Step, ...]) -> str | None:
         """Carries the steps out in order; returns the name of KCL's exception for a checkpoint that was not written."""
@@ -144,7 +153,9 @@ class ShardCalls:
 
     async def _append(self, units: UnitsOfWork, records: Span) -> None:
         shard = self._lease.shard_id
-        fragments = units.admission.take(f"invalid:{shard}:{records.first.sequence}")
+        take = partial(units.admission.take, f"invalid:{shard}:{records.first.sequence}")
+        size, self._fed = self._fed, 0
+        fragments = await units.heavy.run(size, take)
 
         def put_off(error: Exception, failures: int, pause: float) -> None:
             event(logger, logging.WARNING, "append put off", shard=shard, pause=pause, error=error)

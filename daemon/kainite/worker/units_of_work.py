@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from kainite.settings import Settings
+from kainite.worker.heavy_work import HeavyWork
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -25,10 +26,12 @@ class UnitsOfWork:
     Attributes:
         log: shared by all shards of the daemon.
         admission: the shard's own.
+        heavy: runs what takes long; shared by all shards of the daemon.
     """
 
     log: LogClient
     admission: Admission
+    heavy: HeavyWork = field(default_factory=HeavyWork)
 
 
 NewUnitsOfWork: TypeAlias = Callable[[], UnitsOfWork]
@@ -67,11 +70,12 @@ async def open_units_of_work(
     reading = group.create_task(loading, name="catalogue")
     store = DynamoDBStore(dynamodb, settings.log.table)
     audit = await asyncio.to_thread(open_audit, settings.log, settings.aws)
+    heavy = HeavyWork()
     async with LogOwner.open(store, settings.log, settings.uow, audit=audit, stop=stop) as owner:
         watching = group.create_task(_watch(owner), name="log owner")
         try:
             catalogue = await reading
-            yield lambda: UnitsOfWork(owner, Admission(catalogue))
+            yield lambda: UnitsOfWork(owner, Admission(catalogue), heavy)
         finally:
             watching.cancel()
 

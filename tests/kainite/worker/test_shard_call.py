@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -47,6 +48,7 @@ from kainite.leases.keeper import HeldLease
 from kainite.leases.table.lease import Lease
 from kainite.uow.admission import Admission
 from kainite.uow.fragment import Fragment
+from kainite.worker.heavy_work import OFF_LOOP_BYTES
 from kainite.worker.shard_call import REJECTIONS_LOGGED, ShardCalls
 from kainite.worker.units_of_work import UnitsOfWork
 from support.daemon_world import delta
@@ -144,7 +146,7 @@ async def play(journal: Journal, *calls: Call, collecting: bool = True, stored: 
 async def do(step: str, calls: ShardCalls, journal: Journal) -> None:
     match step.split():
         case ["emit", unit]:
-            calls.emitted(json.dumps({"action": "emit", **delta(unit)}).encode())
+            assert calls.emitted(json.dumps({"action": "emit", **delta(unit)}).encode()) is None
         case ["reject", number]:
             place = Position(int(number))
             calls.rejected(Rejected(Span(place, place), "not good", b"payload"))
@@ -406,3 +408,25 @@ async def test_a_request_where_no_checkpoint_is_possible_is_not_logged(caplog: p
     assert not events(caplog, "checkpoint refused")
     await play(Journal(), records(1, 3, "checkpoint 9"))
     assert len(events(caplog, "checkpoint refused")) == 1
+
+
+async def test_a_long_line_is_admitted_off_the_loop_and_appended_with_its_call() -> None:
+    threads: list[int] = []
+
+    class Watched(Admission):
+        def feed(self, line: bytes) -> None:
+            threads.append(threading.get_ident())
+            super().feed(line)
+
+    journal = Journal()
+    calls = ShardCalls(
+        HeldLease(Lease(SHARD, "w", checkpoint=TRIM_HORIZON), 0.0), journal, UnitsOfWork(journal, Watched(None))
+    )
+    await calls.begin(Action.PROCESS_RECORDS, records(1, 3).batch)
+    for line in (json.dumps({"action": "emit", **delta(unit)}).encode() for unit in ("T-1", "T-2")):
+        taking = calls.emitted(line + b" " * (OFF_LOOP_BYTES if b"T-1" in line else 0))
+        if taking is not None:
+            await taking
+    await calls.finish()
+    assert journal.entries == ["append 1-3 T-1 T-2"]
+    assert threads[0] != threading.get_ident() == threads[1]

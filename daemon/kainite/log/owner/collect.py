@@ -35,8 +35,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import orjson
-
 from kainite.base.logs import event
 from kainite.base.position import Position
 from kainite.log.format.entry import Entry, EntryKind, FragmentMeta, PositionMeta, UnitMeta
@@ -44,7 +42,7 @@ from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.units import OpenUnit
 from kainite.settings import Isolation, UowOrder, UowSettings
-from kainite.uow.delta import Delta, UnitEnd, UnitKind
+from kainite.uow.delta import UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment
 from kainite.uow.identity import Identity, join_digests
 
@@ -110,9 +108,13 @@ def _missing(unit: OpenUnit, waited: str) -> str:
 
 def _skip_gap(journal: Journal, rules: UowSettings, limit: int, waited: str) -> None:
     state = journal.state
+    numbered = [(unit.number, unit.uow) for unit in state.open.values() if unit.number is not None]
+    numbered.sort(reverse=True)
     while state.ready and (first := _next_number(state, rules)) not in state.ready:
+        while numbered[-1][1] not in state.open:
+            numbered.pop()  # it was released behind a gap
         waiting = state.open[state.ready[min(state.ready)]]
-        known = min(unit.number for unit in state.open.values() if unit.number is not None)
+        known = numbered[-1][0]
         if waiting.opened_ms > limit or known <= first:
             return
         # One unit stands for the whole gap: a source that jumps ahead by millions must not cost as many entries.
@@ -155,17 +157,23 @@ class _News:
 
 
 def _news(unit: OpenUnit, fragment: Fragment) -> _News:
-    fresh: dict[Identity, Delta] = {}
-    dropped = repeated = 0
-    for delta, identity in zip(fragment.deltas, fragment.identities, strict=True):
+    fresh: dict[Identity, int] = {}  # the place of each delta that is new
+    repeated = 0
+    for place, identity in enumerate(fragment.identities):
         if identity in fresh or unit.has(identity):
-            dropped += 1
             repeated += isinstance(identity, bytes)
         else:
-            fresh[identity] = delta
+            fresh[identity] = place
+    dropped = len(fragment.deltas) - len(fresh)
     if not dropped:
         return _News(fragment)
-    return _News(replace(fragment, deltas=tuple(fresh.values()), identities=tuple(fresh)), dropped, repeated)
+    kept = replace(
+        fragment,
+        deltas=tuple(fragment.deltas[place] for place in fresh.values()),
+        identities=tuple(fresh),
+        encoded=tuple(fragment.encoded[place] for place in fresh.values()),
+    )
+    return _News(kept, dropped, repeated)
 
 
 @dataclass(slots=True)
@@ -320,4 +328,4 @@ def _keep(journal: Journal, shard: str, news: _News, standing: _Standing) -> Non
 def _data(fragment: Fragment | None) -> bytes:
     if fragment is None or not fragment.deltas:
         return b""
-    return orjson.dumps([delta.to_json() for delta in fragment.deltas])
+    return b"[%b]" % b",".join(fragment.encoded)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import tracemalloc
 
 import orjson
 import pytest
@@ -102,6 +103,28 @@ class TestComplete:
         log.bring(fragment("T", count=10_000))
         assert log.only().cause is None
         assert sorted(log.keys_of(log.only())) == list(range(10_000))
+
+
+def typical_bytes(log: Log, first: int) -> int:
+    """Returns how much memory one of 41 appends of ten deltas to an open unit takes while it is decided and folded.
+
+    The median: now and then a set doubles its table.
+    """
+    taken = []
+    for start in range(first, first + 410, 10):
+        piece = fragment("T", range(start, start + 10), first_ordinal=start)
+        tracemalloc.start()
+        log.bring(piece)
+        taken.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    return sorted(taken)[len(taken) // 2]
+
+
+def test_what_a_fragment_costs_does_not_depend_on_the_deltas_before_it() -> None:
+    small, large = Log(), Log()
+    for log, there in ((small, 100), (large, 50_000)):
+        log.bring(fragment("T", range(there), first_ordinal=0))
+    assert typical_bytes(large, 50_000) < 1.5 * typical_bytes(small, 100)
 
 
 class TestDuplicates:
