@@ -1,8 +1,8 @@
 """Runs work on the event loop where it is short, and off the loop where it is long.
 
 Leases are renewed on the loop, so nothing may keep the loop for long. A child may emit a line of 64 MiB: to parse it,
-to check and to sign its deltas takes many seconds of Python. Such work goes to a thread. The interpreter then shares its
-time between that thread and the loop, in turns of milliseconds, as long as there are few such threads: so there is
+to check and to sign its deltas takes many seconds of Python. Such work goes to a thread. The interpreter then shares
+its time between that thread and the loop, in turns of milliseconds, as long as there are few such threads: so there is
 one at a time in the whole daemon.
 """
 
