@@ -168,9 +168,7 @@ class World:
         """Puts the history on the stream, in batches; a batch whose reply is lost is put again."""
         plan, faults = self.plan, self.faults
         rng = Random(f"producer {plan.seed}")
-        effects = Effects(
-            faults, process, "put", TimeoutError, {"unsent", "unanswered", "late", "resent", "again"}
-        )
+        effects = Effects(faults, process, "put", TimeoutError, {"unsent", "unanswered", "late", "resent", "again"})
         home = rng.randrange(TOP)
         messages = [message for one in self.source.history for message in self.source.messages(one, rng)]
         place = 0

@@ -1,0 +1,120 @@
+"""The consumers of a daemon, with a real lease keeper and real children."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from kainite.kinesis.client import StreamClient
+from kainite.kinesis.read.shard_source import polling
+from kainite.worker.consumers import Consumers
+from kainite.worker.retrieval_mode import RENDER
+from kainite.worker.shard_consumer import ConsumerParts
+from support.daemon_world import LIMIT, World, eventually, scripted, transcript_actions
+from support.names import unique
+
+FIRST, SECOND = "shardId-000000000000", "shardId-000000000001"
+CHECKPOINT = ["write", '{"action":"checkpoint"}\n']
+
+
+@pytest.fixture
+def world(kinesis: Any, dynamodb: Any, tmp_path: Path) -> World:
+    world = World(kinesis, dynamodb, unique("stream"), tmp_path)
+    world.create_stream(shards=2)
+    return world
+
+
+@dataclass
+class Running:
+    """Consumers at work, and the task that follows the leases."""
+
+    consumers: Consumers
+    group: asyncio.TaskGroup
+
+    def pids(self) -> dict[str, int]:
+        """Returns the process ids of the children by shard."""
+        return {status.shard: status.pid for status in self.consumers.statuses() if status.pid is not None}
+
+    async def all_initialized(self) -> None:
+        await eventually(lambda: [s.state for s in self.consumers.statuses()] == ["PROCESSING"] * 2)
+
+
+@asynccontextmanager
+async def running(world: World, script: dict[str, Any], transcript: Path, **changes: Any) -> AsyncIterator[Running]:
+    child = replace(world.child_settings(scripted(script, transcript)), **changes)
+    stream = StreamClient(world.kinesis, world.name)
+    async with world.keeper(stream) as keeper, asyncio.TaskGroup() as group:
+        parts = ConsumerParts(polling(stream, render=RENDER[child.protocol]), keeper, world.stream_settings, child)
+        consumers = Consumers(keeper, lambda: parts, group)
+        following = group.create_task(consumers.follow_leases())
+        try:
+            yield Running(consumers, group)
+            await consumers.stop()
+        finally:
+            following.cancel()
+
+
+def lose(world: World, shard: str) -> None:
+    """Gives the lease of a shard to another worker."""
+    world.dynamodb.update_item(
+        TableName=world.name,
+        Key={"leaseKey": {"S": shard}},
+        UpdateExpression="SET leaseOwner = :other ADD leaseCounter :one",
+        ExpressionAttributeValues={":other": {"S": "another"}, ":one": {"N": "1"}},
+    )
+
+
+async def test_each_lease_has_one_consumer(world: World, tmp_path: Path) -> None:
+    async with running(world, {}, tmp_path / "transcript") as daemon:
+        await daemon.all_initialized()
+        assert {status.shard for status in daemon.consumers.statuses()} == {FIRST, SECOND}
+        assert len(set(daemon.pids().values())) == 2
+
+
+async def test_a_stop_ends_every_child_and_gains_no_lease(world: World, tmp_path: Path) -> None:
+    transcript = tmp_path / "transcript"
+    async with running(world, {"shutdownRequested": [CHECKPOINT, "read", "status"]}, transcript) as daemon:
+        await daemon.all_initialized()
+        pids = daemon.pids().values()
+        await daemon.consumers.stop()
+        assert daemon.consumers.statuses() == ()
+        assert not any(psutil.pid_exists(pid) for pid in pids)
+    assert transcript_actions(transcript).count("shutdownRequested") == 2
+
+
+async def test_a_lost_lease_ends_its_own_consumer(world: World, tmp_path: Path) -> None:
+    transcript = tmp_path / "transcript"
+    async with running(world, {}, transcript) as daemon:
+        await daemon.all_initialized()
+        lose(world, FIRST)
+        await eventually(lambda: [status.shard for status in daemon.consumers.statuses()] == [SECOND])
+        assert transcript_actions(transcript) == ["initialize", "initialize", "leaseLost"]
+
+
+async def test_a_child_that_does_not_end_in_time_is_killed(
+    world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    script = {"shutdownRequested": ["hang"], "eof": ["hang"]}
+    async with running(world, script, tmp_path / "transcript", shutdown_grace=0.1, kill_after=0.1) as daemon:
+        await daemon.all_initialized()
+        pids = daemon.pids().values()
+        with caplog.at_level(logging.WARNING):
+            await asyncio.wait_for(daemon.consumers.stop(), LIMIT)
+        assert not any(psutil.pid_exists(pid) for pid in pids)
+    assert [record.getMessage() for record in caplog.records].count("child did not end in time") == 2
+
+
+async def test_a_kill_ends_every_child_at_once(world: World, tmp_path: Path) -> None:
+    async with running(world, {"eof": ["hang"]}, tmp_path / "transcript") as daemon:
+        await daemon.all_initialized()
+        pids = daemon.pids().values()
+        daemon.consumers.kill()
+        assert not any(psutil.pid_exists(pid) for pid in pids)

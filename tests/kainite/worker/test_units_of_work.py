@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kainite.base.errors import CatalogueError, LogFencedError, LogHeldError
+from kainite.base.position import Position
+from kainite.log.owner.mount import mount
+from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.settings import Settings, examine
+from kainite.uow.catalogue.file import write_catalogue
+from kainite.worker.units_of_work import open_units_of_work
+from support.daemon_world import LIMIT
+from support.log_builders import fragment
+from support.names import unique
+from support.tables import SHOP
+
+SHARD = "shardId-000000000000"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    path = tmp_path / "app.properties"
+    path.write_text(
+        f"applicationName={unique('app')}\nstreamName=orders\nexecutableName=python child.py\nunitsOfWork=true\n"
+    )
+    return examine(path, environment={}).settings_or_raise()
+
+
+async def test_disabled_units_of_work_touch_nothing(settings: Settings, dynamodb: Any) -> None:
+    disabled = replace(settings, log=replace(settings.log, enabled=False))
+    async with asyncio.TaskGroup() as group, open_units_of_work(disabled, dynamodb, group, asyncio.Event()) as units:
+        assert units is None
+    assert settings.log.table not in dynamodb.list_tables()["TableNames"]
+
+
+async def test_each_shard_has_its_own_admission_to_one_log(settings: Settings, dynamodb: Any) -> None:
+    async with asyncio.TaskGroup() as group, open_units_of_work(settings, dynamodb, group, asyncio.Event()) as units:
+        assert units is not None
+        one, other = units(), units()
+        assert one.log is other.log
+        assert one.admission is not other.admission
+        await one.log.append(SHARD, Position(1), Position(2), [fragment("T-1", [1], count=1)])
+        assert await other.log.position(SHARD) == Position(2)
+
+
+async def test_the_log_is_mounted_once_more_after_it_was_released(settings: Settings, dynamodb: Any) -> None:
+    generations = []
+    for _ in range(2):
+        async with asyncio.TaskGroup() as group, open_units_of_work(settings, dynamodb, group, asyncio.Event()):
+            head = DynamoDBStore(dynamodb, settings.log.table).read_head("0")
+            assert head is not None
+            generations.append(head.generation)
+    assert generations[0] < generations[1]
+
+
+async def test_a_catalogue_that_cannot_be_used_is_an_error(settings: Settings, dynamodb: Any, tmp_path: Path) -> None:
+    catalogue = tmp_path / "catalogue.json"
+    write_catalogue(SHOP, catalogue)
+    catalogue.write_bytes(catalogue.read_bytes()[:-20])
+    broken = replace(settings, uow=replace(settings.uow, catalogue_file=catalogue))
+    with pytest.raises(ExceptionGroup) as raised:
+        async with asyncio.TaskGroup() as group, open_units_of_work(broken, dynamodb, group, asyncio.Event()):
+            pass
+    assert raised.group_contains(CatalogueError)
+
+
+async def append_after_another_mount(settings: Settings, dynamodb: Any) -> None:
+    """Appends to a log that another owner has mounted meanwhile."""
+    store, end = DynamoDBStore(dynamodb, settings.log.table), asyncio.Event()
+    async with asyncio.TaskGroup() as group, open_units_of_work(settings, dynamodb, group, end) as units:
+        assert units is not None
+        head = store.read_head("0")
+        assert head is not None
+        assert store.swap_head("0", replace(head, released=True, version="by hand"), head)
+        await asyncio.to_thread(mount, store, "0", "another", settings.log.lease)
+        await asyncio.wait_for(units().log.append(SHARD, Position(1), Position(1), [fragment("T-1", [1])]), LIMIT)
+
+
+async def test_a_fenced_log_fails_the_group(settings: Settings, dynamodb: Any) -> None:
+    with pytest.raises(ExceptionGroup) as raised:
+        await append_after_another_mount(settings, dynamodb)
+    assert raised.group_contains(LogFencedError)
+
+
+async def test_a_wish_to_stop_ends_the_wait_for_another_owners_log(settings: Settings, dynamodb: Any) -> None:
+    stop = asyncio.Event()
+    stop.set()
+    async with asyncio.TaskGroup() as group, open_units_of_work(settings, dynamodb, group, asyncio.Event()):
+        waiting = replace(settings, log=replace(settings.log, owner="another"))
+        with pytest.raises(LogHeldError):
+            async with open_units_of_work(waiting, dynamodb, group, stop):
+                pass
