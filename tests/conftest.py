@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from kainite.base.redaction import forget
 from kainite_demo.services import SHORT_LIVED_JVM
 from support.dynamodb_doubles import Double, Doubles
 from support.names import unique
@@ -28,6 +29,13 @@ os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
 # half of their processor time.
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", SHORT_LIVED_JVM)
 os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED_JVM)
+
+
+@pytest.fixture(autouse=True)
+def _no_known_secrets() -> Iterator[None]:
+    """Forgets the secrets of a test's settings: in a later test they may be ordinary words."""
+    yield
+    forget()
 
 
 @pytest.fixture(scope="session")

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import orjson
 
 from kainite import settings
 from kainite.aws import clients as aws
 from kainite.base.errors import SettingsError
 from kainite.cli.options import properties_option
+from kainite.cli.terminal import say, say_json
 from kainite.log.owner.upkeep import outcomes_partition
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import Settings
@@ -51,7 +51,10 @@ def apply(properties: Path, once: bool, as_json: bool) -> None:
       kainite apply -p app.properties --once --json catch up, and print a summary
     """
     summary = run(settings.load(properties), once=once)
-    click.echo(_as_json(summary) if as_json else _as_text(summary))
+    if as_json:
+        say_json(_as_json(summary))
+    else:
+        say(_as_text(summary))
 
 
 def run(configured: Settings, *, once: bool = False) -> Summary:
@@ -114,9 +117,9 @@ def _signals(stop: threading.Event) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _as_json(summary: Summary) -> str:
+def _as_json(summary: Summary) -> dict[str, int]:
     counts = {status.value.replace(" ", "_"): count for status, count in summary.outcomes.items()}
-    return orjson.dumps({"micro_batches": summary.micro_batches, **counts}).decode()
+    return {"micro_batches": summary.micro_batches, **counts}
 
 
 def _as_text(summary: Summary) -> str:

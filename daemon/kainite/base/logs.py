@@ -2,6 +2,9 @@
 
 ``event(logger, logging.INFO, "child started", shard="shardId-0", pid=17)`` prints
 ``2026-11-21T09:30:00.123Z INFO child started shard=shardId-0 pid=17``.
+
+Both forms hide secrets (:mod:`kainite.base.redaction`) and show control characters as escapes
+(:mod:`kainite.base.display`), in the events of other libraries and in tracebacks too.
 """
 
 from __future__ import annotations
@@ -11,7 +14,8 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-import orjson
+from kainite.base import display
+from kainite.base.redaction import redacted, redacted_tree
 
 _FIELDS = "kainite_fields"
 
@@ -40,22 +44,32 @@ def configure(level: str = "INFO", *, json_lines: bool = False) -> None:
 
 
 class KeyValueFormatter(logging.Formatter):
-    """``time level event key=value …``; values with spaces are quoted as JSON."""
+    """``time level event key=value …``; values with spaces or control characters are quoted as JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
         pairs = [f"{key}={_plain(value)}" for key, value in _fields(record).items()]
-        line = " ".join([_time(record), record.levelname, record.getMessage(), *pairs])
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        message = display.one_line(redacted(record.getMessage()))
+        line = " ".join([_time(record), record.levelname, message, *pairs])
+        return f"{line}\n{self._traceback(record)}" if record.exc_info else line
+
+    def _traceback(self, record: logging.LogRecord) -> str:
+        assert record.exc_info
+        return display.lines(redacted(self.formatException(record.exc_info)))
 
 
 class JsonFormatter(logging.Formatter):
     """One JSON object a line: time, level, logger, event, and the event's fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line = {"time": _time(record), "level": record.levelname, "logger": record.name, "event": record.getMessage()}
+        line = {
+            "time": _time(record),
+            "level": record.levelname,
+            "logger": record.name,
+            "event": redacted(record.getMessage()),
+        }
         if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
-        return orjson.dumps({**line, **_fields(record)}, default=str).decode()
+            line["traceback"] = redacted(self.formatException(record.exc_info))
+        return display.as_json({**line, **{key: _value(value) for key, value in _fields(record).items()}})
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
@@ -66,6 +80,14 @@ def _time(record: logging.LogRecord) -> str:
     return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def _value(value: Any) -> Any:
+    """Returns a field's value for JSON; what is not of JSON's kinds becomes text before secrets are looked for."""
+    kept = value is None or isinstance(value, bool | int | float | str | list | tuple | set | frozenset | dict)
+    return redacted_tree(value if kept else str(value))
+
+
 def _plain(value: Any) -> str:
-    text = str(value)
-    return orjson.dumps(text).decode() if not text or any(c in text for c in ' "=\n\r\t') else text
+    text = redacted(str(value))
+    if text and display.is_plain(text) and not any(character in text for character in ' "='):
+        return text
+    return display.as_json(text)

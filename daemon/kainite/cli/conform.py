@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shlex
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,12 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
-import orjson
+from rich.text import Text
 
 from kainite.base.errors import ChildExitedError, SettingsError
 from kainite.base.markers import Batching
+from kainite.base.redaction import shown_command
 from kainite.child.program_lookup import find_program
-from kainite.cli.terminal import stdout
+from kainite.cli.terminal import say_json, stdout
 from kainite.conform.cases.samples import generic, read_samples
 from kainite.conform.exchange.child_run import AnswerLimits
 from kainite.conform.report import rendering as reporting
@@ -99,7 +99,7 @@ def conform(
     if junit:
         reporting.write_junit(report, junit, strict=strict)
     if as_json:
-        click.echo(orjson.dumps(reporting.as_json(report, strict=strict), option=orjson.OPT_INDENT_2).decode())
+        say_json(reporting.as_json(report, strict=strict), indent=True)
     return 0 if report.ok(strict=strict) else 1
 
 
@@ -148,7 +148,8 @@ def _child(
 def _shown(options: Options) -> Report:
     """Runs the cases and prints a row as each ends; in a terminal, the case under way stands below the rows."""
     console = stdout()
-    console.print(f"{shlex.join(options.child.command)}  ({options.child.protocol})", style="bold", soft_wrap=True)
+    title = f"{shown_command(options.child.command)}  ({options.child.protocol})"
+    console.print(Text(title, style="bold"), soft_wrap=True)
     with console.status("") as status:
 
         def show(progress: CaseProgress) -> None:
@@ -159,5 +160,5 @@ def _shown(options: Options) -> Report:
                 reporting.print_exchange(console, progress.result)
 
         report = run(options, show)
-    console.print(reporting.summary(report), soft_wrap=True)
+    console.print(Text(reporting.summary(report)), soft_wrap=True)
     return report

@@ -11,19 +11,23 @@ wrong usage                             2     click's own message
 Ctrl-C                                  130   nothing
 =================================  =========  =====================================================
 
-``--debug`` shows the traceback instead. A command may return its exit code.
+``--debug`` shows the traceback instead. A command may return its exit code. All of it is printed without secrets and
+without control characters.
 """
 
 from __future__ import annotations
 
 import importlib
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
+from kainite.base import display
 from kainite.base.errors import KainiteError, MissingExtraError
+from kainite.base.redaction import redacted
 
 INTERRUPTED = 130
 
@@ -92,12 +96,15 @@ class LazyGroup(click.Group):
                 if name in error.message:
                     raise click.UsageError(f"{name} goes before the command: kainite {name} …", error.ctx) from error
             raise
-        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+        except click.ClickException as error:
+            # click repeats the word that it does not understand.
+            error.message = _harmless(error.message)  # type: ignore[misc]
+            raise
+        except (click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except Exception as error:
-            if ctx.params.get("debug"):
-                raise
-            click.echo(f"kainite: {one_line(error)}", err=True)
+            text = traceback.format_exc() if ctx.params.get("debug") else f"kainite: {one_line(error)}"
+            click.echo(_harmless(text), err=True)
             ctx.exit(1)
         if isinstance(code, int) and code:
             ctx.exit(code)
@@ -112,6 +119,11 @@ def one_line(error: Exception) -> str:
     if isinstance(error, KainiteError):
         return message
     return f"{type(error).__name__}: {message} (kainite --debug … shows where)"
+
+
+def _harmless(text: str) -> str:
+    """Returns a text as :func:`kainite.cli.terminal.say` prints it; that module imports rich, which takes time."""
+    return display.lines(redacted(text))
 
 
 def extra_of(module: str) -> str | None:

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
-import orjson
 from rich.console import Group
 from rich.live import Live
 from rich.table import Table
@@ -22,7 +21,7 @@ from kainite.base.liveness import Sighting
 from kainite.cli.leases_reset import reset
 from kainite.cli.observed_leases import lease_table, observe_until_decided, rows_of, stream_of
 from kainite.cli.options import properties_option
-from kainite.cli.terminal import stdout
+from kainite.cli.terminal import say, say_json, stdout
 from kainite.kinesis.client import StreamClient
 from kainite.leases.administration.report import LeaseRow, Pulse, ShardState, observe_counters, short, summary, workers
 from kainite.leases.table.lease_table import LeaseTable
@@ -111,7 +110,7 @@ def _rounds(
         except LeaseTableError as error:
             if not error.retryable:
                 raise
-            click.echo(f"kainite: {error}", err=True)
+            say(f"kainite: {error}", err=True)
         else:
             now = time.monotonic()
             seen = observe_counters(seen, scan, now)
@@ -122,7 +121,7 @@ def _rounds(
 def _watch(rounds: Iterator[tuple[LeaseRow, ...]], settings: Settings, *, lag: bool, as_json: bool) -> None:
     if as_json:
         for rows in rounds:
-            click.echo(orjson.dumps(_document(settings, rows)))
+            say_json(_document(settings, rows))
     elif not sys.stdout.isatty():
         for rows in rounds:
             stdout().print(_shown(rows, lag=lag))
@@ -134,7 +133,7 @@ def _watch(rounds: Iterator[tuple[LeaseRow, ...]], settings: Settings, *, lag: b
 
 def _print(settings: Settings, rows: tuple[LeaseRow, ...], *, lag: bool, as_json: bool) -> None:
     if as_json:
-        click.echo(orjson.dumps(_document(settings, rows), option=orjson.OPT_INDENT_2))
+        say_json(_document(settings, rows), indent=True)
     else:
         stdout().print(_shown(rows, lag=lag))
 

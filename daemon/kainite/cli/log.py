@@ -9,14 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-import orjson
 from rich.table import Table
 from rich.text import Text
 
 from kainite.aws.clients import client
 from kainite.base.errors import LogRequestError, LogUnavailableError
 from kainite.cli.options import properties_option
-from kainite.cli.terminal import stdout
+from kainite.cli.terminal import say, say_json, stdout
 from kainite.log.format.entry import UnitStatus
 from kainite.log.owner.requests import OK
 from kainite.log.store.dynamodb import DynamoDBStore
@@ -73,7 +72,7 @@ def show(
     shown = rows[-limit:] if limit else rows
     if as_json:
         for row in shown:
-            click.echo(orjson.dumps(asdict(row)))
+            say_json(asdict(row))
     else:
         stdout().print(_table(shown))
 
@@ -137,7 +136,7 @@ def _request(settings: Settings, action: str, name: str, timeout: float) -> None
         time.sleep(POLL_SECONDS)
     if answer["result"] != OK:
         raise LogRequestError(answer["message"])
-    click.echo(answer["message"])
+    say(answer["message"])
 
 
 def _store(settings: Settings) -> DynamoDBStore:

@@ -7,10 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-import orjson
 from rich.table import Table
 
-from kainite.cli.terminal import stdout
+from kainite.cli.terminal import say, say_json, stdout
 from kainite.new_processor.catalogue import EXAMPLES, SAMPLES, Example, find, languages
 from kainite.new_processor.starter import PROPERTIES, starter, write
 from kainite.settings import ChildProtocol
@@ -51,7 +50,7 @@ def new_processor(dialect: str | None, listing: bool, as_json: bool, language: s
     if example is None:
         raise click.UsageError(f"there is no {language} in {dialect}: see kainite new-processor --list")
     write(starter(example, folder.resolve().name), folder)
-    click.echo("\n".join(_next(example, folder)))
+    say("\n".join(_next(example, folder)))
 
 
 def _next(example: Example, folder: Path) -> list[str]:
@@ -65,7 +64,7 @@ def _next(example: Example, folder: Path) -> list[str]:
 
 def _list(*, as_json: bool) -> None:
     if as_json:
-        click.echo(orjson.dumps([asdict(example) for example in EXAMPLES], option=orjson.OPT_INDENT_2).decode())
+        say_json([asdict(example) for example in EXAMPLES], indent=True)
         return
     table = Table(header_style="bold")
     for name in ("Language", "Dialect", "Written with", "File", "Runs as"):

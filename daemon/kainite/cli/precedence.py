@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import orjson
 
 from kainite.base.errors import SettingsError
 from kainite.cli import terminal
@@ -48,9 +47,9 @@ def precedence(properties: Path, form: str, write: Path | None) -> None:
     graph = _from_target(settings, write) if write else _from_settings(settings)
     found = levels(graph)
     if form == "json":
-        click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
+        terminal.say_json(found, indent=True)
     elif form == "mermaid":
-        click.echo(picture.as_mermaid(graph, found))
+        terminal.say(picture.as_mermaid(graph, found))
     else:
         terminal.stdout().print(picture.as_table(graph, found))
 

@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import click
-import orjson
 from rich.table import Table
 from rich.text import Text
 
 from kainite.base.errors import SettingsError
 from kainite.child.program_lookup import find
-from kainite.cli.terminal import stdout
+from kainite.cli.terminal import say_json, stdout
 from kainite.settings import Examination, examine
 from kainite.settings.keys.key import Key
 from kainite.settings.keys.table import KEYS, default_text
@@ -62,7 +60,7 @@ def show(path: Path | None, options: Sequence[str], *, as_json: bool) -> int:
 def say(found: Report, *, as_json: bool) -> int:
     """Prints a report; returns the exit code."""
     if as_json:
-        click.echo(orjson.dumps(asdict(found), option=orjson.OPT_INDENT_2).decode())
+        say_json(asdict(found), indent=True)
     else:
         _print(found)
     return 0 if found.ok else 1

@@ -6,14 +6,14 @@ nothing here is printed once a record.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import click
-import orjson
 
+from kainite.base import display
+from kainite.base.redaction import redacted, redacted_tree
 from kainite.extract.offsets.place import Json, Place
 from kainite.extract.output.sink import Totals
 
@@ -56,8 +56,7 @@ class Progress:
         """Writes an event for scripts, with what has been put so far."""
         if self._showing.events:
             counts = {"records": self._totals.records, "units": self._totals.units}
-            sys.stdout.buffer.write(orjson.dumps({"event": name, "time": time.time(), **counts, **fields}) + b"\n")
-            sys.stdout.buffer.flush()
+            click.echo(display.as_json(redacted_tree({"event": name, "time": time.time(), **counts, **fields})))
 
     def moved(self, place: Place | None) -> None:
         """Shows the line anew, after messages were put or a cycle ended; ``place`` is the stored place, if any."""
@@ -78,6 +77,6 @@ class Progress:
         records = click.style(f"{self._totals.records:,} records", bold=True)
         parts = [records, f"{rate:,.0f}/s", f"{self._totals.units:,} units"]
         if self._place is not None:
-            shown = orjson.dumps(self._place.start).decode()
+            shown = redacted(display.as_json(self._place.start))
             parts.append(f"offset {shown if len(shown) <= _WIDTH else shown[:_WIDTH] + '…'}")
         return " · ".join(parts)

@@ -13,6 +13,8 @@ from http import HTTPStatus
 import orjson
 
 from kainite.aws import clients as aws
+from kainite.base import display
+from kainite.base.redaction import redacted_tree
 from kainite.observe import health
 from kainite.observe.health import HealthLimits, HealthReport, WorkerFacts
 from kainite.observe.meter import Meter, Sink
@@ -81,8 +83,8 @@ async def _endpoint(stack: AsyncExitStack, settings: MetricsSettings, verdict: C
 
     def answer(good: bool, judged: HealthReport) -> Answer:
         status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
-        body = orjson.dumps(judged.as_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-        return Answer(body, "application/json", status)
+        body = display.as_json(redacted_tree(judged.as_json()), orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        return Answer(body.encode(), "application/json", status)
 
     async def live() -> Answer:
         return Answer(b"the daemon's loop turns\n")

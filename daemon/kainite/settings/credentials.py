@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from kainite.base.redaction import redacted_url, secrets_in_url
 from kainite.settings.kinds.values import Kind
 
 
@@ -103,13 +104,28 @@ def show_chain(chain: tuple[Provider, ...]) -> str:
 
 def credentials() -> Kind:
     """Returns the kind of a chain of providers."""
-    return Kind(_ALLOWED, lambda value, folder: parse_chain(value), show_chain)
+    return Kind(_ALLOWED, lambda value, folder: parse_chain(value), show_chain, secrets=_secrets)
 
 
 def endpoint_of(provider: Provider) -> tuple[str | None, str | None]:
     """Returns endpoint and region of STS; None where botocore's own are meant."""
     url, _, region = (provider.get("endpoint") or "").partition("^")
     return url or None, region or provider.get("endpointRegion")
+
+
+def _secrets(value: str) -> tuple[str, ...]:
+    """Returns the keys, secrets, tokens and external ids in a chain's text, also of a provider that is misspelled."""
+    found: list[str] = []
+    for item in value.split(","):
+        full, *arguments = (part.strip() for part in item.split("|"))
+        named = NAMES.get(full.rpartition(".")[2])
+        for argument in arguments:
+            name, equals, text = argument.partition("=")
+            if equals and name in _NAMED:
+                found += [text] if name == "externalId" else secrets_in_url(text)
+            elif named in (Source.STATIC, None):
+                found.append(argument)
+    return tuple(found)
 
 
 def _provider(item: str) -> Provider:
@@ -133,7 +149,7 @@ def _check(provider: Provider) -> None:
         raise ValueError(f"{provider.name} takes no {provider.named[0][0]}")
     endpoint = provider.get("endpoint")
     if endpoint is not None and not all(endpoint.partition("^")):
-        raise ValueError(f"{provider.name}: endpoint must be URL^REGION, not {endpoint!r}")
+        raise ValueError(f"{provider.name}: endpoint must be URL^REGION")
 
 
 def _unknown(name: str) -> str:
@@ -145,5 +161,5 @@ def _unknown(name: str) -> str:
 def _show(provider: Provider) -> str:
     hidden = provider.source is Source.STATIC
     arguments = [_SECRET if hidden else argument for argument in provider.arguments]
-    named = [f"{key}={_SECRET if key == 'externalId' else value}" for key, value in provider.named]
+    named = [f"{key}={_SECRET if key == 'externalId' else redacted_url(value)}" for key, value in provider.named]
     return "|".join([provider.name, *arguments, *named])

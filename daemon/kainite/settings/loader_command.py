@@ -25,7 +25,8 @@ def command_words(line: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(line))
     except ValueError as error:
-        raise ValueError(f"{line!r} cannot be split into words: {error}") from None
+        # The line is not repeated: it may hold passwords.
+        raise ValueError(f"the command line cannot be split into words: {error}") from None
     if not words:
-        raise ValueError(f"{line!r} names no program")
+        raise ValueError("the command line names no program")
     return words

@@ -4,11 +4,16 @@ Any master will do. With a local master, a failed task is tried again (``local[N
 default is one try), all ports are bound to the loopback address, and workers run this interpreter. The
 JVM gets a process group of its own: Ctrl-C, or a TERM to this process's group, must end the apply job
 after its micro-batch, not kill Spark before. The JVM watches its standard input and so ends with this process.
+
+A task's closure holds the target's address and, where the settings name a static key, that key; the shuffle's files
+hold deltas. With a master on other machines Spark's own authentication and encryption protect them, which the operator turns
+on (docs/operations.md, *Secrets*); :func:`unprotected` says what is missing, and the start logs it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import shutil
@@ -18,9 +23,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kainite.base.errors import SparkUnavailableError
+from kainite.base.logs import event
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
+
+_LOG = logging.getLogger(__name__)
 
 TASK_TRIES = 4
 _LOCAL = re.compile(r"local(?:\[(\*|\d+)\])?")
@@ -55,6 +63,21 @@ def configuration(master: str, name: str) -> dict[str, str]:
     if local := _LOCAL.fullmatch(master):
         settings["spark.master"] = f"local[{local[1] or 1},{TASK_TRIES}]"
     return {**settings, **(_LOCAL_CONFIGURATION if master.startswith("local") else {})}
+
+
+def unprotected(master: str, settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns the settings that a cluster lacks: tasks hold the target's address and AWS keys as the settings do.
+
+    Args:
+        master: a Spark master URL; all processes of a local one are on this machine.
+        settings: Spark's settings in force.
+    """
+    if master.startswith("local"):
+        return ()
+    is_on = {name for name, value in settings.items() if value.lower() == "true"}
+    encrypted = is_on & {"spark.network.crypto.enabled", "spark.ssl.rpc.enabled"}
+    needed = ("spark.authenticate", "" if encrypted else "spark.network.crypto.enabled", "spark.io.encryption.enabled")
+    return tuple(name for name in needed if name and name not in is_on)
 
 
 def require_java() -> None:
@@ -98,6 +121,9 @@ def spark_context(master: str, name: str) -> Iterator[SparkContext]:
         raise SparkUnavailableError(
             f"Spark does not start with applyMaster={master}: {first_line}; it needs Java 17 or newer"
         ) from error
+    if missing := unprotected(master, dict(context.getConf().getAll())):
+        event(_LOG, logging.WARNING, "the target's password travels unprotected between Spark's machines",
+              master=master, missing=", ".join(missing))  # fmt: skip
     try:
         yield context
     finally:

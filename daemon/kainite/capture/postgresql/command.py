@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from kainite import __version__
+from kainite.base import display
 from kainite.base.errors import KainiteError, MissingExtraError
 from kainite.base.marker_spelling import unescape
 from kainite.base.markers import Markers
+from kainite.base.redaction import learn, redacted, secrets_in_url
 from kainite.child.markers.framing import Scanner
 
 if TYPE_CHECKING:
@@ -61,12 +63,13 @@ def main(source: str, slot: str, publication: str, journal: Path | None) -> None
       kainite extract -p shop.properties --begin '{"lsn":"0/1718490","number":0}'      once, with that lsn
       kainite extract -p shop.properties
     """
+    learn(secrets_in_url(source))
     try:
         _run(source, slot, publication, journal)
     except BrokenPipeError:
         sys.exit(f"{PROGRAM}: kainite extract has ended")
     except (KainiteError, OSError) as error:
-        sys.exit(f"{PROGRAM}: {error}")
+        sys.exit(display.one_line(redacted(f"{PROGRAM}: {error}")))
 
 
 def markers_of(environment: Mapping[str, str]) -> Markers:

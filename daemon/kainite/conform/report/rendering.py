@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kainite.base.redaction import redacted_words, shown_command
 from kainite.conform.exchange.transcript import printable
 from kainite.conform.report.findings import CaseResult, CaseVerdict, Report
 
@@ -46,13 +46,17 @@ def print_exchange(console: Console, result: CaseResult) -> None:
 def summary(report: Report) -> str:
     """Returns the last line: the command, and how many cases have each verdict."""
     counts = [f"{number} {verdict.name}" for verdict in reversed(CaseVerdict) if (number := report.count(verdict))]
-    return f"{shlex.join(report.command)}: {report.dialect}, {len(report.results)} cases: {', '.join(counts)}"
+    return f"{_command(report)}: {report.dialect}, {len(report.results)} cases: {', '.join(counts)}"
+
+
+def _command(report: Report) -> str:
+    return shown_command(report.command)
 
 
 def as_json(report: Report, *, strict: bool) -> dict[str, Any]:
     """Returns the whole report as JSON; times are in seconds."""
     return {
-        "command": list(report.command),
+        "command": list(redacted_words(report.command)),
         "dialect": report.dialect.value,
         "ok": report.ok(strict=strict),
         "cases": [_json_case(result) for result in report.results],
@@ -64,7 +68,7 @@ def write_junit(report: Report, path: Path, *, strict: bool) -> None:
 
     A case that fails has the exchange in its ``failure``; notes and slow answers are failures only when ``strict``.
     """
-    suite = ElementTree.Element("testsuite", {"name": f"kainite conform: {printable(shlex.join(report.command))}"})
+    suite = ElementTree.Element("testsuite", {"name": f"kainite conform: {printable(_command(report))}"})
     for result in report.results:
         _add_case(suite, report, result, strict=strict)
     suite.set("tests", str(len(report.results)))

@@ -7,19 +7,19 @@ Parsing raises ``ValueError`` with what is wrong; the caller adds the key.
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from kainite.settings.loader_command import command_words, loader_command
+from kainite.base.redaction import redacted, redacted_url, secrets_in_url, secrets_in_words, shown_command
+from kainite.settings.kinds.target_url import problem_of_database_url
+from kainite.settings.loader_command import EXEC, command_words, loader_command
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
-_PASSWORD = re.compile(r"(?<=://)([^:@/?]*):.*(?=@)|(?<=password=)[^&]+")
 _SQLITE = "sqlite:///"
 
 
@@ -32,12 +32,14 @@ class Kind:
         parse: converts the text to the value, given the file's folder; raises ``ValueError``.
         show: converts the value to the text that would be written, without secrets.
         blanks: other white space than spaces belongs to the value, also at its ends.
+        secrets: returns the secrets in a text, also in one that ``parse`` refuses.
     """
 
     allowed: str
     parse: Callable[[str, Path], object]
     show: Callable[[Any], str] = str
     blanks: bool = False
+    secrets: Callable[[str], Iterable[str]] = lambda _: ()
 
 
 def text(allowed: str, pattern: str = r".+") -> Kind:
@@ -155,7 +157,12 @@ def path() -> Kind:
 
 def command() -> Kind:
     """Returns the kind of a command line: words separated by spaces, quoted as in a shell where they hold spaces."""
-    return Kind("a command line", lambda value, _: command_words(value), shlex.join)
+    return Kind(
+        "a command line",
+        lambda value, _: command_words(value),
+        shown_command,
+        secrets=_secrets_in_command,
+    )
 
 
 def names() -> Kind:
@@ -187,10 +194,11 @@ def http_url() -> Kind:
     def parse(value: str, folder: Path) -> str:
         parts = urlsplit(value)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"must be {allowed}, not {value!r}")
+            # What was not understood may hold a password anywhere.
+            raise ValueError(f"must be {allowed}" + ("" if "@" in value else f", not {redacted(value)!r}"))
         return value
 
-    return Kind(allowed, parse)
+    return Kind(allowed, parse, redacted_url, secrets=secrets_in_url)
 
 
 def target() -> Kind:
@@ -202,17 +210,33 @@ def target() -> Kind:
             return value
         scheme = value.partition("://")[0].partition("+")[0]
         if scheme not in ("postgresql", "postgres", "sqlite") or "://" not in value:
-            raise ValueError(f"must be {allowed}, not {hide_password(value)!r}")
+            # The text is not repeated: what was not understood may hold a password anywhere.
+            raise ValueError(f"must be {allowed}")
         if value.startswith(_SQLITE):
             return _SQLITE + str((folder / value.removeprefix(_SQLITE)).absolute())
+        if scheme != "sqlite" and (problem := problem_of_database_url(value)):
+            raise ValueError(problem)
         return value
 
-    return Kind(allowed, parse, hide_password)
+    return Kind(allowed, parse, show_target, secrets=_secrets_in_target)
 
 
-def hide_password(url: str) -> str:
-    """Returns the address without its password."""
-    return _PASSWORD.sub(lambda found: "***" if found[1] is None else f"{found[1]}:***", url)
+def show_target(value: str) -> str:
+    """Returns a target without its secrets: an address without its password, a loader's command without its own."""
+    if not value.startswith(EXEC):
+        return redacted_url(value)
+    return EXEC + shown_command(command_words(value.removeprefix(EXEC)))
+
+
+def _secrets_in_target(value: str) -> Iterable[str]:
+    return _secrets_in_command(value.removeprefix(EXEC)) if value.startswith(EXEC) else secrets_in_url(value)
+
+
+def _secrets_in_command(value: str) -> Iterable[str]:
+    try:
+        return secrets_in_words(command_words(value))
+    except ValueError:
+        return secrets_in_words(value.split())
 
 
 def _whole(value: str, low: int, high: int | None, allowed: str) -> int:

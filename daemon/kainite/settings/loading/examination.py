@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kainite.base.errors import SettingsError
+from kainite.base.redaction import learn, redacted
 from kainite.settings.keys.table import DEFAULTS, KEY_BY_SPELLING, KEYS
 from kainite.settings.keys.without_effect import is_client_key, why_without_effect
 from kainite.settings.loading import consistency, surprises
@@ -98,11 +99,13 @@ def examine(
     in_file, twice = read_properties(path) if path else _NOTHING
     in_environment, strangers = from_environment(os.environ if environment is None else environment)
     on_line, _ = from_options(options)
-    texts, overridden = _by_key((on_line, in_environment, in_file))
+    layers = (on_line, in_environment, in_file)
+    _learn_secrets(layers)
+    texts, overridden = _by_key(layers)
     values, misread = _parse(texts, Path.cwd() if path is None else path.absolute().parent)
     ignored = tuple(key for key in texts if why_without_effect(key))
     unknown = tuple(UnknownKey(key, nearest(key)) for key in (*texts, *strangers) if not _is_known(key))
-    problems = (
+    problems = _harmless(
         *misread.values(),
         *consistency.missing(texts),
         *consistency.contradictions(values),
@@ -116,8 +119,8 @@ def examine(
         origins={key: given.origin for key, given in texts.items()},
         wrong=tuple(misread),
         problems=problems,
-        warnings=(*surprises.warnings(texts, values), *twice, *consistency.overridden(overridden)),
-        notes=surprises.notes(texts, values),
+        warnings=_harmless(*surprises.warnings(texts, values), *twice, *consistency.overridden(overridden)),
+        notes=_harmless(*surprises.notes(texts, values)),
         ignored=ignored,
         unknown=tuple(entry for entry in unknown if not is_client_key(entry.key)),
     )
@@ -138,6 +141,19 @@ def nearest(key: str) -> str | None:
     by_lower = {known.lower(): known for known in SPELLINGS}
     found = difflib.get_close_matches(key.lower(), by_lower, n=1, cutoff=0.75)
     return by_lower[found[0]] if found else None
+
+
+def _learn_secrets(layers: Sequence[Mapping[str, Given]]) -> None:
+    """Makes the secrets in all texts known, before any of them can stand in a message; overridden ones too."""
+    for layer in layers:
+        for spelling, given in layer.items():
+            if key := KEY_BY_SPELLING.get(spelling):
+                learn(key.kind.secrets(given.text))
+
+
+def _harmless(*lines: str) -> tuple[str, ...]:
+    """Hides what has the shape of a secret: a target's address may stand under a key that is none of an address."""
+    return tuple(map(redacted, lines))
 
 
 def _by_key(layers: Sequence[Mapping[str, Given]]) -> tuple[Texts, list[Overridden]]:

@@ -30,7 +30,8 @@ class AwsSettings:
 
     Attributes:
         region: the AWS region; None: boto3's own.
-        kinesis_endpoint, dynamodb_endpoint, cloudwatch_endpoint, s3_endpoint: URLs, where they are not AWS's own.
+        kinesis_endpoint, dynamodb_endpoint, cloudwatch_endpoint, s3_endpoint: URLs, where they are not AWS's own;
+            ``repr`` leaves them out, since they may hold a password.
         connect_timeout: longest wait for a connection, seconds.
         read_timeout: longest wait for a reply, seconds.
         tries: most tries of one call.
@@ -38,10 +39,10 @@ class AwsSettings:
     """
 
     region: str | None = None
-    kinesis_endpoint: str | None = None
-    dynamodb_endpoint: str | None = None
-    cloudwatch_endpoint: str | None = None
-    s3_endpoint: str | None = None
+    kinesis_endpoint: str | None = field(default=None, repr=False)
+    dynamodb_endpoint: str | None = field(default=None, repr=False)
+    cloudwatch_endpoint: str | None = field(default=None, repr=False)
+    s3_endpoint: str | None = field(default=None, repr=False)
     connect_timeout: float = 5.0
     read_timeout: float = 30.0
     tries: int = 3

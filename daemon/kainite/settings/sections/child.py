@@ -21,7 +21,7 @@ class ChildSettings:
     """How a child process is started, waited for and ended.
 
     Attributes:
-        command: the words of the record processor's command line.
+        command: the words of the record processor's command line, which may hold secrets; not in ``repr``.
         reply_timeout: longest wait for a child's next message, seconds; None: no limit.
         shutdown_grace: time to answer ``shutdownRequested`` when the daemon ends, seconds.
         kill_after: time between closing a child's input, SIGTERM and SIGKILL, seconds.
@@ -33,7 +33,7 @@ class ChildSettings:
         markers: the settings of the ``markers`` dialect.
     """
 
-    command: tuple[str, ...]
+    command: tuple[str, ...] = field(repr=False)
     reply_timeout: float | None = None
     shutdown_grace: float = 10.0
     kill_after: float = 5.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -45,7 +45,7 @@ class ExtractSettings:
     """The extractor of ``kainite extract``.
 
     Attributes:
-        command: the words of the extractor's command line.
+        command: the words of the extractor's command line; ``repr`` leaves them out, since they may hold secrets.
         mode: whether it writes and exits, or is asked in cycles.
         offsets: where the offset of a cyclic extractor is kept.
         offset_file: the file that Kainite keeps the offset in.
@@ -56,7 +56,7 @@ class ExtractSettings:
         spread: whether a unit of work goes to one shard.
     """
 
-    command: tuple[str, ...] = ()
+    command: tuple[str, ...] = field(default=(), repr=False)
     mode: ExtractMode = ExtractMode.PLAIN
     offsets: ExtractOffsets = ExtractOffsets.EXTRACTOR
     offset_file: Path | None = None

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kainite.base.errors import CatalogueError, MissingExtraError, SettingsError, TargetUnavailableError
+from kainite.base.redaction import redacted_url
 from kainite.uow.catalogue.introspection import Dialect, Found
 from kainite.uow.catalogue.tables import Catalogue, ForeignKey, Table
 
@@ -47,8 +48,7 @@ def reflect(url: str, schemas: Sequence[str] = ()) -> Catalogue:
         with engine.connect() as connection:
             return _catalogue(connection, dialect, schemas)
     except DBAPIError as error:
-        shown = parsed.render_as_string(hide_password=True)
-        raise TargetUnavailableError(f"catalogue of {shown} cannot be read: {_one_line(error)}") from error
+        raise TargetUnavailableError(f"catalogue of {redacted_url(url)} cannot be read: {_one_line(error)}") from error
     finally:
         engine.dispose()
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from kainite.base.errors import ChildError, ChildExitedError, ChildProtocolError, ChildTimeoutError
@@ -36,12 +36,12 @@ class LoaderSettings:
     """How a loader is started, and in which dialect and batches it gets requests.
 
     Attributes:
-        command: the program and its arguments.
+        command: the program and its arguments; ``repr`` leaves them out, since they may hold secrets.
         markers: the markers of the dialect, with the loader's own batching and batch size.
         timeout: seconds that the loader may be silent after a request.
     """
 
-    command: tuple[str, ...]
+    command: tuple[str, ...] = field(repr=False)
     markers: MarkersSettings
     timeout: float
 

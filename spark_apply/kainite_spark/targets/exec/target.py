@@ -33,6 +33,7 @@ from kainite.base.errors import (
     TargetUnavailableError,
 )
 from kainite.base.markers import Batching
+from kainite.base.redaction import learn, secrets_in_words
 from kainite.child.markers.exchange import Answer
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta
@@ -119,6 +120,8 @@ class ExecTarget:
         return ExecTarget, (self._settings, self._order)
 
     def connect(self) -> ExecSession:
+        # A task gets its target from the driver, not from settings, and logs what the loader writes.
+        learn(secrets_in_words(self._settings.command))
         session = ExecSession(self._settings, self._order)
         session.open()
         return session

@@ -22,6 +22,7 @@ import psycopg
 from psycopg import errors
 
 from kainite.base.errors import TargetError
+from kainite.base.redaction import learn, secrets_in_url
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence, fence_lost, outranked
@@ -161,14 +162,16 @@ class PostgresTarget:
     """A PostgreSQL database; implements :class:`kainite_spark.targets.contract.Target`.
 
     Attributes:
-        url: ``postgresql://…``, as libpq takes it.
+        url: ``postgresql://…``, as libpq takes it; ``repr`` leaves it out, since it may hold a password.
         schema: the database's tables.
     """
 
-    url: str
+    url: str = field(repr=False)
     schema: Schema
 
     def connect(self) -> PostgresSession:
+        # A task gets its target from the driver, not from settings, and logs errors of its own.
+        learn(secrets_in_url(self.url))
         session = PostgresSession(self.url, self.schema)
         session.open()
         return session

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kainite.settings.kinds.values import Kind, command, flag, hide_password, http_url, millis, names, target, whole
+from kainite.base.redaction import redacted_words
+from kainite.settings.kinds.values import Kind, command, flag, http_url, millis, names, show_target, target, whole
 
 FOLDER = Path("/etc/kainite")
 
@@ -51,6 +52,7 @@ def test_milliseconds_survive_being_seconds(number: int) -> None:
 
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=5))
 def test_a_command_reads_back_as_it_is_shown(words: list[str]) -> None:
+    assume(redacted_words(words) == tuple(words))
     assert command().parse(command().show(words), FOLDER) == tuple(words)
 
 
@@ -70,4 +72,4 @@ def test_names_lose_their_surrounding_space() -> None:
     ],
 )
 def test_a_password_is_hidden_wherever_it_stands(url: str, shown: str) -> None:
-    assert hide_password(url) == shown
+    assert show_target(url) == shown
