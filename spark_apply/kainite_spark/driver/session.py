@@ -6,8 +6,8 @@ JVM gets a process group of its own: Ctrl-C, or a TERM to this process's group, 
 after its micro-batch, not kill Spark before. The JVM watches its standard input and so ends with this process.
 
 A task's closure holds the target's address and, where the settings name a static key, that key; the shuffle's files
-hold deltas. With a master on other machines Spark's own authentication and encryption protect them, which the operator turns
-on (docs/operations.md, *Secrets*); :func:`unprotected` says what is missing, and the start logs it.
+hold deltas. With a master on other machines Spark's own authentication and encryption protect them, which the
+operator turns on (docs/operations.md, *Secrets*); :func:`unprotected` says what is missing, and the start logs it.
 """
 
 from __future__ import annotations
