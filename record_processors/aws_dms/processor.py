@@ -35,7 +35,7 @@ MALFORMED: Final = (ValueError, KeyError, TypeError, AttributeError)
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the command line says.
+    """The options of the command line.
 
     Attributes:
         tables: names in the target, and keys: DMS does not tell them.

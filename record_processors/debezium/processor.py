@@ -48,7 +48,7 @@ MALFORMED: Final = (ValueError, KeyError, TypeError, AttributeError, ArithmeticE
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the command line says.
+    """The options of the command line.
 
     Attributes:
         tables: names in the target, and keys where the partition key does not tell them.

@@ -22,7 +22,7 @@ CHOICE = re.compile(r"^#([A-Za-z][\w.]*) = (.*)$")
 """A key that a file leaves out; prose has a space behind its ``#``."""
 
 NOTES = {"retrievalMode", "AwsCredentialsProvider", "idleTimeBetweenReadsInMillis"}
-"""What differs from Java's daemon, and is told to whoever comes from there."""
+"""Lines that tell readers who come from Java's daemon what differs."""
 
 
 def keys(path: Path) -> list[str]:

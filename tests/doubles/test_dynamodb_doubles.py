@@ -1,4 +1,4 @@
-"""Where the doubles of DynamoDB differ from what AWS documents, and what Kainite does so that it does not matter.
+"""Differences of DynamoDB's doubles from what AWS documents, and Kainite's measures against each.
 
 ======================  ============================  ==================  ==================  =========================
 what                    documented                    moto                DynamoDB Local      Kainite
@@ -171,7 +171,7 @@ def recovery(table: Table) -> object:
 OK = "taken"
 
 MADE_UP_FOR = frozenset({"deletion protection", "point-in-time recovery"})
-"""What LocalStack does by itself, in front of its DynamoDB Local."""
+"""The operations that LocalStack answers itself, in front of its DynamoDB Local."""
 
 FACTS = (
     Fact("a failed condition brings the item", failed_condition, True, True, False),

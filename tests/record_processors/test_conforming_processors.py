@@ -1,4 +1,4 @@
-"""The processors that ship keep the protocol: ``kainite conform`` finds no failure, with records that they understand.
+"""The processors that ship implement the protocol: ``kainite conform`` finds no failure, with records that they read.
 
 They share their frame, so one of them goes through all cases, the others through those that reach their own code.
 """

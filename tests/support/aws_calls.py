@@ -1,4 +1,4 @@
-"""Which operations of AWS the code names, and which calls it makes: against what the IAM policies allow."""
+"""The operations of AWS that the code names, and the calls that it makes: against what the IAM policies allow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = (ROOT / "daemon/kainite", ROOT / "spark_apply/kainite_spark")
 SERVICES = ("kinesis", "dynamodb", "cloudwatch", "s3")
 CLIENTS = re.compile(r"(^|\.|_)(client|dynamodb|kinesis)$")
-"""What a client of boto3 is called here, whoever holds it."""
+"""The names under which the code holds clients of boto3."""
 
 REGION, ACCOUNT = "us-east-1", "123456789012"
 Call = tuple[str, str]

@@ -25,7 +25,7 @@ class KilledError(BaseException):
 
 @dataclass
 class Fate:
-    """When to die: at the ``at``-th effect, counted from 0, or the first one called ``on``; else never.
+    """The time of death: at the ``at``-th effect, counted from 0, or the first one called ``on``; else never.
 
     Attributes:
         die: what dying is.

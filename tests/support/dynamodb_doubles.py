@@ -1,4 +1,4 @@
-"""What stands in for DynamoDB, so that one contract suite runs on each.
+"""The doubles of DynamoDB; one contract suite runs on each.
 
 ``make test`` runs them on moto, on moto made harsh and on DynamoDB Local, ``make test-localstack`` on LocalStack. How
 they differ from DynamoDB: tests/doubles/.

@@ -23,7 +23,7 @@ from support.ports import free_port
 PACKAGE = Path(__file__).parents[2] / ".venv/peers/node/node_modules/kinesis-local"
 START_LIMIT_S = 60.0
 SCRIPT = "process.stdin.on('end', () => process.exit()).resume(); require('./main.js')"
-"""It ends with its input, and so also where this process is killed and cleans up nothing."""
+"""The command ends with its input, and so also where this process is killed and cleans up nothing."""
 
 LIFE_CYCLE = ("CREATE_STREAM", "DELETE_STREAM", "MERGE_SHARDS", "SPLIT_SHARD", "REGISTER_STREAM_CONSUMER")
 

@@ -18,7 +18,7 @@ SOURCE_ROOTS = {"kainite": "daemon", "kainite_spark": "spark_apply", "kainite_de
 
 @dataclass(frozen=True, slots=True)
 class ModuleNames:
-    """What a module defines.
+    """The names that a module defines.
 
     Attributes:
         top: names at its top level, imported ones too.

@@ -23,7 +23,7 @@ from support.program_names import SOURCE_ROOTS, ModuleNames, ProgramNames, read_
 ROOT = Path(__file__).parents[2]
 NAMES = ProgramNames(ROOT)
 BASES = (ROOT, *(ROOT / folder / package for package, folder in SOURCE_ROOTS.items()), ROOT / "tests")
-"""Where a path in the text may begin, beside the folder of the file that cites it."""
+"""The folders in which a path in the text may begin, beside the folder of the file that cites it."""
 
 PAGE = re.compile(r"\bdocs/([\w-]+)\.md((?:(?:[\s,;:#]|and\b|or\b)*\*[^*\n]+\*)*)")
 SECTION = re.compile(r"\*([^*]+)\*")

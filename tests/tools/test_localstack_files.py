@@ -1,4 +1,4 @@
-"""What localstack/ holds for Docker, as far as that can be checked without; what its tool says of a poor machine."""
+"""The files of localstack/ for Docker, as far as they can be checked without it, and its tool on a poor machine."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Credentials from the providers that the settings name, by botocore's own parts.
+"""Loads credentials from the providers that the settings name, with botocore's own parts.
 
-Each provider is tried in turn; one that cannot be used on this host is skipped with a line in the log, as in Java.
-Roles and tokens are renewed by botocore before they expire. This module imports botocore, so it is imported late.
+The providers are tried in order; a provider that cannot be used on this host is skipped with a line in the log, as in
+Java. botocore renews roles and tokens before they expire. This module imports botocore, so it is imported late.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Chain:
     """botocore's ``credential_provider`` component, made of the providers of the settings.
 
     Args:
-        providers: tried in this order.
-        region: for STS, where the provider names none.
+        providers: the providers, in the order in which they are tried.
+        region: the region of STS for a provider that names none.
     """
 
     def __init__(self, providers: Sequence[Provider], region: str | None) -> None:
@@ -52,7 +52,7 @@ class Chain:
             try:
                 found = _LOADERS[provider.source](provider, self._region)
                 if found is not None:
-                    # A role is only asked for when it is used; another provider can only stand in for it now.
+                    # A role is assumed at its first use. Use it now, while another provider can still replace it.
                     if len(self._providers) > 1:
                         found.get_frozen_credentials()
                     return found
@@ -64,7 +64,7 @@ class Chain:
 
 
 def session_with(providers: Sequence[Provider], region: str | None) -> Session:
-    """Returns a botocore session whose credentials come from these providers."""
+    """Returns a botocore session whose credentials come from ``providers``; ``region`` is as for :class:`Chain`."""
     session = Session()
     session.register_component("credential_provider", Chain(providers, region))
     return session

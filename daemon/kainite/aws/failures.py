@@ -25,7 +25,7 @@ from kainite.base.errors import KainiteError
 
 
 class Failure(Enum):
-    """What a failed call means for the caller."""
+    """The meaning of a failed call for the caller."""
 
     EXPIRED = auto()  # the iterator, or the position: get a fresh one
     THROTTLED = auto()  # wait longer each time
@@ -67,7 +67,7 @@ BY_CODE: Final[Mapping[str, Failure]] = {
 """Any other code is PASSING with an HTTP status of 500 or more, and else UNKNOWN."""
 
 CLOCK_IS_OFF: Final = ("Signature expired", "Signature not yet current")
-"""How the message of an InvalidSignatureException begins when this host's clock is minutes off."""
+"""The beginning of an InvalidSignatureException's message when this host's clock is minutes off."""
 
 WITHOUT_ANSWER: Final = (
     HTTPClientError,

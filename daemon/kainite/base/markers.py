@@ -1,4 +1,4 @@
-"""The four markers of the ``markers`` dialect, and who decides where a batch ends."""
+"""The four markers of the ``markers`` dialect, and the side that decides where a batch ends."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Markers:
 
 
 class Batching(StrEnum):
-    """Who decides where a batch ends."""
+    """The side that decides where a batch ends."""
 
     SINGLE = "single"
     WORKER = "worker"

@@ -19,7 +19,7 @@ from kainite.base.errors import KainiteError
 T = TypeVar("T")
 
 Retryable: TypeAlias = Callable[[Exception], bool]
-"""Whether the same call may succeed later."""
+"""Tells whether the same call may succeed later."""
 
 Failed: TypeAlias = Callable[[Exception, int, float], object]
 """Takes the error, the number of failures in a row, and the pause before the next attempt in seconds."""

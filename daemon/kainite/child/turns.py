@@ -25,7 +25,7 @@ class Turn(Enum):
 
 
 class Move(Enum):
-    """What passes the turn on."""
+    """The events that pass the turn on."""
 
     START = auto()  # the daemon starts an action
     STATUS = auto()  # the child has done it

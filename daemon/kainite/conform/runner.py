@@ -33,12 +33,12 @@ from kainite.kinesis.read.record_batch import Render
 from kainite.settings import ChildProtocol, ChildSettings
 
 GRACE_S: Final = 1.0
-"""How long a child has to end after its case, seconds."""
+"""Seconds that a child has to end after its case."""
 
 SHORTEST_HOLD_S: Final = 0.2
 LONGEST_HOLD_S: Final = 2.0
 UNKNOWN_HOLD_S: Final = 0.5
-"""How long ends are held back before a case has shown how long the child takes to start, seconds."""
+"""Seconds that ends are held back before a case has shown how long the child takes to start."""
 
 LARGE: Final = 10_000_000
 
@@ -55,7 +55,7 @@ Driver: TypeAlias = JsonLinesDriver | MarkersDriver
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to try, and how.
+    """The cases to try, the command to try them on, and the time limits.
 
     Attributes:
         child: the command, its dialect and its markers.

@@ -24,7 +24,7 @@ _WIDTH = 60
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """Where progress is shown.
+    """The display of progress.
 
     Attributes:
         line: whether a line is shown on standard error, a terminal.

@@ -34,7 +34,7 @@ MAX_KEY_LENGTH = 256
 """Of a partition key, in characters: Kinesis's limit, and the KPL's."""
 
 PORTION_CHARACTERS = 1024 * 1024
-"""How much base64 of aggregates is taken out at once: records of a few bytes grow tenfold by it."""
+"""The most base64 of aggregates in a portion: records of a few bytes grow tenfold when they are taken out."""
 
 # The magic's 32 bits are five base64 characters and the first two bits, 10, of a sixth.
 _START, _SIXTH = "84maw", frozenset("ghijklmnopqrstuv")

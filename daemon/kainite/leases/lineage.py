@@ -50,7 +50,7 @@ def missing_leases(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What must be created so that a shard is reached; ``descends``: an ancestor or the shard itself has a lease."""
+    """The leases to create so that a shard is reached; ``descends``: an ancestor or the shard itself has a lease."""
 
     descends: bool
     create: dict[str, Checkpoint]

@@ -21,7 +21,7 @@ class Unit(StrEnum):
 
 
 class Kind(StrEnum):
-    """How observations add up."""
+    """The way in which observations add up."""
 
     COUNTER = "counter"  # a sum over time
     GAUGE = "gauge"  # the latest one counts

@@ -29,7 +29,7 @@ from support.names import unique
 
 
 class OwnError(Exception):
-    """What a caller makes of a failure."""
+    """A caller's error, made of a failure."""
 
 
 def translate(operation: str, failure: Failure, error: Exception) -> OwnError:

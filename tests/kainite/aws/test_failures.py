@@ -1,4 +1,4 @@
-"""Which errors of AWS calls mean what."""
+"""The classes of errors of AWS calls."""
 
 from __future__ import annotations
 

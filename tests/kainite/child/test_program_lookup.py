@@ -1,4 +1,4 @@
-"""Is the child's program there?"""
+"""The search for a child's program before it is started."""
 
 from __future__ import annotations
 

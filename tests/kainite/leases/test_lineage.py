@@ -1,4 +1,4 @@
-"""Which leases a table lacks, and which shards may be read: HierarchicalShardSyncer's cases, and any lineage."""
+"""The leases that a table lacks, and the shards that may be read: HierarchicalShardSyncer's cases, and any lineage."""
 
 from __future__ import annotations
 

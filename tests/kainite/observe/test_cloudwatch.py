@@ -1,4 +1,4 @@
-"""What CloudWatch gets, from moto's server and from a client that writes down its calls."""
+"""The data that CloudWatch gets, on moto's server and from a client that records its calls."""
 
 from __future__ import annotations
 

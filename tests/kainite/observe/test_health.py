@@ -1,4 +1,4 @@
-"""What the health endpoint makes of the facts."""
+"""The answers of the health endpoint, by the facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Prometheus reads, by its own parser."""
+"""The exposition for Prometheus, read by Prometheus' own parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from a failure: the pause, and whether records are left out or reported."""
+"""The consequences of a child's failure: the pause, and whether records are left out or reported."""
 
 from __future__ import annotations
 

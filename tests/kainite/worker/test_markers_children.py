@@ -55,7 +55,7 @@ class Worker:
 
 
 class Counted:
-    """What a meter was told, added up."""
+    """The sums of a meter's observations."""
 
     def __init__(self) -> None:
         self.values: Counter[Metric] = Counter()

@@ -1,4 +1,4 @@
-"""Where reading begins, from one child of a shard to the next."""
+"""The start of reading, from one child of a shard to the next."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ MAX_EMITTED = 256 * 2**20
 
 
 class Phase(Enum):
-    """Where the child is in its life."""
+    """The state of the child in its life."""
 
     NEW = auto()
     RUNNING = auto()

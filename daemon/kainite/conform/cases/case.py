@@ -19,7 +19,7 @@ ONE_MESSAGE: Final = "one-message"
 
 
 class Checkpointing(Enum):
-    """Whether the child must ask for a checkpoint in a call."""
+    """The rule for the child's checkpoints in a call."""
 
     FREE = auto()
     WISE = auto()  # a note when it does not

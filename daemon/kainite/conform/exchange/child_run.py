@@ -19,7 +19,7 @@ from kainite.conform.exchange.transcript import Transcript
 T = TypeVar("T")
 
 LATE_S: Final = 2.0
-"""How long a child that did not answer has to answer after all, once its input has ended, seconds."""
+"""Seconds that a child that did not answer has to answer after all, once its input has ended."""
 
 HELD_BACK: Final = 16
 """Bytes of a request that are held back in a case that tries whether the child reads before it answers."""
@@ -30,7 +30,7 @@ LAST_WORDS_SHOWN: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class AnswerLimits:
-    """How long answers may take.
+    """The time limits of answers.
 
     Attributes:
         timeout: longest wait for an answer, seconds.

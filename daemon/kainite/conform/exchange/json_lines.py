@@ -23,7 +23,7 @@ from kainite.kinesis.read.record_batch import Render
 SHARD: Final = "shardId-000000000000"
 MOST_CHECKPOINTS: Final = 100
 MOST_TIMEOUTS: Final = 6
-"""How many times the limit of one message a whole call may take."""
+"""The limit of a whole call, as a multiple of the limit of one message."""
 
 
 class JsonLinesDriver:

@@ -82,7 +82,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """No step is left."""
+    """The end of a cycle: no step is left."""
 
 
 Step: TypeAlias = Store | Ask | Listen | Put | Over

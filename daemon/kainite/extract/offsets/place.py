@@ -30,7 +30,7 @@ TOO_LONG: Final = "a number that a double or 64 bits cannot hold: it must be a t
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How far a source has been extracted: everything before ``start`` is on the stream.
+    """The progress of an extraction: everything before ``start`` is on the stream.
 
     Attributes:
         start: the extractor's offset, any JSON, or a time as :func:`moment_text` writes it.

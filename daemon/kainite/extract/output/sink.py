@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Totals:
-    """How many records and units of work were put since the start; a unit counts from its first record."""
+    """The numbers of records and units of work put since the start; a unit counts from its first record."""
 
     records: int = 0
     units: int = 0

@@ -27,7 +27,7 @@ class Layout(Enum):
 
 
 class ClientVersion(StrEnum):
-    """How far a fleet has come from KCL 2.x to 3.x (KCL's ``ClientVersion``); the values are KCL's."""
+    """The stage of a fleet's migration from KCL 2.x to 3.x (KCL's ``ClientVersion``); the values are KCL's."""
 
     INIT = "CLIENT_VERSION_INIT"
     V2 = "CLIENT_VERSION_2X"

@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 SHORTEST_POLL_S = 1.0
 LONGEST_POLL_S = 10.0
 FIRST_TRIES = 20
-"""How often the first look may fail before the worker gives up; later looks are repeated for ever."""
+"""Failures of the first look before the worker gives up; later looks are repeated for ever."""
 LONGEST_WITHDRAWAL_S = 5.0
 
 

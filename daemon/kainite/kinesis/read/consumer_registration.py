@@ -1,13 +1,13 @@
-"""The registered consumer that all workers of an application subscribe as (KCL's ``FanOutConsumerRegistration``).
+"""Registers the consumer under which all workers of an application subscribe (KCL's ``FanOutConsumerRegistration``).
 
 ::
 
     not there --RegisterStreamConsumer--> CREATING --> ACTIVE
-        ^------------------------- DELETING <-- (somebody deregistered it)
+        ^------------------------- DELETING <-- (a user deregistered the consumer)
 
-Registering again and again is harmless: of workers that start together one registers and the others find its consumer.
-A crash leaves a registered consumer behind, as stopping does: it belongs to the application, and AWS bills it
-until somebody deregisters it.
+Several workers may register at the same time: one of them registers, and the others find its consumer. A worker that
+stops or crashes leaves the consumer registered: it belongs to the application, and AWS bills it until a user
+deregisters it.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ def registered_consumer(
 ) -> str:
     """Returns the ARN to subscribe with: the settings' own, or the ARN of a registered consumer that is ACTIVE.
 
-    Blocks, for at most the settings' tries times their backoff. Needs the permissions
+    Blocks for at most the number of tries times the backoff of the settings. Needs the permissions
     ``kinesis:DescribeStreamSummary``, ``DescribeStreamConsumer`` and ``RegisterStreamConsumer``.
 
     Args:
         kinesis: the client.
         settings: the stream; ``consumer_name`` is the application's name by default.
-        application: its name.
-        pause: waits for so many seconds.
+        application: the application's name.
+        pause: waits for a number of seconds.
 
     Raises:
-        StreamUnavailableError: throttled or no answer in all the tries, or the consumer does not become ACTIVE.
-        StreamError: Kinesis refuses, or as many consumers are registered as the stream may have.
+        StreamUnavailableError: all tries were throttled or unanswered, or the consumer does not become ACTIVE.
+        StreamError: Kinesis refuses, or the stream has as many registered consumers as it may have.
     """
     if settings.consumer_arn:
         return settings.consumer_arn
@@ -108,7 +108,7 @@ class _Registration:
                 lambda: self._kinesis.register_stream_consumer(StreamARN=stream_arn, ConsumerName=self._name),
             )
         except _TakenError:
-            return  # another worker was faster
+            return  # another worker has registered the consumer
         event(logger, logging.INFO, "consumer registered", stream=self._settings.name, consumer=self._name)
 
     def _tried(self, operation: str, tries: int, call: Callable[[], T]) -> T:
@@ -141,13 +141,13 @@ class _Registration:
 
 
 def _is_worth_retrying(error: Exception) -> bool:
-    # ResourceInUseException passes elsewhere; here it says that the name is taken, and goes on saying so.
+    # Other calls may succeed after a ResourceInUseException; here it means that the name is taken for good.
     return classify(error).is_retryable and error_code(error) != "ResourceInUseException"
 
 
 class _GoneError(Exception):
-    """There is no such consumer."""
+    """Raised when no consumer has the name."""
 
 
 class _TakenError(Exception):
-    """There is one of this name."""
+    """Raised when a consumer of the name is registered already."""

@@ -1,16 +1,16 @@
-"""SubscribeToShard: the events of one shard as Kinesis pushes them, payloads not decoded.
+"""Subscribes to a shard (SubscribeToShard) and reads the events that Kinesis pushes; payloads are not decoded.
 
 boto3 signs and sends the request. The reply is an event stream that lasts up to five minutes; botocore's
-``before-parse`` event hands over its body unread, and botocore's ``EventStreamBuffer`` cuts it into messages.
-botocore's own parser is passed by for two reasons: it would decode each payload's base64, and it insists on a
-first message of type ``initial-response``, which kinesis-mock (LocalStack's Kinesis) does not send.
+``before-parse`` event hands over the unread body, and botocore's ``EventStreamBuffer`` cuts the body into messages.
+botocore's own parser is not used, for two reasons: it would decode each payload's base64, and it requires a first
+message of type ``initial-response``, which kinesis-mock (LocalStack's Kinesis) does not send.
 
-What is known about boto3 here, which speaks HTTP/1.1 only, while AWS documents the operation for HTTP/2:
+boto3 uses HTTP/1.1 only, while AWS documents the operation for HTTP/2. The evidence about HTTP/1.1:
 
-* Verified by this project's tests: kinesis-mock 0.6 over HTTP/1.1.
-* By others, not here: LocalStack's test suite runs boto3's ``subscribe_to_shard`` against AWS itself, last
-  validated in June 2024 (localstack/localstack, tests/aws/services/kinesis/test_kinesis.validation.json).
-* Against it: "Using HTTP 1.1 for SubscribeToShard isn't supported, and may break at any time"
+* This project's tests: kinesis-mock 0.6 works over HTTP/1.1.
+* LocalStack's test suite runs boto3's ``subscribe_to_shard`` against AWS itself, last validated in June 2024
+  (localstack/localstack, tests/aws/services/kinesis/test_kinesis.validation.json).
+* Evidence against it: "Using HTTP 1.1 for SubscribeToShard isn't supported, and may break at any time"
   (awslabs/amazon-kinesis-client, pull request 434, 2018); boto/boto3 issue 1690 asks for HTTP/2 and is closed stale.
 """
 
@@ -46,7 +46,7 @@ _INITIAL_RESPONSE = (
 
 
 class Body(Protocol):
-    """What is used of urllib3's response."""
+    """The methods used of urllib3's response."""
 
     def stream(self) -> Iterator[bytes]: ...
     def shutdown(self) -> None: ...
@@ -58,10 +58,10 @@ class ShardEvent:
     """One SubscribeToShardEvent, payloads still base64.
 
     Attributes:
-        records: in the order of the shard; often none, Kinesis sends an event at least every few seconds.
-        millis_behind_latest: how far behind the newest record, milliseconds.
-        continuation: a subscription AFTER this sequence number goes on here; None at the shard's end.
-        children: at the shard's end, the shards that go on.
+        records: in the order of the shard; often none, since Kinesis sends an event at least every few seconds.
+        millis_behind_latest: how far the event is behind the shard's newest record, milliseconds.
+        continuation: the sequence number AFTER which the next subscription continues; None at the shard's end.
+        children: at the shard's end, the shards that continue the shard.
     """
 
     records: list[RawRecord]
@@ -71,7 +71,7 @@ class ShardEvent:
 
 
 class Subscription:
-    """One running event stream. One thread reads; another may interrupt it."""
+    """One running event stream. One thread reads; another thread may interrupt the reading."""
 
     def __init__(self, body: Body, opened_at: float) -> None:
         self.opened_at = opened_at
@@ -82,7 +82,7 @@ class Subscription:
         """Returns the next event, for :func:`parse_event`; None when Kinesis has ended the subscription.
 
         Raises:
-            ClientError: what Kinesis sent in place of an event, as a call's error would come.
+            ClientError: Kinesis sent an exception in place of an event.
             StreamUnavailableError: the stream broke off, or was silent for the client's read timeout.
         """
         try:
@@ -96,7 +96,7 @@ class Subscription:
 
     def interrupt(self) -> None:
         """Makes :meth:`next` fail, now and later, also where it waits in another thread."""
-        # urllib3 refuses when the reply has been read to its end: then nobody waits.
+        # urllib3 raises an error when the reply has been read to its end: then no thread waits.
         with suppress(ValueError, RuntimeError, OSError):
             self._body.shutdown()
 
@@ -108,7 +108,7 @@ class Subscription:
 class Subscriber:
     """Subscribes to the shards of one stream as one registered consumer; threads may share it.
 
-    It takes the boto3 client over: SubscribeToShard called on that client elsewhere has no events.
+    The subscriber takes the boto3 client over: SubscribeToShard called on that client elsewhere has no events.
     """
 
     def __init__(self, kinesis: KinesisClient, consumer_arn: str) -> None:
@@ -120,7 +120,7 @@ class Subscriber:
         """Opens a subscription.
 
         Raises:
-            botocore's errors, for :func:`~kainite.aws.failures.classify`.
+            ClientError, BotoCoreError: the call failed; :func:`~kainite.aws.failures.classify` tells what it means.
         """
         position: StartingPositionTypeDef = {"Type": start.kind}
         if start.sequence is not None:
@@ -137,7 +137,7 @@ def parse_event(payload: bytes) -> ShardEvent:
     """Parses one event.
 
     Raises:
-        StreamUnavailableError: it is no such event; a new subscription may bring it again.
+        StreamUnavailableError: the payload is no event; a new subscription may send the event again.
     """
     try:
         event = orjson.loads(payload)
@@ -160,12 +160,12 @@ def _messages(body: Body) -> Iterator[EventStreamMessage]:
 
 def _is_event(message: EventStreamMessage) -> bool:
     """Tells whether the message holds records; the others are ``initial-response`` and those of later versions."""
-    headers: Any = message.headers  # a mapping of names to values, whatever its type stub says
+    headers: Any = message.headers  # a mapping of names to values; its type stub is wrong
     kind = headers.get(":message-type")
     if kind in ("exception", "error"):
         code = headers.get(":exception-type") or headers.get(":error-code") or "Unknown"
         text = headers.get(":error-message") or message.payload.decode(errors="replace")
-        # The stream's own status is 200. An "error" is one that the operation's model does not name.
+        # The stream's own status is 200. A message of type "error" has a code that the operation's model lacks.
         status = 500 if kind == "error" or code == "InternalFailureException" else 400
         raise ClientError(
             {"Error": {"Code": code, "Message": text}, "ResponseMetadata": {"HTTPStatusCode": status}},  # type: ignore[typeddict-item]
@@ -175,7 +175,7 @@ def _is_event(message: EventStreamMessage) -> bool:
 
 
 class _Empty:
-    """In place of the body, for botocore's parser: an ``initial-response`` and nothing more."""
+    """Replaces the body for botocore's parser: an ``initial-response`` and nothing more."""
 
     def stream(self) -> Iterator[bytes]:
         yield _INITIAL_RESPONSE

@@ -19,7 +19,7 @@ from kainite.leases.administration.shard_reading import pages
 from kainite.leases.table.lease import Lease
 
 AT_ONCE = 8
-"""How many shards are measured at the same time."""
+"""The number of shards that are measured at the same time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ from kainite.leases.lineage import may_start
 from kainite.leases.table.lease import Lease
 
 SHORT_DIGITS = 14
-"""How many of a sequence number's last digits the table shows: the first digits are alike in a shard."""
+"""The number of last digits that the table shows of a sequence number: the first digits are alike in a shard."""
 
 
 class Pulse(StrEnum):
-    """What the counter of an owned lease says about its owner."""
+    """The state of a lease's owner, as the lease's counter shows it."""
 
     UNKNOWN = "unknown"  # observed once
     FRESH = "fresh"  # the counter moved

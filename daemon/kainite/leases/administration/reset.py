@@ -27,7 +27,7 @@ RESETTER = "kainite-leases-reset"
 """The worker id under which a lease is held while it is reset."""
 
 FORCED_TRIES = 10
-"""How often a forced reset follows a counter that a running worker keeps raising."""
+"""The most times that a forced reset follows a counter that a running worker raises again and again."""
 
 SeekShard = Callable[[str], SeekResult]
 """Finds the new position of a shard, given by its id, and whether there is anything to read from there on."""

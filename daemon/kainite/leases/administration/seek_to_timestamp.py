@@ -20,7 +20,7 @@ from kainite.kinesis.start_position import StartAt
 from kainite.leases.administration.shard_reading import MOST_PAGES, pages
 
 STRETCHES_S = tuple(4.0**power for power in range(14))
-"""How far back the search goes: from one second to more than the year that Kinesis keeps records."""
+"""The range of the search into the past: from one second to more than the year that Kinesis keeps records."""
 
 PAGE = 500
 """Records a page. More than one: boto3 may send whole seconds, so records of the same second come first."""

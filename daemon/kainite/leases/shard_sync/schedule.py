@@ -39,7 +39,7 @@ from kainite.observe.metric import IS_LEADER, PARTIAL_STREAMS, STREAMS_TO_SYNC
 logger = logging.getLogger(__name__)
 
 SURE_AFTER = 3
-"""How many times running the same hole must be seen (KCL's CONSECUTIVE_HOLES_FOR_TRIGGERING_RECOVERY)."""
+"""Times running that the same hole must be seen (KCL's CONSECUTIVE_HOLES_FOR_TRIGGERING_RECOVERY)."""
 
 
 @dataclass(frozen=True, slots=True)

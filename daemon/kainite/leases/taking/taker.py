@@ -60,7 +60,7 @@ from kainite.observe.metric import (
 logger = logging.getLogger(__name__)
 
 FIRST_TRIES = 20
-"""How often the first round may fail before the worker gives up (as in KCL); later rounds are repeated for ever."""
+"""Failures of the first round before the worker gives up (as in KCL); later rounds are repeated for ever."""
 
 SHORTEST_REST = 0.05
 """Seconds between two rounds, at least."""

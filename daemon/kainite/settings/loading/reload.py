@@ -24,7 +24,7 @@ S = TypeVar("S", StreamSettings, LeaseSettings, ChildSettings)
 
 
 class When(StrEnum):
-    """When a changed value takes effect."""
+    """The time at which a changed value takes effect."""
 
     NOW = "now"
     NEXT_CHILD = "at the next start of a child"

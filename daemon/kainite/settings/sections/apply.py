@@ -9,7 +9,7 @@ from kainite.base.markers import Batching
 
 
 class OnFailure(StrEnum):
-    """What a failed unit of work does to later ones with the same signatures."""
+    """The effect of a failed unit of work on later units with the same signatures."""
 
     BLOCK = "block"
     SKIP = "skip"

@@ -9,7 +9,7 @@ from kainite.settings.credentials import Provider
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """What one service's client has for itself.
+    """The settings of one service's client.
 
     Attributes:
         region: the service's region; None: as :class:`AwsSettings` says.
@@ -26,7 +26,7 @@ class ClientSettings:
 
 @dataclass(frozen=True, slots=True)
 class AwsSettings:
-    """How AWS is called.
+    """The settings of all calls to AWS.
 
     Attributes:
         region: the AWS region; None: boto3's own.

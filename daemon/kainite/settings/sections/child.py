@@ -18,7 +18,7 @@ class ChildProtocol(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChildSettings:
-    """How a child process is started, waited for and ended.
+    """The settings by which a child process is started, waited for and ended.
 
     Attributes:
         command: the words of the record processor's command line, which may hold secrets; not in ``repr``.

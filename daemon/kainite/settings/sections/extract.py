@@ -9,14 +9,14 @@ from pathlib import Path
 
 
 class ExtractMode(StrEnum):
-    """How an extractor works: it writes and exits, or it is asked again and again."""
+    """The mode of an extractor: it writes and exits, or it is asked again and again."""
 
     PLAIN = "plain"
     CYCLIC = "cyclic"
 
 
 class ExtractOffsets(StrEnum):
-    """Where the offset of a cyclic extractor is kept: by the extractor, or in Kainite's offset file.
+    """The place of a cyclic extractor's offset: with the extractor, or in Kainite's offset file.
 
     KAINITE stores the offset that the extractor gives; TIME stores ranges of time that Kainite chooses.
     """
@@ -34,7 +34,7 @@ OLD_EXTRACT_OFFSETS: Mapping[str, ExtractOffsets] = {
 
 
 class ExtractSpread(StrEnum):
-    """Whether a unit of work goes to one shard, or its records over all of them."""
+    """The spread of a unit of work: all to one shard, or its records over all shards."""
 
     UNIT = "unit"
     RECORD = "record"

@@ -9,7 +9,7 @@ from kainite.base.markers import Batching, Markers
 
 
 class CheckpointAt(StrEnum):
-    """When a checkpoint is taken for a child that cannot ask for one."""
+    """The time at which a checkpoint is taken for a child that cannot ask for one."""
 
     CALL = "call"
     ANSWER = "answer"
@@ -17,7 +17,7 @@ class CheckpointAt(StrEnum):
 
 
 class OnDeath(StrEnum):
-    """What is done with the message, or the batch, on which a child died.
+    """The policy for the message, or the batch, on which a child died.
 
     RETRY never leaves it out, SKIP does after the first death, ONCE after the second, TRIES after ``poisonBatchTries``.
     """
@@ -29,7 +29,7 @@ class OnDeath(StrEnum):
 
 
 class OnBadMessage(StrEnum):
-    """What is done with a message that cannot be sent, or that the child calls bad."""
+    """The policy for a message that cannot be sent, or that the child calls bad."""
 
     REPORT = "report"
     FAIL = "fail"
@@ -37,7 +37,7 @@ class OnBadMessage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MarkersSettings:
-    """How the ``markers`` dialect is spoken, and what a child is told of it.
+    """The settings of the ``markers`` dialect, and the parameters that tell a child of them.
 
     Attributes:
         eom, eop, eob, bnc: the bytes of each marker.

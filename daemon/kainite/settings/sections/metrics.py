@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class MetricsLevel(StrEnum):
-    """What is published to CloudWatch."""
+    """The metrics that are published to CloudWatch."""
 
     NONE = "NONE"
     SUMMARY = "SUMMARY"
@@ -16,7 +16,7 @@ class MetricsLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MetricsSettings:
-    """Where the worker's figures go.
+    """The settings of publishing the worker's metrics.
 
     Attributes:
         level: what is published to CloudWatch; None: SUMMARY, or NONE where a double of Kinesis is read.

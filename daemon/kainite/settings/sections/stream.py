@@ -15,7 +15,7 @@ class InitialPosition(StrEnum):
 
 
 class Retrieval(StrEnum):
-    """How records are fetched. DEFAULT is polling here, and fan-out in Java (``--check`` says so)."""
+    """The way in which records are fetched. DEFAULT is polling here, and fan-out in Java (``--check`` says so)."""
 
     DEFAULT = "DEFAULT"
     POLLING = "POLLING"
@@ -24,7 +24,7 @@ class Retrieval(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StreamSettings:
-    """What is read from the stream, and how often.
+    """The settings of reading the stream.
 
     Attributes:
         name: the stream's name.

@@ -8,14 +8,14 @@ from pathlib import Path
 
 
 class UowOrder(StrEnum):
-    """When a complete unit of work is released: at once, or after the unit with the preceding number."""
+    """The order in which complete units of work are released: as they arrive, or by their dense numbers."""
 
     ARRIVAL = "arrival"
     DENSE = "dense"
 
 
 class Isolation(StrEnum):
-    """Whether units of work that conflict are applied in log order."""
+    """The isolation of units of work that conflict: applied in log order, or in any order."""
 
     SERIALIZE = "serialize"
     RELAXED = "relaxed"
@@ -23,7 +23,7 @@ class Isolation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UowSettings:
-    """How units of work are collected and ordered.
+    """The settings by which units of work are collected and ordered.
 
     Attributes:
         order: when a complete unit is released.

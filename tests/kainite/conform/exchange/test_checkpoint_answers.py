@@ -1,4 +1,4 @@
-"""What the child's checkpoint requests are answered."""
+"""The answers to a child's checkpoint requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the result of a step to findings."""
+"""Findings, judged from the result of a step."""
 
 from __future__ import annotations
 

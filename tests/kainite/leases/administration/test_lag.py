@@ -1,4 +1,4 @@
-"""How far a checkpoint is behind the newest record, measured at Kinesis."""
+"""The lag of a checkpoint behind the newest record, measured at Kinesis."""
 
 from __future__ import annotations
 

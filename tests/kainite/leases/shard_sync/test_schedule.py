@@ -1,4 +1,4 @@
-"""When shard sync, audit and cleanup run, and on which worker (docs/kcl.md, *Shard sync*)."""
+"""The times of shard sync, audit and cleanup, and the worker that runs them (docs/kcl.md, *Shard sync*)."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ P = SETTINGS.partition
 
 
 class Place(Protocol):
-    """Where an audit trail is, and how the test reads and breaks it."""
+    """An audit trail, with functions that read it and break it."""
 
     @property
     def settings(self) -> Path | S3Folder: ...

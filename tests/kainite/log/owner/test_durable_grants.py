@@ -1,4 +1,4 @@
-"""Nothing is granted on what is not durable: positions, acknowledgements and answers to requests.
+"""Grants on durable entries only: positions, acknowledgements and answers to requests.
 
 Each test keeps batches from reaching the store, as a put that hangs does, and compares what the owner says with what
 a fresh owner would find there after a SIGKILL at that moment.

@@ -1,4 +1,4 @@
-"""What entries add up to beside the units: positions, turns, conflicts, requests, marks."""
+"""The folded state of entries beside the units: positions, turns, conflicts, requests, marks."""
 
 from __future__ import annotations
 

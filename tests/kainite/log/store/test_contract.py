@@ -1,4 +1,4 @@
-"""What every log store must do: one suite, run in memory and on everything that stands in for DynamoDB."""
+"""The contract of every log store: one suite, run in memory and on each double of DynamoDB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log's store asks of DynamoDB beyond the contract that every store keeps (test_store.py)."""
+"""The log's store on DynamoDB, beyond the contract of every store (test_contract.py)."""
 
 from __future__ import annotations
 

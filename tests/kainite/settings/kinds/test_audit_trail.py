@@ -1,4 +1,4 @@
-"""Where the audit trail may be: what is a folder, what is on S3, and what is refused."""
+"""The places of an audit trail: a folder, a prefix on S3, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file that was changed under a running daemon means."""
+"""The effects of a settings file that was changed under a running daemon."""
 
 from __future__ import annotations
 

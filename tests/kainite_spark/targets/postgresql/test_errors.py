@@ -1,4 +1,4 @@
-"""Which errors of PostgreSQL refuse a unit, by SQLSTATE, and which may pass."""
+"""The errors of PostgreSQL that refuse a unit, by SQLSTATE, and those that may pass."""
 
 from __future__ import annotations
 

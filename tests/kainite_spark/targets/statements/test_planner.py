@@ -1,4 +1,4 @@
-"""Which deltas share a statement, and the order of the statements."""
+"""The deltas that share a statement, and the order of the statements."""
 
 from __future__ import annotations
 
