@@ -5,7 +5,8 @@ is not asked because there are no records. The report answers three questions:
 
 * *live*: does the daemon's own event loop run? A restart mends nothing else, neither a child nor AWS.
 * *ready*: does it reach the lease table, and is the log, where there is one, its own?
-* *healthy*: is any shard hung or failing, or does the lease table not answer? Then a person should look.
+* *healthy*: is any shard hung or failing, does the lease table not answer, or do so many units wait to be applied that
+  reading stopped? Then a person should look.
 """
 
 from __future__ import annotations
@@ -59,12 +60,14 @@ class WorkerFacts:
         reached: seconds since the lease table last answered a whole round; None before the first.
         log: the log's state.
         stopping: whether it was told to stop.
+        backlog: why the log takes no more from the shards; empty while it does.
     """
 
     leases: int = 0
     reached: float | None = None
     log: LogMountState = LogMountState.DISABLED
     stopping: bool = False
+    backlog: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,8 @@ def judge(statuses: Sequence[ShardStatus], worker: WorkerFacts, limits: HealthLi
     problems = [f"{shard.status.shard}: {shard.why}" for shard in shards if shard.health in TROUBLE]
     if _is_late(worker, limits):
         problems.append(_late(worker))
+    if worker.backlog:
+        problems.append(worker.backlog)
     return HealthReport(worker, shards, tuple(_not_ready(worker, limits)), tuple(problems))
 
 

@@ -42,7 +42,7 @@ from kainite.worker.first_failure import raise_first
 from kainite.worker.retrieval_mode import open_retrieval
 from kainite.worker.settings_in_force import SettingsInForce
 from kainite.worker.shard_consumer import ConsumerParts
-from kainite.worker.units_of_work import open_units_of_work
+from kainite.worker.units_of_work import Backlog, open_units_of_work
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +89,7 @@ class _Daemon:
         self._dynamodb = aws.client("dynamodb", settings.aws)
         self._membership = Membership(self._dynamodb, settings.leases)
         self._keeper: LeaseKeeper | None = None
+        self._backlog: Backlog = str
         self._consumers: Consumers | None = None
 
     def statuses(self) -> tuple[ShardStatus, ...]:
@@ -101,7 +102,11 @@ class _Daemon:
             reached=keeper.seconds_since_round if keeper else None,
             log=self._log,
             stopping=self._stop.is_set(),
+            backlog=self._backlog(),
         )
+
+    def _mounted(self, backlog: Backlog) -> None:
+        self._backlog = backlog
 
     async def run(self, meter: Meter) -> None:
         """Runs until the daemon is told to stop."""
@@ -116,7 +121,7 @@ class _Daemon:
         try:
             async with (
                 asyncio.TaskGroup() as group,
-                open_units_of_work(settings, self._dynamodb, group, self._stop) as units,
+                open_units_of_work(settings, self._dynamodb, group, self._stop, self._mounted) as units,
             ):
                 self._log = LogMountState.MOUNTED if units else LogMountState.DISABLED
 

@@ -34,13 +34,20 @@ class UnitsOfWork:
     heavy: HeavyWork = field(default_factory=HeavyWork)
 
 
+Backlog: TypeAlias = Callable[[], str]
+"""Says why the log takes no more from the shards; an empty text while it does."""
+
 NewUnitsOfWork: TypeAlias = Callable[[], UnitsOfWork]
 """Makes the :class:`UnitsOfWork` of another shard."""
 
 
 @asynccontextmanager
 async def open_units_of_work(
-    settings: Settings, dynamodb: DynamoDBClient, group: asyncio.TaskGroup, stop: asyncio.Event
+    settings: Settings,
+    dynamodb: DynamoDBClient,
+    group: asyncio.TaskGroup,
+    stop: asyncio.Event,
+    mounted: Callable[[Backlog], None] = lambda _: None,
 ) -> AsyncIterator[NewUnitsOfWork | None]:
     """Mounts the log and reads the catalogue; yields None where units of work are disabled.
 
@@ -49,6 +56,7 @@ async def open_units_of_work(
         dynamodb: the client for the log's table.
         group: runs the tasks that read the catalogue and watch the owner; a fenced log fails the group.
         stop: ends the wait for a log that another owner holds.
+        mounted: is told once the log is mounted how to ask for its backlog.
 
     Raises:
         LogHeldError: ``stop`` was set during that wait.
@@ -72,6 +80,7 @@ async def open_units_of_work(
     audit = await asyncio.to_thread(open_audit, settings.log, settings.aws)
     heavy = HeavyWork()
     async with LogOwner.open(store, settings.log, settings.uow, audit=audit, stop=stop) as owner:
+        mounted(lambda: str(owner.backlog() or ""))
         watching = group.create_task(_watch(owner), name="log owner")
         try:
             catalogue = await reading

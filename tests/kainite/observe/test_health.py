@@ -64,6 +64,7 @@ def test_one_hung_child_among_quiet_shards_is_the_only_problem() -> None:
         (WorkerFacts(reached=None, log=LogMountState.WAITING), False, True),  # it stands by
         (replace(WELL, log=LogMountState.MOUNTED), True, True),
         (replace(WELL, stopping=True), False, True),
+        (replace(WELL, backlog="reading waits"), True, False),
     ],
 )
 def test_ready_and_healthy_are_two_questions(worker: WorkerFacts, ready: bool, healthy: bool) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 import orjson
 import zstandard
 
-from kainite.base.errors import LogCorruptError
+from kainite.base.errors import LogCorruptError, LogError
 from kainite.base.position import Position
 from kainite.log.format.entry import (
     Batch,
@@ -50,13 +50,28 @@ _RECORD = struct.Struct(">BiiiiIIIII")
 
 
 def encode(batch: Batch) -> tuple[bytes, bytes]:
-    """Returns the batch as (index, payload)."""
+    """Returns the batch as (index, payload).
+
+    Raises:
+        LogError: a part is larger than :func:`decode` takes, so that nobody could read the batch.
+    """
     parts = [_HEADER.pack(batch.first_id, batch.generation, batch.time_ms, len(batch.entries))]
     for entry in batch.entries:
         parts += _encode_record(entry)
+    _check_size("index", sum(map(len, parts)))
+    _check_size("payload", sum(len(entry.data) for entry in batch.entries))
     compressor = zstandard.ZstdCompressor(level=_LEVEL)
     index = MAGIC + compressor.compress(b"".join(parts))
     return index, compressor.compress(b"".join(entry.data for entry in batch.entries))
+
+
+def _check_size(what: str, size: int) -> None:
+    if size > MAX_DECOMPRESSED:
+        raise LogError(
+            f"a log batch's {what} of {size} bytes is larger than its readers take ({MAX_DECOMPRESSED}), and was not "
+            "written: let the children emit less in one call (smaller batches: maxRecords), or the source send smaller "
+            "units of work"
+        )
 
 
 def decode(index: bytes, payload: bytes | None) -> Batch:
@@ -197,7 +212,7 @@ def _position(fields: list[Any]) -> PositionMeta:
 
 
 def _control(fields: Mapping[str, Any]) -> ControlMeta:
-    return ControlMeta(fields["what"])
+    return ControlMeta(fields["what"], fields.get("since"))
 
 
 _DECODERS: Mapping[EntryKind, Callable[[Any], Meta]] = {

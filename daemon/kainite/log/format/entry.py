@@ -12,7 +12,7 @@ FRAGMENT     :class:`FragmentMeta`                               deltas, a JSON 
 UNIT         :class:`UnitMeta`: complete and dispatched          the unit's last deltas, a JSON array
 STATUS       :class:`StatusMeta`: outcomes and decisions         empty
 POSITION     :class:`PositionMeta`: a shard's last record        empty
-CONTROL      :class:`ControlMeta`: a snapshot of the folded log  the snapshot, JSON
+CONTROL      :class:`ControlMeta`: a snapshot, or a part of one  :mod:`kainite.log.state.snapshot`
 ===========  ==================================================  ================================
 """
 
@@ -21,10 +21,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from kainite.base.position import Position
 from kainite.uow.delta import UnitKind
+
+SNAPSHOT: Final = "snapshot"
+SNAPSHOT_PART: Final = "snapshot-part"
 
 
 class EntryKind(IntEnum):
@@ -173,9 +176,15 @@ class PositionMeta:
 
 @dataclass(frozen=True, slots=True)
 class ControlMeta:
-    """A snapshot: the state that all entries before it add up to."""
+    """A snapshot of the folded log, or a part of one.
 
-    what: str = "snapshot"
+    Attributes:
+        what: ``snapshot``, or ``snapshot-part``: bytes of a snapshot whose ``snapshot`` entry comes later.
+        since: the snapshot is the state that the entries below this id add up to; None: those before this entry.
+    """
+
+    what: str = SNAPSHOT
+    since: int | None = None
 
 
 Meta: TypeAlias = FragmentMeta | UnitMeta | StatusMeta | PositionMeta | ControlMeta

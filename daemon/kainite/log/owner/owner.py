@@ -36,6 +36,9 @@ What a crash leaves behind, step by step:
 * after PutItem      the batch; records delivered again are not beyond the shard's position;
 * fenced             the batch in flight met a fence: every waiting append raises :class:`LogFencedError`.
 
+Where too many units wait to be applied, appends wait (:mod:`kainite.log.state.backlog`). An append that waits is not
+folded: its records are simply not collected yet.
+
 Beside appends the owner does four things on a timer (:mod:`kainite.log.owner.upkeep`): it copies outcomes from
 the apply job's log partition, answers requests, expires units that never complete, and, after enough entries,
 appends a snapshot and truncates.
@@ -68,6 +71,7 @@ from kainite.log.owner.append import PartitionWriter, take_steps_async
 from kainite.log.owner.collect import collect
 from kainite.log.owner.mount import LeaseWatch, Mount, mount
 from kainite.log.owner.upkeep import LogUpkeep
+from kainite.log.state.backlog import LogBacklog, backlog_of, is_full
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.loading import load_state
 from kainite.log.store.contract import LogStore
@@ -78,6 +82,10 @@ _logger = logging.getLogger(__name__)
 
 ENTRY_OVERHEAD = 200
 """Bytes that an entry takes beside its data, approximately; for the queue's bound and a batch's size."""
+
+
+TELL_BACKLOG_S = 60.0
+"""Seconds between two warnings that appends wait for the apply job."""
 
 
 @dataclass(slots=True)
@@ -114,6 +122,7 @@ class LogOwner:
         self._changed = asyncio.Condition()
         self._durable = dict(state.positions)
         """The shards' durable positions; all that is told of them."""
+        self._tell_backlog_at = 0.0
         self._unsettled: dict[str, _Pending] = {}
         """The last queued append of each shard that has one."""
         self._writer = PartitionWriter(store, mounted, state.next_id, "log", _logger)
@@ -153,7 +162,7 @@ class LogOwner:
         """
         await asyncio.to_thread(store.create)
         mounted = await _mount_patiently(store, settings, stop or asyncio.Event(), clock, process)
-        state = await asyncio.to_thread(load_state, store, settings.partition, dedup_window=uow.dedup_window)
+        state = await _load(store, settings, uow, mounted)
         event(_logger, logging.INFO, "log mounted", partition=settings.partition, generation=mounted.generation,
               next_id=state.next_id, open_units=len(state.open), units=len(state.units))  # fmt: skip
         owner = cls(store, settings, uow, mounted, state, audit)
@@ -179,17 +188,28 @@ class LogOwner:
         return self._durable.get(shard_id)
 
     async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
-        await self._room()
-        reached = self.state.positions.get(shard_id)
-        if reached is not None and last <= reached:
+        if not self._is_recognised(shard_id, last):
+            await self._room()
+            await self._backlog_room()
+        if self._is_recognised(shard_id, last):
             await self.position(shard_id)
             return
+        reached = self.state.positions.get(shard_id)
         if reached is not None and first <= reached:
             raise LogRequestError(
                 f"shard {shard_id}: records {first.sequence} to {last.sequence} overlap what the log has "
                 f"(up to {reached.sequence}); cut the batch there"
             )
         await self._enqueue(collect(self.state, self._uow, shard_id, last, fragments, epoch_ms()))
+
+    def backlog(self) -> LogBacklog | None:
+        """Returns what waits to be applied while it keeps appends waiting; None while there is room."""
+        return backlog_of(self.state) if is_full(self.state, self._settings) else None
+
+    def _is_recognised(self, shard_id: str, last: Position) -> bool:
+        """Returns whether an append up to ``last`` was folded before."""
+        reached = self.state.positions.get(shard_id)
+        return reached is not None and last <= reached
 
     async def write(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> None:
         """Appends entries of the owner's own, decided on the present state.
@@ -220,6 +240,30 @@ class LogOwner:
             )
         if self._failure.done():
             raise self._failure.result()
+
+    async def _backlog_room(self) -> None:
+        """Waits until fewer units wait to be applied than the bound allows; raises when the owner has failed.
+
+        The owner's own entries (:meth:`write`) do not wait here: outcomes and decisions are what makes room.
+        """
+        if not is_full(self.state, self._settings):
+            return
+        self._tell_backlog()
+        async with self._changed:
+            await self._changed.wait_for(
+                lambda: (
+                    self._failure.done()
+                    or (self._queued_bytes < self._settings.queue_bytes and not is_full(self.state, self._settings))
+                )
+            )
+        if self._failure.done():
+            raise self._failure.result()
+
+    def _tell_backlog(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now >= self._tell_backlog_at:
+            self._tell_backlog_at = now + TELL_BACKLOG_S
+            event(_logger, logging.WARNING, "backlog is full", cause=backlog_of(self.state))
 
     async def _wake(self) -> None:
         async with self._changed:
@@ -320,6 +364,17 @@ class LogOwner:
                 await asyncio.to_thread(self._mount.release)
         for error in unexpected:
             raise error
+
+
+async def _load(store: LogStore, settings: LogSettings, uow: UowSettings, mounted: Mount) -> FoldedLog:
+    """Returns the log's state; heartbeats keep the mount meanwhile, since a large log takes longer than the lease."""
+    beats = PartitionWriter(store, mounted, mounted.first_id, "log", _logger).heartbeat_steps(settings.heartbeat)
+    beating = asyncio.create_task(take_steps_async(beats))
+    try:
+        return await asyncio.to_thread(load_state, store, settings.partition, dedup_window=uow.dedup_window)
+    finally:
+        beating.cancel()
+        await asyncio.gather(beating, return_exceptions=True)  # an owner that was fenced meanwhile hears it again
 
 
 def _positions(entries: Sequence[Entry]) -> Iterator[PositionMeta]:

@@ -4,10 +4,11 @@
    copied into the log, with the id up to which they were copied; the apply job truncates up to this id.
 2. *requests*: retry and discard are decided, appended, and then answered.
 3. *expiry*: units that never complete fail.
-4. *snapshot*: after ``snapshot_entries`` entries the folded state is appended. Once it is durable, the head
-   names it. Entries before the *previous* snapshot, and before every entry that is still needed, are written to
-   the audit trail and truncated. The previous snapshot stays, so that a reader that has just read the head
-   still finds the snapshot that the head named.
+4. *snapshot*: after ``snapshot_entries`` entries the folded state is appended, in parts
+   (:mod:`kainite.log.state.snapshot`). Once all are durable, the head names it. Entries before the state of the
+   *previous* snapshot, and before every entry that is still needed, are written to the audit trail and truncated.
+   The previous snapshot stays, with all entries since its state, so that a reader that has just read the head still
+   finds the snapshot that the head named. A crash among the parts leaves parts that nothing names.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Protocol
 
 from kainite.base.clock import epoch_ms
 from kainite.log.audit.trail import AuditTrail, audited
-from kainite.log.format.entry import Batch, ControlMeta, Entry, EntryKind, Outcome, StatusMeta
+from kainite.log.format.entry import SNAPSHOT, SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind, Outcome, StatusMeta
 from kainite.log.owner.collect import expire
 from kainite.log.owner.mount import Mount
 from kainite.log.owner.requests import decide
@@ -68,8 +69,12 @@ class LogUpkeep:
         await self._take_outcomes(owner)
         await self._answer_requests(owner)
         await owner.write(lambda state: expire(state, self._uow, epoch_ms()))
-        if owner.state.next_id - owner.state.snapshot_id > self._settings.snapshot_entries:
+        if self._is_due(owner.state):
             await self._snapshot(owner)
+
+    def _is_due(self, state: FoldedLog) -> bool:
+        """Returns whether to write a snapshot: its cost grows with the units in it, so as many entries come first."""
+        return state.next_id - state.snapshot_since > max(self._settings.snapshot_entries, len(state.units))
 
     async def _take_outcomes(self, owner: Writer) -> None:
         partition = outcomes_partition(self._settings.partition)
@@ -87,19 +92,19 @@ class LogUpkeep:
             await asyncio.to_thread(self._store.answer_request, self._settings.partition, request_id, answer)
 
     async def _snapshot(self, owner: Writer) -> None:
-        before = self._mount.head.snapshot
-        latest = needed = 0
-
-        def decided(state: FoldedLog) -> Sequence[Entry]:
-            nonlocal latest, needed
-            entries = _snapshot_entry(state)
-            # As of the snapshot, which is durable when the write returns; the state is ahead of it by then.
-            latest, needed = state.snapshot_id, state.oldest_needed()
-            return entries
-
-        await owner.write(decided)
-        low = min(before, needed) if before >= 0 else 0
-        await asyncio.to_thread(self._truncate, latest, low)
+        """Appends a snapshot in parts, names it in the head, and truncates what no reader needs from then on."""
+        head, state = self._mount.head, owner.state
+        # Readers that have read the head fold from here; where it is not known, nothing is truncated this time.
+        begun = state.snapshot_since if state.snapshot_id == head.snapshot else head.low_water_mark
+        document = snapshot.capture(state)
+        since, parts = state.next_id, snapshot.parts(document)
+        written: list[int] = []
+        while (part := await asyncio.to_thread(next, parts, None)) is not None:
+            written.append(await _control(owner, ControlMeta(SNAPSHOT_PART), part))
+        latest = await _control(owner, ControlMeta(SNAPSHOT, since), snapshot.manifest(written, since))
+        # As of the snapshot, which is durable by now; the folded state may be ahead of what is durable.
+        needed = await asyncio.to_thread(snapshot.needed_by, document)
+        await asyncio.to_thread(self._truncate, latest, min(begun, needed) if head.snapshot >= 0 else 0)
 
     def _truncate(self, latest: int, low: int) -> None:
         """Writes rows to the audit trail, names the snapshot in the head, and truncates below ``low``.
@@ -139,7 +144,16 @@ def _status(state: FoldedLog, meta: StatusMeta) -> Sequence[Entry]:
     return journal.entries
 
 
-def _snapshot_entry(state: FoldedLog) -> Sequence[Entry]:
-    journal = Journal(state, epoch_ms())
-    journal.write(EntryKind.CONTROL, ControlMeta(), snapshot.dump(state))
-    return journal.entries
+async def _control(owner: Writer, meta: ControlMeta, data: bytes) -> int:
+    """Appends a CONTROL entry; returns its transaction id once it is durable."""
+    tid = -1
+
+    def decided(state: FoldedLog) -> Sequence[Entry]:
+        nonlocal tid
+        tid = state.next_id
+        journal = Journal(state, epoch_ms())
+        journal.write(EntryKind.CONTROL, meta, data)
+        return journal.entries
+
+    await owner.write(decided)
+    return tid

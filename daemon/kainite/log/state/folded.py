@@ -17,14 +17,22 @@ Invariants:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
+
 from kainite.base.position import Position
-from kainite.log.format.entry import ControlMeta, Entry, FragmentMeta, PositionMeta, StatusMeta, UnitMeta
+from kainite.log.format.entry import SNAPSHOT, ControlMeta, Entry, FragmentMeta, PositionMeta, StatusMeta, UnitMeta
 from kainite.log.state.recent_units import RecentUnits
 from kainite.log.state.units import OpenUnit, UnitFold, UnitState
 from kainite.uow.conflicts import LatestConflicts
 
 ANSWERED_REQUESTS = 1_000
 """How many answered requests are remembered, so that a request whose answer was lost is not carried out twice."""
+
+
+def oldest_needed(opened: Iterable[OpenUnit], units: Iterable[UnitState], next_id: int) -> int:
+    """Returns the lowest transaction id whose data the units may still need; ``next_id`` when they need none."""
+    return min(chain((unit.fragments[0] for unit in opened), (unit.first_tid for unit in units)), default=next_id)
 
 
 class FoldedLog:
@@ -49,6 +57,11 @@ class FoldedLog:
         """The owner has copied the outcomes partition up to this id."""
         self.answered: dict[str, None] = {}
         self.snapshot_id = -1
+        """Transaction id of the latest snapshot's entry; -1 without one."""
+        self.snapshot_since = -1
+        """The latest snapshot is the state that the entries below this id add up to."""
+        self.waiting_bytes = 0
+        """About how much memory the units that are not resolved take."""
 
     @property
     def open(self) -> dict[str, OpenUnit]:
@@ -76,23 +89,34 @@ class FoldedLog:
         self.next_id += 1
         for unit in self._fold.apply(tid, entry, time_ms):
             self.conflicts.remove(unit.tid, unit.written, unit.read)
+            self.waiting_bytes -= unit.memory
         match entry.meta:
             case FragmentMeta(uow=uow):
                 self._collected(self.open[uow])
             case UnitMeta() as meta:
                 self._dispatched(meta)
-                self.conflicts.add(tid, entry.written, entry.read)
+                self._wait_for(self.units[tid])
             case StatusMeta() as meta:
                 self._status(meta)
             case PositionMeta(shard, position):
                 self.positions[shard] = position
-            case ControlMeta():
-                self.snapshot_id = tid
+            case ControlMeta(what=what, since=since) if what == SNAPSHOT:
+                self.snapshot_id, self.snapshot_since = tid, tid if since is None else since
+
+    def _wait_for(self, unit: UnitState) -> None:
+        """Indexes a unit that is not resolved."""
+        self.conflicts.add(unit.tid, unit.written, unit.read)
+        self.waiting_bytes += unit.memory
+
+    def restore_units(self, units: Iterable[UnitState]) -> None:
+        """Takes the unresolved units of a snapshot."""
+        for unit in units:
+            self.units[unit.tid] = unit
+            self._wait_for(unit)
 
     def oldest_needed(self) -> int:
         """Returns the lowest transaction id whose data somebody may still ask for."""
-        opened = (unit.fragments[0] for unit in self.open.values())
-        return min((*opened, *(unit.first_tid for unit in self.units.values())), default=self.next_id)
+        return oldest_needed(self.open.values(), self.units.values(), self.next_id)
 
     def find(self, uow: str) -> UnitState | None:
         """Returns the unresolved unit called ``uow``; None when there is none."""

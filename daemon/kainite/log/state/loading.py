@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kainite.base.errors import LogCorruptError
+from kainite.log.format.entry import ControlMeta, Entry
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.units import UnitFold
@@ -63,9 +64,21 @@ def _start(store: LogStore, partition: str, head: LogHead) -> FoldedLog:
     at = head.snapshot
     for batch in store.read_batches(partition, at, at, strong=True):
         entry = batch.entries[at - batch.first_id]
-        state = snapshot.load(entry.data)
-        if state.next_id != at:
+        parts = snapshot.part_ids(entry.data)
+        data = entry.data if parts is None else b"".join(_part(store, partition, part) for part in parts)
+        state = snapshot.load(data)
+        since = at if parts is None else _since(entry)
+        if state.next_id != since:
             raise LogCorruptError(f"log partition {partition}: entry {at} is not the snapshot that its head names")
-        state.apply(at, entry, batch.time_ms)
         return state
     raise LogCorruptError(f"log partition {partition}: its snapshot, entry {at}, is missing")
+
+
+def _since(entry: Entry) -> int | None:
+    return entry.meta.since if isinstance(entry.meta, ControlMeta) else None
+
+
+def _part(store: LogStore, partition: str, at: int) -> bytes:
+    for batch in store.read_batches(partition, at, at, strong=True):
+        return batch.entries[at - batch.first_id].data
+    raise LogCorruptError(f"log partition {partition}: entry {at}, a part of its snapshot, is missing")

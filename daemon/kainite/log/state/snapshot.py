@@ -1,54 +1,167 @@
-"""A snapshot: a folded log as bytes, the data of a CONTROL entry.
+"""A snapshot: a folded log as bytes, the data of CONTROL entries.
 
-A snapshot is JSON, written and read by this module alone; ``version`` tells its forms apart. A loaded
-snapshot is the state that all entries before it add up to.
+A snapshot is a JSON document, written and read by this module alone. It is in the log in one of two forms, which
+``version`` tells apart:
+
+=======  =============================================================================================================
+version  the CONTROL entry that HEAD names holds
+=======  =============================================================================================================
+1        the document; it is the state that all entries before this entry add up to (written by earlier releases)
+2        the ids of the CONTROL entries before it that hold the document's bytes, cut into parts, and the id (*since*)
+         below which all entries add up to the state; other entries may stand between since, the parts and this entry
+=======  =============================================================================================================
+
+A document of version 2 is made in three steps, none of which keeps the event loop for long: :func:`capture` copies the
+state's dictionaries, whose values do not change; :func:`parts` encodes the copy slice by slice, on a thread; the parts
+are appended one after another. A crash among them leaves parts that nothing refers to: HEAD still names the snapshot
+before, whose entries are not truncated before HEAD names another one.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, TypeAlias
 
 import orjson
 
 from kainite.base.errors import LogCorruptError
 from kainite.base.position import Position
 from kainite.log.format.entry import Fault, UnitStatus
-from kainite.log.state.folded import FoldedLog
+from kainite.log.state.folded import FoldedLog, oldest_needed
 from kainite.log.state.recent_units import RecentUnits
 from kainite.log.state.units import OpenUnit, UnitState
 from kainite.uow.delta import UnitKind
 from kainite.uow.identity import join_digests, split_digests
 
 VERSION = 1
+MANIFEST_VERSION = 2
+
+PART_BYTES = 1 << 20
+"""Size of a part: far below every limit of a batch, and small enough for one step of anybody."""
+
+SLICE = 500
+"""Items that are encoded in one step: a thread that encodes holds the interpreter for no longer than that."""
+
+SORTED = 10_000
+"""Sets up to this size are sorted, so that equal states have equal bytes; sorting a larger one takes too long."""
+
+Document: TypeAlias = Mapping[str, Any]
+"""A state's fields, on their way to become bytes: nothing in them changes any more."""
+
+
+def capture(state: FoldedLog) -> Document:
+    """Returns a copy of the state that the log's further course does not change; quick, for the event loop."""
+    return {
+        "version": VERSION,
+        "next_id": state.next_id,
+        "positions": {shard: [str(at.sequence), at.sub] for shard, at in state.positions.items()},
+        "open": [unit.copy() for unit in state.open.values()],
+        "ready": list(state.ready.items()),
+        "units": list(state.units.values()),
+        "window": state.recent.window,
+        "recent": state.recent.items(),
+        "next_number": state.next_number,
+        "through": state.through,
+        "answered": list(state.answered),
+    }
+
+
+def needed_by(document: Document) -> int:
+    """Returns the lowest transaction id whose data the captured state may still need."""
+    return oldest_needed(document["open"], document["units"], document["next_id"])
+
+
+def parts(document: Document) -> Iterator[bytes]:
+    """Yields the bytes of a captured state in parts of :data:`PART_BYTES`; each step takes milliseconds."""
+    waiting = bytearray()
+    for piece in _pieces(document):
+        waiting += piece
+        while len(waiting) >= PART_BYTES:
+            yield bytes(waiting[:PART_BYTES])
+            del waiting[:PART_BYTES]
+    yield bytes(waiting)
+
+
+def manifest(part_ids: Sequence[int], since: int) -> bytes:
+    """Returns the data of the entry that makes a snapshot of its parts."""
+    return orjson.dumps({"version": MANIFEST_VERSION, "since": since, "parts": list(part_ids)})
+
+
+def part_ids(data: bytes) -> tuple[int, ...] | None:
+    """Returns the ids of the entries with a snapshot's parts; None for a snapshot in one piece.
+
+    Raises:
+        LogCorruptError: the data is no snapshot.
+    """
+    try:
+        fields = orjson.loads(data)
+        return tuple(map(int, fields["parts"])) if fields["version"] == MANIFEST_VERSION else None
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise LogCorruptError(f"the log's snapshot cannot be read: {error}") from error
 
 
 def dump(state: FoldedLog) -> bytes:
-    """Returns the state as bytes."""
-    return orjson.dumps(
-        {
-            "version": VERSION,
-            "next_id": state.next_id,
-            "positions": {shard: [str(at.sequence), at.sub] for shard, at in state.positions.items()},
-            "open": list(state.open.values()),
-            "ready": list(state.ready.items()),
-            "units": list(state.units.values()),
-            "window": state.recent.window,
-            "recent": state.recent.items(),
-            "next_number": state.next_number,
-            "through": state.through,
-            "answered": list(state.answered),
-        },
-        default=_plain,
-    )
+    """Returns the state as bytes, in one piece."""
+    return b"".join(_pieces(capture(state)))
 
 
-def _plain(value: set[int] | set[bytes]) -> object:
+def _pieces(document: Document) -> Iterator[bytes]:
+    separator = b"{"
+    for name, value in document.items():
+        yield separator + orjson.dumps(name) + b":"
+        separator = b","
+        if isinstance(value, list):
+            yield from _list_pieces(value)
+        else:
+            yield orjson.dumps(value)
+    yield b"}"
+
+
+def _list_pieces(items: list[Any]) -> Iterator[bytes]:
+    yield b"["
+    separator = b""
+    for some in _slices(items):
+        yield separator + orjson.dumps(some, default=_plain)[1:-1]
+        separator = b","
+    yield b"]"
+
+
+def _slices(items: list[Any]) -> Iterator[list[Any]]:
+    """Yields the items in order, about :data:`SLICE` at a time; a unit with many signatures counts for many."""
+    some: list[Any] = []
+    weight = 0
+    for item in items:
+        some.append(item)
+        weight += 1 + (len(item.written) + len(item.read)) // 50 if isinstance(item, UnitState | OpenUnit) else 1
+        if weight >= SLICE:
+            yield some
+            some, weight = [], 0
+    if some:
+        yield some
+
+
+def _plain(value: AbstractSet[int] | AbstractSet[bytes]) -> object:
     """Returns a set, which orjson does not serialize by itself, as a list of numbers or as text of digests."""
-    if all(isinstance(member, int) for member in value):
-        return sorted(value)
-    return join_digests(sorted(member for member in value if isinstance(member, bytes)))
+    members: list[Any] = sorted(value) if len(value) <= SORTED else list(value)
+    return join_digests(members) if members and isinstance(members[0], bytes) else members
 
 
+@contextlib.contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Keeps the collector from looking through millions of new objects, none of which is garbage, again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@_without_garbage_collection()
 def load(data: bytes) -> FoldedLog:
     """Returns the state that :func:`dump` was given.
 
@@ -58,7 +171,10 @@ def load(data: bytes) -> FoldedLog:
     try:
         fields = orjson.loads(data)
         if fields["version"] != VERSION:
-            raise LogCorruptError(f"the log's snapshot has version {fields['version']}; this release reads {VERSION}")
+            raise LogCorruptError(
+                f"the log's snapshot has version {fields['version']}; this release reads "
+                f"{VERSION} and {MANIFEST_VERSION}"
+            )
         return _state(fields)
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise LogCorruptError(f"the log's snapshot cannot be read: {error}") from error
@@ -70,13 +186,11 @@ def _state(fields: dict[str, Any]) -> FoldedLog:
     state.positions = {shard: Position(int(number), sub) for shard, (number, sub) in fields["positions"].items()}
     state.open.update((unit["uow"], _open_unit(unit)) for unit in fields["open"])
     state.ready = dict(fields["ready"])
-    state.units.update((unit["tid"], _unit(unit)) for unit in fields["units"])
     state.recent = RecentUnits(fields["window"], fields["recent"])
     state.next_number = fields["next_number"]
     state.through = fields["through"]
     state.answered = dict.fromkeys(fields["answered"])
-    for unit in state.units.values():
-        state.conflicts.add(unit.tid, unit.written, unit.read)
+    state.restore_units(_unit(unit) for unit in fields["units"])
     return state
 
 

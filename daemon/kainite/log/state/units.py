@@ -26,11 +26,17 @@ entry repeats everything but the data. Outcomes of units that the fold has not s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kainite.log.format.entry import Entry, Fault, FragmentMeta, Outcome, StatusMeta, UnitMeta, UnitStatus
 from kainite.uow.delta import UnitKind
 from kainite.uow.identity import Identity, split_digests
+
+UNIT_BYTES = 1_200
+"""About what an unresolved unit takes in memory beside its signatures: its state, its name, its places in indexes."""
+
+SIGNATURE_BYTES = 150
+"""About what a signature of an unresolved unit takes in memory: in the unit's set, and in the index of conflicts."""
 
 
 @dataclass(slots=True)
@@ -74,6 +80,19 @@ class OpenUnit:
         """Tells whether the end has come, and either all deltas or a cause for which the unit fails anyway."""
         return self.end_count is not None and (bool(self.causes) or self.count >= self.end_count)
 
+    def copy(self) -> OpenUnit:
+        """Returns a copy that further fragments do not change."""
+        return replace(
+            self,
+            fragments=list(self.fragments),
+            shards=list(self.shards),
+            causes=list(self.causes),
+            ordinals=set(self.ordinals),
+            digests=set(self.digests),
+            written=set(self.written),
+            read=set(self.read),
+        )
+
     def has(self, identity: Identity) -> bool:
         """Tells whether a delta with this identity has come."""
         return identity in (self.ordinals if isinstance(identity, int) else self.digests)
@@ -95,9 +114,10 @@ class OpenUnit:
             self.end_count, self.number, self.kind = meta.end_count, meta.number, meta.unit_kind
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class UnitState:
-    """A dispatched unit; ``attempt`` counts its retries.
+    """A dispatched unit; ``attempt`` counts its retries. Immutable, so that a snapshot may be written from a copy of
+    the dictionary while the log goes on.
 
     ``malformed`` is set when the unit was dispatched as failed: no retry can apply it. ``fault`` is then the kind
     of its cause, if the log says it.
@@ -143,20 +163,28 @@ class UnitState:
     @property
     def first_tid(self) -> int:
         """Returns the lowest transaction id that holds any of the unit's data."""
-        return min((*self.fragments, self.tid))
+        return self.fragments[0] if self.fragments else self.tid
 
     @property
     def resolved(self) -> bool:
         """Tells whether the unit is committed or discarded."""
         return self.status in (UnitStatus.COMMITTED, UnitStatus.DISCARDED)
 
-    def settle(self, outcome: Outcome) -> None:
-        """Applies an outcome of this unit."""
-        if outcome.status is UnitStatus.IN_PROGRESS and self.status is UnitStatus.FAILED:
-            self.attempt += 1
-        self.status, self.cause = outcome.status, outcome.cause
-        if outcome.instance is not None:
-            self.instance = outcome.instance
+    @property
+    def memory(self) -> int:
+        """Returns about how many bytes of memory the unit takes while it is unresolved."""
+        return UNIT_BYTES + SIGNATURE_BYTES * (len(self.written) + len(self.read)) + 40 * len(self.fragments)
+
+    def settled(self, outcome: Outcome) -> UnitState:
+        """Returns the unit after an outcome of it."""
+        retried = outcome.status is UnitStatus.IN_PROGRESS and self.status is UnitStatus.FAILED
+        return replace(
+            self,
+            status=outcome.status,
+            cause=outcome.cause,
+            attempt=self.attempt + retried,
+            instance=self.instance if outcome.instance is None else outcome.instance,
+        )
 
 
 class UnitFold:
@@ -202,7 +230,7 @@ class UnitFold:
         unit = self.units.get(outcome.tid)
         if unit is None:
             return
-        unit.settle(outcome)
+        unit = self.units[outcome.tid] = unit.settled(outcome)
         if unit.resolved:
             if not self._keep_resolved:
                 del self.units[outcome.tid]

@@ -144,7 +144,10 @@ class DynamoDBStore:
             return {"i": binary(index), "d": binary(payload)}
         whole = index + payload
         if len(whole) > MAX_BATCH_BYTES:
-            raise LogError(f"a batch of {len(whole)} bytes is larger than the log takes ({MAX_BATCH_BYTES})")
+            raise LogError(
+                f"a batch of {len(whole)} bytes is larger than the log takes ({MAX_BATCH_BYTES}), and was not written: "
+                "let the children emit less in one call (smaller batches: maxRecords), or the source send smaller units"
+            )
         chunks = range(0, len(whole), CHUNK_BYTES)
         for chunk_number, start in enumerate(chunks):
             at = key(f"{partition}#C", chunk_key(batch.first_id, nonce, chunk_number))

@@ -9,10 +9,11 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.base.errors import LogCorruptError
+from kainite.base.errors import LogCorruptError, LogError
 from kainite.base.position import Position
+from kainite.log.format import batch_codec
 from kainite.log.format.batch_codec import MAGIC, decode, decode_meta, encode
-from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, PositionMeta, ReqId
+from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, PositionMeta, ReqId, UnitMeta
 from kainite.log.store.memory import without_data
 from support.log_builders import BATCHES, batch, entry
 
@@ -120,3 +121,12 @@ def test_a_damaged_index_never_reads_as_another_batch(written: Batch, data: st.D
 def test_entries_are_immutable() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         entry().data = b""  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("part", ["index", "payload"])
+def test_what_no_reader_takes_is_not_written(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    monkeypatch.setattr(batch_codec, "MAX_DECOMPRESSED", 1_000)
+    meta = UnitMeta("T", 1, shards=("s" * 2_000,) if part == "index" else ())
+    entry = Entry(EntryKind.UNIT, meta, data=b"x" * 2_000 if part == "payload" else b"")
+    with pytest.raises(LogError, match=f"{part} of .* was not written: let the children emit less"):
+        batch_codec.encode(Batch(0, 1, 0, (entry,)))

@@ -129,7 +129,7 @@ def test_a_late_answer_under_a_newer_owner_is_not_acknowledged(bench: Bench) -> 
 @WAYS
 def test_a_slot_in_the_way_fences(bench: Bench, take: Callable[[Steps], None]) -> None:
     bench.mounted("a")
-    with pytest.raises(LogFencedError, match=r"from us \(generation 1\) by a \(generation 2\)"):
+    with pytest.raises(LogFencedError, match=r"from us \(generation 1\) by a \(process .*\) \(generation 2\)"):
         take(bench.writer.append_steps(ENTRIES))
     assert bench.durable() == []
 

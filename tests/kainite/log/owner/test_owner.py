@@ -14,16 +14,31 @@ import pytest
 from kainite.base.errors import LogFencedError, LogHeldError, LogRequestError, LogUnavailableError
 from kainite.base.position import Position
 from kainite.base.process_identity import ProcessIdentity
-from kainite.log.format.entry import Batch, Entry, EntryKind, Outcome, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.format.entry import (
+    SNAPSHOT_PART,
+    Batch,
+    ControlMeta,
+    Entry,
+    EntryKind,
+    Outcome,
+    StatusMeta,
+    UnitMeta,
+    UnitStatus,
+)
 from kainite.log.owner.mount import mount
 from kainite.log.owner.owner import LogOwner
+from kainite.log.state import snapshot
+from kainite.log.state.folded import FoldedLog
+from kainite.log.state.journal import Journal
 from kainite.log.state.loading import load_state
 from kainite.log.state.snapshot import dump
 from kainite.log.store.contract import LogHead, LogStore, Slot
 from kainite.log.store.memory import MemoryStore
 from kainite.log.views.unit_table import read_rows
 from kainite.settings import LogSettings, UowSettings
+from kainite.uow.signature import Signatures
 from support.log_builders import fragment
+from support.main_log import MainLog
 from support.outcomes_log import OutcomesLog, until
 
 SETTINGS = LogSettings(
@@ -400,3 +415,97 @@ class TestSnapshots:
             [unit] = log.state.units.values()
         data = list(store.read_batches(P, unit.fragments[0], unit.fragments[0]))
         assert len(data) == 1
+
+    async def test_is_the_state_of_one_moment_though_the_log_goes_on_among_its_parts(
+        self, faulty: FaultyStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(snapshot, "PART_BYTES", 100)
+        async with LogOwner.open(faulty, replace(SETTINGS, snapshot_entries=10), UOW) as log:
+            for n in range(1, 100):
+                await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
+            await until(lambda: (head := faulty.read_head(P)) is not None and head.snapshot > 0)
+            head = faulty.read_head(P)
+            assert head is not None
+            [batch] = list(faulty.read_batches(P, head.snapshot, head.snapshot))
+            meta = batch.entries[head.snapshot - batch.first_id].meta
+            assert isinstance(meta, ControlMeta)
+            assert meta.since is not None
+            assert meta.since < head.snapshot
+        assert [unit.uow for unit in load_state(faulty, P).units.values()] == [f"T-{n}" for n in range(1, 100)]
+
+    async def test_a_crash_among_its_parts_leaves_the_one_before(
+        self, faulty: FaultyStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(snapshot, "PART_BYTES", 100)
+        async with LogOwner.open(faulty, replace(SETTINGS, snapshot_entries=10), UOW) as log:
+            for n in range(1, 30):
+                await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
+            await until(lambda: (head := faulty.read_head(P)) is not None and head.snapshot > 0)
+            head = faulty.read_head(P)
+            assert head is not None
+            # The parts of the next one, as far as a crash lets them come.
+            parts = list(snapshot.parts(snapshot.capture(log.state)))[:3]
+            for part in parts:
+                await log.write(lambda state, part=part: _part(state, part))  # type: ignore[misc]
+        units = [f"T-{n}" for n in range(1, 30)]
+        assert [unit.uow for unit in load_state(faulty, P).units.values()] == units
+        async with LogOwner.open(faulty, replace(SETTINGS, snapshot_entries=10), UOW) as log:
+            assert [unit.uow for unit in log.state.units.values()] == units
+            for n in range(30, 90):
+                await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
+            assert head.snapshot >= 0
+            named = head.snapshot
+            await until(lambda: (new := faulty.read_head(P)) is not None and new.snapshot > named)
+        assert len(load_state(faulty, P).units) == 89
+
+    async def test_of_the_release_before_is_read(self, store: LogStore) -> None:
+        log = MainLog(store, Signatures(None))
+        log.append(fragment("A", [1], count=1))
+        log.snapshot()
+        log.append(fragment("B", [1], count=1))
+        assert [unit.uow for unit in load_state(store, P).units.values()] == ["A", "B"]
+
+
+def _part(state: FoldedLog, data: bytes) -> list[Entry]:
+    journal = Journal(state, 0)
+    journal.write(EntryKind.CONTROL, ControlMeta(SNAPSHOT_PART), data)
+    return journal.entries
+
+
+class TestBacklog:
+    async def test_appends_wait_at_the_bound_until_units_are_resolved(
+        self, store: LogStore, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        apply = OutcomesLog(store)
+        async with LogOwner.open(store, replace(SETTINGS, backlog_units=2), UOW) as log:
+            assert log.backlog() is None
+            for n in (1, 2):
+                await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [7], count=1)])
+            waiting = asyncio.create_task(log.append("s0", at(3), at(3), [fragment("T-3", [7], count=1)]))
+            async with asyncio.timeout(LIMIT):
+                await log.append("s0", at(2), at(2), [])  # sent again: recognised, and needs no room
+            first = next(iter(log.state.units))
+            apply.report(Outcome(first, UnitStatus.FAILED, 0, "bad"))
+            await until(lambda: "the first that failed is T-1" in str(log.backlog()))
+            assert not waiting.done()
+            assert log.state.positions["s0"] == at(2), "what waits is not folded"
+            assert "backlog is full" in caplog.text
+            assert (await ask(store, "discard", "T-1"))["result"] == "ok"
+            async with asyncio.timeout(LIMIT):
+                await waiting
+        assert units_of(store) == ["T-1", "T-2", "T-3"]
+
+    async def test_what_is_collected_never_waits_for_itself(self, store: LogStore) -> None:
+        async with LogOwner.open(store, replace(SETTINGS, backlog_units=1), UOW) as log, asyncio.timeout(LIMIT):
+            for n in range(1, 5):
+                await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n])])
+            await log.append("s0", at(5), at(5), [fragment("T-1", [9], count=2)])
+
+    async def test_a_stop_does_not_wait_for_it(self, store: LogStore) -> None:
+        async with asyncio.timeout(LIMIT):
+            async with LogOwner.open(store, replace(SETTINGS, backlog_units=1), UOW) as log:
+                await log.append("s0", at(1), at(1), [fragment("T-1", [7], count=1)])
+                waiting = asyncio.create_task(log.append("s0", at(2), at(2), []))
+                await until(lambda: log.backlog() is not None)
+            with pytest.raises(LogUnavailableError, match="has stopped"):
+                await waiting

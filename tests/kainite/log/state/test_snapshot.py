@@ -80,7 +80,7 @@ def changed(**fields: Any) -> bytes:
         (b"", "cannot be read"),
         (b"[]", "cannot be read"),
         (b"{}", "cannot be read: 'version'"),
-        (changed(version=2), "has version 2; this release reads 1"),
+        (changed(version=3), "has version 3; this release reads 1 and 2"),
         (changed(positions={"s0": ["x", 0]}), "cannot be read"),
         (changed(open=[{"uow": "T"}]), "cannot be read"),
         (changed(units=[{"tid": 1, "kind": "odd"}]), "cannot be read"),
@@ -89,3 +89,33 @@ def changed(**fields: Any) -> bytes:
 def test_what_is_no_snapshot_of_this_version_is_refused(data: bytes, message: str) -> None:
     with pytest.raises(LogCorruptError, match=message):
         snapshot.load(data)
+
+
+@given(SOME, SOME)
+def test_a_captured_state_is_not_changed_by_what_comes_after(before: list[Entry], after: list[Entry]) -> None:
+    state = folded(before)
+    expected = snapshot.dump(state)
+    parts = snapshot.parts(snapshot.capture(state))
+    for entry in after:
+        state.apply(state.next_id, entry, 18)
+    assert b"".join(parts) == expected
+
+
+def test_many_units_and_large_ones_make_several_parts() -> None:
+    state = FoldedLog()
+    for number in range(2_000):
+        state.apply(state.next_id, Entry(EntryKind.UNIT, UnitMeta(f"T-{number}", 1), frozenset({number})), 17)
+    state.apply(state.next_id, Entry(EntryKind.UNIT, UnitMeta("large", 1), frozenset(range(2**63, 2**63 + 99_999))), 17)
+    parts = list(snapshot.parts(snapshot.capture(state)))
+    assert len(parts) > 1
+    assert all(len(part) == snapshot.PART_BYTES for part in parts[:-1])
+    loaded = snapshot.load(b"".join(parts))
+    assert loaded.units == state.units
+    assert loaded.waiting_bytes == state.waiting_bytes
+    assert snapshot.needed_by(snapshot.capture(state)) == state.oldest_needed()
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"version": 2}', b'{"version": 2, "parts": ["x"]}'])
+def test_what_is_no_list_of_parts_is_refused(data: bytes) -> None:
+    with pytest.raises(LogCorruptError, match="cannot be read"):
+        snapshot.part_ids(data)

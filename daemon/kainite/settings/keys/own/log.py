@@ -54,6 +54,20 @@ LOG_KEYS: tuple[Key, ...] = (
         "Most bytes that wait to become durable; reading stops at this limit (back-pressure).",
     ),
     Key(
+        "logBacklogUnits",
+        "log",
+        "backlog_units",
+        whole(1_000, unit="units"),
+        "Reading stops while so many units wait to be applied; what is not read stays in the stream for its retention.",
+    ),
+    Key(
+        "logBacklogBytes",
+        "log",
+        "backlog_bytes",
+        whole(1_048_576, unit="bytes"),
+        "Reading stops while the units that wait to be applied take about so much of the daemon's memory.",
+    ),
+    Key(
         "logPollMillis",
         "log",
         "poll",

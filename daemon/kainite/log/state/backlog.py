@@ -1,0 +1,67 @@
+"""Measures the units that wait to be applied, and judges whether the owner may take more.
+
+Every unit that was dispatched and is neither committed nor discarded takes memory in the owner and a place in each
+snapshot. Beyond a bound (``logBacklogUnits``, ``logBacklogBytes``) the owner takes no more from the shards: appends
+wait, children get no next batch, and reading stops. What relieves the backlog needs nothing that waits: outcomes of the
+apply job, retries and discards are the owner's own entries, for which the bound does not hold.
+
+Units that are still being collected do not count. What completes them may be in records that are not read yet, so a
+bound on them could wait for ever; those that do not complete fail by ``uowTimeoutMillis``, and count from then on.
+
+A failed unit that holds back everything behind it is a backlog too, and only a person can end it: the description
+names the first failed unit. A correction of this unit that is further behind in the stream is not read before
+the backlog is smaller.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from kainite.log.format.entry import UnitStatus
+from kainite.log.state.folded import FoldedLog
+from kainite.settings import LogSettings
+
+
+@dataclass(frozen=True, slots=True)
+class LogBacklog:
+    """The units that wait to be applied, at a moment when they reach the bound.
+
+    Attributes:
+        units: how many.
+        size: about how many bytes of memory they take.
+        in_progress, failed, blocked: how many of them have this status.
+        first_failed: the name of the failed unit that is first in the log; None without one.
+    """
+
+    units: int
+    size: int
+    in_progress: int
+    failed: int
+    blocked: int
+    first_failed: str | None
+
+    def __str__(self) -> str:
+        waits = (
+            f"reading waits: {self.units} units of about {self.size >> 20} MiB are not applied (logBacklogUnits, "
+            f"logBacklogBytes); {self.in_progress} are in progress, {self.failed} failed, {self.blocked} are blocked"
+        )
+        if self.first_failed is None:
+            return f"{waits}; is the apply job running, and does it reach the target?"
+        return f"{waits}; the first that failed is {self.first_failed}: kainite uow retry or discard"
+
+
+def is_full(state: FoldedLog, settings: LogSettings) -> bool:
+    """Returns whether the units that wait to be applied reach the bound."""
+    return len(state.units) >= settings.backlog_units or state.waiting_bytes >= settings.backlog_bytes
+
+
+def backlog_of(state: FoldedLog) -> LogBacklog:
+    """Returns a description of the units that wait; takes milliseconds for 100,000 units."""
+    units = list(state.units.values())
+    counts = Counter(unit.status for unit in units)
+    failed = next((unit.uow for unit in units if unit.status is UnitStatus.FAILED), None)
+    return LogBacklog(
+        len(units), state.waiting_bytes, counts[UnitStatus.IN_PROGRESS], counts[UnitStatus.FAILED],
+        counts[UnitStatus.BLOCKED], failed,
+    )  # fmt: skip
