@@ -28,6 +28,7 @@ from typing import IO
 
 from kainite.base.errors import ChildError, ChildExitedError
 from kainite.base.logs import event
+from kainite.base.waiting import wait_until_set
 from kainite.child.line_buffer import Line, LineBuffer
 from kainite.child.pipes import PipeReader, PipeWriter, enlarge
 
@@ -174,9 +175,9 @@ class PipedProcess:
         self._stdin.close()
         self._stdout.resume()
         try:
-            if not await self._wait_gone(grace):
+            if not await wait_until_set(self._gone, grace):
                 self._signal_group(signal.SIGTERM)
-                if not await self._wait_gone(kill_after):
+                if not await wait_until_set(self._gone, kill_after):
                     self.log(logging.WARNING, "child killed")
                     self._signal_group(signal.SIGKILL)
                     await self._gone.wait()
@@ -238,13 +239,6 @@ class PipedProcess:
     def _signal_group(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
-
-    async def _wait_gone(self, seconds: float) -> bool:
-        # Not wait_for: the one of Python 3.11 forgets a cancellation that comes as the wait ends.
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._gone.wait()
-        return self._gone.is_set()
 
 
 def how_it_ended(code: int) -> str:

@@ -16,11 +16,11 @@ import logging
 
 from kainite.base.errors import ChildError
 from kainite.base.logs import event
+from kainite.base.waiting import wait_until_set
 from kainite.child.markers.extraction import Extracted, Unfinished
 from kainite.extract.extractor import Extractor
 from kainite.extract.output.sink import Sink
 from kainite.extract.patience import Patience
-from kainite.extract.pause import pause
 from kainite.extract.progress import Progress
 from kainite.settings import ChildSettings, ExtractSettings
 
@@ -69,7 +69,7 @@ class PlainExtraction:
             failed = await self._try_run()
             if failed is None and interval is None:
                 return
-            await pause(interval or 0.0 if failed is None else failed, self._stop)
+            await wait_until_set(self._stop, interval or 0.0 if failed is None else failed)
 
     async def _try_run(self) -> float | None:
         """Runs the program once; returns None when it succeeded, and the seconds to wait after a failure."""

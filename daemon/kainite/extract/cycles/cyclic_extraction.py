@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from kainite.base.errors import ChildError
 from kainite.base.logs import event
+from kainite.base.waiting import wait_until_set
 from kainite.child.markers.extraction import CycleDone, Extracted
 from kainite.extract.cycles.cycle import Ask, Cycle, Listen, Over, Put, Store
 from kainite.extract.extractor import Extractor
@@ -19,7 +20,6 @@ from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.extract.offsets.place import Place
 from kainite.extract.output.sink import Sink
 from kainite.extract.patience import Patience
-from kainite.extract.pause import pause
 from kainite.extract.progress import Progress
 from kainite.settings import ChildSettings, ExtractOffsets, ExtractSettings
 
@@ -74,7 +74,7 @@ class CyclicExtraction:
                 if brought is not None and once:
                     break
                 if not brought or self._extract.offsets is ExtractOffsets.TIME:  # a range brings all that there is
-                    await pause(interval, self._stop)
+                    await wait_until_set(self._stop, interval)
         except BaseException:
             self._drop_extractor()
             raise
@@ -90,7 +90,7 @@ class CyclicExtraction:
             event(logger, logging.WARNING, "cycle failed: the same is asked again", error=error, pause=seconds)
             self._progress.say("failed", error=str(error), pause=seconds)
             self._drop_extractor()
-            await pause(seconds, self._stop)
+            await wait_until_set(self._stop, seconds)
             return None
         self._patience.succeeded()
         return brought

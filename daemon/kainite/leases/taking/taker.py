@@ -17,7 +17,6 @@ reported.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from random import Random
@@ -27,6 +26,7 @@ from kainite.base.errors import KainiteError, LeaseTableUnavailableError
 from kainite.base.liveness import Sighting
 from kainite.base.logs import event
 from kainite.base.retry import AWS_BACKOFF
+from kainite.base.waiting import wait_until_set
 from kainite.leases.holding.held_leases import CurrentSettings, HeldLeases
 from kainite.leases.holding.renewer import MARGIN
 from kainite.leases.lineage import may_start
@@ -132,10 +132,7 @@ class LeaseTaker:
                     raise
                 event(logger, logging.WARNING, "leases not looked after", failures=failures, error=error)
                 wait = AWS_BACKOFF.after(failures) if succeeded else self._settings.leases.init_backoff
-            # Not wait_for: in Python 3.11 it loses a cancellation that comes as the wait ends.
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(wait):
-                    await self._held_leases.wake.wait()
+            await wait_until_set(self._held_leases.wake, wait)
 
     async def _round(self, *, create: bool) -> float:
         """Syncs shards if that is due, takes leases, starts shards; returns the seconds until the next round."""

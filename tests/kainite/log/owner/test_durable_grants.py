@@ -118,7 +118,7 @@ async def test_an_answer_that_appends_nothing_waits_for_what_it_was_decided_on()
 
 
 async def test_truncation_keeps_what_the_durable_state_needs() -> None:
-    """Outcomes that are folded and not durable must not let the log forget the unit's data."""
+    """Keeps a unit's data in the log while its outcomes are folded and not durable."""
     store = GatedStore()
     store.open = True
     lows: list[tuple[int, int]] = []

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from kainite.base.waiting import wait_until_set
+
+
+@pytest.mark.parametrize("seconds", [0.0, 60.0])
+async def test_an_event_that_is_set_is_not_waited_for(seconds: float) -> None:
+    event = asyncio.Event()
+    event.set()
+    assert await wait_until_set(event, seconds)
+
+
+@pytest.mark.parametrize("seconds", [-1.0, 0.0, 0.001])
+async def test_the_wait_for_an_event_ends_with_its_time(seconds: float) -> None:
+    assert not await wait_until_set(asyncio.Event(), seconds)
+
+
+async def test_an_event_ends_the_wait() -> None:
+    event = asyncio.Event()
+    asyncio.get_running_loop().call_soon(event.set)
+    assert await wait_until_set(event, 60)
+
+
+@pytest.mark.parametrize("set_too", [False, True], ids=["alone", "as the wait ends"])
+async def test_a_cancellation_is_not_lost(set_too: bool) -> None:
+    event = asyncio.Event()
+    waiting = asyncio.create_task(wait_until_set(event, 60))
+    await asyncio.sleep(0)  # lets the task begin to wait
+    if set_too:
+        event.set()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
