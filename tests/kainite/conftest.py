@@ -10,6 +10,7 @@ import boto3
 import pytest
 
 from support.daemon_world import World
+from support.fanout_double import FanOutDouble
 from support.kinesis_double import KinesisDouble
 from support.names import unique
 
@@ -19,6 +20,14 @@ def double() -> Iterator[KinesisDouble]:
     double = KinesisDouble()
     yield double
     double.close()
+
+
+@pytest.fixture
+def pushing(double: KinesisDouble) -> Iterator[FanOutDouble]:
+    """Yields a double of SubscribeToShard beside ``double``."""
+    pushing = FanOutDouble(double)
+    yield pushing
+    pushing.close()
 
 
 @pytest.fixture

@@ -38,13 +38,6 @@ def with_mode(settings: Settings, mode: Retrieval, **more: Any) -> Settings:
 
 
 @pytest.fixture
-def pushing(double: KinesisDouble) -> Iterator[FanOutDouble]:
-    pushing = FanOutDouble(double)
-    yield pushing
-    pushing.close()
-
-
-@pytest.fixture
 def kinesis(pushing: FanOutDouble) -> Iterator[Any]:
     config = Config(retries={"total_max_attempts": 1})
     client = boto3.client("kinesis", endpoint_url=pushing.endpoint, region_name="us-east-1", config=config)

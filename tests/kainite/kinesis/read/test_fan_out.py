@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import boto3
@@ -22,7 +22,6 @@ from kainite.kinesis.read.shard_source import ShardSource, polling
 from kainite.kinesis.read.subscription import Subscriber
 from kainite.settings import StreamSettings
 from support.fanout_double import FanOutDouble, exception, initial_response, shard_event
-from support.kinesis_double import KinesisDouble
 from support.sources import LIMIT, next_of, read, sequences, until
 
 SHARD = "shardId-000000000000"
@@ -35,13 +34,6 @@ Open = Callable[..., ShardSource]
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kainite.kinesis.read.fan_out.SUBSCRIBE_INTERVAL_S", 0.005)
     monkeypatch.setattr("kainite.kinesis.read.fan_out.AWS_BACKOFF", Backoff((0.005,)))
-
-
-@pytest.fixture
-def pushing(double: KinesisDouble) -> Iterator[FanOutDouble]:
-    pushing = FanOutDouble(double)
-    yield pushing
-    pushing.close()
 
 
 @pytest.fixture

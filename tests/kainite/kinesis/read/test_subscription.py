@@ -13,17 +13,9 @@ from kainite.base.errors import StreamUnavailableError
 from kainite.kinesis.read.subscription import Subscriber, parse_event
 from kainite.kinesis.start_position import StartAt
 from support.fanout_double import FanOutDouble, exception, initial_response, message, shard_event
-from support.kinesis_double import KinesisDouble
 
 SHARD = "shardId-000000000000"
 HORIZON = StartAt("TRIM_HORIZON")
-
-
-@pytest.fixture
-def pushing(double: KinesisDouble) -> Iterator[FanOutDouble]:
-    pushing = FanOutDouble(double)
-    yield pushing
-    pushing.close()
 
 
 @pytest.fixture
