@@ -9,9 +9,14 @@ from kainite.settings.loading.overrides import Given
 from kainite.settings.loading.surprises import notes, problem_of, warnings
 from kainite.settings.sections.child import ChildProtocol
 from kainite.settings.sections.stream import Retrieval
-from support.settings_texts import given
 
 Values = dict[tuple[str, str], Any]
+
+
+def given(**texts: str) -> dict[str, Given]:
+    """Returns the settings of a file with these texts, by key."""
+    return {key: Given(text, key, "file") for key, text in texts.items()}
+
 
 ARN = "arn:aws:kinesis:eu-west-1:123456789012:stream/orders"
 EXPLAINED: tuple[dict[str, Given], Values] = (
