@@ -9,6 +9,7 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import click
@@ -24,6 +25,7 @@ from kainite.settings import Settings
 from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.precedence.load import load_levels
+from kainite_spark.driver.current_target import CurrentTarget
 from kainite_spark.driver.job import ApplyEnvironment, ApplyJob, Summary
 from kainite_spark.driver.outcomes import begin_to_watch
 from kainite_spark.driver.patience import patiently
@@ -65,7 +67,7 @@ def run(configured: Settings, *, once: bool = False) -> Summary:
         KainiteError: as :meth:`~kainite_spark.driver.job.ApplyJob.run`.
     """
     stop = threading.Event()
-    with _signals(stop), _target(configured, stop) as target:
+    with _signals(stop), _target(configured, stop) as (target, current):
         store = DynamoDBStore(aws.client("dynamodb", configured.aws), configured.log.table)
         patiently(store.create, stop)
         owner = f"apply:{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
@@ -74,10 +76,11 @@ def run(configured: Settings, *, once: bool = False) -> Summary:
         watch = patiently(lambda: begin_to_watch(store, outcomes_partition(configured.log.partition)), stop)
         with spark_context(configured.apply.master, name) as context, _signals(stop):
             runner = SparkRunner(context, _task_settings(configured, owner, target))
+            current.tell(runner.retarget)
             runner.warm_up()
             ledger = f"{configured.log.table}/{configured.log.partition}"
             environment = ApplyEnvironment(
-                configured.apply, store, configured.log.partition, owner, target, runner, ledger
+                configured.apply, store, configured.log.partition, owner, target, runner, ledger, current
             )
             job = ApplyJob(environment, stop, watch)
             job.run(once=once)
@@ -85,17 +88,25 @@ def run(configured: Settings, *, once: bool = False) -> Summary:
 
 
 @contextlib.contextmanager
-def _target(configured: Settings, stop: threading.Event) -> Iterator[Target]:
-    """Gives the target, prepared; closes it at the end."""
+def _target(configured: Settings, stop: threading.Event) -> Iterator[tuple[Target, CurrentTarget]]:
+    """Gives the target, prepared, and what opens it anew; closes all at the end."""
     apply, uow = configured.apply, configured.uow
     url = apply.target
     if url is None:
         raise SettingsError(f"{configured.path}: target is missing: the URL of the database that units are applied to")
-    catalogue = patiently(lambda: load_catalogue(uow.catalogue_file, url, apply.schemas), stop)
-    levels = load_levels(catalogue, uow.precedence_file)
-    with contextlib.closing(open_target(url, catalogue, levels, apply, configured.child.markers)) as target:
+    load = partial(load_catalogue, uow.catalogue_file, url, apply.schemas)
+    catalogue = patiently(load, stop)
+    with contextlib.ExitStack() as opened:
+
+        def opening(catalogue: Catalogue | None) -> Target:
+            levels = load_levels(catalogue, uow.precedence_file)
+            return opened.enter_context(
+                contextlib.closing(open_target(url, catalogue, levels, apply, configured.child.markers))
+            )
+
+        target = opening(catalogue)
         patiently(lambda: target.prepare(catalogue or Catalogue({})), stop)
-        yield target
+        yield target, CurrentTarget(load, opening, catalogue)
 
 
 def _task_settings(configured: Settings, run_name: str, target: Target) -> TaskSettings:

@@ -37,12 +37,13 @@ from pyspark.sql.types import StructType
 from kainite import settings
 from kainite.aws import clients as aws
 from kainite.base.errors import KainiteError, SettingsError
+from kainite.log.format.deltas import read_deltas
 from kainite.log.state.loading import load_units, low_water_mark
 from kainite.log.state.units import UnitState
 from kainite.log.store.contract import LogStore
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import AwsSettings
-from kainite_spark.executor.assemble import UnitPart, in_source_order, read_deltas
+from kainite_spark.executor.assemble import UnitPart, in_source_order
 from kainite_spark.executor.tasks import read_slice
 from kainite_spark.plan.micro_batch import Slice, Wanted, ranges
 
@@ -178,7 +179,7 @@ def _range(units: Sequence[UnitState], first_id: int) -> UnitRange:
         Wanted(entry, unit.tid, number, 0)
         for unit in units
         if unit.tid not in truncated
-        for number, entry in enumerate((*unit.fragments, unit.tid))
+        for number, entry in enumerate(unit.entries)
     )
     piece = Slice(tuple(ranges([entry.entry for entry in wanted])) if wanted else (), tuple(wanted))
     return UnitRange(tuple(_row(unit) for unit in units), piece, truncated)

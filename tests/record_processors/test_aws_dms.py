@@ -20,6 +20,7 @@ from kainite.uow.catalogue.file import write_catalogue
 from kainite.uow.catalogue.tables import Catalogue, Column, Table, TypeFamily
 from kainite.uow.delta import UnitEnd
 from kainite.uow.fragment import Fragment
+from kainite.uow.signing import Signing
 from support.processor_child import LIMIT, Child
 
 JANE = {"age": 31, "attributes": '{"baz": "qux"}', "id": 46, "name": "Jane"}
@@ -178,7 +179,7 @@ def test_what_the_set_up_leaves_out_ends_it_with_what_to_do(tables: Path, record
 
 def admitted(emitted: list[dict[str, Any]]) -> tuple[Fragment, ...]:
     """Returns what the daemon makes of the emitted lines."""
-    admission = Admission(None)
+    admission = Admission(Signing(None))
     admission.feed(json.dumps({"action": "emit", "deltas": emitted}).encode())
     return admission.take("anonymous")
 

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from kainite.uow.admission import Admission
 from kainite.uow.delta import UnitEnd, parse_delta
 from kainite.uow.fragment import Fragment
+from kainite.uow.signing import Signing
 from support.processor_child import LIMIT, Child
 
 SOURCE = {
@@ -246,7 +247,7 @@ def test_tables_may_have_other_names_and_keys_in_the_target(tmp_path: Path) -> N
 
 def admitted(emitted: list[dict[str, Any]]) -> tuple[Fragment, ...]:
     """Returns what the daemon makes of the emitted lines."""
-    admission = Admission(None)
+    admission = Admission(Signing(None))
     admission.feed(json.dumps({"action": "emit", "deltas": emitted}).encode())
     return admission.take("anonymous")
 

@@ -10,7 +10,7 @@ from kainite.log.store.contract import LogStore
 from kainite.settings import ApplySettings, OnFailure
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.delta import Delta, Operation
-from kainite.uow.signature import Signatures
+from kainite.uow.signing import Signing
 from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
 from kainite_spark.driver.runner import Runner
 from kainite_spark.targets.contract import Target
@@ -47,7 +47,7 @@ class World:
         self.catalogue = reflect(url)
         self.target: Target = open_target(self.database.target, self.catalogue)
         self.target.prepare(self.catalogue)
-        self.log = MainLog(store, Signatures(self.catalogue))
+        self.log = MainLog(store, Signing(self.catalogue))
         self.stop = threading.Event()
         self.ledger = ledger
 

@@ -28,6 +28,7 @@ from kainite.settings import (
     UowSettings,
 )
 from kainite.uow.admission import Admission
+from kainite.uow.signing import Signing
 from kainite.worker.retrieval_mode import RENDER
 from kainite.worker.shard_consumer import ConsumerParts, ShardConsumer
 from kainite.worker.units_of_work import UnitsOfWork
@@ -135,7 +136,7 @@ class World:
     ) -> AsyncIterator[tuple[ShardConsumer, asyncio.Task[None]]]:
         """Runs a consumer of the stream's first shard; cancels it at the end if it still runs."""
         stream = StreamClient(self.kinesis, self.name)
-        units = (lambda: UnitsOfWork(log, Admission(None))) if log is not None else None
+        units = (lambda: UnitsOfWork(log, Admission(Signing(None)))) if log is not None else None
         child = replace(self.child_settings(command), **changes)
         open_source = polling(stream, render=RENDER[child.protocol])
         async with self.keeper(stream) as keeper:

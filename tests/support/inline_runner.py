@@ -24,6 +24,9 @@ class InlineRunner:
     options: ApplyOptions = QUICK
     ran: list[MicroBatch] = field(default_factory=list)
 
+    def retarget(self, target: Target) -> None:
+        self.target = target
+
     def run(self, batch: MicroBatch) -> list[TaskResult]:
         self.ran.append(batch)
         parts = [part for piece in batch.slices for part in read_slice(self.store, self.partition, piece)]

@@ -16,7 +16,9 @@ from kainite.log.format.entry import (
     FragmentMeta,
     Outcome,
     PositionMeta,
+    RefitMeta,
     ReqId,
+    SchemeMeta,
     StatusMeta,
     UnitMeta,
     UnitStatus,
@@ -54,6 +56,7 @@ def batch(first_id: int, generation: int = 1, count: int = 1, data: bytes = b"[]
 
 
 _TEXT = st.text(max_size=20)
+_NAMES = st.lists(_TEXT, max_size=2).map(tuple)
 _NUMBER = st.none() | st.integers(0, 2**53)
 _KIND = st.sampled_from(UnitKind)
 _STATUS = st.sampled_from(UnitStatus)
@@ -68,6 +71,7 @@ _METAS = {
     EntryKind.UNIT: st.builds(
         UnitMeta, _TEXT, st.integers(0, 99), st.lists(_TEXT, max_size=2).map(tuple), st.lists(_TIDS).map(tuple),
         _NUMBER, _KIND, st.none() | _TIDS, st.none() | _TEXT, st.none() | _TEXT, st.none() | st.sampled_from(Fault),
+        _NAMES, _NAMES, st.none() | _TEXT,
     ),
     EntryKind.STATUS: st.builds(
         StatusMeta, st.lists(st.builds(Outcome, _TIDS, _STATUS, _NUMBER, st.none() | _TEXT), max_size=3).map(tuple),
@@ -75,6 +79,10 @@ _METAS = {
     ),
     EntryKind.POSITION: st.builds(PositionMeta, _TEXT, st.builds(Position, st.integers(0, 2**190), st.integers(0, 9))),
     EntryKind.CONTROL: st.builds(ControlMeta, _TEXT),
+    EntryKind.SCHEME: st.builds(
+        SchemeMeta, _TEXT, st.dictionaries(_TEXT, st.tuples(_TEXT, st.lists(_TEXT, max_size=2).map(tuple)), max_size=2)
+    ),
+    EntryKind.REFIT: st.builds(RefitMeta, _TIDS, _TEXT, st.integers(0, 99), _NAMES, st.none() | _TEXT),
 }  # fmt: skip
 
 REQ_IDS = st.builds(ReqId, *[st.integers(-(2**31), 2**31 - 1)] * 4)

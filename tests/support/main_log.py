@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kainite.base.clock import epoch_ms
 from kainite.base.position import Position
@@ -19,12 +20,13 @@ from kainite.settings import UowSettings
 from kainite.uow.delta import Delta, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.signature import Signatures
+from kainite.uow.signing import Signing
 
 
 class MainLog:
     """Owns the main log partition of a store for the length of a test."""
 
-    def __init__(self, store: LogStore, signatures: Signatures, partition: str = "0") -> None:
+    def __init__(self, store: LogStore, signatures: Signatures | Signing, partition: str = "0") -> None:
         self.store = store
         self.partition = partition
         self.signatures = signatures
@@ -40,14 +42,25 @@ class MainLog:
     def malformed(self, uow: str, *deltas: Delta) -> int:
         """Dispatches a unit that is failed from the start."""
         fragment = self.fragment(uow, *deltas, ends=(UnitEnd(len(deltas)),))
-        self.append(
-            Fragment(uow, fragment.deltas, fragment.written, fragment.read, fragment.ends, (Reject("bad", "?"),))
-        )
+        self.append(replace(fragment, rejects=(Reject("bad", "?"),)))
         return self.tid(uow)
 
     def fragment(self, uow: str, *deltas: Delta, ends: tuple[UnitEnd, ...] = ()) -> Fragment:
-        written, read = self.signatures.of(deltas)
-        return Fragment(uow, deltas, written, read, ends)
+        if isinstance(self.signatures, Signatures):
+            written, read = self.signatures.of(deltas)
+            return Fragment(uow, deltas, written, read, ends)
+        signed = self.signatures.judge_all(deltas)
+        return Fragment(
+            uow=uow,
+            deltas=tuple(signed.deltas),
+            written=frozenset(signed.written),
+            read=frozenset(signed.read),
+            ends=ends,
+            misfits=tuple(Reject(cause, delta.table) for delta, cause in signed.misfits),
+            tables=tuple(sorted(signed.tables)),
+            unsigned=tuple(sorted(signed.unsigned)),
+            scheme=self.signatures.scheme,
+        )
 
     def append(self, *fragments: Fragment) -> None:
         """Appends the fragments of one ``processRecords`` call as one batch."""

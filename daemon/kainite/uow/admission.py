@@ -4,23 +4,26 @@ A line that is no delta fails its unit, never the shard, and is never dropped: i
 :class:`~kainite.uow.fragment.Reject` on the unit's fragment. A line that cannot be parsed is
 searched for the names of units, all of which get the reject. When the line has no such name, the reject goes to
 a unit that the caller names, complete in itself, so that it is listed among the failed units.
+
+A delta that does not fit the target's catalogue is no reject: it is kept as it was emitted, and is reported among the
+fragment's misfits (:mod:`kainite.uow.signing`). The caller may read the catalogue again, and have everything
+judged anew (:meth:`Admission.judged_anew`), before it takes the fragments.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import orjson
 
 from kainite.base.errors import DeltaError
 from kainite.uow import exact_json
-from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import MAX_UOW_LENGTH, Delta, Json, UnitEnd, is_end, parse_delta, parse_end, uow_of
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.identity import Identity, identity_of
-from kainite.uow.signature import Signatures
-from kainite.uow.validation import Validator
+from kainite.uow.signing import SignedDeltas, Signing
 
 _UOW = re.compile(rb'"uow"\s*:\s*("(?:[^"\\\x00-\x1f]|\\.)*")')
 
@@ -38,12 +41,11 @@ class Admission:
     after a crash the child gets the same records again.
 
     Args:
-        catalogue: the target's tables; None admits deltas on any table.
+        signing: the rules by which deltas are judged and signed.
     """
 
-    def __init__(self, catalogue: Catalogue | None) -> None:
-        self._validator = Validator(catalogue) if catalogue else None
-        self._signatures = Signatures(catalogue)
+    def __init__(self, signing: Signing) -> None:
+        self._signing = signing
         self._units: dict[str, _Unit] = {}
         self._anonymous = _Rejects()
 
@@ -65,6 +67,26 @@ class Admission:
         for item in deltas:
             self._admit(item)
 
+    @property
+    def signing(self) -> Signing:
+        """Returns the rules under which everything fed since the last take was judged."""
+        return self._signing
+
+    @property
+    def misfits(self) -> bool:
+        """Tells whether a delta fed since the last take does not fit the catalogue."""
+        return any(unit.signed.misfits for unit in self._units.values())
+
+    def judged_anew(self, signing: Signing) -> Judgement:
+        """Returns everything fed since the last take, judged under other rules; may run on a thread."""
+        return Judgement(signing, {name: signing.judge_all(unit.emitted) for name, unit in self._units.items()})
+
+    def adopt(self, judgement: Judgement) -> None:
+        """Replaces all judgements; nothing was fed or taken since they were made. Their rules hold from now on."""
+        for name, signed in judgement.signed.items():
+            self._units[name].signed = signed
+        self._signing = judgement.signing
+
     def reject(self, cause: str, text: str) -> None:
         """Takes what is no line and belongs to no unit: a message that was never processed."""
         self._anonymous.add(Reject(cause, text[: Reject.MAX_LINE]))
@@ -76,7 +98,7 @@ class Admission:
             anonymous: name for the unit that gets the rejects without a unit's name;
                 the same name whenever the same records are processed again.
         """
-        fragments = [unit.fragment(name) for name, unit in self._units.items()]
+        fragments = [unit.fragment(name, self._signing) for name, unit in self._units.items()]
         if rejects := self._anonymous.told():
             fragments.append(Fragment(uow=anonymous, ends=(UnitEnd(count=0),), rejects=rejects))
         self.drop()
@@ -96,11 +118,10 @@ class Admission:
             if is_end(item):
                 unit.ends.append(parse_end(item))
             else:
-                emitted = parse_delta(item)
-                delta = emitted if self._validator is None else self._validator.checked(emitted)
-                self._signatures.add(delta, unit.written, unit.read)
-                unit.deltas.append(delta)
-                unit.identities.append(identity_of(emitted))
+                delta = parse_delta(item)
+                unit.emitted.append(delta)
+                self._signing.judge(delta, unit.signed)
+                unit.identities.append(identity_of(delta))
         except DeltaError as error:
             unit.rejects.add(Reject(str(error), _shown(item)))
 
@@ -117,6 +138,14 @@ class Admission:
         if unit is None:
             unit = self._units[name] = _Unit()
         return unit
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What was fed to an admission, by unit, as judged under one catalogue."""
+
+    signing: Signing
+    signed: Mapping[str, SignedDeltas]
 
 
 @dataclass(slots=True)
@@ -140,22 +169,28 @@ class _Rejects:
 class _Unit:
     """A fragment while it grows."""
 
-    deltas: list[Delta] = field(default_factory=list)
+    emitted: list[Delta] = field(default_factory=list)
     identities: list[Identity] = field(default_factory=list)
-    written: set[int] = field(default_factory=set)
-    read: set[int] = field(default_factory=set)
+    signed: SignedDeltas = field(default_factory=SignedDeltas)
     ends: list[UnitEnd] = field(default_factory=list)
     rejects: _Rejects = field(default_factory=_Rejects)
 
-    def fragment(self, uow: str) -> Fragment:
+    def fragment(self, uow: str, signing: Signing) -> Fragment:
+        signed, misfits = self.signed, _Rejects()
+        for delta, cause in signed.misfits:
+            misfits.add(Reject(cause, _shown(delta.to_json())))
         return Fragment(
             uow=uow,
-            deltas=tuple(self.deltas),
-            written=frozenset(self.written),
-            read=frozenset(self.read),
+            deltas=tuple(signed.deltas),
+            written=frozenset(signed.written),
+            read=frozenset(signed.read),
             ends=tuple(self.ends),
             rejects=self.rejects.told(),
             identities=tuple(self.identities),
+            misfits=misfits.told(),
+            tables=tuple(sorted(signed.tables)),
+            unsigned=tuple(sorted(signed.unsigned)),
+            scheme=signing.scheme if signed.deltas else None,
         )
 
 

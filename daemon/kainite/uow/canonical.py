@@ -143,3 +143,8 @@ _BY_FAMILY: Mapping[TypeFamily, Canonical] = {
     TypeFamily.DATE: _date,
     TypeFamily.OPAQUE: _opaque,
 }
+
+
+def spelling_rule(column: Column) -> str:
+    """Returns a name for the rule by which the column's values are spelled; equal rules spell equal values alike."""
+    return f"{column.family} {_scale(column)}" if column.family is TypeFamily.NUMERIC else str(column.family)

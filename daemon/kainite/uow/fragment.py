@@ -9,11 +9,12 @@ import orjson
 
 from kainite.uow.delta import Delta, UnitEnd
 from kainite.uow.identity import Identity, identity_of
+from kainite.uow.scheme import Scheme
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """An emitted line that is no delta: its unit will fail with the cause.
+    """An emitted line that is no delta, or a delta that does not fit the catalogue: its unit will fail with the cause.
 
     Attributes:
         cause: what is wrong, one line.
@@ -41,6 +42,10 @@ class Fragment:
         identities: of each delta (:mod:`kainite.uow.identity`). When none are given, those of ``deltas`` as they are.
         encoded: each delta as the log holds it, JSON. Always worked out here, on the thread that makes the fragment:
             the log's owner, which must not keep its loop for long, only joins them.
+        misfits: those of ``deltas`` that do not fit the target's catalogue.
+        tables: the tables that the deltas touch.
+        unsigned: those of ``tables`` with a delta whose row is not known.
+        scheme: what the signatures depend on; None where nobody compares units of different schemes.
     """
 
     uow: str
@@ -50,6 +55,10 @@ class Fragment:
     ends: tuple[UnitEnd, ...] = ()
     rejects: tuple[Reject, ...] = ()
     identities: tuple[Identity, ...] = ()
+    misfits: tuple[Reject, ...] = ()
+    tables: tuple[str, ...] = ()
+    unsigned: tuple[str, ...] = ()
+    scheme: Scheme | None = None
     encoded: tuple[bytes, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -155,6 +155,7 @@ class ShardCalls:
         shard = self._lease.shard_id
         take = partial(units.admission.take, f"invalid:{shard}:{records.first.sequence}")
         size, self._fed = self._fed, 0
+        await units.settle()
         fragments = await units.heavy.run(size, take)
 
         def put_off(error: Exception, failures: int, pause: float) -> None:

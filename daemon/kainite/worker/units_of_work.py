@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from kainite.settings import Settings
-from kainite.worker.heavy_work import HeavyWork
+from kainite.worker.heavy_work import OFF_LOOP_BYTES, HeavyWork
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from kainite.log.client import LogClient
     from kainite.log.owner.owner import LogOwner
     from kainite.uow.admission import Admission
+    from kainite.uow.catalogue.current import CurrentCatalogue
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +29,27 @@ class UnitsOfWork:
         log: shared by all shards of the daemon.
         admission: the shard's own.
         heavy: runs what takes long; shared by all shards of the daemon.
+        catalogue: the target's tables, shared by all shards; None where none is read again.
     """
 
     log: LogClient
     admission: Admission
     heavy: HeavyWork = field(default_factory=HeavyWork)
+    catalogue: CurrentCatalogue | None = None
+
+    async def settle(self) -> None:
+        """Has what was admitted judged under the catalogue as it is now.
+
+        When a delta does not fit, the catalogue is read again first. Afterwards everything that was admitted is judged
+        under one catalogue.
+        """
+        if self.catalogue is None:
+            return
+        if self.admission.misfits:
+            await self.catalogue.read_again()
+        while self.admission.signing is not self.catalogue.signing:
+            judging = partial(self.admission.judged_anew, self.catalogue.signing)
+            self.admission.adopt(await self.heavy.run(OFF_LOOP_BYTES, judging))
 
 
 Backlog: TypeAlias = Callable[[], str]
@@ -71,11 +89,12 @@ async def open_units_of_work(
     from kainite.log.owner.owner import LogOwner
     from kainite.log.store.dynamodb import DynamoDBStore
     from kainite.uow.admission import Admission
+    from kainite.uow.catalogue.current import CurrentCatalogue
     from kainite.uow.catalogue.load import load_catalogue
 
     apply = settings.apply
-    loading = asyncio.to_thread(load_catalogue, settings.uow.catalogue_file, apply.target, apply.schemas)
-    reading = group.create_task(loading, name="catalogue")
+    load = partial(load_catalogue, settings.uow.catalogue_file, apply.target, apply.schemas)
+    reading = group.create_task(CurrentCatalogue.read(load), name="catalogue")
     store = DynamoDBStore(dynamodb, settings.log.table)
     audit = await asyncio.to_thread(open_audit, settings.log, settings.aws)
     heavy = HeavyWork()
@@ -84,7 +103,8 @@ async def open_units_of_work(
         watching = group.create_task(_watch(owner), name="log owner")
         try:
             catalogue = await reading
-            yield lambda: UnitsOfWork(owner, Admission(catalogue), heavy)
+            owner.judge_by(catalogue)
+            yield lambda: UnitsOfWork(owner, Admission(catalogue.signing), heavy, catalogue)
         finally:
             watching.cancel()
 

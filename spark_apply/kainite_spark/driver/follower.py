@@ -3,8 +3,9 @@
 The log is folded (:mod:`kainite.log.state.folded`). Beside that, its entries tell
 :class:`~kainite_spark.plan.backlog.Backlog`
 
-* of new units (UNIT), which are failed already when they were malformed;
-* of a person's decisions (STATUS without ``through``): retry and discard.
+* of schemes of signatures (SCHEME);
+* of new units (UNIT), which are failed already when they were malformed or did not fit the catalogue;
+* of decisions (STATUS without ``through``): retry, also of a unit that was judged anew (REFIT), and discard.
 
 A STATUS entry with ``through`` has our own outcomes, and says up to which id the owner has copied
 them. After a start the outcomes that the owner has not copied yet are applied on top of the folded log;
@@ -16,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kainite.base.errors import LogCorruptError
-from kainite.log.format.entry import Batch, Outcome, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.format.entry import Batch, Outcome, SchemeMeta, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.loading import load_state
 from kainite.log.state.units import UnitState
@@ -41,6 +42,8 @@ class LogFollower:
         self._partition = partition
         self._backlog = backlog
         self._state = FoldedLog()
+        self.schemes = 0
+        """How many schemes of signatures were new since the start."""
 
     @property
     def next_id(self) -> int:
@@ -58,6 +61,8 @@ class LogFollower:
 
     def resume(self, outcomes: Iterable[Outcome]) -> None:
         """Tells of all unresolved units, with the status that the log or a later outcome gives them."""
+        for scheme_id, scheme in self._state.schemes.items():
+            self._backlog.know(scheme_id, scheme)
         since = {outcome.tid: outcome for outcome in outcomes}
         for tid, unit in self._state.units.items():
             latest = since.get(tid) or Outcome(tid, unit.status, cause=unit.cause)
@@ -86,7 +91,10 @@ class LogFollower:
     def _take(self, batch: Batch) -> None:
         for tid, entry in batch.entries_from(self.next_id):
             self._state.apply(tid, entry, batch.time_ms)
-            if isinstance(entry.meta, UnitMeta):
+            if isinstance(entry.meta, SchemeMeta):
+                self.schemes += 1
+                self._backlog.know(entry.meta.scheme, self._state.schemes[entry.meta.scheme])
+            elif isinstance(entry.meta, UnitMeta):
                 unit = self._state.units[tid]
                 self._backlog.add(pending_unit(unit), unit.status, unit.cause)
             elif isinstance(entry.meta, StatusMeta) and entry.meta.through is None:
@@ -98,9 +106,23 @@ class LogFollower:
             if outcome.status is UnitStatus.DISCARDED:
                 self._backlog.discard(outcome.tid)
             elif outcome.status is UnitStatus.IN_PROGRESS and outcome.tid in self._backlog.failed:
-                self._backlog.retry(outcome.tid, self._state.units[outcome.tid].attempt)
+                unit = self._state.units[outcome.tid]
+                self._backlog.retry(unit.tid, unit.attempt, pending_unit(unit))
 
 
 def pending_unit(unit: UnitState) -> PendingUnit:
     """Returns what scheduling needs of a unit."""
-    return PendingUnit(unit.tid, unit.uow, unit.count, unit.kind, unit.written, unit.read, unit.fragments, unit.attempt)
+    return PendingUnit(
+        tid=unit.tid,
+        uow=unit.uow,
+        count=unit.count,
+        kind=unit.kind,
+        written=unit.written,
+        read=unit.read,
+        fragments=unit.fragments,
+        attempt=unit.attempt,
+        tables=unit.tables,
+        unsigned=unit.unsigned,
+        scheme=unit.scheme,
+        refit=unit.refit,
+    )

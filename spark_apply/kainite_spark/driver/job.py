@@ -5,6 +5,9 @@ partition, which this job alone writes::
 
     poll the log ─► select units ─► advance the fence ─► run the micro-batch ─► append outcomes ─► tidy up
 
+After a round in which a unit was refused for the first time, the target's catalogue is read again
+(:mod:`kainite_spark.driver.current_target`), so that no unit fails for an old one.
+
 What a crash between two steps leaves behind, and what the next apply job does:
 
 ======================  ==========================================================================
@@ -43,6 +46,7 @@ from kainite.log.owner.upkeep import outcomes_partition
 from kainite.log.store.contract import LogStore
 from kainite.settings import ApplySettings, OnFailure
 from kainite_spark.driver import patience
+from kainite_spark.driver.current_target import CurrentTarget
 from kainite_spark.driver.follower import LogFollower
 from kainite_spark.driver.outcomes import Outcomes, mount_outcomes
 from kainite_spark.driver.patience import patiently
@@ -80,6 +84,7 @@ class ApplyEnvironment:
         runner: runs the tasks.
         ledger: the log's name in the target, unlike that of any other log that is applied to the target.
             Transaction ids begin at 0 in every log, so two logs under one name would be taken for one.
+        current: reads the target's catalogue again; None: never.
     """
 
     settings: ApplySettings
@@ -89,6 +94,7 @@ class ApplyEnvironment:
     target: Target
     runner: Runner
     ledger: str
+    current: CurrentTarget | None = None
 
 
 @dataclass(slots=True)
@@ -149,13 +155,15 @@ class _ApplyLoop:
         self._summary = summary
         self._backlog = Backlog(environment.settings.on_failure)
         self._follower = LogFollower(environment.store, environment.partition, self._backlog)
+        self._target = environment.target
+        self._schemes = 0
         self._number = 0
         self._failures = 0
         self._untidy = 0
 
     def start(self) -> None:
         """Fences the target, then reads which units are unresolved: no older job may commit a unit after it is read."""
-        self._environment.target.raise_generation(self._environment.ledger, self._outcomes.generation)
+        self._target.raise_generation(self._environment.ledger, self._outcomes.generation)
         self._rebuild()
         event(
             _LOG,
@@ -194,6 +202,9 @@ class _ApplyLoop:
         if not self._follower.poll(strong=strong):
             event(_LOG, logging.WARNING, "log truncated before it was read, reading it anew", at=self._follower.next_id)
             self._rebuild()
+        if self._follower.schemes != self._schemes:
+            self._schemes = self._follower.schemes
+            self._read_catalogue()
         self._stop_at_failure()
         selection = self._backlog.take(self._environment.settings.max_units, MAX_DELTAS)
         if selection.units:
@@ -230,10 +241,20 @@ class _ApplyLoop:
             outcomes, problem = self._certain(outcomes, problem)
         self._backlog.settle(outcomes)
         self._report(selection, results, outcomes, started)
+        if not selection.serial and any(outcome.status is UnitStatus.FAILED for outcome in outcomes):
+            self._read_catalogue()
         if problem is not None:
             self._wait_or_raise(problem)
         else:
             self._failures = 0
+
+    def _read_catalogue(self) -> None:
+        """Goes on with the target's catalogue as it is now."""
+        current = self._environment.current
+        target = current.read_again(self._stop) if current is not None else None
+        if target is not None:
+            self._target.close()
+            self._target = target
 
     def _apply(self, selection: Selection) -> tuple[list[TaskResult], KainiteError | None]:
         """Returns the tasks' results, and the first error that is no unit's fault, if there is one."""
@@ -242,7 +263,7 @@ class _ApplyLoop:
         fence = self._fresh_fence()
         batch = plan(fence, selection, instances, environment.runner.parallelism)
         try:
-            environment.target.begin_micro_batch(fence)
+            self._target.begin_micro_batch(fence)
             results = environment.runner.run(batch)
         except KainiteError as error:
             return [], error
@@ -260,7 +281,7 @@ class _ApplyLoop:
         if not refused:
             return outcomes, problem
         try:
-            applied = self._environment.target.close_micro_batch(self._fresh_fence(), refused)
+            applied = self._target.close_micro_batch(self._fresh_fence(), refused)
         except KainiteError as error:
             return [outcome for outcome in outcomes if outcome.status is UnitStatus.COMMITTED], error
         return [Outcome(o.tid, UnitStatus.COMMITTED, o.instance) if o.tid in applied else o for o in outcomes], problem
@@ -308,5 +329,5 @@ class _ApplyLoop:
         if self._untidy:
             self._outcomes.truncate(self._follower.through + 1)
             oldest = min(self._backlog.unresolved(), default=self._follower.next_id)
-            self._environment.target.trim(self._fresh_fence(), oldest)
+            self._target.trim(self._fresh_fence(), oldest)
             self._untidy = 0

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 from kainite.base.errors import KainiteError, SparkUnavailableError
 from kainite_spark.executor.tasks import RoutedPart, TaskSettings, apply_parts, read_slice, session_of, store_of
 from kainite_spark.plan.micro_batch import MicroBatch, Slice, TaskResult
+from kainite_spark.targets.contract import Target
 from kainite_spark.targets.fence import Fence
 
 if TYPE_CHECKING:
@@ -72,6 +73,10 @@ class SparkRunner:
         with contextlib.suppress(Py4JError, PySparkException, OSError):
             tasks = self._context.parallelize(range(self.parallelism), self.parallelism)
             tasks.foreachPartition(functools.partial(_warm_up_task, self._settings))
+
+    def retarget(self, target: Target) -> None:
+        """Gives the tasks another target, from the next micro-batch on."""
+        self._settings = self._settings.retargeted(target)
 
     def run(self, batch: MicroBatch) -> list[TaskResult]:
         from py4j.protocol import Py4JError

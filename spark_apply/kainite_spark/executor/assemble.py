@@ -1,6 +1,7 @@
 """Assembles units from the parts that the log holds. Pure.
 
-A unit's deltas are in its UNIT entry and, if they came in several appends, in earlier FRAGMENT entries.
+A unit's deltas are in its UNIT entry and, if they came in several appends, in earlier FRAGMENT entries. The deltas of a
+unit that was judged anew are all in its REFIT entry.
 If the source numbers its deltas (``ordinal``), that order is restored and repeated deltas are
 dropped; otherwise the order of arrival stays: the fragments in order, then the UNIT entry.
 """
@@ -8,12 +9,11 @@ dropped; otherwise the order of arrival stays: the fragments in order, then the 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
-
-import orjson
+from typing import NamedTuple
 
 from kainite.base.errors import LogCorruptError
-from kainite.uow.delta import Delta, Operation
+from kainite.log.format.deltas import read_deltas
+from kainite.uow.delta import Delta
 from kainite_spark.targets.contract import Unit
 
 
@@ -60,18 +60,6 @@ def assemble(parts: Iterable[UnitPart]) -> list[Unit]:
     return [_unit(tid, by_unit[tid]) for tid in sorted(by_unit)]
 
 
-def read_deltas(data: bytes) -> list[Delta]:
-    """Returns the deltas of one entry's data, which were validated before they were appended.
-
-    Raises:
-        LogCorruptError: the data is not what :meth:`Delta.to_json` gave.
-    """
-    try:
-        return [_delta(item) for item in orjson.loads(data)] if data else []
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise LogCorruptError(f"an entry's deltas cannot be read: {type(error).__name__} {error}") from error
-
-
 def in_source_order(deltas: list[Delta]) -> list[Delta]:
     """Returns the deltas by ordinal, each ordinal once, if all have one; otherwise as they are."""
     by_ordinal = {delta.ordinal: delta for delta in reversed(deltas)}
@@ -89,17 +77,3 @@ def _unit(tid: int, parts: dict[int, UnitPart]) -> Unit:
     if len(deltas) != head.size:
         raise LogCorruptError(f"unit {tid} ({head.uow}) has {len(deltas)} deltas in the log, not {head.size}")
     return Unit(tid, head.uow, tuple(deltas), head.written, head.read)
-
-
-_OPERATIONS = {operation.value: operation for operation in Operation}
-
-
-def _delta(item: dict[str, Any]) -> Delta:
-    return Delta(
-        item["table"],
-        _OPERATIONS[item["op"]],
-        item.get("key", {}),
-        item.get("row", {}),
-        item.get("before", {}),
-        item.get("ordinal"),
-    )

@@ -14,12 +14,13 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from kainite.aws.clients import client
 from kainite.base import logs
 from kainite.base.errors import KainiteError, LogCorruptError
-from kainite.log.format.entry import Entry, UnitMeta
+from kainite.log.format.entry import Entry, RefitMeta, UnitMeta
 from kainite.log.store.contract import LogStore
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import AwsSettings
@@ -35,13 +36,14 @@ RoutedPart = tuple[int, UnitPart | KainiteError]
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
-    """What tasks need of the settings; two are equal if they belong to the same run of the apply job.
+    """What tasks need of the settings; two are equal if they belong to the same run, and have the same target.
 
     Attributes:
-        run: a name unlike that of any other run.
+        run: a name unlike that of any other run of the apply job.
         aws, table: the DynamoDB table of the log.
         partition: the log partition.
         target, options: where units are applied, and how.
+        version: another one for each ``target`` of the run: the same database with another catalogue.
     """
 
     run: str
@@ -50,6 +52,14 @@ class TaskSettings:
     partition: str = field(compare=False)
     target: Target = field(compare=False)
     options: ApplyOptions = field(compare=False)
+    version: int = 0
+
+    def retargeted(self, target: Target) -> Self:
+        """Returns the settings with another target."""
+        return replace(self, target=target, version=self.version + 1)
+
+
+_SESSIONS: dict[TaskSettings, TargetSession] = {}
 
 
 @functools.lru_cache(maxsize=1)
@@ -58,12 +68,16 @@ def store_of(settings: TaskSettings) -> LogStore:
     return DynamoDBStore(client("dynamodb", settings.aws), settings.table)
 
 
-@functools.lru_cache(maxsize=1)
 def session_of(settings: TaskSettings) -> TargetSession:
     """Returns the connection to the target, one for each Python worker process; sets up the process's logging."""
     if not logging.getLogger().hasHandlers():
         logs.configure()
-    return settings.target.connect()
+    if settings not in _SESSIONS:
+        # A session keeps the statements that it made by its target's catalogue.
+        for outdated in list(_SESSIONS):
+            _SESSIONS.pop(outdated).close()
+        _SESSIONS[settings] = settings.target.connect()
+    return _SESSIONS[settings]
 
 
 def read_slice(store: LogStore, partition: str, piece: Slice) -> Iterator[RoutedPart]:
@@ -115,7 +129,9 @@ def _read(store: LogStore, partition: str, piece: Slice, *, strong: bool) -> dic
 
 def _part(wanted: Wanted, entry: Entry) -> UnitPart:
     meta = entry.meta
-    head = UnitHeader(meta.uow, meta.count, entry.written, entry.read) if isinstance(meta, UnitMeta) else None
+    head = None
+    if isinstance(meta, UnitMeta | RefitMeta):
+        head = UnitHeader(meta.uow, meta.count, entry.written, entry.read)
     return UnitPart(wanted.unit, wanted.number, entry.data, head)
 
 

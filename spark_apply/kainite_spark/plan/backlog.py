@@ -21,6 +21,9 @@ blocked → waiting whenever a failed unit goes away.
 
 Invariants:
 
+* units of one micro-batch have one scheme of signatures, so that each conflict among them shows in their signatures; a
+  unit of another scheme begins another micro-batch. :mod:`kainite_spark.plan.holders` has the rule for units that hold
+  others back;
 * a unit never runs while an earlier unit that it conflicts with is failed or blocked. The exception is
   a correction or reversal: it passes the failed units that it conflicts with, provided that no
   other unit holds it back. When it commits, those failed units are discarded, and only then the
@@ -43,7 +46,9 @@ from dataclasses import dataclass, field, replace
 
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.settings import OnFailure
-from kainite.uow.conflicts import EarliestConflicts, conflict
+from kainite.uow.conflicts import conflict
+from kainite.uow.scheme import MIXED, Comparisons, Scheme
+from kainite_spark.plan.holders import Holders
 from kainite_spark.plan.pending_unit import PendingUnit
 
 
@@ -70,7 +75,8 @@ class Backlog:
         self._again: list[PendingUnit] = []
         self._failed: dict[int, tuple[PendingUnit, str | None]] = {}
         self._blocked: dict[int, tuple[PendingUnit, int]] = {}
-        self._holders = EarliestConflicts()
+        self._schemes = Comparisons()
+        self._holders = Holders(self._schemes)
         self._overtaken: dict[int, tuple[int, ...]] = {}
         self._unreported = _Unreported()
 
@@ -83,6 +89,10 @@ class Backlog:
     def failed(self) -> dict[int, tuple[PendingUnit, str | None]]:
         """Returns the failed units and their causes, by transaction id."""
         return dict(self._failed)
+
+    def know(self, scheme_id: str, scheme: Scheme) -> None:
+        """Makes a scheme known that units name."""
+        self._schemes.add(scheme_id, scheme)
 
     def unresolved(self) -> Iterable[int]:
         """Yields the transaction ids of all units that are neither committed nor discarded, in no certain order."""
@@ -137,18 +147,19 @@ class Backlog:
         self._again.sort(key=_tid)
         self._running = {}
 
-    def retry(self, tid: int, attempt: int) -> None:
+    def retry(self, tid: int, attempt: int, anew: PendingUnit | None = None) -> None:
         """Queues a failed unit for another try, with the units that it held back.
 
         Args:
             tid: the unit.
             attempt: how often it was retried, this time included.
+            anew: the unit as it is now, if it may be another than the one that failed.
         """
         unit, _ = self._failed.pop(tid)
         self._unreported.forget(tid)
         # A correction that passed the failed unit may be in this list. It must not run before the unit now.
         again, self._again = self._again, []
-        self._release(replace(unit, attempt=attempt), *again)
+        self._release(replace(anew or unit, attempt=attempt), *again)
 
     def discard(self, tid: int) -> None:
         """Forgets a unit that a person discarded; releases the units that waited for it alone."""
@@ -169,8 +180,10 @@ class Backlog:
         while self._waiting and len(chosen) < max_units:
             if chosen and deltas + self._waiting[0].count > max_deltas:
                 break
+            if chosen and not _comparable(chosen[0], self._waiting[0]):
+                break
             unit = self._waiting.popleft()
-            blocker = _blocker(self._holders, unit)
+            blocker = self._holders.find(unit)
             if blocker is not None and not (unit.overtakes and self._passes_failed(unit)):
                 self._block(unit, blocker)
             else:
@@ -182,12 +195,12 @@ class Backlog:
     def _passes_failed(self, unit: PendingUnit) -> bool:
         """Returns whether no other unit than the failed ones that it conflicts with holds a correction back."""
         passed = {tid for tid, (failed, _) in self._failed.items() if tid < unit.tid and conflict(failed, unit)}
-        rest = EarliestConflicts()
+        rest = Holders(self._schemes)
         for tid in sorted([*(self._failed.keys() - passed), *self._blocked]):
             held = self._failed[tid][0] if tid in self._failed else self._blocked[tid][0]
-            if tid in self._failed or _blocker(rest, held) is not None:
-                rest.add(held.tid, held.written, held.read)
-        if _blocker(rest, unit) is not None:
+            if tid in self._failed or rest.find(held) is not None:
+                rest.add(held)
+        if rest.find(unit) is not None:
             return False
         self._overtaken[unit.tid] = tuple(sorted(passed))
         return True
@@ -206,21 +219,21 @@ class Backlog:
         self._overtaken.pop(unit.tid, None)
         self._unreported.changed(unit.tid)
         if self._policy is not OnFailure.SKIP:
-            self._holders.add(unit.tid, unit.written, unit.read)
+            self._holders.add(unit)
 
     def _block(self, unit: PendingUnit, blocker: int) -> None:
         self._blocked[unit.tid] = (unit, blocker)
         self._unreported.changed(unit.tid)
-        self._holders.add(unit.tid, unit.written, unit.read)
+        self._holders.add(unit)
 
     def _release(self, *units: PendingUnit) -> None:
         """Queues ``units`` and all blocked units to be examined; a unit that still has to wait is blocked again."""
         released = [unit for unit, _ in self._blocked.values()]
         self._blocked = {}
-        self._holders = EarliestConflicts()
+        self._holders = Holders(self._schemes)
         if self._policy is not OnFailure.SKIP:
             for failed, _ in self._failed.values():
-                self._holders.add(failed.tid, failed.written, failed.read)
+                self._holders.add(failed)
         self._wait([*units, *released])
 
     def _wait(self, units: Iterable[PendingUnit]) -> None:
@@ -236,8 +249,9 @@ class Backlog:
         return UnitStatus.IN_PROGRESS, None
 
 
-def _blocker(holders: EarliestConflicts, unit: PendingUnit) -> int | None:
-    return holders.find(unit.tid, unit.written, unit.read)
+def _comparable(one: PendingUnit, other: PendingUnit) -> bool:
+    """Returns whether a conflict of the units shows in their signatures; only such units share a micro-batch."""
+    return one.scheme == other.scheme and one.scheme != MIXED
 
 
 def _tid(unit: PendingUnit) -> int:

@@ -89,9 +89,7 @@ def plan(fence: Fence, chosen: Selection, instances: int, readers: int, max_dire
 
 def _wanted(lane: Iterable[PendingUnit], instance: int) -> list[Wanted]:
     return sorted(
-        Wanted(entry, unit.tid, number, instance)
-        for unit in lane
-        for number, entry in enumerate((*unit.fragments, unit.tid))
+        Wanted(entry, unit.tid, number, instance) for unit in lane for number, entry in enumerate(unit.entries)
     )
 
 

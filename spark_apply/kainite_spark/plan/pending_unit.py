@@ -19,6 +19,10 @@ class PendingUnit:
         written, read: its signatures.
         fragments: transaction ids of the FRAGMENT entries that hold its earlier deltas.
         attempt: how often the unit was retried after a failure.
+        tables: the tables that it touches.
+        unsigned: those of them with a delta whose row is not known; only a failed unit has some.
+        scheme: what its signatures depend on; None if the log does not say it.
+        refit: transaction id of the REFIT entry, which has all its deltas; None if its own entries have them.
     """
 
     tid: int
@@ -29,6 +33,15 @@ class PendingUnit:
     read: frozenset[int] = frozenset()
     fragments: tuple[int, ...] = ()
     attempt: int = 0
+    tables: tuple[str, ...] = ()
+    unsigned: tuple[str, ...] = ()
+    scheme: str | None = None
+    refit: int | None = None
+
+    @property
+    def entries(self) -> tuple[int, ...]:
+        """Returns the transaction ids of the entries that hold the unit's deltas, in order."""
+        return (*self.fragments, self.tid) if self.refit is None else (self.refit,)
 
     @property
     def overtakes(self) -> bool:

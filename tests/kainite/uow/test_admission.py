@@ -10,13 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.uow.admission import MAX_REJECTS, Admission
-from kainite.uow.catalogue.tables import Catalogue
+from kainite.uow.catalogue.tables import Catalogue, Column, TypeFamily
 from kainite.uow.delta import Delta, Operation, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.identity import identity_of
 from kainite.uow.signature import Signatures
+from kainite.uow.signing import Signing
 from support.tables import SHOP
 
+DELETE: dict[str, Any] = {"op": "delete", "key": {"id": 1}}
 LINE_4: dict[str, Any] = {"table": "order_line", "op": "insert", "row": {"order_id": 4, "line": 1, "qty": 2}}
 
 
@@ -25,7 +27,7 @@ def emit(*deltas: Any) -> bytes:
 
 
 def admitted(*lines: bytes, tables: Catalogue | None = SHOP) -> dict[str, Fragment]:
-    admission = Admission(tables)
+    admission = Admission(Signing(tables))
     for line in lines:
         admission.feed(line)
     return {fragment.uow: fragment for fragment in admission.take("invalid:s:1")}
@@ -39,7 +41,11 @@ def test_deltas_and_their_end_become_a_fragment() -> None:
     written, read = Signatures(SHOP).of([delta])
     emitted = identity_of(replace(delta, key={}))
     end = UnitEnd(1, 9, UnitKind.CORRECTION)
-    assert fragment == Fragment("A", (delta,), written, read, (end,), identities=(emitted,))
+    scheme = Signing(SHOP).scheme
+    tables = ("order_line",)
+    assert fragment == Fragment(
+        "A", (delta,), written, read, (end,), identities=(emitted,), tables=tables, scheme=scheme
+    )
     assert written
     assert read
 
@@ -58,7 +64,7 @@ def test_fragments_come_in_order_of_first_appearance_and_deltas_in_order() -> No
 
 
 def test_take_starts_anew() -> None:
-    admission = Admission(SHOP)
+    admission = Admission(Signing(SHOP))
     admission.feed(emit({"uow": "A", **LINE_4}))
     assert len(admission.take("x")) == 1
     assert admission.take("x") == ()
@@ -76,9 +82,6 @@ def test_without_a_catalogue_any_table_is_taken() -> None:
 
 
 MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
-    "unknown table": ({"table": "ordres", "op": "delete", "key": {"id": 1}}, "table 'ordres' is not in"),
-    "missing key column": ({"table": "order_line", "op": "delete", "key": {"line": 1}}, "'order_id'"),
-    "wrong type": ({"table": "orders", "op": "delete", "key": {"id": "one"}}, "'one' is no whole number"),
     "unknown operation": ({"table": "orders", "op": "replace", "key": {"id": 1}}, "'op' must be one of insert"),
     "operation of another type": ({"table": "orders", "op": ["insert"], "row": {"id": 1}}, "not array"),
     "unknown field": ({"table": "orders", "op": "delete", "key": {"id": 1}, "keys": 1}, "unknown field 'keys'"),
@@ -104,8 +107,62 @@ def test_what_is_no_delta_fails_its_unit_and_no_other(case: str) -> None:
     assert not found["C"].rejects
 
 
+ORDER = {"table": "orders", "op": "upsert", "key": {"id": 4}}
+MISFITS: dict[str, tuple[dict[str, Any], str, tuple[str, ...]]] = {
+    "unknown table": (
+        {"table": "public.ordres", "op": "delete", "key": {"id": 1}}, "table 'public.ordres' is not in", ("ordres",)
+    ),
+    "unknown column": ({**ORDER, "row": {"colour": "red"}}, "table 'orders' has no column 'colour'", ()),
+    "unknown column before": (
+        {**ORDER, "row": {"total": 1}, "before": {"colour": "red"}}, "no column 'colour', which 'before'", ()
+    ),
+    "missing key column": (
+        {"table": "order_line", "op": "delete", "key": {"line": 1}}, "key column 'order_id'", ("order_line",)
+    ),
+    "wrong type": ({"table": "orders", "op": "delete", "key": {"id": "one"}}, "'one' is no whole", ("orders",)),
+    "wrong type beside the key": ({**ORDER, "row": {"customer": "one"}}, "'one' is no whole number", ("orders",)),
+    "no key": ({"table": "history", "op": "delete", "key": {"customer": 1}}, "takes inserts only", ("history",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", MISFITS)
+def test_what_does_not_fit_the_catalogue_is_kept_as_it_was_emitted(case: str) -> None:
+    item, cause, unsigned = MISFITS[case]
+    found = admitted(emit({"uow": "A", **LINE_4}, {"uow": "B", **LINE_4}, {"uow": "B", **item}))
+    (misfit,) = found["B"].misfits
+    assert cause in misfit.cause
+    assert not found["B"].rejects
+    assert found["B"].deltas[1].to_json() == item
+    assert found["B"].unsigned == unsigned
+    assert not found["A"].misfits
+
+
+def test_a_misfit_is_signed_by_what_is_known_of_its_row() -> None:
+    known = {**ORDER, "row": {"customer": 7}}
+    (fragment,) = admitted(emit({"uow": "A", **known, "row": {"customer": 7, "colour": "red"}})).values()
+    (sound,) = admitted(emit({"uow": "A", **known})).values()
+    assert (fragment.written, fragment.read) == (sound.written, sound.read)
+
+
+def test_what_does_not_fit_one_catalogue_is_judged_anew_under_another() -> None:
+    orders = SHOP.tables["orders"]
+    wider = replace(orders, columns={**orders.columns, "colour": Column("colour", "text", TypeFamily.TEXT)})
+    later = Signing(Catalogue({**SHOP.tables, "orders": wider}, "public"))
+    admission = Admission(Signing(SHOP))
+    admission.feed(emit({"uow": "A", **LINE_4}, {"uow": "A", **ORDER, "row": {"colour": "red"}}))
+    assert admission.misfits
+    admission.adopt(admission.judged_anew(later))
+    assert not admission.misfits
+    admission.feed(emit({"uow": "A", **ORDER, "row": {"colour": "blue"}}))
+    (fragment,) = admission.take("x")
+    assert not fragment.misfits
+    assert [delta.row.get("colour") for delta in fragment.deltas] == [None, "red", "blue"]
+    assert len(fragment.identities) == len(fragment.deltas)
+    assert fragment.scheme == Signing(SHOP).scheme, "a new nullable column leaves the scheme as it is"
+
+
 def test_sound_deltas_of_a_rejected_unit_are_kept() -> None:
-    (fragment,) = admitted(emit({"uow": "A", **LINE_4}, {"uow": "A", "table": "ordres", "op": "delete"})).values()
+    (fragment,) = admitted(emit({"uow": "A", **LINE_4}, {"uow": "A", "table": "orders", "op": "?"})).values()
     assert (len(fragment.deltas), len(fragment.rejects)) == (1, 1)
 
 
@@ -167,8 +224,10 @@ def test_a_name_inside_a_value_is_not_taken_for_a_unit() -> None:
 
 
 def test_the_offending_text_is_cut() -> None:
-    found = admitted(emit({"uow": "A", "table": "t", "op": "delete", "key": {"id": "x" * 10_000}}))
-    assert len(found["A"].rejects[0].line) == Reject.MAX_LINE
+    found = admitted(
+        emit({"uow": "A", "table": "t", "op": "?" * 10_000}, {"uow": "A", "table": "t" * 10_000, **DELETE})
+    )
+    assert len(found["A"].rejects[0].line) == len(found["A"].misfits[0].line) == Reject.MAX_LINE
 
 
 def test_numbers_are_not_rounded_on_their_way() -> None:
@@ -203,7 +262,7 @@ def test_no_bytes_raise(line: bytes) -> None:
 
 
 def test_rejects_beyond_the_first_ones_are_counted() -> None:
-    admission = Admission(None)
+    admission = Admission(Signing(None))
     for number in range(MAX_REJECTS + 7):
         admission.reject(f"bad {number}", "text")
     [fragment] = admission.take("nobody")

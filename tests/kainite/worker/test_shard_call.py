@@ -48,6 +48,7 @@ from kainite.leases.keeper import HeldLease
 from kainite.leases.table.lease import Lease
 from kainite.uow.admission import Admission
 from kainite.uow.fragment import Fragment
+from kainite.uow.signing import Signing
 from kainite.worker.heavy_work import OFF_LOOP_BYTES
 from kainite.worker.shard_call import REJECTIONS_LOGGED, ShardCalls
 from kainite.worker.units_of_work import UnitsOfWork
@@ -127,7 +128,7 @@ def shard_ended(*steps: str) -> Call:
 
 async def play(journal: Journal, *calls: Call, collecting: bool = True, stored: Checkpoint = TRIM_HORIZON) -> list[str]:
     lease = HeldLease(Lease(SHARD, "w", checkpoint=stored), 0.0)
-    units = UnitsOfWork(journal, Admission(None)) if collecting else None
+    units = UnitsOfWork(journal, Admission(Signing(None))) if collecting else None
     shard_calls = ShardCalls(lease, journal, units)
     await shard_calls.begin(Action.INITIALIZE)
     await shard_calls.finish()
@@ -420,7 +421,9 @@ async def test_a_long_line_is_admitted_off_the_loop_and_appended_with_its_call()
 
     journal = Journal()
     calls = ShardCalls(
-        HeldLease(Lease(SHARD, "w", checkpoint=TRIM_HORIZON), 0.0), journal, UnitsOfWork(journal, Watched(None))
+        HeldLease(Lease(SHARD, "w", checkpoint=TRIM_HORIZON), 0.0),
+        journal,
+        UnitsOfWork(journal, Watched(Signing(None))),
     )
     await calls.begin(Action.PROCESS_RECORDS, records(1, 3).batch)
     for line in (json.dumps({"action": "emit", **delta(unit)}).encode() for unit in ("T-1", "T-2")):

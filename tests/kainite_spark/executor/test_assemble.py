@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.errors import LogCorruptError
+from kainite.log.format.deltas import read_deltas
 from kainite.uow.delta import Delta, Operation
-from kainite_spark.executor.assemble import UnitHeader, UnitPart, assemble, read_deltas
+from kainite_spark.executor.assemble import UnitHeader, UnitPart, assemble
 
 
 def delta(key: int, ordinal: int | None = None) -> Delta:

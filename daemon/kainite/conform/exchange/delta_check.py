@@ -5,6 +5,7 @@ from __future__ import annotations
 from kainite.conform.exchange.transcript import shown
 from kainite.uow import exact_json
 from kainite.uow.admission import Admission
+from kainite.uow.signing import Signing
 
 _NO_UNIT = "a unit without a name"
 _MOST = 10
@@ -15,7 +16,7 @@ class DeltaCheck:
     """The deltas that a child emitted or answered in one call, read as the daemon reads them."""
 
     def __init__(self) -> None:
-        self._admission = Admission(None)
+        self._admission = Admission(Signing(None))
         self._rejects: list[str] = []
 
     def emitted(self, line: bytes) -> None:

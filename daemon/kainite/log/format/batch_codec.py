@@ -35,7 +35,9 @@ from kainite.log.format.entry import (
     Meta,
     Outcome,
     PositionMeta,
+    RefitMeta,
     ReqId,
+    SchemeMeta,
     StatusMeta,
     UnitMeta,
     UnitStatus,
@@ -177,6 +179,10 @@ def _fragment(fields: Mapping[str, Any]) -> FragmentMeta:
         offending=fields["offending"],
         digests=fields.get("digests", ""),
         repeated=fields.get("repeated", 0),
+        misfits=tuple(fields.get("misfits", ())),
+        tables=tuple(fields.get("tables", ())),
+        unsigned=tuple(fields.get("unsigned", ())),
+        scheme=fields.get("scheme"),
     )
 
 
@@ -192,6 +198,9 @@ def _unit(fields: Mapping[str, Any]) -> UnitMeta:
         cause=fields["cause"],
         offending=fields["offending"],
         fault=_fault(fields.get("fault")),
+        tables=tuple(fields.get("tables", ())),
+        unsigned=tuple(fields.get("unsigned", ())),
+        scheme=fields.get("scheme"),
     )
 
 
@@ -215,10 +224,21 @@ def _control(fields: Mapping[str, Any]) -> ControlMeta:
     return ControlMeta(fields["what"], fields.get("since"))
 
 
+def _refit(fields: Mapping[str, Any]) -> RefitMeta:
+    return RefitMeta(fields["unit"], fields["uow"], fields["count"], tuple(fields["tables"]), fields["scheme"])
+
+
+def _scheme(fields: Mapping[str, Any]) -> SchemeMeta:
+    tables = {name: (digest, tuple(parents)) for name, (digest, parents) in fields["tables"].items()}
+    return SchemeMeta(fields["scheme"], tables)
+
+
 _DECODERS: Mapping[EntryKind, Callable[[Any], Meta]] = {
     EntryKind.FRAGMENT: _fragment,
     EntryKind.UNIT: _unit,
     EntryKind.STATUS: _status,
     EntryKind.POSITION: _position,
     EntryKind.CONTROL: _control,
+    EntryKind.SCHEME: _scheme,
+    EntryKind.REFIT: _refit,
 }

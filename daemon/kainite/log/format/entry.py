@@ -10,6 +10,8 @@ kind         meta                                                data
 ===========  ==================================================  ================================
 FRAGMENT     :class:`FragmentMeta`                               deltas, a JSON array
 UNIT         :class:`UnitMeta`: complete and dispatched          the unit's last deltas, a JSON array
+REFIT        :class:`RefitMeta`: judged and signed anew          all deltas of the unit, a JSON array
+SCHEME       :class:`SchemeMeta`: what signatures depend on      empty
 STATUS       :class:`StatusMeta`: outcomes and decisions         empty
 POSITION     :class:`PositionMeta`: a shard's last record        empty
 CONTROL      :class:`ControlMeta`: a snapshot, or a part of one  :mod:`kainite.log.state.snapshot`
@@ -18,7 +20,7 @@ CONTROL      :class:`ControlMeta`: a snapshot, or a part of one  :mod:`kainite.l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Final, TypeAlias
@@ -36,6 +38,8 @@ class EntryKind(IntEnum):
     STATUS = 3
     POSITION = 4
     CONTROL = 5
+    SCHEME = 6
+    REFIT = 7
 
 
 class UnitStatus(StrEnum):
@@ -90,6 +94,10 @@ class FragmentMeta:
         digests: the identities of the deltas that have no ordinal (:func:`kainite.uow.identity.join_digests`). An entry
             that was written without them is readable; copies of its deltas are not recognised.
         repeated: how many deltas without an ordinal were dropped, because an equal one had come.
+        misfits: why deltas of the data do not fit the target's catalogue.
+        tables: the tables that the deltas touch.
+        unsigned: those of ``tables`` with a delta whose row is not known.
+        scheme: what the signatures depend on (:mod:`kainite.uow.scheme`); None in logs of releases before 1.0.
     """
 
     uow: str
@@ -103,6 +111,10 @@ class FragmentMeta:
     offending: str | None = None
     digests: str = ""
     repeated: int = 0
+    misfits: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    unsigned: tuple[str, ...] = ()
+    scheme: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +132,7 @@ class UnitMeta:
         cause: why the unit failed before it could be applied; None for a sound unit.
         offending: the emitted line that is the cause, if one is.
         fault: the kind of the cause; None for a sound unit, and in logs of releases before 1.0, where it is MALFORMED.
+        tables, unsigned, scheme: as in :class:`FragmentMeta`, of the whole unit; nothing with ``uowIsolation=relaxed``.
     """
 
     uow: str
@@ -132,6 +145,40 @@ class UnitMeta:
     cause: str | None = None
     offending: str | None = None
     fault: Fault | None = None
+    tables: tuple[str, ...] = ()
+    unsigned: tuple[str, ...] = ()
+    scheme: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RefitMeta:
+    """A failed unit's deltas, judged and signed anew: they replace its deltas and signatures.
+
+    Attributes:
+        unit: the unit's transaction id, which stays its place in the order.
+        uow: the unit.
+        count: how many deltas it has.
+        tables, scheme: as in :class:`UnitMeta`.
+    """
+
+    unit: int
+    uow: str
+    count: int
+    tables: tuple[str, ...] = ()
+    scheme: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SchemeMeta:
+    """A scheme of signatures (:mod:`kainite.uow.scheme`), before the first entry that names it.
+
+    Attributes:
+        scheme: its id.
+        tables: for each table its digest, and the tables that its foreign keys name.
+    """
+
+    scheme: str
+    tables: Mapping[str, tuple[str, tuple[str, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +234,7 @@ class ControlMeta:
     since: int | None = None
 
 
-Meta: TypeAlias = FragmentMeta | UnitMeta | StatusMeta | PositionMeta | ControlMeta
+Meta: TypeAlias = FragmentMeta | UnitMeta | StatusMeta | PositionMeta | ControlMeta | RefitMeta | SchemeMeta
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ anything for a unit that was dispatched               dropped: a duplicate, and 
 two ends that agree                                   the second is dropped
 two ends that disagree                                the unit fails
 more deltas than announced                            the unit fails
+a delta that does not fit the target's catalogue      the unit fails when it is whole; its deltas are kept, and a
+                                                      retry judges them anew
 not all deltas, or no end, within ``timeout``         the unit fails, with what is missing
 ``dense``: an end without a number                    the unit fails
 ``dense``: a number that another unit had             the unit fails
@@ -37,7 +39,7 @@ from dataclasses import dataclass, replace
 
 from kainite.base.logs import event
 from kainite.base.position import Position
-from kainite.log.format.entry import Entry, EntryKind, FragmentMeta, PositionMeta, UnitMeta
+from kainite.log.format.entry import Entry, EntryKind, Fault, FragmentMeta, PositionMeta, SchemeMeta, UnitMeta
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.units import OpenUnit
@@ -45,6 +47,7 @@ from kainite.settings import Isolation, UowOrder, UowSettings
 from kainite.uow.delta import UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment
 from kainite.uow.identity import Identity, join_digests
+from kainite.uow.scheme import Scheme, merged
 
 _logger = logging.getLogger(__name__)
 
@@ -125,6 +128,13 @@ def _skip_gap(journal: Journal, rules: UowSettings, limit: int, waited: str) -> 
         _release_ready(journal, rules)
 
 
+def note_scheme(journal: Journal, scheme: Scheme | None) -> None:
+    """Writes a SCHEME entry, unless the log knows the scheme."""
+    if scheme is not None and scheme.id not in journal.state.schemes:
+        tables = {name: (table.digest, table.parents) for name, table in scheme.tables.items()}
+        journal.write(EntryKind.SCHEME, SchemeMeta(scheme.id, tables))
+
+
 def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment: Fragment) -> None:
     state = journal.state
     unit = state.open.get(fragment.uow) or OpenUnit(fragment.uow, journal.now_ms)  # the fold opens it, not this
@@ -133,6 +143,7 @@ def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment
         event(_logger, logging.WARNING, "deltas sent again, dropped", deltas=news.dropped, uow=unit.uow, shard=shard)
     if not (news.fragment.deltas or news.fragment.ends or news.fragment.rejects or news.repeated):
         return
+    note_scheme(journal, news.fragment.scheme)
     standing = _judge(unit, news, state, rules)
     if standing.complete and _may_go(standing.number, state, rules):
         _dispatch(journal, rules, _whole(unit, news, standing, shard), None, news.fragment)
@@ -247,11 +258,25 @@ def _whole(unit: OpenUnit, news: _News, standing: _Standing, shard: str) -> Open
         causes=[*unit.causes, *standing.causes],
         offending=unit.offending or _offending(fragment),
         repeated=unit.repeated + news.repeated,
+        misfits=[*unit.misfits, *(misfit.cause for misfit in fragment.misfits)],
+        tables=unit.tables.union(fragment.tables),
+        unsigned=unit.unsigned.union(fragment.unsigned),
+        scheme=_scheme_of(unit, fragment),
     )
 
 
+def _scheme_of(unit: OpenUnit, fragment: Fragment) -> str | None:
+    if not fragment.deltas:
+        return unit.scheme
+    return merged(unit.scheme, _scheme_id(fragment)) if unit.count else _scheme_id(fragment)
+
+
+def _scheme_id(fragment: Fragment) -> str | None:
+    return fragment.scheme.id if fragment.scheme else None
+
+
 def _offending(fragment: Fragment) -> str | None:
-    return next((reject.line for reject in fragment.rejects), None)
+    return next((reject.line for reject in (*fragment.rejects, *fragment.misfits)), None)
 
 
 def _wrong_number(uow: str, number: int | None, state: FoldedLog, rules: UowSettings) -> str | None:
@@ -285,6 +310,8 @@ def _dispatch(
 ) -> None:
     """Writes the UNIT entry; ``fragment`` is the part of the unit that is not in the log yet."""
     causes = [*unit.causes, *([cause] if cause else [])]
+    fault = Fault.MISFIT if unit.misfits and not causes else None
+    causes += unit.misfits
     serialize = rules.isolation is Isolation.SERIALIZE
     written, read = (frozenset(unit.written), frozenset(unit.read)) if serialize else (frozenset(), frozenset())
     meta = UnitMeta(
@@ -297,6 +324,10 @@ def _dispatch(
         conflict=journal.state.conflicts.find(written, read),
         cause="; ".join(causes) or None,
         offending=unit.offending,
+        fault=fault,
+        tables=tuple(sorted(unit.tables)) if serialize else (),
+        unsigned=tuple(sorted(unit.unsigned)) if serialize else (),
+        scheme=unit.scheme if serialize else None,
     )
     if meta.cause:
         event(_logger, logging.ERROR, "unit failed", uow=unit.uow, cause=meta.cause)
@@ -306,7 +337,7 @@ def _dispatch(
 def _keep(journal: Journal, shard: str, news: _News, standing: _Standing) -> None:
     """Writes a FRAGMENT entry: the unit stays open."""
     fragment = news.fragment
-    for reject in fragment.rejects:
+    for reject in (*fragment.rejects, *fragment.misfits):
         event(_logger, logging.ERROR, "delta refused", uow=fragment.uow, cause=reject.cause, line=reject.line)
     has_end = bool(fragment.ends)
     meta = FragmentMeta(
@@ -321,6 +352,10 @@ def _keep(journal: Journal, shard: str, news: _News, standing: _Standing) -> Non
         offending=_offending(fragment),
         digests=join_digests(identity for identity in fragment.identities if isinstance(identity, bytes)),
         repeated=news.repeated,
+        misfits=tuple(misfit.cause for misfit in fragment.misfits),
+        tables=fragment.tables,
+        unsigned=fragment.unsigned,
+        scheme=_scheme_id(fragment),
     )
     journal.write(EntryKind.FRAGMENT, meta, _data(fragment), fragment.written, fragment.read)
 

@@ -50,7 +50,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kainite.base.clock import boot_seconds, epoch_ms
@@ -70,12 +70,14 @@ from kainite.log.format.entry import Entry, PositionMeta
 from kainite.log.owner.append import PartitionWriter, take_steps_async
 from kainite.log.owner.collect import collect
 from kainite.log.owner.mount import LeaseWatch, Mount, mount
+from kainite.log.owner.refit import READ_EVERY_S, Refitting
 from kainite.log.owner.upkeep import LogUpkeep
 from kainite.log.state.backlog import LogBacklog, backlog_of, is_full
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.loading import load_state
 from kainite.log.store.contract import LogStore
 from kainite.settings import LogSettings, UowSettings
+from kainite.uow.catalogue.current import CurrentCatalogue
 from kainite.uow.fragment import Fragment
 
 _logger = logging.getLogger(__name__)
@@ -130,6 +132,9 @@ class LogOwner:
         self._waking: asyncio.Future[None] | None = None
         self.state = state
         """The folded log, ahead of the store by the queued entries."""
+        self.refitting: Refitting | None = None
+        """Judges misfits anew; None while no catalogue is known (:meth:`judge_by`)."""
+        self._tasks: list[asyncio.Task[None]] = []
 
     def __repr__(self) -> str:
         return f"<LogOwner {self._mount!r} next={self.state.next_id} queued={len(self._queue)}>"
@@ -166,17 +171,26 @@ class LogOwner:
         event(_logger, logging.INFO, "log mounted", partition=settings.partition, generation=mounted.generation,
               next_id=state.next_id, open_units=len(state.open), units=len(state.units))  # fmt: skip
         owner = cls(store, settings, uow, mounted, state, audit)
-        tasks = [asyncio.create_task(task) for task in (owner._write_batches(), owner._heartbeat(), owner._upkeep())]
-        for task in tasks:
-            task.add_done_callback(owner._ended)
+        for task in (owner._write_batches(), owner._heartbeat(), owner._upkeep()):
+            owner._start(task)
         try:
             yield owner
         finally:
-            await owner._close(tasks)
+            await owner._close(owner._tasks)
 
     @property
     def generation(self) -> int:
         return self._mount.generation
+
+    def judge_by(self, catalogue: CurrentCatalogue, every: float = READ_EVERY_S) -> None:
+        """Judges units that did not fit the catalogue anew, when a person asks and when the catalogue has changed.
+
+        Args:
+            catalogue: the target's tables.
+            every: seconds between two reads of the catalogue while there are such units.
+        """
+        self.refitting = Refitting(self._store, self._settings.partition, self._uow, catalogue, self)
+        self._start(self._watch_catalogue(self.refitting, every))
 
     async def failed(self) -> KainiteError:
         """Waits until the owner cannot go on, and returns the error: most likely it was fenced."""
@@ -333,6 +347,22 @@ class LogOwner:
             except KainiteError as error:
                 self._fail(error)
                 return
+
+    async def _watch_catalogue(self, refitting: Refitting, every: float) -> None:
+        while True:
+            try:
+                await refitting.watch(every)
+            except LogUnavailableError as error:
+                event(_logger, logging.WARNING, "misfits not judged", error=error)
+                await asyncio.sleep(every)
+            except KainiteError as error:
+                self._fail(error)
+                return
+
+    def _start(self, task: Coroutine[None, None, None]) -> None:
+        started = asyncio.create_task(task)
+        started.add_done_callback(self._ended)
+        self._tasks.append(started)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         """Fails the owner when one of its tasks ended with an error of any kind, so that no task dies unnoticed."""

@@ -3,6 +3,8 @@
 A request is ``{"action": "retry" | "discard", "uow": NAME, "by": WHO}``. Its answer is written
 after the log entry that carries it out. A request whose answer was lost is recognised by its id
 and answered again without being carried out twice.
+
+The retry of a misfit is decided on its deltas as they were just judged anew (:mod:`kainite.log.owner.refit`).
 """
 
 from __future__ import annotations
@@ -10,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kainite.log.format.entry import Outcome, UnitStatus
+from kainite.log.format.entry import Fault, Outcome, UnitStatus
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.units import UnitState
+from kainite.uow.signing import SignedDeltas
 
 OK = "ok"
 REFUSED = "refused"
@@ -26,8 +29,17 @@ class Decision:
     answer: Mapping[str, str]
 
 
-def decide(state: FoldedLog, request_id: str, request: Mapping[str, str]) -> Decision:
-    """Decides one request on the present state; raises for no request, because anybody may have written it."""
+def decide(
+    state: FoldedLog, request_id: str, request: Mapping[str, str], judged: SignedDeltas | None = None
+) -> Decision:
+    """Decides one request on the present state; raises for no request, because anybody may have written it.
+
+    Args:
+        state: the log.
+        request_id: of the request.
+        request: what is asked.
+        judged: the unit's deltas as they were judged anew, if the unit is a misfit.
+    """
     if request_id in state.answered:
         return Decision(None, {"result": OK, "message": "done before"})
     unit = state.find(request.get("uow", ""))
@@ -35,14 +47,14 @@ def decide(state: FoldedLog, request_id: str, request: Mapping[str, str]) -> Dec
         return _refuse(f"no unit {request.get('uow')!r} is failed or in progress; see kainite log show")
     match request.get("action"):
         case "retry":
-            return _retry(unit, request)
+            return _retry(unit, request, judged)
         case "discard":
             return _discard(unit, request)
         case action:
             return _refuse(f"unknown action {action!r}")
 
 
-def _retry(unit: UnitState, request: Mapping[str, str]) -> Decision:
+def _retry(unit: UnitState, request: Mapping[str, str], judged: SignedDeltas | None) -> Decision:
     if unit.malformed:
         return _refuse(
             f"unit {unit.uow} can never be applied ({unit.cause}); discard it, and send it again, corrected, "
@@ -50,6 +62,12 @@ def _retry(unit: UnitState, request: Mapping[str, str]) -> Decision:
         )
     if unit.status is not UnitStatus.FAILED:
         return _refuse(f"unit {unit.uow} is {unit.status}, not failed" + _waits(unit))
+    if unit.fault is Fault.MISFIT and (judged is None or judged.misfits):
+        cause = judged.misfits[0][1] if judged else unit.cause
+        return _refuse(
+            f"unit {unit.uow} does not fit the target's catalogue ({cause}); migrate the target, write catalogueFile "
+            "again if one is used, and retry it"
+        )
     outcome = Outcome(unit.tid, UnitStatus.IN_PROGRESS, cause=f"retried by {request.get('by', 'somebody')}")
     return Decision(outcome, {"result": OK, "message": f"unit {unit.uow} will be applied again"})
 

@@ -2,7 +2,8 @@
 
 1. *outcomes*: the outcomes that the apply job wrote into its own log partition (``<partition>:outcomes``) are
    copied into the log, with the id up to which they were copied; the apply job truncates up to this id.
-2. *requests*: retry and discard are decided, appended, and then answered.
+2. *requests*: retry and discard are decided, appended, and then answered. The retry of a unit that did not fit the
+   catalogue judges its deltas anew first (:mod:`kainite.log.owner.refit`).
 3. *expiry*: units that never complete fail.
 4. *snapshot*: after ``snapshot_entries`` entries the folded state is appended, in parts
    (:mod:`kainite.log.state.snapshot`). Once all are durable, the head names it. Entries before the state of the
@@ -22,6 +23,7 @@ from kainite.log.audit.trail import AuditTrail, audited
 from kainite.log.format.entry import SNAPSHOT, SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind, Outcome, StatusMeta
 from kainite.log.owner.collect import expire
 from kainite.log.owner.mount import Mount
+from kainite.log.owner.refit import Refitting, is_misfit, refit_entries
 from kainite.log.owner.requests import decide
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
@@ -45,6 +47,7 @@ class Writer(Protocol):
     """The owner, as far as upkeep needs it."""
 
     state: FoldedLog
+    refitting: Refitting | None
 
     async def write(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> None: ...
 
@@ -88,8 +91,28 @@ class LogUpkeep:
     async def _answer_requests(self, owner: Writer) -> None:
         requests = await asyncio.to_thread(self._store.read_requests, self._settings.partition)
         for request_id, request in requests:
-            answer = await _carry_out(owner, request_id, request)
+            answer = await self._carry_out(owner, request_id, request)
             await asyncio.to_thread(self._store.answer_request, self._settings.partition, request_id, answer)
+
+    async def _carry_out(self, owner: Writer, request_id: str, request: Mapping[str, str]) -> Mapping[str, str]:
+        """Appends the request's outcome, if the state allows it; returns the answer once the outcome is durable."""
+        answer: Mapping[str, str] = {}
+        unit = owner.state.find(request.get("uow", "")) if request.get("action") == "retry" else None
+        anew = await owner.refitting.judged(unit) if owner.refitting and unit and is_misfit(unit) else None
+
+        def decided(state: FoldedLog) -> Sequence[Entry]:
+            nonlocal answer
+            decision = decide(state, request_id, request, anew[1] if anew else None)
+            answer = decision.answer
+            journal = Journal(state, epoch_ms())
+            if decision.outcome is not None:
+                if anew is not None and unit is not None and is_misfit(state.units.get(unit.tid)):
+                    refit_entries(journal, self._uow, unit, *anew)
+                journal.write(EntryKind.STATUS, StatusMeta((decision.outcome,), requests=(request_id,)))
+            return journal.entries
+
+        await owner.write(decided)
+        return answer
 
     async def _snapshot(self, owner: Writer) -> None:
         """Appends a snapshot in parts, names it in the head, and truncates what no reader needs from then on."""
@@ -117,21 +140,6 @@ class LogUpkeep:
             self._audit.write(rows, old_low, low)
         self._mount.renew(latest, low, latest)
         self._store.truncate(self._settings.partition, low)
-
-
-async def _carry_out(owner: Writer, request_id: str, request: Mapping[str, str]) -> Mapping[str, str]:
-    """Appends the request's outcome, if the state allows it; returns the answer once the outcome is durable."""
-    answer: Mapping[str, str] = {}
-
-    def decided(state: FoldedLog) -> Sequence[Entry]:
-        nonlocal answer
-        decision = decide(state, request_id, request)
-        answer = decision.answer
-        outcomes = () if decision.outcome is None else (decision.outcome,)
-        return _status(state, StatusMeta(outcomes, requests=(request_id,))) if outcomes else ()
-
-    await owner.write(decided)
-    return answer
 
 
 def _read_all(store: LogStore, partition: str, first_id: int) -> list[Batch]:

@@ -12,7 +12,9 @@ Invariants:
 * ``units`` holds every dispatched unit that is neither committed nor discarded, by transaction id;
 * a unit is in ``open`` or in ``units``, never in both, and ``recent`` names the unit once it is dispatched;
 * ``positions[shard]`` is the last record whose deltas are in the log: a record at or before this
-  position that is delivered again is recognised.
+  position that is delivered again is recognised;
+* ``schemes`` has every scheme that an open or unresolved unit names; ``misfits`` are the unresolved units that a retry
+  has to judge anew.
 """
 
 from __future__ import annotations
@@ -21,10 +23,25 @@ from collections.abc import Iterable
 from itertools import chain
 
 from kainite.base.position import Position
-from kainite.log.format.entry import SNAPSHOT, ControlMeta, Entry, FragmentMeta, PositionMeta, StatusMeta, UnitMeta
+from kainite.log.format.entry import (
+    SNAPSHOT,
+    ControlMeta,
+    Entry,
+    Fault,
+    FragmentMeta,
+    PositionMeta,
+    RefitMeta,
+    SchemeMeta,
+    StatusMeta,
+    UnitMeta,
+)
 from kainite.log.state.recent_units import RecentUnits
 from kainite.log.state.units import OpenUnit, UnitFold, UnitState
 from kainite.uow.conflicts import LatestConflicts
+from kainite.uow.scheme import Scheme, TableScheme
+
+MOST_SCHEMES = 16
+"""Schemes beyond which a snapshot forgets those that no unit names; one that is used again is noted again."""
 
 ANSWERED_REQUESTS = 1_000
 """How many answered requests are remembered, so that a request whose answer was lost is not carried out twice."""
@@ -62,6 +79,8 @@ class FoldedLog:
         """The latest snapshot is the state that the entries below this id add up to."""
         self.waiting_bytes = 0
         """About how much memory the units that are not resolved take."""
+        self.schemes: dict[str, Scheme] = {}
+        self.misfits: dict[int, None] = {}
 
     @property
     def open(self) -> dict[str, OpenUnit]:
@@ -87,26 +106,35 @@ class FoldedLog:
         if tid != self.next_id:
             raise ValueError(f"entry {tid} folded where {self.next_id} is next")
         self.next_id += 1
+        if isinstance(entry.meta, RefitMeta) and entry.meta.unit in self.units:
+            self._forget(self.units[entry.meta.unit])
         for unit in self._fold.apply(tid, entry, time_ms):
-            self.conflicts.remove(unit.tid, unit.written, unit.read)
-            self.waiting_bytes -= unit.memory
+            self._forget(unit)
         match entry.meta:
             case FragmentMeta(uow=uow):
                 self._collected(self.open[uow])
             case UnitMeta() as meta:
                 self._dispatched(meta)
                 self._wait_for(self.units[tid])
+            case RefitMeta() as meta if meta.unit in self.units:
+                self._wait_for(self.units[meta.unit])
+            case SchemeMeta(scheme, tables):
+                self.schemes[scheme] = Scheme({name: TableScheme(*table) for name, table in tables.items()})
             case StatusMeta() as meta:
                 self._status(meta)
             case PositionMeta(shard, position):
                 self.positions[shard] = position
             case ControlMeta(what=what, since=since) if what == SNAPSHOT:
                 self.snapshot_id, self.snapshot_since = tid, tid if since is None else since
+                if len(self.schemes) > MOST_SCHEMES:
+                    self.schemes = self.schemes_in_use()
 
     def _wait_for(self, unit: UnitState) -> None:
         """Indexes a unit that is not resolved."""
         self.conflicts.add(unit.tid, unit.written, unit.read)
         self.waiting_bytes += unit.memory
+        if unit.fault is Fault.MISFIT:
+            self.misfits[unit.tid] = None
 
     def restore_units(self, units: Iterable[UnitState]) -> None:
         """Takes the unresolved units of a snapshot."""
@@ -121,6 +149,17 @@ class FoldedLog:
     def find(self, uow: str) -> UnitState | None:
         """Returns the unresolved unit called ``uow``; None when there is none."""
         return next((unit for unit in self.units.values() if unit.uow == uow), None)
+
+    def schemes_in_use(self) -> dict[str, Scheme]:
+        """Returns the schemes that an open or unresolved unit names."""
+        named = {unit.scheme for unit in self.open.values()} | {unit.scheme for unit in self.units.values()}
+        return {name: scheme for name, scheme in self.schemes.items() if name in named}
+
+    def _forget(self, unit: UnitState) -> None:
+        """Takes a unit out of the indexes."""
+        self.conflicts.remove(unit.tid, unit.written, unit.read)
+        self.waiting_bytes -= unit.memory
+        self.misfits.pop(unit.tid, None)
 
     def _collected(self, unit: OpenUnit) -> None:
         if unit.complete and unit.number is not None:

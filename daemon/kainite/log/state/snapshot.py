@@ -32,9 +32,10 @@ from kainite.base.position import Position
 from kainite.log.format.entry import Fault, UnitStatus
 from kainite.log.state.folded import FoldedLog, oldest_needed
 from kainite.log.state.recent_units import RecentUnits
-from kainite.log.state.units import OpenUnit, UnitState
+from kainite.log.state.units import OpenUnit, UnitState, shared_tables
 from kainite.uow.delta import UnitKind
 from kainite.uow.identity import join_digests, split_digests
+from kainite.uow.scheme import Scheme, TableScheme
 
 VERSION = 1
 MANIFEST_VERSION = 2
@@ -66,6 +67,7 @@ def capture(state: FoldedLog) -> Document:
         "next_number": state.next_number,
         "through": state.through,
         "answered": list(state.answered),
+        "schemes": {name: scheme.tables for name, scheme in state.schemes.items()},
     }
 
 
@@ -143,8 +145,8 @@ def _slices(items: list[Any]) -> Iterator[list[Any]]:
         yield some
 
 
-def _plain(value: AbstractSet[int] | AbstractSet[bytes]) -> object:
-    """Returns a set, which orjson does not serialize by itself, as a list of numbers or as text of digests."""
+def _plain(value: AbstractSet[int] | AbstractSet[str] | AbstractSet[bytes]) -> object:
+    """Returns a set, which orjson does not serialize, as a list of numbers or names, or as text of digests."""
     members: list[Any] = sorted(value) if len(value) <= SORTED else list(value)
     return join_digests(members) if members and isinstance(members[0], bytes) else members
 
@@ -190,12 +192,17 @@ def _state(fields: dict[str, Any]) -> FoldedLog:
     state.next_number = fields["next_number"]
     state.through = fields["through"]
     state.answered = dict.fromkeys(fields["answered"])
+    state.schemes = {name: _scheme(tables) for name, tables in fields.get("schemes", {}).items()}
     state.restore_units(_unit(unit) for unit in fields["units"])
     return state
 
 
+def _scheme(tables: dict[str, Any]) -> Scheme:
+    return Scheme({name: TableScheme(table["digest"], tuple(table["parents"])) for name, table in tables.items()})
+
+
 def _open_unit(fields: dict[str, Any]) -> OpenUnit:
-    sets = {name: set(fields[name]) for name in ("ordinals", "written", "read")}
+    sets = {name: set(fields.get(name, ())) for name in ("ordinals", "written", "read", "tables", "unsigned")}
     digests = set(split_digests(fields.get("digests") or ""))
     return OpenUnit(**{**fields, **sets, "digests": digests, "kind": UnitKind(fields["kind"])})
 
@@ -208,6 +215,8 @@ def _unit(fields: dict[str, Any]) -> UnitState:
         "read": frozenset(fields["read"]),
         "fragments": tuple(fields["fragments"]),
         "shards": tuple(fields["shards"]),
+        "tables": shared_tables(tuple(fields.get("tables", ()))),
+        "unsigned": tuple(fields.get("unsigned", ())),
         "fault": Fault(word) if (word := fields.get("fault")) else None,
     }
     return UnitState(**{**fields, **converted})

@@ -15,7 +15,8 @@ FRAGMENT           opens the unit, or adds deltas, causes and its end to the ope
 UNIT               dispatches the unit: as failed when the entry has a cause, else in progress
 STATUS             sets status and cause; the job instance stays when an outcome names none.
                    IN_PROGRESS after FAILED is a retry. COMMITTED and DISCARDED resolve the unit
-POSITION, CONTROL  none
+REFIT              replaces the failed unit's deltas, signatures, tables and scheme; the unit is no misfit any more
+others             none
 =================  ==========================================================================
 
 The fold may begin anywhere in a log, for example at the low-water mark of a truncated log. A unit whose
@@ -27,10 +28,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
-from kainite.log.format.entry import Entry, Fault, FragmentMeta, Outcome, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.format.entry import Entry, Fault, FragmentMeta, Outcome, RefitMeta, StatusMeta, UnitMeta, UnitStatus
 from kainite.uow.delta import UnitKind
 from kainite.uow.identity import Identity, split_digests
+from kainite.uow.scheme import merged
 
 UNIT_BYTES = 1_200
 """About what an unresolved unit takes in memory beside its signatures: its state, its name, its places in indexes."""
@@ -57,6 +60,8 @@ class OpenUnit:
         offending: the emitted line that was no delta.
         digests: the identities of the deltas without an ordinal.
         repeated: how many deltas without an ordinal were dropped, because an equal one had come.
+        misfits: why deltas that have come do not fit the target's catalogue.
+        tables, unsigned, scheme: as in :class:`~kainite.log.format.entry.FragmentMeta`, of all deltas so far.
     """
 
     uow: str
@@ -74,6 +79,10 @@ class OpenUnit:
     offending: str | None = None
     digests: set[bytes] = field(default_factory=set)
     repeated: int = 0
+    misfits: list[str] = field(default_factory=list)
+    tables: set[str] = field(default_factory=set)
+    unsigned: set[str] = field(default_factory=set)
+    scheme: str | None = None
 
     @property
     def complete(self) -> bool:
@@ -87,6 +96,9 @@ class OpenUnit:
             fragments=list(self.fragments),
             shards=list(self.shards),
             causes=list(self.causes),
+            misfits=list(self.misfits),
+            tables=set(self.tables),
+            unsigned=set(self.unsigned),
             ordinals=set(self.ordinals),
             digests=set(self.digests),
             written=set(self.written),
@@ -102,6 +114,8 @@ class OpenUnit:
         self.fragments.append(tid)
         if meta.shard not in self.shards:
             self.shards.append(meta.shard)
+        if meta.count:
+            self.scheme = merged(self.scheme, meta.scheme) if self.count else meta.scheme
         self.count += meta.count
         self.ordinals.update(meta.ordinals)
         self.digests.update(split_digests(meta.digests))
@@ -109,6 +123,9 @@ class OpenUnit:
         self.written |= entry.written
         self.read |= entry.read
         self.causes.extend(meta.causes)
+        self.misfits.extend(meta.misfits)
+        self.tables.update(meta.tables)
+        self.unsigned.update(meta.unsigned)
         self.offending = self.offending or meta.offending
         if meta.end_count is not None:
             self.end_count, self.number, self.kind = meta.end_count, meta.number, meta.unit_kind
@@ -119,8 +136,9 @@ class UnitState:
     """A dispatched unit; ``attempt`` counts its retries. Immutable, so that a snapshot may be written from a copy of
     the dictionary while the log goes on.
 
-    ``malformed`` is set when the unit was dispatched as failed: no retry can apply it. ``fault`` is then the kind
-    of its cause, if the log says it.
+    ``malformed`` is set when the unit was dispatched as failed, and no retry can apply it. ``fault`` is the kind of the
+    cause with which it was dispatched, if the log says it; a misfit can be applied once it was judged anew, and
+    ``refit`` is then the transaction id of the REFIT entry, which has all its deltas.
     """
 
     tid: int
@@ -139,6 +157,10 @@ class UnitState:
     malformed: bool = False
     attempt: int = 0
     fault: Fault | None = None
+    tables: tuple[str, ...] = ()
+    unsigned: tuple[str, ...] = ()
+    scheme: str | None = None
+    refit: int | None = None
 
     @classmethod
     def dispatched(cls, tid: int, entry: Entry, meta: UnitMeta) -> UnitState:
@@ -156,14 +178,22 @@ class UnitState:
             number=meta.number,
             conflict=meta.conflict,
             cause=meta.cause,
-            malformed=meta.cause is not None,
+            malformed=meta.cause is not None and meta.fault is not Fault.MISFIT,
             fault=meta.fault,
+            tables=shared_tables(meta.tables),
+            unsigned=meta.unsigned,
+            scheme=meta.scheme,
         )
 
     @property
     def first_tid(self) -> int:
         """Returns the lowest transaction id that holds any of the unit's data."""
         return self.fragments[0] if self.fragments else self.tid
+
+    @property
+    def entries(self) -> tuple[int, ...]:
+        """Returns the transaction ids of the entries that hold the unit's deltas, in order."""
+        return (*self.fragments, self.tid) if self.refit is None else (self.refit,)
 
     @property
     def resolved(self) -> bool:
@@ -185,6 +215,26 @@ class UnitState:
             attempt=self.attempt + retried,
             instance=self.instance if outcome.instance is None else outcome.instance,
         )
+
+    def judged_anew(self, tid: int, entry: Entry, meta: RefitMeta) -> UnitState:
+        """Returns the unit after its REFIT entry ``tid``."""
+        return replace(
+            self,
+            refit=tid,
+            fault=None,
+            unsigned=(),
+            count=meta.count,
+            tables=shared_tables(meta.tables),
+            scheme=meta.scheme,
+            written=entry.written,
+            read=entry.read,
+        )
+
+
+@lru_cache(maxsize=1024)
+def shared_tables(tables: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns one tuple for all units that touch the same tables: a backlog may have a million of them."""
+    return tables
 
 
 class UnitFold:
@@ -221,6 +271,8 @@ class UnitFold:
             case UnitMeta() as meta:
                 self.open.pop(meta.uow, None)
                 self.units[tid] = UnitState.dispatched(tid, entry, meta)
+            case RefitMeta() as meta if meta.unit in self.units:
+                self.units[meta.unit] = self.units[meta.unit].judged_anew(tid, entry, meta)
             case StatusMeta(outcomes=outcomes):
                 return [unit for outcome in outcomes for unit in self._settle(outcome)]
         return []

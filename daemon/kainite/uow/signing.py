@@ -1,0 +1,99 @@
+"""Judges deltas under one catalogue: brings them to their normal form and signs them, or says why they do not fit.
+
+What the catalogue does not know is no defect of a delta: such a delta is a *misfit*. It stays among its unit's deltas
+as it was emitted, so that it can be judged anew under another catalogue. It is signed as far as it is known:
+by the columns that its table has, if these give the row's key; else its table is *unsigned*, and the unit conflicts
+with whatever touches the table, or a table that foreign keys connect with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from kainite.base.errors import DeltaError
+from kainite.uow.catalogue.tables import Catalogue, Table
+from kainite.uow.delta import Delta, Row
+from kainite.uow.scheme import Scheme
+from kainite.uow.signature import Signatures
+from kainite.uow.validation import Validator
+
+
+@dataclass(slots=True)
+class SignedDeltas:
+    """Deltas that were judged under one catalogue.
+
+    Attributes:
+        deltas: in their normal form; a misfit as it was emitted.
+        written, read: their signatures.
+        tables: the tables that they touch, by the catalogue's names.
+        unsigned: those of ``tables`` with a delta whose row is not known.
+        misfits: for each misfit the delta as it was emitted, and why it does not fit.
+    """
+
+    deltas: list[Delta] = field(default_factory=list)
+    written: set[int] = field(default_factory=set)
+    read: set[int] = field(default_factory=set)
+    tables: set[str] = field(default_factory=set)
+    unsigned: set[str] = field(default_factory=set)
+    misfits: list[tuple[Delta, str]] = field(default_factory=list)
+
+
+class Signing:
+    """The rules that follow from one catalogue; None admits deltas on any table, and signs them by their keys."""
+
+    def __init__(self, catalogue: Catalogue | None) -> None:
+        self.catalogue = catalogue
+        self.scheme = Scheme.of(catalogue)
+        self._validator = Validator(catalogue) if catalogue else None
+        self._signatures = Signatures(catalogue)
+
+    def judge(self, delta: Delta, into: SignedDeltas) -> None:
+        """Adds a delta, and its signatures, to ``into``."""
+        if self.catalogue is None or self._validator is None:
+            self._sign(delta, into)
+            into.deltas.append(delta)
+            return
+        try:
+            checked = self._validator.checked(delta)
+            self._sign(checked, into)
+            into.deltas.append(checked)
+        except DeltaError as error:
+            into.deltas.append(delta)
+            into.misfits.append((delta, str(error)))
+            self._sign_known(self.catalogue, self._validator, delta, into)
+
+    def judge_all(self, deltas: Iterable[Delta]) -> SignedDeltas:
+        """Returns the deltas with their signatures."""
+        found = SignedDeltas()
+        for delta in deltas:
+            self.judge(delta, found)
+        return found
+
+    def _sign(self, delta: Delta, into: SignedDeltas) -> None:
+        self._signatures.add(delta, into.written, into.read)
+        into.tables.add(delta.table)
+
+    def _sign_known(self, catalogue: Catalogue, validator: Validator, delta: Delta, into: SignedDeltas) -> None:
+        table = catalogue.find(delta.table)
+        if table is None:
+            name = delta.table.removeprefix(f"{catalogue.default_schema}.")
+            into.tables.add(name)
+            into.unsigned.add(name)
+            return
+        try:
+            self._sign(validator.checked(_known(delta, table)), into)
+        except DeltaError:
+            into.tables.add(table.name)
+            into.unsigned.add(table.name)
+
+
+def _known(delta: Delta, table: Table) -> Delta:
+    """Returns the delta without the columns that the table does not have, or computes itself."""
+    writable = {name for name, column in table.columns.items() if not column.generated}
+    return replace(delta, table=table.name, row=_only(delta.row, writable), before=_only(delta.before, table.columns))
+
+
+def _only(row: Row, names: Iterable[str]) -> Row:
+    known = set(names)
+    return {name: value for name, value in row.items() if name in known}

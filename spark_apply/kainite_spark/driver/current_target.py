@@ -1,0 +1,79 @@
+"""The target with its catalogue as it is now: read at the start, and again before a unit fails.
+
+A unit that the target refuses, or whose statements cannot be made, may be sound, and the catalogue old: a column was
+added, or made wider. So after the first refusal of a unit the catalogue is read again, and the second try, which
+decides, goes by the catalogue that was read. A new scheme of signatures in the log says that the daemon has read
+another catalogue, and is a reason to read, too.
+
+Reads begin at least :data:`READ_INTERVAL_S` apart; a caller waits for its turn. When the catalogue is another one, a
+new target is opened with it, and tasks get that target with the next micro-batch. A read that fails changes
+nothing, and is reported. Nothing here is durable: another apply job reads at its start.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from kainite.base.errors import CatalogueError, MissingExtraError, TargetError
+from kainite.base.logs import event
+from kainite.uow.catalogue.tables import Catalogue
+from kainite_spark.targets.contract import Target
+
+_LOG = logging.getLogger(__name__)
+
+READ_INTERVAL_S = 1.0
+"""Least time, in seconds, between two reads of the catalogue."""
+
+
+class CurrentTarget:
+    """Opens the target anew when its catalogue has changed.
+
+    Args:
+        load: reads the catalogue.
+        open_anew: opens the target with a catalogue; nothing has to be prepared.
+        catalogue: what was read at the start.
+        interval: least seconds between two reads.
+        clock: seconds that only go forward.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[], Catalogue | None],
+        open_anew: Callable[[Catalogue | None], Target],
+        catalogue: Catalogue | None,
+        *,
+        interval: float = READ_INTERVAL_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._load = load
+        self._open = open_anew
+        self._catalogue = catalogue
+        self._interval = interval
+        self._clock = clock
+        self._next = clock()
+        self._retarget: Callable[[Target], None] = lambda _: None
+
+    def tell(self, retarget: Callable[[Target], None]) -> None:
+        """Calls ``retarget`` from now on with each target that is opened, before anything uses it."""
+        self._retarget = retarget
+
+    def read_again(self, stop: threading.Event) -> Target | None:
+        """Reads the catalogue; returns the target with it, or None when it is the same, or cannot be read."""
+        if stop.wait(max(0.0, self._next - self._clock())):
+            return None
+        self._next = self._clock() + self._interval
+        try:
+            catalogue = self._load()
+            if catalogue == self._catalogue:
+                return None
+            target = self._open(catalogue)
+        except (CatalogueError, MissingExtraError, TargetError) as error:
+            event(_LOG, logging.WARNING, "catalogue not read", error=error)
+            return None
+        event(_LOG, logging.INFO, "catalogue changed")
+        self._catalogue = catalogue
+        self._retarget(target)
+        return target

@@ -1,0 +1,63 @@
+"""The units that hold back later ones: which of them a unit waits for. Pure.
+
+A unit waits for an earlier holder when
+
+* their signatures conflict (:mod:`kainite.uow.conflicts`); or
+* they were signed under different schemes, and these part them (:mod:`kainite.uow.scheme`); or
+* the holder has *unsigned* tables, and foreign keys connect a table of the unit with one of these.
+
+The second and third rule stand in for signatures that do not meet. They cost nothing while all holders have the
+unit's own scheme and no unsigned table; otherwise each distinct set of tables of a holder is looked at once.
+"""
+
+from __future__ import annotations
+
+from kainite.uow.conflicts import EarliestConflicts
+from kainite.uow.scheme import MIXED, Comparisons
+from kainite_spark.plan.pending_unit import PendingUnit
+
+_Tables = tuple[str, ...]
+
+
+class Holders:
+    """Failed, delayed and blocked units.
+
+    Args:
+        schemes: the schemes that units name.
+    """
+
+    def __init__(self, schemes: Comparisons) -> None:
+        self._schemes = schemes
+        self._signed = EarliestConflicts()
+        self._by_scheme: dict[str, dict[_Tables, int]] = {}
+        self._unsigned: dict[_Tables, int] = {}
+
+    def add(self, unit: PendingUnit) -> None:
+        """Registers a holder; holders may come in any order."""
+        self._signed.add(unit.tid, unit.written, unit.read)
+        if unit.scheme is not None:
+            _earliest(self._by_scheme.setdefault(unit.scheme, {}), unit.tables, unit.tid)
+        if unit.unsigned:
+            _earliest(self._unsigned, unit.unsigned, unit.tid)
+
+    def find(self, unit: PendingUnit) -> int | None:
+        """Returns a holder before ``unit`` that the unit waits for, the earliest one by each rule; None for none."""
+        found = self._signed.find(unit.tid, unit.written, unit.read)
+        earliest = unit.tid if found is None else found
+        if unit.scheme is not None:
+            for scheme, holders in self._by_scheme.items():
+                if scheme != unit.scheme or scheme == MIXED:
+                    earliest = min(earliest, self._parted(unit, scheme, holders))
+        for tables, tid in self._unsigned.items():
+            if tid < earliest and self._schemes.connected(unit.scheme, tables, unit.tables):
+                earliest = tid
+        return earliest if earliest < unit.tid else None
+
+    def _parted(self, unit: PendingUnit, scheme: str, holders: dict[_Tables, int]) -> int:
+        parted = self._schemes.parted
+        waits = (tid for tables, tid in holders.items() if parted(scheme, tables, unit.scheme, unit.tables))
+        return min(waits, default=unit.tid)
+
+
+def _earliest(holders: dict[_Tables, int], tables: _Tables, tid: int) -> None:
+    holders[tables] = min(tid, holders.get(tables, tid))
