@@ -56,9 +56,9 @@ def with_delta(name: str, cause: str, **delta: Any) -> Bad:
 MALFORMED = (
     with_delta("unknown table", "table 'nowhere' is not in the target's catalogue", table="nowhere"),
     with_delta("unknown column", "has no column 'w'", row={"w": 1}),
-    with_delta("missing key column", "key column 'id' of 'item' is missing", key={"v": 1}),
+    with_delta("missing key column", "key column 'id' of 'loose' is missing", table="loose", key={"v": 1}),
     with_delta("no key", "'key' is missing", key=None),
-    with_delta("wrong type", "is no whole number", key={"id": "seven"}),
+    with_delta("wrong type", "is no whole number", table="loose", key={"id": "seven"}),
     with_delta("row of the wrong type", "'row' must be an object", row=[1]),
     with_delta("unknown operation", "'op' must be one of", op="merge"),
     Bad("invalid JSON", (b'{"action":"emit","deltas":[{"uow":"invalid JSON","table":',), "invalid JSON"),
@@ -81,7 +81,7 @@ LATE = ("count never comes", "missing end")
 def pipeline(kinesis: Any, dynamodb: Any, moto_endpoint: str, postgres: str, tmp_path: Path) -> Pipeline:
     name = unique("bad")
     database = Database(postgres)
-    database.run(TABLES)
+    database.run(f"{TABLES} CREATE TABLE loose (id bigint PRIMARY KEY, v bigint)")
     return Pipeline(kinesis, DynamoDBStore(dynamodb, f"{name}-log"), name, moto_endpoint, database, tmp_path)
 
 

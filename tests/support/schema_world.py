@@ -20,9 +20,9 @@ from kainite.log.store.memory import MemoryStore
 from kainite.log.views.unit_table import LogRow, read_rows
 from kainite.settings import ApplySettings, LogSettings, UowSettings
 from kainite.uow.admission import Admission
-from kainite.uow.catalogue.current import CurrentCatalogue
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.catalogue.tables import Catalogue
+from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.worker.units_of_work import UnitsOfWork
 from kainite_spark.driver.current_target import CurrentTarget
 from kainite_spark.driver.job import ApplyEnvironment, ApplyJob

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kainite.log.client import LogClient
     from kainite.log.owner.owner import LogOwner
     from kainite.uow.admission import Admission
-    from kainite.uow.catalogue.current import CurrentCatalogue
+    from kainite.uow.current_catalogue import CurrentCatalogue
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ async def open_units_of_work(
     from kainite.log.owner.owner import LogOwner
     from kainite.log.store.dynamodb import DynamoDBStore
     from kainite.uow.admission import Admission
-    from kainite.uow.catalogue.current import CurrentCatalogue
     from kainite.uow.catalogue.load import load_catalogue
+    from kainite.uow.current_catalogue import CurrentCatalogue
 
     apply = settings.apply
     load = partial(load_catalogue, settings.uow.catalogue_file, apply.target, apply.schemas)

@@ -77,7 +77,7 @@ from kainite.log.state.folded import FoldedLog
 from kainite.log.state.loading import load_state
 from kainite.log.store.contract import LogStore
 from kainite.settings import LogSettings, UowSettings
-from kainite.uow.catalogue.current import CurrentCatalogue
+from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.uow.fragment import Fragment
 
 _logger = logging.getLogger(__name__)

@@ -33,7 +33,7 @@ from kainite.log.state.journal import Journal
 from kainite.log.state.units import UnitState
 from kainite.log.store.contract import LogStore
 from kainite.settings import Isolation, UowSettings
-from kainite.uow.catalogue.current import CurrentCatalogue
+from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.uow.delta import Delta, Operation
 from kainite.uow.signing import SignedDeltas, Signing
 
