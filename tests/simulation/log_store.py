@@ -11,6 +11,7 @@ from typing import Any
 
 from kainite.base.errors import LogUnavailableError
 from kainite.log.format.entry import Batch
+from kainite.log.store.contract import LogHead
 from simulation.faults import Effects, Faults
 from simulation.loop import Process
 
@@ -19,10 +20,18 @@ PAGE = 3
 
 
 class SimLogStore:
-    """The store as one process has it; implements :class:`~kainite.log.store.contract.LogStore`."""
+    """The store as one process has it; implements :class:`~kainite.log.store.contract.LogStore`.
 
-    def __init__(self, store: Any, faults: Faults, process: Process) -> None:
+    Args:
+        store: the store itself.
+        faults: of the run.
+        process: who uses it.
+        mounted: which process mounted a partition last; kept here.
+    """
+
+    def __init__(self, store: Any, faults: Faults, process: Process, mounted: dict[str, str]) -> None:
         self._store = store
+        self._mounted = mounted
         self._faults = faults
         self._effects = Effects(faults, process, "log", _unanswered)
         self._name = process.name
@@ -37,6 +46,15 @@ class SimLogStore:
 
     def create(self) -> None:
         """Does nothing: the table is there."""
+
+    def swap_head(self, partition: str, new: LogHead, expected: LogHead | None) -> bool:
+        def swap() -> bool:
+            swapped: bool = self._store.swap_head(partition, new, expected)
+            if swapped and (expected is None or new.generation > expected.generation):
+                self._mounted[partition] = self._name
+            return swapped
+
+        return self._effects.call("swap_head", swap)
 
     def read_batches(
         self, partition: str, first_id: int, last_id: int | None = None, *, data: bool = True, strong: bool = False

@@ -38,6 +38,8 @@ class Scenario:
         outages: begin, end and service.
         incidents: what befalls parts.
         uow_timeout: seconds.
+        refused: transactions that the target refuses at first, by number.
+        healed: seconds after which it takes them, and an operator asks for another try.
         snapshot_entries, max_units, group_units, instances, dedup_window: settings.
     """
 
@@ -54,6 +56,8 @@ class Scenario:
     outages: tuple[tuple[float, float, str], ...]
     incidents: tuple[Incident, ...]
     uow_timeout: float
+    refused: tuple[int, ...]
+    healed: float
     snapshot_entries: int
     max_units: int
     group_units: int
@@ -66,10 +70,14 @@ def scenario(seed: int) -> Scenario:
     until = rng.choice((15.0, 25.0, 25.0, 40.0))
     spread = rng.random() < 0.5
     daemons = rng.choice((1, 1, 2))
+    transactions = rng.choice((6, 12, 12, 20, 30))
+    refused = rng.choice((0, 0, 0, 1, 2))
     return Scenario(
         seed=seed,
         until=until,
-        transactions=rng.choice((6, 12, 12, 20, 30)),
+        transactions=transactions,
+        refused=tuple(rng.randrange(1, transactions + 1) for _ in range(refused)),
+        healed=rng.uniform(0.5, 1.2) * until,
         style=Style(
             ordinals=spread or rng.random() < 0.5,
             numbers=spread,

@@ -119,8 +119,13 @@ class Source:
         self.history = [self._transaction(number) for number in range(1, transactions + 1)]
 
     def ddl(self) -> str:
-        """Returns what makes the target's tables."""
-        return "".join(table.ddl() for table in self.tables.values()) + f"CREATE TABLE {JOURNAL} (what text);"
+        """Returns what makes the target's tables; a transaction whose name is in ``refused`` is refused."""
+        return (
+            "".join(table.ddl() for table in self.tables.values())
+            + f"CREATE TABLE {JOURNAL} (what text); CREATE TABLE refused (what text PRIMARY KEY);"
+            + f"CREATE TRIGGER refusing BEFORE INSERT ON {JOURNAL} WHEN EXISTS"
+            + " (SELECT 1 FROM refused WHERE what = NEW.what) BEGIN SELECT RAISE(ABORT, 'refused'); END;"
+        )
 
     def deltas(self, transaction: Transaction) -> list[Row]:
         """Returns the objects of the transaction's emit lines, its end last."""

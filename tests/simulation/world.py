@@ -19,7 +19,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from kainite.base.errors import KainiteError
+from kainite.base.errors import KainiteError, LogCorruptError, LogFencedError
+from kainite.log.format.entry import UnitStatus
+from kainite.log.state.loading import load_state, load_units, low_water_mark
 from kainite.log.store.memory import MemoryStore
 from kainite.log.views.unit_table import read_rows
 from kainite.uow.catalogue.reflection import reflect
@@ -77,6 +79,8 @@ class World:
     running: dict[int, Process] = field(default_factory=dict)
     stops: dict[int, Callable[[], None]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    settled: bool = False
+    mounted: dict[str, str] = field(default_factory=dict)
     _names: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def run(self) -> Verdict:
@@ -113,11 +117,14 @@ class World:
         for number, incident in enumerate(plan.incidents):
             self.hub.after(incident.at, lambda number=number, incident=incident: self._befall(number, incident))  # type: ignore[misc]
         self.hub.after(plan.until, self._calm)
+        self.hub.after(plan.healed, self._heal)
+        self.hub.after(plan.until, self._audit)
         try:
-            end = plan.until + PATIENCE
-            self.hub.run(lambda: self.hub.now > plan.until and not self.oracle.missing(), end)
+            self.hub.run(lambda: self.settled, max(plan.until, plan.healed) + PATIENCE)
             if missing := self.oracle.missing():
                 return f"not applied {PATIENCE:g} s after the last fault: {', '.join(missing)}"
+            if not self.settled:
+                return f"applied, but not resolved in the log {PATIENCE:g} s after the last fault"
             self.hub.run(lambda: False, self.hub.now + LATE)
         except BrokenPromiseError as broken:
             return str(broken)
@@ -140,7 +147,11 @@ class World:
         path = self.folder / "target.db"
         database = sqlite3.connect(path)
         database.executescript(self.source.ddl())
+        refused = {f"T-{number}" for number in self.plan.refused}
+        database.executemany("INSERT INTO refused VALUES (?)", [(name,) for name in sorted(refused)])
+        database.commit()
         database.close()
+        self.path = path
         url = f"sqlite:///{path}"
         self.catalogue = reflect(url)
         self.target = open_target(url, self.catalogue)
@@ -153,7 +164,7 @@ class World:
         return SimDynamoDB(self.table, self.faults, process)
 
     def _store_of(self, process: Process) -> Any:
-        return SimLogStore(self.store, self.faults, process)
+        return SimLogStore(self.store, self.faults, process, self.mounted)
 
     def _target_of(self, process: Process) -> Any:
         return SimTarget(self.target, self.faults, process, self.seen)
@@ -232,9 +243,36 @@ class World:
         """Takes note of a process that ended by itself; only Kainite's own errors may end one."""
         if error is not None:
             self.notes.append(f"{self.hub.now:.3f} {process.name} ended: {error}")
-            if not isinstance(error, KainiteError):
+            if not isinstance(error, KainiteError) or self._without_cause(process, error):
                 self.hub.errors.append(error)
         process.kill()
+
+    # What people do.
+
+    def _heal(self) -> None:
+        """Lets the target take what it refused; from now on an operator retries what has failed."""
+        with sqlite3.connect(self.path) as database:
+            database.execute("DELETE FROM refused")
+        database.close()
+        self._operate()
+
+    def _operate(self) -> None:
+        failed = [unit.uow for unit in load_units(self.store, "0", low_water_mark(self.store, "0")).units.values()
+                  if unit.status is UnitStatus.FAILED]  # fmt: skip
+        asked = {request["uow"] for _, request in self.store.read_requests("0")}
+        for uow in failed:
+            if uow not in asked and self.plan.refused:
+                self.store.put_request("0", {"action": "retry", "uow": uow, "by": "an operator"})
+        self.hub.after(3.0, self._operate)
+
+    def _audit(self) -> None:
+        """Looks whether everything is applied, and nothing is unresolved in the log."""
+        self.settled = not self.oracle.missing() and self._resolved()
+        self.hub.after(2.0, self._audit)
+
+    def _resolved(self) -> bool:
+        state = load_state(self.store, "0")
+        return not state.units and not state.open
 
     # What befalls them.
 
@@ -267,6 +305,11 @@ class World:
         """Ends all faults but those of zombies, whose sleep was decided before."""
         for slot in self.running:
             self.hub.after(self.faults.between(0.0, 5.0, "calm", slot), self.running[slot].resume)
+
+    def _without_cause(self, process: Process, error: KainiteError) -> bool:
+        """Tells whether a process gave its log partition up though nobody else has mounted the partition since."""
+        gave_up = isinstance(error, LogCorruptError | LogFencedError)
+        return gave_up and process.name in self.mounted.values()
 
     def _log_rows(self) -> list[str]:
         try:
