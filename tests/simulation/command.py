@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 
 from simulation.mutations import MUTATIONS, Mutation
 from simulation.shrink import shrink
@@ -113,14 +112,19 @@ def _found(chosen: list[Mutation], jobs: int) -> Iterator[tuple[Mutation, Verdic
         yield from ((mutation, find(mutation)) for mutation in chosen)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        yield from zip(chosen, pool.map(partial(find), chosen), strict=True)
+        yield from zip(chosen, pool.map(find_named, [mutation.name for mutation in chosen]), strict=True)
+
+
+def find_named(name: str) -> Verdict | None:
+    """Does as :func:`find` for the mutation of that name, which another process can be told."""
+    return find(next(mutation for mutation in MUTATIONS if mutation.name == name))
 
 
 def find(mutation: Mutation) -> Verdict | None:
-    """Returns the first failing run with the safeguard off, within the number of seeds that the mutation states."""
+    """Returns the first run that fails with the safeguard off, and only then, within the seeds that are stated."""
     for seed in range(mutation.first, mutation.first + mutation.within):
         with mutation.off():
             verdict = run_quietly(seed)
-        if verdict.problem is not None:
+        if verdict.problem is not None and run_quietly(seed).problem is None:
             return verdict
     return None

@@ -59,6 +59,9 @@ class Faults:
         until: seconds after which nothing fails any more.
         left_out: names of faults that do not happen.
         happened: the faults that did: time and name.
+        counts: how many effects of each name there were.
+        outages: begin, end and service.
+        latest: when the last request arrives, or the last process goes on, that was held up.
     """
 
     hub: Hub
@@ -69,6 +72,7 @@ class Faults:
     happened: list[tuple[float, str]] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     outages: list[tuple[float, float, str]] = field(default_factory=list)
+    latest: float = 0.0
 
     def named(self, name: str) -> str:
         """Returns the name with its number among the effects of that name."""
@@ -99,6 +103,11 @@ class Faults:
             return False
         self.happened.append((self.hub.now, name))
         return True
+
+    def later(self, seconds: float, action: Callable[[], None]) -> None:
+        """Schedules what was held up."""
+        self.latest = max(self.latest, self.hub.now + seconds)
+        self.hub.after(seconds, action)
 
     def away(self, service: str) -> bool:
         """Returns whether a service does not answer at all at present."""
@@ -162,12 +171,12 @@ class Effects:
             hub.pause(there + faults.between(0.0, 3.0, "unsent", full))
             raise self._unanswered(name)
         if fault == "late":
-            hub.after(there + faults.between(0.1, 20.0, "late", full), partial(_quietly, act))
+            faults.later(there + faults.between(0.1, 20.0, "late", full), partial(_quietly, act))
             hub.pause(there + faults.between(0.0, 3.0, "unsent", full))
             raise self._unanswered(name)
         if fault == "kill_before":
             if faults.chance("arrives", full) < 0.6:
-                hub.after(there + faults.between(0.0, 5.0, "arrives at", full), partial(_quietly, act))
+                faults.later(there + faults.between(0.0, 5.0, "arrives at", full), partial(_quietly, act))
             self._process.kill()
             hub.park()
         if fault == "resent":
@@ -187,7 +196,7 @@ class Effects:
             except Exception as error:
                 box.append((False, error))
             if fault == "again":
-                hub.after(faults.between(0.1, 20.0, "again", full), partial(_quietly, act))
+                faults.later(faults.between(0.1, 20.0, "again", full), partial(_quietly, act))
             if fault == "kill_after":
                 self._process.kill()
             hub.after(back, lambda: hub.wake(strand), self._process)
@@ -209,7 +218,7 @@ class Effects:
         """Freezes the process; its strand goes on when the process does."""
         seconds = self._faults.between(0.5, 40.0, "freeze", full)
         self._process.freeze()
-        self._hub.after(seconds, self._process.resume)
+        self._faults.later(seconds, self._process.resume)
         self._hub.pause(0.0)
 
 

@@ -44,6 +44,7 @@ class Process:
 
     Attributes:
         name: unlike that of any other process of the world.
+        pid: its number among :attr:`Hub.processes`.
         host: the processes of one host share it.
         skew: seconds by which its clock is ahead of the world's.
     """
@@ -52,6 +53,8 @@ class Process:
         self.hub = hub
         self.name = name
         self.host = host or name
+        self.pid = len(hub.processes) + 1
+        hub.processes.append(self)
         self.skew = 0.0
         self.dead = False
         self.frozen = False
@@ -134,6 +137,7 @@ class Hub:
         self.closing = False
         self.errors: list[BaseException] = []
         self.root = getcurrent()
+        self.processes: list[Process] = []
         _Numbered.numbers = itertools.count()
         self._events: list[tuple[float, int, Process | None, Callable[[], None]]] = []
         self._numbers = itertools.count()

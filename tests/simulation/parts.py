@@ -20,6 +20,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest import mock
 
+import kainite.base.process_identity
 import kainite.child.process
 import kainite.leases.keeper
 import kainite.log.audit.opening
@@ -49,7 +50,12 @@ from simulation.faults import Faults
 from simulation.loop import Hub, Process, SimEvent, SimThreading, SimTime
 from simulation.scenario import Scenario
 
-_REAL: dict[str, ModuleType] = {"time": time, "threading": threading, "uuid": uuid}
+_REAL: dict[str, Any] = {
+    "time": time,
+    "threading": threading,
+    "uuid": uuid,
+    "this_process": kainite.base.process_identity.this_process,
+}
 
 
 class _Membership:
@@ -86,6 +92,7 @@ def edges(
     shims: dict[str, Any] = {
         "time": SimTime(hub),
         "threading": SimThreading(hub),
+        "this_process": lambda: _identity(me()),
         "uuid": SimpleNamespace(uuid4=lambda: uuid.UUID(int=numbers.getrandbits(128), version=4)),
     }
     SimPipes.faults = faults
@@ -101,6 +108,8 @@ def edges(
             (kainite.uow.catalogue.load, "load_catalogue", lambda *_, **__: catalogue()),
             (kainite.leases.keeper, "Random", lambda *_: random.Random(f"{faults.seed} {me().name}")),
             (kainite.child.process, "PipedProcess", SimPipes),
+            (kainite.base.process_identity, "_exists", lambda pid: not hub.processes[pid - 1].dead),
+            (kainite.base.process_identity, "start_time", lambda pid: 1),
         ):
             stack.enter_context(mock.patch.object(owner, name, value))
         before = logging.root.manager.disable
@@ -112,8 +121,15 @@ def edges(
             logging.disable(before)
 
 
+def _identity(process: Process) -> kainite.base.process_identity.ProcessIdentity:
+    """Returns what a simulated process knows of itself; a host's name stands for its boot."""
+    return kainite.base.process_identity.ProcessIdentity(
+        process.name, process.host, boot=process.host, namespaces="one", pid=process.pid, started=1
+    )
+
+
 def _users() -> Iterator[tuple[ModuleType, str]]:
-    """Yields the modules of Kainite that look at clocks, start threads or make tokens."""
+    """Yields the modules of Kainite that look at clocks or at themselves, start threads or make tokens."""
     for name, module in list(sys.modules.items()):
         if name.startswith(("kainite.", "kainite_spark.")) and module is not kainite.log.store.memory:
             for wanted, real in _REAL.items():

@@ -33,6 +33,7 @@ class Scenario:
         style: how the source tells of them.
         spread: records go to any shard (``uowOrder = dense``); otherwise all have one partition key.
         shards, daemons, drivers: how many at the start.
+        hosts: over how many hosts daemons and drivers are spread.
         one_worker: both daemons have one worker id.
         rates: of the faults at effects.
         outages: begin, end and service.
@@ -51,6 +52,7 @@ class Scenario:
     shards: int
     daemons: int
     drivers: int
+    hosts: int
     one_worker: bool
     rates: dict[str, float]
     outages: tuple[tuple[float, float, str], ...]
@@ -88,6 +90,7 @@ def scenario(seed: int) -> Scenario:
         shards=rng.choice((1, 2, 3)),
         daemons=daemons,
         drivers=rng.choice((1, 1, 2)),
+        hosts=rng.choice((1, 2, 5)),
         one_worker=daemons > 1 and rng.random() < 0.2,
         rates=_rates(rng),
         outages=tuple(_outages(rng, until)),

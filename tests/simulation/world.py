@@ -42,8 +42,8 @@ from simulation.target import SimTarget
 PATIENCE = 400.0
 """Seconds, after the last fault, within which everything must be in the target."""
 
-LATE = 45.0
-"""Seconds for which the world goes on after that: zombies wake up."""
+LATE = 12.0
+"""Seconds for which the world goes on after that, and after the last zombie has woken up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,6 @@ class World:
     folder: Path
     left_out: Collection[str] = ()
     hub: Hub = field(default_factory=Hub)
-    processes: list[Process] = field(default_factory=list)
     running: dict[int, Process] = field(default_factory=dict)
     stops: dict[int, Callable[[], None]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -125,17 +124,15 @@ class World:
                 return f"not applied {PATIENCE:g} s after the last fault: {', '.join(missing)}"
             if not self.settled:
                 return f"applied, but not resolved in the log {PATIENCE:g} s after the last fault"
-            self.hub.run(lambda: False, self.hub.now + LATE)
+            self.hub.run(lambda: False, max(self.hub.now, self.faults.latest) + LATE)
         except BrokenPromiseError as broken:
             return str(broken)
         except Exception as error:
             return f"{type(error).__name__}: {error}"
         return None
 
-    def process(self, name: str) -> Process:
-        process = Process(self.hub, name)
-        self.processes.append(process)
-        return process
+    def process(self, name: str, host: str = "") -> Process:
+        return Process(self.hub, name, host)
 
     def seen(self, who: str) -> None:
         """Lets the oracle look at the target, after a transaction of ``who``."""
@@ -200,7 +197,7 @@ class World:
             self.stream.put(key, message)
 
     def _start_daemon(self, slot: int) -> None:
-        process = self.process(f"daemon{slot}.{next(self._names)}")
+        process = self.process(f"daemon{slot}.{next(self._names)}", f"host{slot % self.plan.hosts}")
         worker = "w" if self.plan.one_worker else f"w{slot}"
         stop = asyncio.Event()
         self._occupy(slot, process, lambda: self._start_daemon(slot))
@@ -208,7 +205,7 @@ class World:
         process.start(run_daemon(settings_of(self.plan, worker), stop), lambda error: self._ended(process, error))
 
     def _start_driver(self, slot: int) -> None:
-        process = self.process(f"apply{slot}.{next(self._names)}")
+        process = self.process(f"apply{slot}.{next(self._names)}", f"host{slot % self.plan.hosts}")
         stop = SimEvent(self.hub)
         plan = self.plan
         options = ApplyOptions(group_units=plan.group_units, retry=Retry(3, 0.0, 0.0))
@@ -287,7 +284,7 @@ class World:
                 process.kill()
             case "freeze":
                 process.freeze()
-                self.hub.after(incident.amount, process.resume)
+                self.faults.later(incident.amount, process.resume)
             case "stop":
                 self.hub.after(0.0, self.stops[slot], process)
             case "skew":

@@ -91,7 +91,11 @@ class LogStore(Protocol):
         """Returns the head, strongly consistent; None for a partition that was never mounted."""
 
     def swap_head(self, partition: str, new: LogHead, expected: LogHead | None) -> bool:
-        """Writes the head if it still has ``expected.version`` (None: if it is absent); returns whether it did."""
+        """Writes the head if it still has ``expected.version`` (None: if it is absent).
+
+        Returns:
+            Whether the head stands (also by an earlier attempt with ``new.version``).
+        """
 
     def read_tail(self, partition: str) -> Slot | None:
         """Returns the last slot, strongly consistent; None for an empty partition."""
