@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from simulation.mutations import MUTATIONS, Mutation
 from simulation.shrink import shrink
@@ -98,7 +98,7 @@ def _mutations(names: list[str], jobs: int) -> int:
     began, lost = time.monotonic(), 0
     for mutation, found in _found(chosen, jobs):
         lost += found is None
-        where = "NOT FOUND" if found is None else f"seed {found.seed}, the {found.seed - mutation.first + 1}th"
+        where = "NOT FOUND" if found is None else f"seed {found.seed}"
         print(f"{mutation.name:28} within {mutation.within:5}: {where}")
         if found is not None:
             print(f"{'':28} {found.problem}")
@@ -112,7 +112,8 @@ def _found(chosen: list[Mutation], jobs: int) -> Iterator[tuple[Mutation, Verdic
         yield from ((mutation, find(mutation)) for mutation in chosen)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        yield from zip(chosen, pool.map(find_named, [mutation.name for mutation in chosen]), strict=True)
+        under_way = {pool.submit(find_named, mutation.name): mutation for mutation in chosen}
+        yield from ((under_way[done], done.result()) for done in as_completed(under_way))
 
 
 def find_named(name: str) -> Verdict | None:
@@ -122,7 +123,7 @@ def find_named(name: str) -> Verdict | None:
 
 def find(mutation: Mutation) -> Verdict | None:
     """Returns the first run that fails with the safeguard off, and only then, within the seeds that are stated."""
-    for seed in range(mutation.first, mutation.first + mutation.within):
+    for seed in mutation.seeds():
         with mutation.off():
             verdict = run_quietly(seed)
         if verdict.problem is not None and run_quietly(seed).problem is None:

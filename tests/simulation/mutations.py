@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from unittest import mock
 
+from simulation.scenario import scenario
+
 Instead = Callable[[Any], Any]
 """Makes what stands in a safeguard's place, of what stands there now."""
 
@@ -26,15 +28,20 @@ class Mutation:
         name: of the safeguard.
         place: module and name, ``kainite.log.owner.mount:Mount.valid``.
         instead: makes what stands there instead.
-        within: seeds within which a run must fail.
-        first: the first of these seeds.
+        within: seeds within which a run must fail, of those in which the faults in ``needs`` can happen.
+        needs: faults without which the safeguard has nothing to do.
     """
 
     name: str
     place: str
     instead: Instead
     within: int
-    first: int = 0
+    needs: tuple[str, ...] = ()
+
+    def seeds(self) -> Iterator[int]:
+        """Yields the seeds to try."""
+        fitting = (seed for seed in itertools.count() if all(scenario(seed).rates.get(kind) for kind in self.needs))
+        return itertools.islice(fitting, self.within)
 
     @contextlib.contextmanager
     def off(self) -> Iterator[None]:
@@ -100,14 +107,6 @@ def _other_nonce(original: Any) -> Any:
     return lambda self, partition, batch, nonce: original(self, partition, batch, f"{nonce} {next(attempts)}")
 
 
-async def _append_anything(self: Any, shard_id: str, first: Any, last: Any, fragments: Any) -> None:
-    """Appends records whether or not the log has them."""
-    from kainite.base.clock import epoch_ms
-    from kainite.log.owner.collect import collect
-
-    await self.write(lambda state: collect(state, self._uow, shard_id, last, fragments, epoch_ms()))
-
-
 async def _folded_position(self: Any, shard_id: str) -> Any:
     return self.state.positions.get(shard_id)
 
@@ -142,7 +141,6 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("fence of a mount", "kainite.log.owner.mount:_fence_steps", _no_fence, 3_000),
     Mutation("lease valid after the reply", "kainite.log.owner.mount:Mount.valid", _answer(True), 20_000),
     Mutation("nonce of a batch", "kainite.log.store.memory:MemoryStore.put_batch", _other_nonce, 500),
-    Mutation("position of a shard", "kainite.log.owner.owner:LogOwner.append", _value(_append_anything), 500),
     Mutation("durable position", "kainite.log.owner.owner:LogOwner.position", _value(_folded_position), 20_000),
     Mutation("unit recognised by name", "kainite.log.state.recent_units:RecentUnits.__contains__", _answer(False), 500),
     Mutation("turn of a numbered unit", "kainite.log.owner.collect:_may_go", _answer(True), 500),
@@ -165,18 +163,19 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("source's order", "kainite_spark.executor.assemble:in_source_order", _as_they_come, 500),
     Mutation("blocked behind failed", "kainite_spark.plan.backlog:Backlog.__init__", _no_policy, 500),
     # The target.
-    Mutation("fence of the target", "kainite_spark.targets.sql.ledger:READ_FENCE", _value(ANY_FENCE), 2_000),
+    Mutation("fence of the target", "kainite_spark.targets.sql.ledger:READ_FENCE", _value(ANY_FENCE), 2_000,
+             ("late", "job_lost")),
     Mutation("generation in the fence", "kainite_spark.targets.sql.ledger:READ_FENCE", _value(ANY_GENERATION), 5_000),
     Mutation("micro-batch in the fence", "kainite_spark.targets.sql.ledger:READ_FENCE", _value(ANY_MICRO_BATCH), 5_000),
     Mutation("fence closed before trimming", "kainite_spark.targets.sql.ledger:CLOSE_MICRO_BATCH",
              _value("UPDATE kainite_fence SET generation = generation"
                     " WHERE %s IS NOT NULL AND log_partition = %s AND generation >= 0 * %s AND 0 * %s = 0"), 5_000),
     Mutation("acknowledgement", "kainite_spark.targets.sqlite.target:SqliteSession._acknowledge",
-             _answer(None), 500),
+             _answer(None), 500, ("job_lost", "unanswered")),
     Mutation("acknowledgements are asked for", "kainite_spark.targets.sqlite.target:SqliteSession.applied",
-             _answer(frozenset()), 500),
+             _answer(frozenset()), 500, ("unanswered",)),
     Mutation("acknowledgements below the oldest unit", "kainite_spark.targets.sql.ledger:TRIM",
              _value("DELETE FROM kainite_applied WHERE log_partition = %s AND transaction_id < %s + 1000000"), 2_000),
-    Mutation("outcomes are durable", "kainite_spark.driver.outcomes:Outcomes.append", _answer(None), 500),
+    Mutation("outcomes are durable", "kainite_spark.driver.outcomes:Outcomes.append", _answer(None), 500, ("kill_after",)),
     Mutation("outcomes read back", "kainite_spark.driver.outcomes:Outcomes.read_from", _answer(()), 2_000),
 )  # fmt: skip

@@ -11,6 +11,7 @@ from random import Random
 import pytest
 
 from simulation.faults import chance
+from simulation.mutations import MUTATIONS, Mutation
 from simulation.scenario import scenario
 from simulation.source import Source, Style, apply
 
@@ -29,6 +30,17 @@ def simulate(*arguments: str) -> str:
 @pytest.mark.parametrize("first", [0])
 def test_each_schedule_of_the_fixed_list_ends_as_promised(first: int) -> None:
     assert "0 failed" in simulate("--first", str(first), "--seeds", "25", "--shrink", "0")
+
+
+def test_mutations_are_found() -> None:
+    names = ("signature of rows", "conflicting units on one instance", "nonce of a batch", "entries that are needed")
+    assert "4 mutations in" in simulate("--mutations", *names)
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+def test_the_place_of_each_mutation_is_there(mutation: Mutation) -> None:
+    with mutation.off():
+        assert next(mutation.seeds()) >= 0
 
 
 def test_a_seed_means_the_same_each_time() -> None:
