@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -77,16 +78,20 @@ def test_a_slot_reads_back_as_it_is_written(start: int, generation: int, count: 
         high_water_mark=st.integers(-1, 10**15),
         low_water_mark=COUNTS,
         snapshot=st.integers(-1, 10**15),
+        process=st.text(),
     )
 )
 def test_a_head_reads_back_as_it_is_written(head: LogHead) -> None:
     fields = head_fields(head)
     assert head_from(fields) == head
-    assert len(fields) == len(dataclasses.fields(LogHead))
+    assert len(fields) == len(dataclasses.fields(LogHead)) - (not head.process)
 
 
 def test_the_heads_attributes_and_their_types_are_the_format() -> None:
-    assert head_fields(LogHead(3, "w", "v1", 12_000, released=True, high_water_mark=9, snapshot=4)) == {
+    head = LogHead(3, "w", "v1", 12_000, released=True, high_water_mark=9, snapshot=4)
+    fields = {
         "g": {"N": "3"}, "o": {"S": "w"}, "v": {"S": "v1"}, "t": {"N": "12000"}, "r": {"BOOL": True},
         "hwm": {"N": "9"}, "lwm": {"N": "0"}, "snap": {"N": "4"},
     }  # fmt: skip
+    assert head_fields(head) == fields  # as before heads had a process
+    assert head_fields(replace(head, process="host/1")) == fields | {"w": {"S": "host/1"}}
