@@ -56,7 +56,7 @@ class Mutation:
 
 
 def _answer(value: Any) -> Instead:
-    """A function that always gives the same answer."""
+    """Returns a function that always gives the same answer."""
     return lambda _: lambda *args, **more: value
 
 
@@ -74,7 +74,7 @@ def _no_fence(original: Any) -> Any:
 
 
 def _without_keys(**none: Any) -> Instead:
-    """Signatures of a table as if it had no such keys."""
+    """Gives a table the signatures that it had if it had no such keys."""
     return lambda original: lambda table, *rest: original(replace(table, **none), *rest)
 
 
@@ -102,7 +102,7 @@ def _no_policy(original: Any) -> Any:
 
 
 def _other_nonce(original: Any) -> Any:
-    """A nonce of its own for each attempt."""
+    """Gives each attempt a nonce of its own."""
     attempts = itertools.count()
     return lambda self, partition, batch, nonce: original(self, partition, batch, f"{nonce} {next(attempts)}")
 
