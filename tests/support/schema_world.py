@@ -119,6 +119,10 @@ class SchemaWorld:
     def statuses(self) -> dict[str, str]:
         return {uow: str(row.status) for uow, row in self.rows().items()}
 
+    def micro_batches(self) -> int:
+        """Returns how many micro-batches the apply job has run."""
+        return len(self._runner.ran)
+
     def items(self, columns: str = "id, v") -> list[tuple[Any, ...]]:
         return self.database.rows(f"SELECT {columns} FROM item ORDER BY id")
 
