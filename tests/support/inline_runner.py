@@ -33,9 +33,10 @@ class InlineRunner:
         return [self._apply(batch, instance, parts) for instance in range(batch.instances)]
 
     def _apply(self, batch: MicroBatch, instance: int, parts: list[RoutedPart]) -> TaskResult:
+        options = self.options.alone() if batch.alone else self.options
         session = self.target.connect()
         try:
             mine = [part for place, part in parts if place == instance]
-            return apply_parts(lambda: session, batch.fence, self.options, instance, mine)
+            return apply_parts(lambda: session, batch.fence, options, instance, mine)
         finally:
             session.close()

@@ -102,7 +102,7 @@ class Store:
         return Unit(tid, f"T-{tid}", deltas, written, read)
 
     def apply(self, *units: Unit, on_failure: str = "block", group_units: int = 500) -> tuple[Outcome, ...]:
-        options = ApplyOptions(on_failure, group_units, Retry(tries=3, first=0.01))
+        options = ApplyOptions(on_failure, group_units, retry=Retry(tries=3, first=0.01))
         return apply_units(self.session, self.fence, units, options)
 
     def statuses(self, *units: Unit, on_failure: str = "block", group_units: int = 500) -> list[str]:

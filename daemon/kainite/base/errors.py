@@ -26,6 +26,8 @@
      +-- TargetError              the relational target
           +-- TargetRejectedError     it refused a unit's rows: the unit fails, the rest goes on
           +-- TargetUnavailableError  it could not be reached, or asked to try again
+          |    +-- TargetInterruptedError  it broke off in the middle of a request, which may be the reason
+          +-- TargetBusyError         it could not take these rows in time, or so many bytes; others it may take
           +-- TargetFencedError       a newer apply job, or micro-batch, owns the target
      +-- SparkUnavailableError    a Spark job did not end, or no session can be had
      +-- SourceError              a source sent what cannot be carried, or its place in it was lost
@@ -135,6 +137,14 @@ class TargetRejectedError(TargetError):
 
 
 class TargetUnavailableError(TargetError):
+    retryable = True
+
+
+class TargetInterruptedError(TargetUnavailableError):
+    pass
+
+
+class TargetBusyError(TargetError):
     retryable = True
 
 

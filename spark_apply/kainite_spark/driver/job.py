@@ -36,6 +36,7 @@ import logging
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kainite.base.errors import KainiteError, SparkUnavailableError, TargetRejectedError
@@ -189,7 +190,7 @@ class _ApplyLoop:
         while not self._stop.is_set():
             if patiently(lambda: self._round(strong=once), self._stop):
                 pause = idle
-            elif once:
+            elif once and not self._backlog.delayed:
                 break
             else:
                 self._stop.wait(pause)
@@ -206,7 +207,7 @@ class _ApplyLoop:
             self._schemes = self._follower.schemes
             self._read_catalogue()
         self._stop_at_failure()
-        selection = self._backlog.take(self._environment.settings.max_units, MAX_DELTAS)
+        selection = self._backlog.take(self._environment.settings.max_units, MAX_DELTAS, time.monotonic())
         if selection.units:
             self._micro_batch(selection)
         self._write_down(self._backlog.take_changes())
@@ -239,7 +240,8 @@ class _ApplyLoop:
         outcomes = [outcome for result in results for outcome in result.outcomes]
         if selection.serial:
             outcomes, problem = self._certain(outcomes, problem)
-        self._backlog.settle(outcomes)
+        self._backlog.settle(outcomes, time.monotonic())
+        _tell_of_delays(selection, outcomes)
         self._report(selection, results, outcomes, started)
         if not selection.serial and any(outcome.status is UnitStatus.FAILED for outcome in outcomes):
             self._read_catalogue()
@@ -316,6 +318,7 @@ class _ApplyLoop:
             serial=selection.serial or None,
             committed=statuses[UnitStatus.COMMITTED],
             failed=statuses[UnitStatus.FAILED],
+            delayed=statuses[UnitStatus.IN_PROGRESS] or None,
             blocked=statuses[UnitStatus.BLOCKED],
             ms=round((time.monotonic() - started) * 1000),
         )
@@ -331,3 +334,10 @@ class _ApplyLoop:
             oldest = min(self._backlog.unresolved(), default=self._follower.next_id)
             self._target.trim(self._fresh_fence(), oldest)
             self._untidy = 0
+
+
+def _tell_of_delays(selection: Selection, outcomes: Iterable[Outcome]) -> None:
+    names = {unit.tid: unit.uow for unit in selection.units}
+    for outcome in outcomes:
+        if outcome.status is UnitStatus.IN_PROGRESS:
+            event(_LOG, logging.WARNING, "unit delayed", uow=names[outcome.tid], id=outcome.tid, cause=outcome.cause)

@@ -92,7 +92,7 @@ class SparkRunner:
         parts = slices.mapPartitions(functools.partial(_read_task, self._settings))
         if batch.shuffled:
             parts = parts.partitionBy(batch.instances, _identity)
-        return parts.mapPartitionsWithIndex(functools.partial(_apply_task, self._settings, batch.fence))
+        return parts.mapPartitionsWithIndex(functools.partial(_apply_task, self._settings, batch.fence, batch.alone))
 
 
 def cause_of(message: str) -> str:
@@ -113,10 +113,11 @@ def _read_task(settings: TaskSettings, slices: Iterator[Slice]) -> Iterator[Rout
 
 
 def _apply_task(
-    settings: TaskSettings, fence: Fence, instance: int, parts: Iterable[RoutedPart]
+    settings: TaskSettings, fence: Fence, alone: bool, instance: int, parts: Iterable[RoutedPart]
 ) -> Iterator[TaskResult]:
+    options = settings.options.alone() if alone else settings.options
     mine = (part for _, part in parts)
-    yield apply_parts(functools.partial(session_of, settings), fence, settings.options, instance, mine)
+    yield apply_parts(functools.partial(session_of, settings), fence, options, instance, mine)
 
 
 def _identity(instance: int) -> int:

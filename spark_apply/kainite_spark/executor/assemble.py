@@ -76,4 +76,5 @@ def _unit(tid: int, parts: dict[int, UnitPart]) -> Unit:
     deltas = in_source_order([delta for number in range(last + 1) for delta in read_deltas(parts[number].data)])
     if len(deltas) != head.size:
         raise LogCorruptError(f"unit {tid} ({head.uow}) has {len(deltas)} deltas in the log, not {head.size}")
-    return Unit(tid, head.uow, tuple(deltas), head.written, head.read)
+    size = sum(len(part.data) for part in parts.values())
+    return Unit(tid, head.uow, tuple(deltas), head.written, head.read, size)

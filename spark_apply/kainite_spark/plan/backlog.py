@@ -9,28 +9,34 @@ waiting    in progress   not examined yet, or to be examined again; in log order
 running    in progress   in the current micro-batch
 again      in progress   refused once, or blocked by a unit that was: these units alone are the next
                          micro-batch, in log order on one job instance, after all units before them
+delayed    in progress   the target was busy with it alone (a locked row); holds back units that conflict,
+                         whatever the policy, since it will be applied; tried again when its pause is over, in
+                         a micro-batch of delayed units. It stays delayed while it runs, or is waiting, again or
+                         blocked for another reason
 failed     failed        refused twice, or malformed in the log; holds back units that conflict
-blocked    blocked       conflicts with an earlier failed or blocked unit
+blocked    blocked       conflicts with an earlier failed, delayed or blocked unit
 (gone)     committed, discarded
 =========  ============  ==========================================================================
 
-Transitions: waiting → running | blocked (:meth:`Backlog.take`); running → gone | again, and from a
-serial micro-batch → gone | failed | waiting (:meth:`Backlog.settle`); failed → waiting
-(:meth:`Backlog.retry`, and again → waiting with it) | gone (:meth:`Backlog.discard`, or overtaken);
-blocked → waiting whenever a failed unit goes away.
+Transitions: waiting → running | blocked, and again → running | blocked (:meth:`Backlog.take`); running → gone |
+delayed | again, and from a serial micro-batch → gone | delayed | failed | waiting (:meth:`Backlog.settle`);
+failed → waiting (:meth:`Backlog.retry`, and again → waiting with it) | gone (:meth:`Backlog.discard`, or overtaken);
+blocked → waiting whenever a failed or delayed unit goes away.
 
 Invariants:
 
 * units of one micro-batch have one scheme of signatures, so that each conflict among them shows in their signatures; a
   unit of another scheme begins another micro-batch. :mod:`kainite_spark.plan.holders` has the rule for units that hold
   others back;
-* a unit never runs while an earlier unit that it conflicts with is failed or blocked. The exception is
+* a unit never runs while an earlier unit that it conflicts with is failed, delayed or blocked. The exception is
   a correction or reversal: it passes the failed units that it conflicts with, provided that no
   other unit holds it back. When it commits, those failed units are discarded, and only then the
   units that they held back are examined again; when it fails, nothing changes for them;
-* with ``onUowFailure=skip`` a failed unit holds back no other, and no unit is ever blocked;
-* the whole state can be folded anew from the log: a crash loses only the note that a unit was refused
-  once, and the unit is tried twice again.
+* with ``onUowFailure=skip`` a failed unit holds back no other, and only delayed units do;
+* delayed units take at most a fifth of the time while others can run, however many there are: a locked row costs a task
+  a second for each try;
+* the whole state can be folded anew from the log: a crash loses only the notes that a unit was refused
+  once, or was delayed, and the unit is tried again.
 
 Examination is lazy: a micro-batch takes from the front and leaves the units behind untouched, so a
 failure in front of a long backlog costs nothing until a unit's turn comes. For the same reason the
@@ -44,6 +50,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
+from kainite.base.retry import Backoff
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.settings import OnFailure
 from kainite.uow.conflicts import conflict
@@ -51,13 +58,38 @@ from kainite.uow.scheme import MIXED, Comparisons, Scheme
 from kainite_spark.plan.holders import Holders
 from kainite_spark.plan.pending_unit import PendingUnit
 
+DELAYS = Backoff.doubling(1.0, 60.0)
+"""Pauses between the tries of a delayed unit."""
+
+MAX_DELAYED = 8
+"""Most delayed units of a micro-batch, so that it ends within seconds."""
+
+REST = 4
+"""How much longer than a micro-batch of delayed units other units go on before the next one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The units of the next micro-batch, in log order; if ``serial``, one job instance applies all."""
+    """The units of the next micro-batch, in log order.
+
+    Attributes:
+        units: the units.
+        serial: one job instance applies all.
+        alone: each unit gets a target transaction of its own.
+    """
 
     units: tuple[PendingUnit, ...]
     serial: bool = False
+    alone: bool = False
+
+
+@dataclass(slots=True)
+class _Delay:
+    """A delayed unit; ``due`` is None while the unit is elsewhere: running, again, waiting or blocked."""
+
+    unit: PendingUnit
+    failures: int
+    due: float | None
 
 
 class Backlog:
@@ -72,6 +104,9 @@ class Backlog:
         self._waiting: deque[PendingUnit] = deque()
         self._running: dict[int, PendingUnit] = {}
         self._serial = False
+        self._alone_since: float | None = None
+        self._rests_until = float("-inf")
+        self._delayed: dict[int, _Delay] = {}
         self._again: list[PendingUnit] = []
         self._failed: dict[int, tuple[PendingUnit, str | None]] = {}
         self._blocked: dict[int, tuple[PendingUnit, int]] = {}
@@ -84,6 +119,11 @@ class Backlog:
     def waiting(self) -> int:
         """Returns how many units are waiting or to be tried again."""
         return len(self._waiting) + len(self._again)
+
+    @property
+    def delayed(self) -> int:
+        """Returns how many units are delayed."""
+        return len(self._delayed)
 
     @property
     def failed(self) -> dict[int, tuple[PendingUnit, str | None]]:
@@ -99,6 +139,7 @@ class Backlog:
         yield from (unit.tid for unit in self._waiting)
         yield from (unit.tid for unit in self._again)
         yield from self._running
+        yield from self._delayed
         yield from self._failed
         yield from self._blocked
 
@@ -110,36 +151,51 @@ class Backlog:
         else:
             self._waiting.append(unit)
 
-    def take(self, max_units: int, max_deltas: int) -> Selection:
-        """Selects the units of the next micro-batch; none when no unit can run.
+    def take(self, max_units: int, max_deltas: int, now: float = 0.0) -> Selection:
+        """Selects the units of the next micro-batch; none when no unit can run at present.
 
         After it, :meth:`settle` must be called before any other method.
 
         Args:
             max_units: most units.
             max_deltas: most deltas; a larger unit goes alone.
+            now: seconds by a clock that only goes forward.
         """
-        self._serial = bool(self._again)
-        chosen = self._again if self._again else self._select(max_units, max_deltas)
-        self._again = []
+        again, self._again = self._again, []
+        chosen = [unit for unit in again if self._may_run(unit)]
+        self._serial = bool(chosen)
+        due = [] if chosen else self._due(now)
+        self._alone_since = now if due else None
+        chosen = chosen or due or self._select(max_units, max_deltas)
         self._running = {unit.tid: unit for unit in chosen}
-        return Selection(tuple(chosen), self._serial)
+        return Selection(tuple(chosen), self._serial, bool(due))
 
-    def settle(self, results: Iterable[Outcome]) -> None:
-        """Takes in the outcomes of the micro-batch; a unit without an outcome was not tried."""
+    def settle(self, results: Iterable[Outcome], now: float = 0.0) -> None:
+        """Takes in the outcomes of the micro-batch; a unit without an outcome was not tried.
+
+        Args:
+            results: the outcomes; IN_PROGRESS for a unit that the target was busy with.
+            now: seconds by the clock of :meth:`take`.
+        """
+        if self._alone_since is not None:
+            self._rests_until = now + REST * (now - self._alone_since)
         unsettled: list[PendingUnit] = []
         for result in results:
             unit = self._running.pop(result.tid)
             if result.status is UnitStatus.COMMITTED:
                 self._commit(result)
+            elif result.status is UnitStatus.IN_PROGRESS:
+                self._delay(unit, now)
             elif not self._serial:
                 self._again.append(unit)
             elif result.status is UnitStatus.FAILED:
                 self._fail(unit, result.cause)
             else:
                 unsettled.append(unit)
-        not_tried = self._running.values()
-        if self._serial:
+        not_tried = list(self._running.values())
+        if self._alone_since is not None:
+            self._delayed.update({unit.tid: replace(self._delayed[unit.tid], due=now) for unit in not_tried})
+        elif self._serial:
             self._again.extend(not_tried)
             self._wait(unsettled)
         else:
@@ -164,11 +220,11 @@ class Backlog:
     def discard(self, tid: int) -> None:
         """Forgets a unit that a person discarded; releases the units that waited for it alone."""
         self._unreported.forget(tid)
-        if self._failed.pop(tid, None) or self._blocked.pop(tid, None):
+        self._waiting = deque(unit for unit in self._waiting if unit.tid != tid)
+        self._again = [unit for unit in self._again if unit.tid != tid]
+        held_others = [held.pop(tid, None) for held in (self._failed, self._blocked, self._delayed)]
+        if any(held_others):
             self._release()
-        else:
-            self._waiting = deque(unit for unit in self._waiting if unit.tid != tid)
-            self._again = [unit for unit in self._again if unit.tid != tid]
 
     def take_changes(self) -> tuple[Outcome, ...]:
         """Returns the outcomes that the log does not show yet, in the order in which they came; each one once."""
@@ -183,23 +239,49 @@ class Backlog:
             if chosen and not _comparable(chosen[0], self._waiting[0]):
                 break
             unit = self._waiting.popleft()
-            blocker = self._holders.find(unit)
-            if blocker is not None and not (unit.overtakes and self._passes_failed(unit)):
-                self._block(unit, blocker)
-            else:
-                self._unreported.examined(unit.tid)
+            if self._may_run(unit):
                 chosen.append(unit)
                 deltas += unit.count
         return chosen
+
+    def _may_run(self, unit: PendingUnit) -> bool:
+        """Examines a unit; returns whether nothing holds it back, else it is blocked."""
+        blocker = self._holders.find(unit)
+        if blocker is not None and not (unit.overtakes and self._passes_failed(unit)):
+            self._block(unit, blocker)
+            return False
+        self._unreported.examined(unit.tid)
+        return True
+
+    def _due(self, now: float) -> list[PendingUnit]:
+        """Returns the delayed units to be tried now, in log order."""
+        if now < self._rests_until and self._waiting:
+            return []
+        longest = sorted((delay.due, tid) for tid, delay in self._delayed.items() if delay.due is not None)
+        chosen = sorted(tid for due, tid in longest[:MAX_DELAYED] if due <= now)
+        for tid in chosen:
+            self._delayed[tid].due = None
+        return [self._delayed[tid].unit for tid in chosen]
+
+    def _delay(self, unit: PendingUnit, now: float) -> None:
+        failures = self._delayed[unit.tid].failures + 1 if unit.tid in self._delayed else 1
+        self._delayed[unit.tid] = _Delay(unit, failures, now + DELAYS.after(failures))
+        self._holders.add(unit)
+
+    def _delay_is_over(self, tid: int) -> None:
+        if self._delayed.pop(tid, None) is not None:
+            self._release()
 
     def _passes_failed(self, unit: PendingUnit) -> bool:
         """Returns whether no other unit than the failed ones that it conflicts with holds a correction back."""
         passed = {tid for tid, (failed, _) in self._failed.items() if tid < unit.tid and conflict(failed, unit)}
         rest = Holders(self._schemes)
-        for tid in sorted([*(self._failed.keys() - passed), *self._blocked]):
-            held = self._failed[tid][0] if tid in self._failed else self._blocked[tid][0]
-            if tid in self._failed or rest.find(held) is not None:
-                rest.add(held)
+        held = {tid: unit for tid, (unit, _) in self._blocked.items()}
+        held |= {tid: unit for tid, (unit, _) in self._failed.items() if tid not in passed}
+        held |= {tid: delay.unit for tid, delay in self._delayed.items()}
+        for tid, other in sorted(held.items()):
+            if tid in self._failed or tid in self._delayed or rest.find(other) is not None:
+                rest.add(other)
         if rest.find(unit) is not None:
             return False
         self._overtaken[unit.tid] = tuple(sorted(passed))
@@ -213,6 +295,7 @@ class Backlog:
             self._unreported.resolved(Outcome(tid, UnitStatus.DISCARDED, cause=f"overtaken by {result.tid}"))
         if overtaken:
             self._release()
+        self._delay_is_over(result.tid)
 
     def _fail(self, unit: PendingUnit, cause: str | None) -> None:
         self._failed[unit.tid] = (unit, cause)
@@ -220,6 +303,7 @@ class Backlog:
         self._unreported.changed(unit.tid)
         if self._policy is not OnFailure.SKIP:
             self._holders.add(unit)
+        self._delay_is_over(unit.tid)
 
     def _block(self, unit: PendingUnit, blocker: int) -> None:
         self._blocked[unit.tid] = (unit, blocker)
@@ -234,6 +318,8 @@ class Backlog:
         if self._policy is not OnFailure.SKIP:
             for failed, _ in self._failed.values():
                 self._holders.add(failed)
+        for delay in self._delayed.values():
+            self._holders.add(delay.unit)
         self._wait([*units, *released])
 
     def _wait(self, units: Iterable[PendingUnit]) -> None:

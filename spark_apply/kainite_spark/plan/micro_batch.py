@@ -52,13 +52,14 @@ class MicroBatch:
     """A planned micro-batch: ``instances`` job instances apply what the tasks of ``slices`` read.
 
     If ``shuffled``, any slice may hold entries for any job instance; otherwise the n-th slice holds all
-    entries of the n-th job instance.
+    entries of the n-th job instance. If ``alone``, each unit gets a target transaction of its own.
     """
 
     fence: Fence
     slices: tuple[Slice, ...]
     instances: int
     shuffled: bool
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,9 @@ def plan(fence: Fence, chosen: Selection, instances: int, readers: int, max_dire
     lanes = [lane for lane in schedule(chosen.units, 1 if chosen.serial else instances) if lane]
     wanted = [_wanted(lane, instance) for instance, lane in enumerate(lanes)]
     if len(lanes) <= max_direct:
-        return MicroBatch(fence, tuple(_slice(entries) for entries in wanted), len(lanes), shuffled=False)
-    return MicroBatch(fence, tuple(_cut(sorted(chain.from_iterable(wanted)), readers)), len(lanes), shuffled=True)
+        return MicroBatch(fence, tuple(_slice(entries) for entries in wanted), len(lanes), False, chosen.alone)
+    slices = tuple(_cut(sorted(chain.from_iterable(wanted)), readers))
+    return MicroBatch(fence, slices, len(lanes), True, chosen.alone)
 
 
 def _wanted(lane: Iterable[PendingUnit], instance: int) -> list[Wanted]:

@@ -45,6 +45,7 @@ class Unit:
         uow: its name.
         deltas: in the source's own order, if the deltas have ordinals, otherwise in the order of arrival.
         written, read: its signatures, by which conflicts inside a group are found.
+        size: the bytes of its deltas, as they are in the log; 0 if unknown.
     """
 
     tid: int
@@ -52,6 +53,7 @@ class Unit:
     deltas: tuple[Delta, ...]
     written: frozenset[int] = frozenset()
     read: frozenset[int] = frozenset()
+    size: int = 0
 
 
 class TargetSession(Protocol):
@@ -68,8 +70,10 @@ class TargetSession(Protocol):
 
         Raises:
             TargetRejectedError: the target refused a row, or an update or delete met no row.
-            TargetUnavailableError: the connection was lost, or a deadlock or serialization failure; the
-                caller may try again.
+            TargetBusyError: rows are locked, or the group is too large or takes too long; a part of it may
+                be taken. Raised within seconds.
+            TargetInterruptedError: the connection was lost in the middle, perhaps because of these units.
+            TargetUnavailableError: the target is away; the caller may try again.
             TargetFencedError: the target has another fence.
         """
 

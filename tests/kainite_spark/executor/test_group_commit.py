@@ -9,9 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.base.errors import TargetFencedError, TargetRejectedError, TargetUnavailableError
+from kainite.base.errors import (
+    TargetBusyError,
+    TargetFencedError,
+    TargetInterruptedError,
+    TargetRejectedError,
+    TargetUnavailableError,
+)
 from kainite.uow.delta import Delta, Operation
-from kainite_spark.executor.group_commit import ApplyOptions, Retry, apply_units
+from kainite_spark.executor.group_commit import ApplyOptions, Retry, apply_units, groups
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
 
@@ -27,6 +33,8 @@ class Scripted:
     refused_in_order: Collection[int] | None = None
     away: Collection[int] = ()
     lost_answers: Collection[int] = ()
+    locked: Collection[int] = ()
+    deadly: Collection[int] = ()
     committed: list[int] = field(default_factory=list)
     groups: list[list[int]] = field(default_factory=list)
     calls: int = 0
@@ -49,6 +57,10 @@ class Scripted:
         self.groups.append(tids)
         if set(tids) & set(refused):
             raise TargetRejectedError(f"refused {sorted(set(tids) & set(refused))}")
+        if set(tids) & set(self.locked):
+            raise TargetBusyError("locked")
+        if set(tids) & set(self.deadly):
+            raise TargetInterruptedError("the connection broke")
         assert not set(tids) & set(self.committed)
         self.committed += tids
         if call in self.lost_answers:
@@ -67,7 +79,9 @@ def unit(tid: int, *written: int, deltas: tuple[Delta, ...] = TWICE) -> Unit:
 
 def run(target: Scripted, units: Sequence[Unit], **options: object) -> list[str]:
     retry = Retry(tries=3, first=0.5, limit=0.6)
-    chosen = ApplyOptions(str(options.get("on_failure", "block")), int(str(options.get("group_units", 500))), retry)
+    chosen = ApplyOptions(
+        str(options.get("on_failure", "block")), int(str(options.get("group_units", 500))), retry=retry
+    )
     return [str(outcome.status) for outcome in apply_units(target, FENCE, units, chosen, 3, lambda _: None)]
 
 
@@ -143,6 +157,74 @@ def test_a_fenced_task_gives_up_at_once() -> None:
 
     with pytest.raises(TargetFencedError):
         run(Fenced(), [unit(0)])
+
+
+@pytest.mark.parametrize("how", ["locked", "deadly"])
+def test_a_busy_unit_is_delayed_alone_and_holds_back_only_what_conflicts(how: str) -> None:
+    units = [unit(0), unit(1, 7), unit(2, 7, 8), unit(3, 8), *(unit(tid) for tid in range(4, 40))]
+    target = Scripted(locked={1} if how == "locked" else (), deadly={1} if how == "deadly" else ())
+    outcomes = apply_units(target, FENCE, units, ApplyOptions(retry=Retry(tries=3)), sleep=lambda _: None)
+    assert target.committed == [0, *range(4, 40)]
+    assert [(o.tid, o.status, bool(o.cause)) for o in outcomes if o.status != "committed"] == [
+        (1, "in progress", True)
+    ], "2 and 3 have no outcome: they were not tried"
+
+
+def test_a_target_that_is_away_delays_nothing() -> None:
+    # Every call fails, also the question which units are applied.
+    class Gone(Scripted):
+        def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
+            if self.groups:
+                raise TargetUnavailableError("gone")
+            return set()
+
+    with pytest.raises(TargetUnavailableError):
+        run(Gone(deadly={0, 1}), [unit(0), unit(1)])
+
+
+def test_many_locked_rows_hold_a_job_instance_up_for_a_limited_time() -> None:
+    @dataclass
+    class Slow(Scripted):
+        now: float = 0.0
+
+        def apply(self, fence: Fence, units: Sequence[Unit]) -> None:
+            try:
+                super().apply(fence, units)
+            except TargetBusyError:
+                self.now += 1.0
+                raise
+
+    target = Slow(locked=range(0, 2_000, 3))
+    left = [unit(tid) for tid in range(2_000)]
+    delayed = set[int]()
+    for _ in range(1_000):
+        began = target.now
+        outcomes = apply_units(target, FENCE, left, clock=lambda: target.now)
+        assert target.now - began <= 21
+        assert outcomes, "each call gets further"
+        done = {outcome.tid for outcome in outcomes}
+        delayed |= {outcome.tid for outcome in outcomes if outcome.status == "in progress"}
+        left = [each for each in left if each.tid not in done]
+        if not left:
+            break
+    assert delayed == set(range(0, 2_000, 3))
+    assert len(target.committed) == 2_000 - len(delayed)
+
+
+def test_a_unit_blocked_early_waits_too_for_a_unit_that_is_delayed_after_that() -> None:
+    # 4 is found blocked by 1 before 3, which shares its group and a row with it, is found locked.
+    units = [unit(0), unit(1, 7), unit(2), unit(3, 8), unit(4, 7, 8), unit(5, 7)]
+    target = Scripted(refused={1}, locked={3})
+    options = ApplyOptions(group_units=2)
+    outcomes = apply_units(target, FENCE, units, options)
+    assert [(o.tid, str(o.status)) for o in outcomes] == [
+        (0, "committed"), (1, "failed"), (2, "committed"), (3, "in progress"),
+    ]  # fmt: skip
+
+
+def test_groups_are_no_larger_in_bytes_than_asked_and_a_large_unit_is_alone() -> None:
+    units = [Unit(tid, "u", TWICE, size=size) for tid, size in enumerate([4, 4, 4, 50, 1, 9, 9])]
+    assert [[unit.tid for unit in group] for group in groups(units, 500, 10)] == [[0, 1], [2], [3], [4, 5], [6]]
 
 
 lists = st.lists(st.sets(st.integers(0, 5), min_size=1, max_size=2), max_size=20)

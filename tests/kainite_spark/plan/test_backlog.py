@@ -26,11 +26,24 @@ def unit(tid: int, *written: int, read: Sequence[int] = (), kind: UnitKind = Uni
     return PendingUnit(tid, f"T-{tid}", 1, kind, frozenset(written), frozenset(read))
 
 
-def run(units: Sequence[PendingUnit], broken: set[int]) -> list[Outcome]:
-    """Does what the tasks of a micro-batch do: a broken unit fails, later units that conflict are not tried."""
+def run(
+    units: Sequence[PendingUnit], broken: set[int], busy: set[int] | None = None, untried: set[int] | None = None
+) -> list[Outcome]:
+    """Does what the tasks of a micro-batch do: a broken unit fails, later units that conflict are not tried.
+
+    A busy unit is delayed; neither a delayed unit nor an untried one is passed by later units that conflict.
+    """
     stuck: list[PendingUnit] = []
+    postponed: list[PendingUnit] = []
     results = []
     for candidate in units:
+        if candidate.tid in (untried or ()) or any(conflict(candidate, one) for one in postponed):
+            postponed.append(candidate)
+            continue
+        if candidate.tid in (busy or ()) and not any(conflict(candidate, one) for one in stuck):
+            postponed.append(candidate)
+            results.append(Outcome(candidate.tid, IN_PROGRESS, cause="locked"))
+            continue
         if any(conflict(candidate, one) for one in stuck):
             results.append(Outcome(candidate.tid, BLOCKED))
         elif candidate.tid in broken:
@@ -50,6 +63,8 @@ class Bench:
     broken: set[int] = field(default_factory=set)
     shown: dict[int, tuple[UnitStatus, str | None]] = field(default_factory=dict)
     order: list[int] = field(default_factory=list)
+    busy: set[int] = field(default_factory=set)
+    now: float = 0.0
 
     def __post_init__(self) -> None:
         self.held = Backlog(self.policy)
@@ -59,19 +74,22 @@ class Bench:
             self.held.add(candidate)
             self.shown[candidate.tid] = (IN_PROGRESS, None)
 
-    def step(self, max_units: int = 100) -> list[int]:
+    def step(self, max_units: int = 100, untried: set[int] | None = None) -> list[int]:
         """Runs one micro-batch; returns its units."""
-        chosen = self.held.take(max_units, 100)
-        results = run(chosen.units, self.broken)
+        chosen = self.held.take(max_units, 100, self.now)
+        results = run(chosen.units, self.broken, self.busy, untried)
         self.order += [result.tid for result in results if result.status is COMMITTED]
-        self.held.settle(results)
+        self.held.settle(results, self.now)
         for outcome in self.held.take_changes():
             assert self.shown[outcome.tid] != (outcome.status, outcome.cause), "told again what the log shows"
             self.shown[outcome.tid] = (outcome.status, outcome.cause)
         return [candidate.tid for candidate in chosen.units]
 
     def settle(self) -> None:
-        while self.held.waiting:
+        """Lets all locks go, then runs until nothing can run any more."""
+        self.busy.clear()
+        while self.held.waiting or self.held.delayed:
+            self.now += 100
             self.step()
 
     def statuses(self) -> dict[int, UnitStatus]:
@@ -207,6 +225,67 @@ def test_skip_holds_nothing_back() -> None:
     assert bench.statuses()[0] is FAILED
 
 
+@pytest.mark.parametrize("policy", OnFailure)
+def test_a_delayed_unit_holds_back_only_what_conflicts_and_comes_again_later(policy: OnFailure) -> None:
+    bench = Bench(policy, busy={0})
+    bench.add(unit(0, 1), unit(1, 1, 2), unit(2, 3), unit(3, 2))
+    assert bench.step() == [0, 1, 2, 3]
+    assert bench.order == [2]
+    assert bench.step() == [], "1 and 3 wait for 0, which is not due"
+    assert bench.statuses() == {0: IN_PROGRESS, 1: BLOCKED, 2: COMMITTED, 3: BLOCKED}
+    assert bench.held.delayed == 1
+
+    bench.add(unit(4, 1), unit(5, 5))
+    assert bench.step() == [4, 5][1:]
+    bench.now = 1.0
+    assert bench.step() == [0], "a delayed unit is tried in a micro-batch of its own"
+    bench.now = 2.5
+    assert bench.step() == [], "the second pause is longer"
+    bench.busy.clear()
+    bench.now = 3.0
+    bench.step()
+    bench.step()
+    assert bench.order == [2, 5, 0, 1, 3, 4]
+    assert bench.held.delayed == 0
+
+
+def test_a_delayed_unit_that_fails_in_the_end_holds_back_as_a_failed_one() -> None:
+    bench = Bench(busy={0}, broken={0})
+    bench.add(unit(0, 1), unit(1, 1))
+    bench.step()
+    bench.settle()
+    assert bench.statuses() == {0: FAILED, 1: BLOCKED}
+    bench.held.discard(0)
+    bench.settle()
+    assert bench.order == [1]
+
+
+def test_what_waits_for_a_delayed_unit_is_not_tried_with_those_that_were_refused() -> None:
+    # 1 is refused and comes again at once; 3 was blocked behind 1, and conflicts with the delayed unit too.
+    bench = Bench(busy={2}, broken={1})
+    bench.add(unit(1, 1), unit(2, 2), unit(3, 1, 2), unit(4, 3))
+    bench.step()
+    bench.broken.clear()
+    assert bench.step() == [1]
+    bench.settle()
+    assert bench.order == [4, 1, 2, 3]
+
+
+def test_many_delayed_units_leave_most_of_the_time_to_the_others() -> None:
+    bench = Bench(busy=set(range(20)))
+    bench.add(*(unit(tid, tid) for tid in range(20)))
+    bench.step()
+    bench.add(*(unit(tid, tid) for tid in range(100, 110)))
+    bench.now = 10.0
+    chosen = bench.held.take(2, 100, 10.0)
+    assert (len(chosen.units), chosen.alone) == (8, True)
+    bench.held.settle(run(chosen.units, set(), bench.busy), 18.0)
+    bench.now = 49.0
+    assert bench.step(2) == [100, 101]
+    bench.now = 50.0
+    assert bench.step(2) == list(range(8, 16))
+
+
 def test_units_not_tried_are_taken_again_in_log_order() -> None:
     held = Backlog()
     for tid in range(3):
@@ -261,10 +340,21 @@ class SerialModel(RuleBasedStateMachine):
                 self.bench.broken.add(tid)
             self.bench.add(self.units[tid])
 
-    @rule(max_units=st.integers(1, 4))
-    def apply_some(self, max_units: int) -> None:
+    @rule(data=st.data())
+    @precondition(lambda self: self.unresolved())
+    def lock(self, data: st.DataObject) -> None:
+        self.bench.busy.add(data.draw(st.sampled_from(self.unresolved())))
+
+    @rule(seconds=st.integers(0, 5))
+    def unlock(self, seconds: int) -> None:
+        self.bench.now += seconds
+        self.bench.busy.clear()
+
+    @rule(max_units=st.integers(1, 4), untried=st.sets(st.integers(0, 20), max_size=2))
+    def apply_some(self, max_units: int, untried: set[int]) -> None:
         unresolved, failed, committed = self.unresolved(), set(self.failed()), len(self.bench.order)
-        self.bench.step(max_units)
+        self.bench.now += 0.5
+        self.bench.step(max_units, untried)
         for tid in self.bench.order[committed:]:
             self.check_order(tid, unresolved, failed)
 
@@ -301,9 +391,13 @@ class SerialModel(RuleBasedStateMachine):
 
     def check_order(self, tid: int, before: list[int], failed: set[int]) -> None:
         """Checks that each earlier unit in conflict is done, or failed and passed, or blocked by passed units alone."""
-        if self.bench.policy is OnFailure.SKIP:
-            return
         earlier = [self.units[e] for e in before if e < tid]
+        if self.bench.policy is OnFailure.SKIP:
+            done = self.bench.order[: self.bench.order.index(tid)]
+            now_failed = failed | set(self.failed())
+            for one in (e for e in earlier if conflict(e, self.units[tid]) and e.tid not in done):
+                assert one.tid in now_failed, f"{tid} overtook {one.tid}"
+            return
         passed = {e.tid for e in earlier if e.tid in failed and conflict(e, self.units[tid])}
         done = self.bench.order[: self.bench.order.index(tid)]
         for one in (e for e in earlier if conflict(e, self.units[tid]) and e.tid not in done):
@@ -311,6 +405,7 @@ class SerialModel(RuleBasedStateMachine):
             if one.tid in passed:
                 assert self.bench.statuses()[one.tid] is DISCARDED
             else:
+                assert self.bench.statuses()[one.tid] is not DISCARDED
                 assert one.tid in held_back(earlier, failed), f"{one.tid} was free to go before {tid}"
                 assert one.tid not in held_back(earlier, failed - passed), f"{one.tid} waits for others as well"
 

@@ -14,7 +14,7 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from kainite.base.errors import ChildProtocolError, TargetFencedError, TargetRejectedError, TargetUnavailableError
+from kainite.base.errors import ChildProtocolError, TargetFencedError, TargetInterruptedError, TargetRejectedError
 from kainite.uow.delta import Delta, Json, Operation
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
@@ -22,7 +22,7 @@ from kainite_spark.targets.fence import Fence
 _CAUSE_LENGTH = 2_000
 _SHOWN_LENGTH = 200
 
-_REFUSALS = {"bad": TargetRejectedError, "fenced": TargetFencedError, "retry": TargetUnavailableError}
+_REFUSALS = {"bad": TargetRejectedError, "fenced": TargetFencedError, "retry": TargetInterruptedError}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def read_answer(messages: Sequence[bytes]) -> Reply:
     """Returns what an answer says.
 
     Raises:
-        TargetRejectedError, TargetFencedError, TargetUnavailableError: the loader says so.
+        TargetRejectedError, TargetFencedError, TargetInterruptedError: the loader says so.
         ChildProtocolError: the messages are no valid answer.
     """
     found = frozenset[int]()

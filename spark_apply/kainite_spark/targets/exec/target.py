@@ -29,8 +29,8 @@ from kainite.base.errors import (
     ChildError,
     MessageRefusedError,
     TargetFencedError,
+    TargetInterruptedError,
     TargetRejectedError,
-    TargetUnavailableError,
 )
 from kainite.base.markers import Batching
 from kainite.base.redaction import learn, secrets_in_words
@@ -171,6 +171,6 @@ def _translated(fenced: TargetFencedError | None = None) -> Iterator[None]:
             raise
         raise fenced from error
     except ChildError as error:
-        raise TargetUnavailableError(str(error)) from error
+        raise TargetInterruptedError(str(error)) from error
     except MessageRefusedError as error:
         raise TargetRejectedError(str(error)) from error

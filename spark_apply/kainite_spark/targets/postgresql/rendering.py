@@ -11,14 +11,25 @@ parameter, which ``ROWS FROM`` joins to the first by position.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import orjson
 
+from kainite.base.errors import TargetRejectedError
 from kainite.uow.catalogue.tables import Table
 from kainite.uow.delta import Delta, Operation, Row
 from kainite_spark.targets.sql.identifiers import escaped_for_psycopg, quoted
-from kainite_spark.targets.statements.planner import Shape
+from kainite_spark.targets.statements.planner import Shape, Statement
+
+MOST_BYTES = 16 * 2**20
+"""Most characters of a statement's JSON parameter; a single row that has more goes alone.
+
+The server holds the text, the parsed JSON and the record set at once, up to ten times the text, for each job instance;
+below a megabyte a statement gains nothing by more rows.
+"""
+
+_IMPOSSIBLE = 2**30 - 2**20
+"""PostgreSQL takes no message, and no value, of a gigabyte or more."""
 
 
 def render(shape: Shape, table: Table) -> str:
@@ -43,6 +54,26 @@ def parameters(shape: Shape, deltas: Sequence[Delta]) -> tuple[str, ...]:
         return _dumps([delta.row for delta in deltas]), _dumps([delta.key for delta in deltas])
     width = len(shape.columns) if shape.op is not Operation.UPDATE else len({*shape.columns, *shape.key})
     return (_dumps([_complete(delta, width) for delta in deltas]),)
+
+
+def cut(statement: Statement, most: int) -> Iterator[Statement]:
+    """Yields the statement in parts whose parameters have at most ``most`` characters, or a single row.
+
+    Raises:
+        TargetRejectedError: a row is larger than any message that the server takes.
+    """
+    part: list[Delta] = []
+    size = 0
+    for delta in statement.deltas:
+        weight = len(_dumps([delta.key, delta.row]))
+        if weight > _IMPOSSIBLE:
+            raise TargetRejectedError(f"{delta.table}: a row of {weight:,} bytes is more than PostgreSQL takes")
+        if part and size + weight > most:
+            yield Statement(statement.shape, part)
+            part, size = [], 0
+        part.append(delta)
+        size += weight
+    yield Statement(statement.shape, part)
 
 
 def _insert(shape: Shape, table: Table) -> str:

@@ -27,16 +27,23 @@ from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence, fence_lost, outranked
 from kainite_spark.targets.postgresql.errors import translated
-from kainite_spark.targets.postgresql.rendering import parameters, render
+from kainite_spark.targets.postgresql.rendering import MOST_BYTES, cut, parameters, render
 from kainite_spark.targets.schema import Schema
 from kainite_spark.targets.sql import ledger
 from kainite_spark.targets.statements.planner import Planner, Shape, Statement
 
 _CONNECT_SECONDS = 10
 
-# Limits how long this session waits for a lock, and how long others wait for a task that hangs in its transaction.
+ROW_WAIT_S = 1
+"""How long a task waits for a lock, in seconds: a group of 500 units with one locked row is cut in two nine
+times, and each part with the locked row waits for it."""
+
+_FENCE_WAIT_S = 30
+"""How long the driver waits for the transactions of a micro-batch before, in seconds."""
+
+# Also limits how long others wait for a task that hangs in its transaction.
 _SESSION = """
-    SET lock_timeout = '30s'; SET idle_in_transaction_session_timeout = '60s'; SET TimeZone = 'UTC'"""
+    SET lock_timeout = '{wait}s'; SET idle_in_transaction_session_timeout = '60s'; SET TimeZone = 'UTC'"""
 
 _ACKNOWLEDGE = f"""
     WITH fence AS MATERIALIZED ({ledger.READ_FENCE} FOR SHARE)
@@ -75,7 +82,7 @@ class PostgresSession:
     def open(self) -> psycopg.Connection:
         """Returns the connection, which it opens if there is none; raises TargetUnavailableError."""
         if self._connection is None or self._connection.closed:
-            self._connection = _connect(self._url)
+            self._connection = _connect(self._url, ROW_WAIT_S)
         return self._connection
 
     @contextmanager
@@ -118,7 +125,8 @@ class PostgresSession:
         sent.acknowledgement = connection.execute(_ACKNOWLEDGE, (*which, *acknowledged))
         if self._schema.cyclic:
             connection.execute("SET CONSTRAINTS ALL DEFERRED")
-        for statement in statements:
+        small = all(unit.size for unit in units) and sum(unit.size for unit in units) <= MOST_BYTES
+        for statement in statements if small else _cut(statements):
             shape = statement.shape
             sql = self._sql.get(shape)
             if sql is None:
@@ -210,12 +218,16 @@ class PostgresTarget:
     @contextmanager
     def _transaction(self) -> Iterator[psycopg.Connection]:
         """Runs a short transaction on a connection of its own."""
-        connection = _connect(self.url)
+        connection = _connect(self.url, _FENCE_WAIT_S)
         try:
             with connection:
                 yield connection
         except psycopg.Error as error:
             raise translated(error, None) from error
+
+
+def _cut(statements: Iterable[Statement]) -> Iterator[Statement]:
+    return (part for statement in statements for part in cut(statement, MOST_BYTES))
 
 
 def _advance(connection: psycopg.Connection, sql: str, fence: Fence) -> None:
@@ -224,7 +236,7 @@ def _advance(connection: psycopg.Connection, sql: str, fence: Fence) -> None:
         raise fence_lost(fence)
 
 
-def _connect(url: str) -> psycopg.Connection:
+def _connect(url: str, lock_wait: int) -> psycopg.Connection:
     """Opens a connection without prepared statements: a plan made while a table was small would be used for ever.
 
     ``plan_cache_mode`` is no alternative: it also makes the server plan the foreign keys' checks anew for
@@ -238,7 +250,7 @@ def _connect(url: str) -> psycopg.Connection:
             autocommit=True,
             prepare_threshold=None,
         )
-        connection.execute(_SESSION)
+        connection.execute(_SESSION.format(wait=lock_wait).encode())
         connection.autocommit = False
     except psycopg.Error as error:
         raise translated(error, None) from error

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from kainite.base.errors import TargetError, TargetRejectedError, TargetUnavailableError
+from kainite.base.errors import TargetBusyError, TargetError, TargetRejectedError, TargetUnavailableError
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence, fence_lost, outranked
@@ -23,7 +23,7 @@ from kainite_spark.targets.sql import ledger
 from kainite_spark.targets.sqlite.rendering import parameters, render
 from kainite_spark.targets.statements.planner import Planner, Shape, Statement
 
-_BUSY_SECONDS = 30.0
+_BUSY_SECONDS = 5.0
 
 _ACKNOWLEDGE = "INSERT INTO kainite_applied (log_partition, transaction_id, uow) VALUES (?, ?, ?)"
 _APPLIED = """
@@ -35,7 +35,6 @@ _UNAVAILABLE = frozenset(
     {
         sqlite3.SQLITE_BUSY,
         sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_NOMEM,
         sqlite3.SQLITE_READONLY,
         sqlite3.SQLITE_INTERRUPT,
         sqlite3.SQLITE_IOERR,
@@ -190,6 +189,8 @@ def _translated() -> Iterator[None]:
 def _meaning(error: Exception, table: str | None) -> TargetError:
     text = " ".join(f"{table}: {error}".split()) if table else str(error)
     code = getattr(error, "sqlite_errorcode", None)
+    if code is not None and code & 0xFF == sqlite3.SQLITE_NOMEM:
+        return TargetBusyError(f"SQLite: {text}")
     if code is not None and code & 0xFF in _UNAVAILABLE:
         return TargetUnavailableError(f"SQLite: {text}")
     return TargetRejectedError(text)

@@ -13,6 +13,7 @@ from kainite.uow.delta import Delta
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.opening import open_target
+from kainite_spark.targets.postgresql import target as postgresql
 from support.stores import DATABASES, Store, Stores
 
 
@@ -143,7 +144,10 @@ class Held(tuple[Delta, ...]):
 
 
 @DATABASES
-def test_a_new_micro_batch_waits_for_a_running_transaction(stores: Stores, shop: Store) -> None:
+def test_a_new_micro_batch_waits_for_a_running_transaction(
+    stores: Stores, shop: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgresql, "ROW_WAIT_S", 30)
     # SQLite alone stops inside ``Held``; PostgreSQL stops at a row that another connection has locked.
     began = threading.Event()
     unit = shop.unit(1, shop.update("region", {"id": 1}, name="late"))

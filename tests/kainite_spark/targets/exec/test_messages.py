@@ -12,6 +12,7 @@ from kainite.base.errors import (
     ChildProtocolError,
     KainiteError,
     TargetFencedError,
+    TargetInterruptedError,
     TargetRejectedError,
     TargetUnavailableError,
 )
@@ -71,7 +72,7 @@ def test_what_a_loader_may_say_of_itself(messages: list[bytes], reply: Reply) ->
         (b'{"bad":""}', TargetRejectedError, "the loader answered 'bad' without a cause"),
         (b'{"bad":{"code":7}}', TargetRejectedError, "{'code': 7}"),
         (b'{"fenced":true}', TargetFencedError, "True"),
-        (b'{"retry":"locked"}', TargetUnavailableError, "locked"),
+        (b'{"retry":"locked"}', TargetInterruptedError, "locked"),
     ],
 )
 def test_what_it_does_not_do_is_an_error_with_its_words(message: bytes, error: type[KainiteError], text: str) -> None:

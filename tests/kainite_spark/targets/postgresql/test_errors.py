@@ -6,7 +6,13 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from kainite.base.errors import TargetError, TargetRejectedError, TargetUnavailableError
+from kainite.base.errors import (
+    TargetBusyError,
+    TargetError,
+    TargetInterruptedError,
+    TargetRejectedError,
+    TargetUnavailableError,
+)
 from kainite_spark.targets.postgresql.errors import translated
 
 
@@ -21,12 +27,19 @@ from kainite_spark.targets.postgresql.errors import translated
         (errors.WithCheckOptionViolation("x"), TargetRejectedError),
         (psycopg.DataError("x"), TargetRejectedError),
         (errors.InsufficientPrivilege("x"), TargetUnavailableError),
-        (errors.DeadlockDetected("x"), TargetUnavailableError),
-        (errors.SerializationFailure("x"), TargetUnavailableError),
-        (errors.LockNotAvailable("x"), TargetUnavailableError),
+        (errors.DeadlockDetected("x"), TargetBusyError),
+        (errors.SerializationFailure("x"), TargetBusyError),
+        (errors.LockNotAvailable("x"), TargetBusyError),
+        (errors.QueryCanceled("x"), TargetBusyError),
+        (errors.OutOfMemory("x"), TargetBusyError),
+        (errors.ConfigurationLimitExceeded("x"), TargetBusyError),
+        (errors.InternalError_("x"), TargetBusyError),
+        (errors.ProgramLimitExceeded("x"), TargetRejectedError),
+        (errors.ProtocolViolation("x"), TargetInterruptedError),
+        (errors.CrashShutdown("x"), TargetInterruptedError),
         (errors.AdminShutdown("x"), TargetUnavailableError),
         (errors.DiskFull("x"), TargetUnavailableError),
-        (psycopg.OperationalError("x"), TargetUnavailableError),
+        (psycopg.OperationalError("x"), TargetInterruptedError),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else value.__name__,
 )

@@ -29,6 +29,13 @@ APPLY_KEYS: tuple[Key, ...] = (
     Key("applyMaxUnits", "apply", "max_units", whole(1, 1_000_000), "Most units in one micro-batch."),
     Key("applyGroupUnits", "apply", "group_units", whole(1, 100_000), "Most units in one target transaction."),
     Key(
+        "applyGroupBytes",
+        "apply",
+        "group_bytes",
+        whole(1_024, 2**29),
+        "Most bytes of deltas in one target transaction; a larger unit goes alone.",
+    ),
+    Key(
         "applyIdleMillis",
         "apply",
         "idle",
