@@ -12,8 +12,8 @@ rows do not hold up the job instance, the time for busy groups is limited (``App
 busy group is cut any more, and after twice that time nothing more is tried. Units that were not tried have no outcome.
 
 A unit that conflicts with an earlier unit that is delayed or was not tried is not tried either, whatever the
-policy: both will be applied, in this order. That rule comes before the next one, at the end of the call too: a unit that was found
-blocked early, before the unit ahead of it was delayed, has no outcome.
+policy: both will be applied, in this order. That rule comes before the next one, at the end of the call too: a unit
+that was found blocked early, before the unit ahead of it was delayed, has no outcome.
 
 With the policy ``block``, a unit that conflicts with an earlier failed or blocked unit of the list is
 not tried: it is blocked, and its cause names the unit that it waits for.
@@ -119,8 +119,8 @@ def apply_units(
 
     Returns:
         An outcome for each unit that was tried or is blocked, in log order: committed (also by an earlier call),
-        failed, blocked, or in progress with the cause that delays it. With the policy ``stop`` units after the failed one were
-        not tried.
+        failed, blocked, or in progress with the cause that delays it. With the policy ``stop`` units after the
+        failed one were not tried.
 
     Raises:
         TargetFencedError: a newer apply job or micro-batch owns the target.
