@@ -13,13 +13,19 @@ into the same tables in three ways, in turns, each time into freshly filled tabl
 ``--spark`` adds the whole apply job on Spark (``local[2]``), warm, from its start to the last outcome:
 it reads the units from a log in moto's server, as executors do, and distributes them.
 
+``--consistency`` compares ``targetConsistency=prefix`` with ``conflict`` instead: the whole apply job on Spark with so
+many lanes (``--lanes``, ``local[N]``), warm, on the orders above and on TPC-B's transactions (a row in ``history``, the
+update of an account, of one of 1,000 tellers and of one of 100 branches), in turns; medians are compared.
+
     python benchmarks/apply.py [--units N] [--rounds N] [--group-units N] [--spark] [--json]
+    python benchmarks/apply.py --consistency [--lanes N] [--units N] [--rounds N] [--json]
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import functools
 import json
 import os
 import random
@@ -42,7 +48,7 @@ from kainite.log.format.entry import UnitStatus
 from kainite.log.owner.owner import LogOwner
 from kainite.log.store.contract import LogStore
 from kainite.log.store.dynamodb import DynamoDBStore
-from kainite.settings import ApplySettings, AwsSettings, LogSettings, UowSettings
+from kainite.settings import ApplySettings, AwsSettings, Consistency, LogSettings, UowSettings
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta, Operation, UnitEnd
@@ -53,12 +59,14 @@ from kainite_spark.driver.runner import Runner, SparkRunner
 from kainite_spark.driver.session import spark_context
 from kainite_spark.executor.group_commit import ApplyOptions, apply_units
 from kainite_spark.executor.tasks import TaskSettings
-from kainite_spark.targets.contract import Unit
+from kainite_spark.targets.contract import Target, Unit
 from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.opening import open_target
 
 ACCOUNTS, PRODUCTS, LINES, COMMIT_UNITS = 100_000, 1_000, 3, 1_000
+BRANCHES = 100
 AIM_A, AIM_B = 0.70, 5.0
+AIM_PREFIX = 2 / 3
 LOG_TABLE = "bench-log"
 WAYS = {
     "kainite": "Kainite, one job instance",
@@ -76,9 +84,16 @@ SCHEMA = """
     CREATE TABLE order_line (
         order_id bigint REFERENCES orders, line_no integer, product_id bigint NOT NULL REFERENCES product,
         qty integer NOT NULL, price numeric(10,2) NOT NULL, PRIMARY KEY (order_id, line_no));
+    CREATE TABLE branch (id bigint PRIMARY KEY, balance bigint NOT NULL);
+    CREATE TABLE teller (id bigint PRIMARY KEY, branch_id bigint NOT NULL REFERENCES branch, balance bigint NOT NULL);
+    CREATE TABLE history (
+        id bigint PRIMARY KEY, teller_id bigint NOT NULL REFERENCES teller,
+        account_id bigint NOT NULL REFERENCES account, amount bigint NOT NULL);
 """
 FILL = f"""
-    TRUNCATE account, product, orders, order_line;
+    TRUNCATE account, product, orders, order_line, branch, teller, history;
+    INSERT INTO branch SELECT i, 0 FROM generate_series(1, {BRANCHES}) i;
+    INSERT INTO teller SELECT i, (i - 1) / 10 + 1, 0 FROM generate_series(1, {10 * BRANCHES}) i;
     INSERT INTO account SELECT i, 'owner ' || i, 100 FROM generate_series(1, {ACCOUNTS}) i;
     INSERT INTO product SELECT i, 'product ' || i FROM generate_series(1, {PRODUCTS}) i;
 """
@@ -111,12 +126,26 @@ def _order(number: int, chance: random.Random) -> Order:
 
 
 def make_units(orders: Sequence[Order], catalogue: Catalogue) -> list[Unit]:
+    return _units([tuple(_deltas(order)) for order in orders], catalogue)
+
+
+def make_tpcb_units(count: int, catalogue: Catalogue) -> list[Unit]:
+    chance = random.Random(7)
+    return _units([tuple(_tpcb(number, chance)) for number in range(1, count + 1)], catalogue)
+
+
+def _units(transactions: Sequence[tuple[Delta, ...]], catalogue: Catalogue) -> list[Unit]:
     signatures = Signatures(catalogue)
-    units = []
-    for tid, order in enumerate(orders):
-        deltas = tuple(_deltas(order))
-        units.append(Unit(tid, f"T-{order.order[0]}", deltas, *signatures.of(deltas)))
-    return units
+    name = f"T-{time.time_ns()}"
+    return [Unit(tid, f"{name}-{tid}", deltas, *signatures.of(deltas)) for tid, deltas in enumerate(transactions)]
+
+
+def _tpcb(number: int, chance: random.Random) -> Iterator[Delta]:
+    teller, account, amount = chance.randint(1, 10 * BRANCHES), chance.randint(1, ACCOUNTS), chance.randint(-999, 999)
+    for table, key in (("account", account), ("teller", teller), ("branch", (teller - 1) // 10 + 1)):
+        yield Delta(table, Operation.UPDATE, {"id": key}, {"balance": number + amount}, {})
+    row = {"id": number, "teller_id": teller, "account_id": account, "amount": amount}
+    yield Delta("history", Operation.INSERT, {"id": number}, row, {})
 
 
 def _deltas(order: Order) -> Iterator[Delta]:
@@ -234,8 +263,8 @@ def run_spark(runner: Runner, store: LogStore, url: str, orders: Sequence[Order]
     return elapsed
 
 
-async def _fill(store: LogStore, units: Sequence[Unit]) -> None:
-    settings = LogSettings(table=LOG_TABLE, owner=f"bench-{time.time()}", enabled=True)
+async def _fill(store: LogStore, units: Sequence[Unit], table: str = LOG_TABLE) -> None:
+    settings = LogSettings(table=table, owner=f"bench-{time.time()}", enabled=True)
     async with LogOwner.open(store, settings, UowSettings()) as log:
         for start in range(0, len(units), 500):
             chunk = units[start : start + 500]
@@ -278,6 +307,64 @@ def _moto_server() -> Iterator[str]:
         server.kill()
 
 
+def compare_consistency(options: argparse.Namespace) -> dict[str, list[float]]:
+    """Returns the units per second of each mix under each consistency, one figure for each round."""
+    os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION="us-east-1")
+    rates: dict[str, list[float]] = {}
+    with (
+        postgresql() as url,
+        _moto_server() as endpoint,
+        spark_context(f"local[{options.lanes}]", "benchmark") as context,
+    ):
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(SCHEMA)
+        settings = AwsSettings(region="us-east-1", dynamodb_endpoint=endpoint)
+        catalogue = reflect(url)
+        target = open_target(url, catalogue)
+        target.prepare(catalogue)
+        mixes = {
+            "orders": make_units(make_orders(options.units), catalogue),
+            "TPC-B": make_tpcb_units(options.units, catalogue),
+        }
+        for number, (mix, consistency) in enumerate(
+            [(mix, each) for _ in range(options.rounds + 1) for mix in mixes for each in Consistency]
+        ):
+            units = mixes[mix]
+            table = f"{LOG_TABLE}-{number}"
+            store = DynamoDBStore(client("dynamodb", settings), table)
+            store.create()
+            asyncio.run(_fill(store, units, table))
+            runner = SparkRunner(context, TaskSettings(table, settings, table, "0", target, ApplyOptions()))
+            runner.warm_up()
+            chosen = ApplySettings(target=url, consistency=consistency)
+            rate = len(units) / measure(url, functools.partial(_run_job, chosen, store, target, runner, table))
+            if number >= 2 * len(mixes):  # The first round is for warming up.
+                rates.setdefault(f"{mix}, {consistency}", []).append(rate)
+    return rates
+
+
+def _run_job(settings: ApplySettings, store: LogStore, target: Target, runner: Runner, name: str) -> float:
+    job = ApplyJob(ApplyEnvironment(settings, store, "0", name, target, runner, name), threading.Event())
+    began = time.perf_counter()
+    job.run(once=True)
+    assert set(job.summary.outcomes) == {UnitStatus.COMMITTED}, job.summary
+    return time.perf_counter() - began
+
+
+def show_consistency(rates: dict[str, list[float]], as_json: bool) -> None:
+    ratios = {
+        mix: statistics.median(p / c for p, c in zip(rates[f"{mix}, prefix"], rates[f"{mix}, conflict"], strict=True))
+        for mix in ("orders", "TPC-B")
+    }
+    if as_json:
+        print(json.dumps({"ratio_prefix_to_conflict": ratios, "rounds": rates}))
+        return
+    for name, found in rates.items():
+        print(f"{name:58}{statistics.median(found):>9,.0f} units/s")
+    for mix, ratio in ratios.items():
+        print(f"{f'{mix}, prefix : conflict, median of rounds':58}{ratio:>9.2f}   (aim: {AIM_PREFIX:.2f})")
+
+
 def compare(options: argparse.Namespace) -> dict[str, list[float]]:
     """Returns the units per second of each way, one figure for each round."""
     orders = make_orders(options.units)
@@ -302,8 +389,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--group-units", type=int, default=ApplyOptions().group_units)
     parser.add_argument("--spark", action="store_true", help="measure the whole apply job on Spark too")
+    parser.add_argument("--consistency", action="store_true", help="compare prefix with conflict, on Spark")
+    parser.add_argument("--lanes", type=int, default=4, help="tasks at once, with --consistency")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if options.consistency:
+        show_consistency(compare_consistency(options), options.json)
+        return
     rates = compare(options)
     rate = {name: statistics.median(found) for name, found in rates.items()}
     of_a = statistics.median(ours / theirs for ours, theirs in zip(rates["kainite"], rates["A"], strict=True))

@@ -19,7 +19,7 @@ command line win over it. Begin reading with :mod:`~kainite.settings.settings` a
 
 from kainite.settings.kinds.audit_trail import S3Folder
 from kainite.settings.loading.examination import Examination, examine, load
-from kainite.settings.sections.apply import ApplySettings, OnFailure
+from kainite.settings.sections.apply import ApplySettings, Consistency, OnFailure
 from kainite.settings.sections.aws import AwsSettings, ClientSettings
 from kainite.settings.sections.child import ChildProtocol, ChildSettings
 from kainite.settings.sections.extract import ExtractMode, ExtractOffsets, ExtractSettings, ExtractSpread
@@ -38,6 +38,7 @@ __all__ = [
     "ChildProtocol",
     "ChildSettings",
     "ClientSettings",
+    "Consistency",
     "Examination",
     "ExtractMode",
     "ExtractOffsets",

@@ -154,7 +154,7 @@ class _ApplyLoop:
         self._outcomes = outcomes
         self._stop = stop
         self._summary = summary
-        self._backlog = Backlog(environment.settings.on_failure)
+        self._backlog = Backlog(environment.settings.on_failure, environment.settings.consistency)
         self._follower = LogFollower(environment.store, environment.partition, self._backlog)
         self._target = environment.target
         self._schemes = 0
@@ -179,7 +179,7 @@ class _ApplyLoop:
 
     def _rebuild(self) -> None:
         """Rebuilds the backlog from the main log and from the outcomes partition."""
-        self._backlog = Backlog(self._environment.settings.on_failure)
+        self._backlog = Backlog(self._environment.settings.on_failure, self._environment.settings.consistency)
         self._follower = LogFollower(self._environment.store, self._environment.partition, self._backlog)
         self._follower.start()
         self._follower.resume(self._outcomes.read_from(self._follower.through + 1))
@@ -279,9 +279,9 @@ class _ApplyLoop:
         A task that was given up may still run, and the target may take now what it refused the retry. After the
         fence is closed, the acknowledgements tell what happened; if they cannot be read, only commits are certain.
         """
-        refused = [outcome.tid for outcome in outcomes if outcome.status is not UnitStatus.COMMITTED]
-        if not refused:
+        if not any(outcome.status is UnitStatus.FAILED for outcome in outcomes):
             return outcomes, problem
+        refused = [outcome.tid for outcome in outcomes if outcome.status is not UnitStatus.COMMITTED]
         try:
             applied = self._target.close_micro_batch(self._fresh_fence(), refused)
         except KainiteError as error:

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from kainite.base.errors import KainiteError, SparkUnavailableError
+from kainite_spark.executor.group_commit import ApplyOptions
 from kainite_spark.executor.tasks import RoutedPart, TaskSettings, apply_parts, read_slice, session_of, store_of
 from kainite_spark.plan.micro_batch import MicroBatch, Slice, TaskResult
 from kainite_spark.targets.contract import Target
@@ -92,7 +93,8 @@ class SparkRunner:
         parts = slices.mapPartitions(functools.partial(_read_task, self._settings))
         if batch.shuffled:
             parts = parts.partitionBy(batch.instances, _identity)
-        return parts.mapPartitionsWithIndex(functools.partial(_apply_task, self._settings, batch.fence, batch.alone))
+        options = self._settings.options.suited(alone=batch.alone, in_order=batch.in_order)
+        return parts.mapPartitionsWithIndex(functools.partial(_apply_task, self._settings, batch.fence, options))
 
 
 def cause_of(message: str) -> str:
@@ -113,9 +115,8 @@ def _read_task(settings: TaskSettings, slices: Iterator[Slice]) -> Iterator[Rout
 
 
 def _apply_task(
-    settings: TaskSettings, fence: Fence, alone: bool, instance: int, parts: Iterable[RoutedPart]
+    settings: TaskSettings, fence: Fence, options: ApplyOptions, instance: int, parts: Iterable[RoutedPart]
 ) -> Iterator[TaskResult]:
-    options = settings.options.alone() if alone else settings.options
     mine = (part for _, part in parts)
     yield apply_parts(functools.partial(session_of, settings), fence, options, instance, mine)
 

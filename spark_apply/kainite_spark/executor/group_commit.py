@@ -84,6 +84,7 @@ class ApplyOptions:
         group_bytes: at most so many bytes of deltas do; a larger unit goes alone.
         busy_limit: seconds of failed attempts at busy groups after which none is cut in two any more.
         retry: how often an unavailable target is tried.
+        in_order: nothing is tried behind a unit that is busy, so that units that commit do so in log order.
     """
 
     on_failure: str = "block"
@@ -91,10 +92,11 @@ class ApplyOptions:
     group_bytes: int = 16 * 2**20
     busy_limit: float = 10.0
     retry: Retry = Retry()
+    in_order: bool = False
 
-    def alone(self) -> Self:
-        """Returns the options for units that were busy alone before."""
-        return replace(self, group_units=1)
+    def suited(self, *, alone: bool, in_order: bool) -> Self:
+        """Returns the options for units that were busy alone before, or that are committed in log order."""
+        return replace(self, group_units=1 if alone else self.group_units, in_order=in_order)
 
 
 def apply_units(
@@ -186,6 +188,7 @@ class _GroupCommit:
         if isinstance(trouble, TargetBusyError) and self.busy >= self.options.busy_limit:
             for unit in ready:
                 self._postpone(unit)
+            self.stopped = self.stopped or self.options.in_order
             return []
         middle = len(ready) // 2
         return [ready[middle:], ready[:middle]]
@@ -272,6 +275,7 @@ class _GroupCommit:
         if isinstance(again, TargetBusyError):
             self.outcomes[unit.tid] = Outcome(unit.tid, UnitStatus.IN_PROGRESS, self.instance, str(again))
             self._postpone(unit)
+            self.stopped = self.stopped or self.options.in_order
             return
         refusal, last = str(trouble), str(again)
         cause = last if last == refusal else f"{last} (in order of precedence: {refusal})"

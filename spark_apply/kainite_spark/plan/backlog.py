@@ -33,6 +33,9 @@ Invariants:
   other unit holds it back. When it commits, those failed units are discarded, and only then the
   units that they held back are examined again; when it fails, nothing changes for them;
 * with ``onUowFailure=skip`` a failed unit holds back no other, and only delayed units do;
+* with ``targetConsistency=prefix`` one job instance applies all units in log order, so a refusal is final at the
+  first try. A busy unit holds up all units behind it for :data:`PATIENCE` seconds, and is delayed only then; with
+  ``onUowFailure=stop`` it holds them up as long as it takes;
 * delayed units take at most a fifth of the time while others can run, however many there are: a locked row costs a task
   a second for each try;
 * the whole state can be folded anew from the log: a crash loses only the notes that a unit was refused
@@ -52,7 +55,7 @@ from dataclasses import dataclass, field, replace
 
 from kainite.base.retry import Backoff
 from kainite.log.format.entry import Outcome, UnitStatus
-from kainite.settings import OnFailure
+from kainite.settings import Consistency, OnFailure
 from kainite.uow.conflicts import conflict
 from kainite.uow.scheme import MIXED, Comparisons, Scheme
 from kainite_spark.plan.holders import Holders
@@ -67,6 +70,12 @@ MAX_DELAYED = 8
 REST = 4
 """How much longer than a micro-batch of delayed units other units go on before the next one."""
 
+PATIENCE = 60.0
+"""How long all units wait for a busy one with ``targetConsistency=prefix``, in seconds."""
+
+_IN_FRONT = Backoff.doubling(0.5, 5.0)
+"""Pauses between the tries of a busy unit that all others wait for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -76,11 +85,13 @@ class Selection:
         units: the units.
         serial: one job instance applies all.
         alone: each unit gets a target transaction of its own.
+        in_order: nothing is tried behind a unit that is busy.
     """
 
     units: tuple[PendingUnit, ...]
     serial: bool = False
     alone: bool = False
+    in_order: bool = False
 
 
 @dataclass(slots=True)
@@ -92,15 +103,29 @@ class _Delay:
     due: float | None
 
 
+@dataclass(slots=True)
+class _InFront:
+    """The busy unit that all others wait for; since when, how often it was tried, and when it is tried next."""
+
+    tid: int
+    since: float
+    failures: int
+    due: float
+
+
 class Backlog:
     """All units of the log that are neither committed nor discarded, and which of them may run next.
 
     Args:
         policy: whether a failed unit holds back units that conflict with it.
+        consistency: whether units are applied in log order, or only those that conflict.
     """
 
-    def __init__(self, policy: OnFailure = OnFailure.BLOCK) -> None:
+    def __init__(self, policy: OnFailure = OnFailure.BLOCK, consistency: Consistency = Consistency.CONFLICT) -> None:
         self._policy = policy
+        self._prefix = consistency is Consistency.PREFIX
+        self._in_front: _InFront | None = None
+        self._second = False
         self._waiting: deque[PendingUnit] = deque()
         self._running: dict[int, PendingUnit] = {}
         self._serial = False
@@ -122,8 +147,8 @@ class Backlog:
 
     @property
     def delayed(self) -> int:
-        """Returns how many units are delayed."""
-        return len(self._delayed)
+        """Returns how many units are delayed, or busy in front of all others."""
+        return len(self._delayed) + (self._in_front is not None)
 
     @property
     def failed(self) -> dict[int, tuple[PendingUnit, str | None]]:
@@ -161,14 +186,17 @@ class Backlog:
             max_deltas: most deltas; a larger unit goes alone.
             now: seconds by a clock that only goes forward.
         """
+        if self._in_front is not None and now < self._in_front.due:
+            return Selection(())
         again, self._again = self._again, []
         chosen = [unit for unit in again if self._may_run(unit)]
-        self._serial = bool(chosen)
+        self._second = bool(chosen)
         due = [] if chosen else self._due(now)
         self._alone_since = now if due else None
         chosen = chosen or due or self._select(max_units, max_deltas)
+        self._serial = self._second or (self._prefix and not due)
         self._running = {unit.tid: unit for unit in chosen}
-        return Selection(tuple(chosen), self._serial, bool(due))
+        return Selection(tuple(chosen), self._serial, bool(due), self._prefix and not due)
 
     def settle(self, results: Iterable[Outcome], now: float = 0.0) -> None:
         """Takes in the outcomes of the micro-batch; a unit without an outcome was not tried.
@@ -182,6 +210,14 @@ class Backlog:
         unsettled: list[PendingUnit] = []
         for result in results:
             unit = self._running.pop(result.tid)
+            if self._in_front is not None and self._in_front.tid == result.tid:
+                if result.status is UnitStatus.IN_PROGRESS and self._all_wait_for(unit, now):
+                    unsettled.append(unit)
+                    continue
+                self._in_front = None
+            elif result.status is UnitStatus.IN_PROGRESS and self._serial and self._all_wait_for(unit, now):
+                unsettled.append(unit)
+                continue
             if result.status is UnitStatus.COMMITTED:
                 self._commit(result)
             elif result.status is UnitStatus.IN_PROGRESS:
@@ -195,11 +231,11 @@ class Backlog:
         not_tried = list(self._running.values())
         if self._alone_since is not None:
             self._delayed.update({unit.tid: replace(self._delayed[unit.tid], due=now) for unit in not_tried})
-        elif self._serial:
+        elif self._second:
             self._again.extend(not_tried)
-            self._wait(unsettled)
         else:
             self._wait(not_tried)
+        self._wait(unsettled)
         self._again.sort(key=_tid)
         self._running = {}
 
@@ -222,6 +258,8 @@ class Backlog:
         self._unreported.forget(tid)
         self._waiting = deque(unit for unit in self._waiting if unit.tid != tid)
         self._again = [unit for unit in self._again if unit.tid != tid]
+        if self._in_front is not None and self._in_front.tid == tid:
+            self._in_front = None
         held_others = [held.pop(tid, None) for held in (self._failed, self._blocked, self._delayed)]
         if any(held_others):
             self._release()
@@ -262,6 +300,17 @@ class Backlog:
         for tid in chosen:
             self._delayed[tid].due = None
         return [self._delayed[tid].unit for tid in chosen]
+
+    def _all_wait_for(self, unit: PendingUnit, now: float) -> bool:
+        """Returns whether all units wait for a busy one, which is tried again after a pause."""
+        if not self._prefix or unit.tid in self._delayed:
+            return False
+        front = self._in_front
+        if front is None or front.tid != unit.tid:
+            front = self._in_front = _InFront(unit.tid, now, 0, now)
+        front.failures += 1
+        front.due = now + _IN_FRONT.after(front.failures)
+        return now < front.since + PATIENCE or self._policy is OnFailure.STOP
 
     def _delay(self, unit: PendingUnit, now: float) -> None:
         failures = self._delayed[unit.tid].failures + 1 if unit.tid in self._delayed else 1
@@ -306,6 +355,8 @@ class Backlog:
         self._delay_is_over(unit.tid)
 
     def _block(self, unit: PendingUnit, blocker: int) -> None:
+        if self._in_front is not None and self._in_front.tid == unit.tid:
+            self._in_front = None
         self._blocked[unit.tid] = (unit, blocker)
         self._unreported.changed(unit.tid)
         self._holders.add(unit)

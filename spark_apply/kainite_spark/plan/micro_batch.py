@@ -53,6 +53,7 @@ class MicroBatch:
 
     If ``shuffled``, any slice may hold entries for any job instance; otherwise the n-th slice holds all
     entries of the n-th job instance. If ``alone``, each unit gets a target transaction of its own.
+    If ``in_order``, nothing is tried behind a unit that is busy.
     """
 
     fence: Fence
@@ -60,6 +61,7 @@ class MicroBatch:
     instances: int
     shuffled: bool
     alone: bool = False
+    in_order: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +86,11 @@ def plan(fence: Fence, chosen: Selection, instances: int, readers: int, max_dire
     lanes = [lane for lane in schedule(chosen.units, 1 if chosen.serial else instances) if lane]
     wanted = [_wanted(lane, instance) for instance, lane in enumerate(lanes)]
     if len(lanes) <= max_direct:
-        return MicroBatch(fence, tuple(_slice(entries) for entries in wanted), len(lanes), False, chosen.alone)
+        return MicroBatch(
+            fence, tuple(_slice(entries) for entries in wanted), len(lanes), False, chosen.alone, chosen.in_order
+        )
     slices = tuple(_cut(sorted(chain.from_iterable(wanted)), readers))
-    return MicroBatch(fence, slices, len(lanes), True, chosen.alone)
+    return MicroBatch(fence, slices, len(lanes), True, chosen.alone, chosen.in_order)
 
 
 def _wanted(lane: Iterable[PendingUnit], instance: int) -> list[Wanted]:

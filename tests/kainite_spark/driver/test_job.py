@@ -23,7 +23,7 @@ from kainite.base.retry import Backoff
 from kainite.log.format.entry import Outcome, StatusMeta, UnitStatus
 from kainite.log.owner.mount import mount
 from kainite.log.store.memory import MemoryStore
-from kainite.settings import OnFailure
+from kainite.settings import Consistency, OnFailure
 from kainite.uow.delta import Delta, Operation, UnitEnd, UnitKind
 from kainite_spark.driver import job as job_module
 from kainite_spark.driver import patience
@@ -181,7 +181,7 @@ def test_a_running_job_takes_up_a_retry(world: World) -> None:
                 world.log.unit("other", insert(9))
             return results
 
-    world.job(Mending()).run(once=True)
+    world.job(Mending(), consistency=Consistency.CONFLICT).run(once=True)
 
     assert world.items() == {1: 1, 9: 0}
 
@@ -387,14 +387,14 @@ def test_conflicting_units_share_a_job_instance_and_a_bridge_joins_two(world: Wo
     runner = world.runner()
     for n in range(4):
         world.log.unit(f"T-{n}", insert(n))
-    world.job(runner).run(once=True)
+    world.job(runner, consistency=Consistency.CONFLICT).run(once=True)
     assert runner.ran[0].instances == 2
 
     runner = world.runner()
     world.log.unit("a", update(0, 1))
     world.log.unit("b", update(1, 1))
     world.log.unit("bridge", update(0, 2), update(1, 2))
-    world.job(runner).run(once=True)
+    world.job(runner, consistency=Consistency.CONFLICT).run(once=True)
     assert runner.ran[0].instances == 1
     assert world.items() == {0: 2, 1: 2, 2: 0, 3: 0}
 
@@ -517,7 +517,6 @@ def test_a_unit_that_has_failed_is_not_applied_by_a_task_that_wakes_later(world:
 def test_a_unit_that_a_given_up_task_applied_before_it_failed_elsewhere_is_committed(world: World) -> None:
     # The retry refuses the unit; meanwhile the target is mended, and the task that was given up commits it.
     world.log.unit("early", *noted("early", update(1, 1)))
-    zombies = Zombies(world.runner())
 
     class WakesAfterTheSerialRun(Zombies):
         def run(self, batch: MicroBatch) -> list[TaskResult]:
@@ -527,8 +526,7 @@ def test_a_unit_that_a_given_up_task_applied_before_it_failed_elsewhere_is_commi
                 self.asleep[-1]()
             return results
 
-    zombies = WakesAfterTheSerialRun(world.runner())
-    job = world.job(zombies)
+    job = world.job(WakesAfterTheSerialRun(world.runner()), consistency=Consistency.CONFLICT)
     job.run(once=True)
     assert world.items() == {1: 1}
     assert job.summary.outcomes == {COMMITTED: 1}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kainite.log.store.memory import MemoryStore
-from kainite.settings import ApplySettings
+from kainite.settings import ApplySettings, Consistency
 from kainite.uow.delta import UnitKind
 from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
 from support.apply_world import World, insert, noted, update
@@ -19,11 +19,11 @@ from support.inline_runner import InlineRunner
 End = tuple[dict[int, int], list[str], dict[str, str]]
 
 
-def apply_until_done(world: World, fate: Fate) -> None:
+def apply_until_done(world: World, fate: Fate, consistency: Consistency) -> None:
     """Runs an apply job, and another one if it died; then the log copies their outcomes."""
     for mortal in (fate, Fate()):
         store, target = MortalStore(world.store, mortal), MortalTarget(world.target, mortal)
-        settings = ApplySettings(lease=60.0, idle=0.01, max_units=3, group_units=2)
+        settings = ApplySettings(lease=60.0, idle=0.01, max_units=3, group_units=2, consistency=consistency)
         parts = ApplyEnvironment(settings, store, "0", "a job", target, InlineRunner(store, "0", target), "log/0")
         with contextlib.suppress(KilledError):
             ApplyJob(parts, world.stop).run(once=True)
@@ -31,7 +31,7 @@ def apply_until_done(world: World, fate: Fate) -> None:
     world.log.take_outcomes()
 
 
-def history(world: World, fate: Fate) -> End:
+def history(world: World, fate: Fate, consistency: Consistency) -> End:
     """Groups, conflicts, a unit that fails, one behind it, a correction, a retry: with tidying between."""
     log = world.log
     log.unit("T-1", *noted("T-1", insert(1)))
@@ -39,26 +39,31 @@ def history(world: World, fate: Fate) -> End:
     log.unit("broken", *noted("broken", insert(2, -1)))
     log.unit("behind", *noted("behind", update(2, 5)))
     log.unit("early", *noted("early", update(3, 1)))
-    apply_until_done(world, fate)
+    apply_until_done(world, fate, consistency)
     world.database.run("INSERT INTO item (id, v) VALUES (3, 0);")
     log.ask("retry", "early")
     log.unit("fix", *noted("fix", insert(2, 2)), kind=UnitKind.CORRECTION)
     log.unit("T-3", *noted("T-3", update(1, 3)))
-    apply_until_done(world, fate)
-    apply_until_done(world, Fate())
+    apply_until_done(world, fate, consistency)
+    apply_until_done(world, Fate(), consistency)
     return world.items(), world.journal(), {uow: status.value for uow, status in log.statuses().items()}
 
 
+@pytest.mark.parametrize("consistency", Consistency)
 @pytest.mark.parametrize("half", ["before", "after"])
-def test_wherever_the_job_dies_each_unit_is_applied_once_and_in_order(tmp_path: Path, half: str) -> None:
+def test_wherever_the_job_dies_each_unit_is_applied_once_and_in_order(
+    tmp_path: Path, half: str, consistency: Consistency
+) -> None:
     whole = Fate()
-    expected = history(fresh(tmp_path / "whole"), whole)
+    expected = history(fresh(tmp_path / "whole"), whole, consistency)
     assert expected == ({1: 3, 2: 5, 3: 1}, ["T-1", "T-2", "T-3", "behind", "early", "fix"], {})
     assert {"after commit", "before put_batch", "after trim", "before truncate"} <= set(whole.names)
 
     for at in (at for at, name in enumerate(whole.names) if name.startswith(half)):
         fate = Fate(at)
-        assert history(fresh(tmp_path / str(at)), fate) == expected, f"died {whole.names[at]} (effect {at})"
+        assert history(fresh(tmp_path / str(at)), fate, consistency) == expected, (
+            f"died {whole.names[at]} (effect {at})"
+        )
         assert fate.dead
 
 

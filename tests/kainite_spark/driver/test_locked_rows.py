@@ -10,7 +10,7 @@ import pytest
 
 from kainite.log.format.entry import UnitStatus
 from kainite.log.store.memory import MemoryStore
-from kainite.settings import OnFailure
+from kainite.settings import Consistency, OnFailure
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.executor.group_commit import ApplyOptions, Retry
 from kainite_spark.plan.micro_batch import MicroBatch, TaskResult
@@ -61,7 +61,7 @@ def test_units_on_other_rows_commit_while_a_row_is_locked_and_order_is_kept(worl
     runner.world = world
     with locked(world, 7) as holder:
         runner.holder = holder
-        job = world.job(runner, on_failure=policy)
+        job = world.job(runner, on_failure=policy, consistency=Consistency.CONFLICT)
         job.run(once=True)
 
     assert runner.journal_at_release == others, "the other rows' units committed while row 7 was locked"
@@ -87,7 +87,7 @@ def test_the_log_shows_a_delayed_unit_as_in_progress_and_what_waits_for_it_as_bl
             return results
 
     with locked(world, 1):
-        world.job(Stops(world.store, "0", world.target)).run()
+        world.job(Stops(world.store, "0", world.target), consistency=Consistency.CONFLICT).run()
     world.log.take_outcomes()
     assert world.log.statuses() == {"first": UnitStatus.IN_PROGRESS, "second": UnitStatus.IN_PROGRESS}
     assert "unit delayed" in caplog.messages
@@ -136,7 +136,7 @@ def test_units_that_are_too_large_together_are_applied_in_groups_and_statements_
 
     for n in range(275):
         world.log.unit(f"T-{n}", note(4_000))
-    world.log.unit("large", *[note(4_000) for _ in range(20)], insert(1))
+    world.log.unit("large", *[note(4_000 + n) for n in range(20)], insert(1))
     world.log.unit("row", note(40_000), note(10))
     options = ApplyOptions(group_bytes=most, retry=Retry(tries=2, first=0.01))
     job = world.job(InlineRunner(world.store, "0", world.target, options=options))

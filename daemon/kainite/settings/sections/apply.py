@@ -16,6 +16,13 @@ class OnFailure(StrEnum):
     STOP = "stop"
 
 
+class Consistency(StrEnum):
+    """What a reader of the target may see while units are applied."""
+
+    PREFIX = "prefix"
+    CONFLICT = "conflict"
+
+
 @dataclass(frozen=True, slots=True)
 class ApplySettings:
     """The target and the apply job.
@@ -24,6 +31,7 @@ class ApplySettings:
         target: a database's address or a loader's command; it may hold a password, so ``repr`` leaves it out.
         schemas: the target's schemas; the first one is the default.
         on_failure: what a failed unit does to later ones.
+        consistency: whether commits are in log order (``PREFIX``), or only those of units that conflict.
         instances: job instances; 0: Spark's parallelism.
         max_units: most units in one micro-batch.
         group_units: most units in one target transaction.
@@ -39,6 +47,7 @@ class ApplySettings:
     target: str | None = field(default=None, repr=False)
     schemas: tuple[str, ...] = ()
     on_failure: OnFailure = OnFailure.BLOCK
+    consistency: Consistency = Consistency.PREFIX
     instances: int = 0
     max_units: int = 2_000
     group_units: int = 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kainite.base.markers import Batching
 from kainite.settings.keys.key import Key
 from kainite.settings.kinds.values import choice, millis, names, target, text, whole
-from kainite.settings.sections.apply import OnFailure
+from kainite.settings.sections.apply import Consistency, OnFailure
 
 APPLY_KEYS: tuple[Key, ...] = (
     Key(
@@ -25,6 +25,14 @@ APPLY_KEYS: tuple[Key, ...] = (
         default="the connection's own",
     ),
     Key("onUowFailure", "apply", "on_failure", choice(OnFailure), "What a failed unit does to later ones."),
+    Key(
+        "targetConsistency",
+        "apply",
+        "consistency",
+        choice(Consistency),
+        "`prefix`: units are committed in log order, so that a reader of the target sees the source as it once was; "
+        "`conflict`: only units that conflict are, and others in parallel.",
+    ),
     Key("applyInstances", "apply", "instances", whole(0, 10_000), "Job instances; 0 for Spark's parallelism."),
     Key("applyMaxUnits", "apply", "max_units", whole(1, 1_000_000), "Most units in one micro-batch."),
     Key("applyGroupUnits", "apply", "group_units", whole(1, 100_000), "Most units in one target transaction."),
