@@ -36,6 +36,7 @@ from kainite.settings import (
     ApplySettings,
     AwsSettings,
     ChildSettings,
+    Consistency,
     InitialPosition,
     LeaseSettings,
     LogSettings,
@@ -169,7 +170,8 @@ async def run_daemon(settings: Settings, stop: asyncio.Event) -> None:
 def run_apply_job(plan: Scenario, owner: str, store: Any, target: Any, runner: Any, stop: SimEvent) -> None:
     """Runs the apply job as ``kainite apply`` does, on a strand."""
     settings = ApplySettings(
-        lease=5.0, idle=0.5, max_units=plan.max_units, group_units=plan.group_units, instances=plan.instances
-    )
+        lease=5.0, idle=0.5, max_units=plan.max_units, group_units=plan.group_units, instances=plan.instances,
+        consistency=Consistency.CONFLICT,
+    )  # fmt: skip
     environment = ApplyEnvironment(settings, store, "0", owner, target, runner, "log/0")
     ApplyJob(environment, stop).run()  # type: ignore[arg-type]

@@ -84,7 +84,8 @@ class SimRunner:
             slices = batch.slices if batch.shuffled else batch.slices[instance : instance + 1]
             parts = [part for piece in slices for part in read_slice(store, "0", piece)]
             mine = [part for place, part in parts if place == instance]
-            result = apply_parts(lambda: self._target_of(process).connect(), batch.fence, self._options, instance, mine)
+            options = self._options.suited(alone=batch.alone, in_order=batch.in_order)
+            result = apply_parts(lambda: self._target_of(process).connect(), batch.fence, options, instance, mine)
             self.hub.after(0.01, lambda: job.answered(instance, result), self._driver)
 
         self.hub.spawn(process, work)

@@ -84,7 +84,7 @@ class ApplyOptions:
         group_bytes: at most so many bytes of deltas do; a larger unit goes alone.
         busy_limit: seconds of failed attempts at busy groups after which none is cut in two any more.
         retry: how often an unavailable target is tried.
-        in_order: nothing is tried behind a unit that is busy, so that units that commit do so in log order.
+        in_order: nothing is tried behind a unit that is busy or refused, so that units that commit do so in log order.
     """
 
     on_failure: str = "block"
@@ -280,7 +280,7 @@ class _GroupCommit:
         refusal, last = str(trouble), str(again)
         cause = last if last == refusal else f"{last} (in order of precedence: {refusal})"
         self._hold(unit, UnitStatus.FAILED, cause)
-        self.stopped = self.stopped or self.options.on_failure == "stop"
+        self.stopped = self.stopped or self.options.in_order or self.options.on_failure == "stop"
 
     def _waits(self, unit: Unit) -> bool:
         """Returns whether an earlier unit that will be tried again conflicts; the unit is then not tried either."""

@@ -33,9 +33,9 @@ Invariants:
   other unit holds it back. When it commits, those failed units are discarded, and only then the
   units that they held back are examined again; when it fails, nothing changes for them;
 * with ``onUowFailure=skip`` a failed unit holds back no other, and only delayed units do;
-* with ``targetConsistency=prefix`` one job instance applies all units in log order, so a refusal is final at the
-  first try. A busy unit holds up all units behind it for :data:`PATIENCE` seconds, and is delayed only then; with
-  ``onUowFailure=stop`` it holds them up as long as it takes;
+* with ``targetConsistency=prefix`` one job instance applies all units in log order, and tries nothing behind a unit
+  that is busy or refused before that unit was tried again. A busy unit holds up all units behind it for
+  :data:`PATIENCE` seconds, and is delayed only then; with ``onUowFailure=stop`` it holds them up as long as it takes;
 * delayed units take at most a fifth of the time while others can run, however many there are: a locked row costs a task
   a second for each try;
 * the whole state can be folded anew from the log: a crash loses only the notes that a unit was refused
@@ -52,6 +52,7 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from kainite.base.retry import Backoff
 from kainite.log.format.entry import Outcome, UnitStatus
@@ -85,7 +86,7 @@ class Selection:
         units: the units.
         serial: one job instance applies all.
         alone: each unit gets a target transaction of its own.
-        in_order: nothing is tried behind a unit that is busy.
+        in_order: one job instance applies all, and tries nothing behind a unit that is busy or refused.
     """
 
     units: tuple[PendingUnit, ...]
@@ -125,7 +126,7 @@ class Backlog:
         self._policy = policy
         self._prefix = consistency is Consistency.PREFIX
         self._in_front: _InFront | None = None
-        self._second = False
+        self._in_order = False
         self._waiting: deque[PendingUnit] = deque()
         self._running: dict[int, PendingUnit] = {}
         self._serial = False
@@ -190,13 +191,13 @@ class Backlog:
             return Selection(())
         again, self._again = self._again, []
         chosen = [unit for unit in again if self._may_run(unit)]
-        self._second = bool(chosen)
+        self._serial = bool(chosen)
         due = [] if chosen else self._due(now)
         self._alone_since = now if due else None
         chosen = chosen or due or self._select(max_units, max_deltas)
-        self._serial = self._second or (self._prefix and not due)
+        self._in_order = self._prefix and not due
         self._running = {unit.tid: unit for unit in chosen}
-        return Selection(tuple(chosen), self._serial, bool(due), self._prefix and not due)
+        return Selection(tuple(chosen), self._serial, bool(due), self._in_order)
 
     def settle(self, results: Iterable[Outcome], now: float = 0.0) -> None:
         """Takes in the outcomes of the micro-batch; a unit without an outcome was not tried.
@@ -215,7 +216,7 @@ class Backlog:
                     unsettled.append(unit)
                     continue
                 self._in_front = None
-            elif result.status is UnitStatus.IN_PROGRESS and self._serial and self._all_wait_for(unit, now):
+            elif result.status is UnitStatus.IN_PROGRESS and self._in_order and self._all_wait_for(unit, now):
                 unsettled.append(unit)
                 continue
             if result.status is UnitStatus.COMMITTED:
@@ -231,7 +232,7 @@ class Backlog:
         not_tried = list(self._running.values())
         if self._alone_since is not None:
             self._delayed.update({unit.tid: replace(self._delayed[unit.tid], due=now) for unit in not_tried})
-        elif self._second:
+        elif self._serial:
             self._again.extend(not_tried)
         else:
             self._wait(not_tried)
@@ -299,7 +300,15 @@ class Backlog:
         chosen = sorted(tid for due, tid in longest[:MAX_DELAYED] if due <= now)
         for tid in chosen:
             self._delayed[tid].due = None
-        return [self._delayed[tid].unit for tid in chosen]
+        units = [self._delayed[tid].unit for tid in chosen]
+        # A unit that a person retries may conflict now; then the delayed one waits for its turn.
+        early = [unit for unit in units if self._waits_behind_another(unit)]
+        self._wait(early)
+        return [unit for unit in units if unit not in early]
+
+    def _waits_behind_another(self, unit: PendingUnit) -> bool:
+        before = takewhile(lambda other: other.tid < unit.tid, self._waiting)
+        return any(not _comparable(other, unit) or conflict(other, unit) for other in before)
 
     def _all_wait_for(self, unit: PendingUnit, now: float) -> bool:
         """Returns whether all units wait for a busy one, which is tried again after a pause."""

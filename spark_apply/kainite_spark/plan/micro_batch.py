@@ -53,7 +53,7 @@ class MicroBatch:
 
     If ``shuffled``, any slice may hold entries for any job instance; otherwise the n-th slice holds all
     entries of the n-th job instance. If ``alone``, each unit gets a target transaction of its own.
-    If ``in_order``, nothing is tried behind a unit that is busy.
+    If ``in_order``, nothing is tried behind a unit that is busy or refused.
     """
 
     fence: Fence
@@ -83,7 +83,7 @@ def plan(fence: Fence, chosen: Selection, instances: int, readers: int, max_dire
         readers: most tasks that read the log for a shuffle.
         max_direct: most job instances that read the log each for itself.
     """
-    lanes = [lane for lane in schedule(chosen.units, 1 if chosen.serial else instances) if lane]
+    lanes = [lane for lane in schedule(chosen.units, 1 if chosen.serial or chosen.in_order else instances) if lane]
     wanted = [_wanted(lane, instance) for instance, lane in enumerate(lanes)]
     if len(lanes) <= max_direct:
         return MicroBatch(
