@@ -3,6 +3,7 @@
 PYTHON ?= python3
 TEST_JOBS ?= 2
 LOCALSTACK_PORT ?= 4566
+INPUTS ?= 100000
 BENCHMARKS ?= $(wildcard benchmarks/*.py)
 SEEDS ?= 1000
 FIRST ?= 0
@@ -20,7 +21,7 @@ export KCL_MVN_REPO_SEARCH_URL := data:,
 simulation = PYTHONHASHSEED=0 PYTHONPATH=tests $(BIN)/python -m simulation --jobs $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup peers demo test simulate simulate-mutations localstack localstack-stop test-localstack check format bench pins docs clean
+.PHONY: help preflight setup peers demo test simulate simulate-mutations localstack localstack-stop test-localstack check format fuzz bench pins docs clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +75,9 @@ check: setup ## Lint, check the format, the imports between rooms and the types
 format: setup ## Put the sources into the house format
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+fuzz: peers ## Feed broken bytes to whatever reads bytes from outside: make fuzz INPUTS=100000
+	KAINITE_FUZZ_INPUTS=$(INPUTS) $(BIN)/pytest -n $(TEST_JOBS) tests/fuzz -k broken_input
 
 bench: setup ## Run the benchmarks: make bench BENCHMARKS=benchmarks/apply.py
 	@for benchmark in $(BENCHMARKS); do echo "== $$benchmark"; $(BIN)/python $$benchmark || exit 1; done

@@ -140,7 +140,7 @@ def parse_reply(body: bytes) -> Reply:
             next_iterator=reply.get("NextShardIterator"),
             children=tuple(map(Shard.from_end_of_parent, reply.get("ChildShards") or ())),
         )
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StreamUnavailableError(f"GetRecords answered what is no reply ({error!r}): {body[:80]!r}") from error
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 
 import orjson
 
@@ -39,7 +39,11 @@ def loads(data: bytes) -> Json:
 
 def _float(digits: str) -> float | str:
     value = float(digits)
-    return value if Decimal(repr(value)) == Decimal(digits) else digits
+    try:
+        return value if Decimal(repr(value)) == Decimal(digits) else digits
+    except InvalidOperation:
+        # An exponent of 19 digits and more is none of a decimal's.
+        return digits
 
 
 def _int(digits: str) -> int | str:

@@ -66,3 +66,8 @@ def test_deep_nesting_is_a_value_error_on_either_way() -> None:
     for number in (b"1", b"1234567890123456.5"):
         with pytest.raises(ValueError, match=r".+"):
             exact_json.loads(b"[" * 100_000 + number + b"]" * 100_000)
+
+
+@pytest.mark.parametrize("digits", [b"1E-99999999999999999999", b"-0.1e-99999999999999999999"])
+def test_an_exponent_that_no_decimal_has_stays_as_its_digits(digits: bytes) -> None:
+    assert exact_json.loads(b"[%s, 12345678901234567.89]" % digits) == [digits.decode(), "12345678901234567.89"]

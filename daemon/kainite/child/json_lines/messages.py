@@ -18,7 +18,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final, NoReturn, TypeAlias
 
 from kainite.child.events import Action, CheckpointRequested, Emitted, SkippedLine
@@ -120,7 +120,15 @@ def _no_constant(name: str) -> NoReturn:
     raise _UnreadableError(f"{name} is not JSON")
 
 
-_decoder = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_constant)
+def _decimal(digits: str) -> Decimal:
+    try:
+        return Decimal(digits)
+    except InvalidOperation:
+        # An exponent of 19 digits and more: Jackson refuses it too.
+        raise _UnreadableError("no number") from None
+
+
+_decoder = json.JSONDecoder(parse_float=_decimal, parse_constant=_no_constant)
 
 
 def _object(line: bytes) -> dict[str, Any]:

@@ -111,8 +111,14 @@ def offset_in(message: bytes) -> Given | None:
 
 
 def keeps_digits(text: bytes) -> bool:
-    """Tells whether each number of a JSON document is kept unchanged; a changed offset would leave a gap."""
-    return bool(exact_json.loads(text) == orjson.loads(text))
+    """Tells whether each number of a JSON document is kept unchanged; a changed offset would leave a gap.
+
+    A document that is nested too deeply to be looked at is none that is kept.
+    """
+    try:
+        return bool(exact_json.loads(text) == orjson.loads(text))
+    except (ValueError, RecursionError):
+        return False
 
 
 def moment_text(moment: datetime) -> str:

@@ -147,7 +147,7 @@ def parse_event(payload: bytes) -> ShardEvent:
             continuation=event.get("ContinuationSequenceNumber"),
             children=tuple(map(Shard.from_end_of_parent, event.get("ChildShards") or ())),
         )
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StreamUnavailableError(f"{_OPERATION} sent what is no event ({error!r}): {payload[:80]!r}") from error
 
 

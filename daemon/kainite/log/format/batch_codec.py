@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import orjson
 import zstandard
@@ -43,6 +43,8 @@ from kainite.log.format.entry import (
     UnitStatus,
 )
 from kainite.uow.delta import UnitKind
+
+T = TypeVar("T")
 
 MAGIC = b"KL\x01"
 MAX_DECOMPRESSED = 1 << 30
@@ -88,7 +90,7 @@ def decode(index: bytes, payload: bytes | None) -> Batch:
     data = None if payload is None else memoryview(_decompress(payload, "payload"))
     try:
         return _decode(raw, data)
-    except (struct.error, ValueError, TypeError, KeyError) as error:
+    except (struct.error, ValueError, TypeError, LookupError, AttributeError) as error:
         raise LogCorruptError(f"a log batch's index cannot be read: {error}") from error
 
 
@@ -163,7 +165,16 @@ def encode_meta(meta: Meta) -> bytes:
 
 
 def decode_meta(kind: EntryKind, fields: Any) -> Meta:
-    return _DECODERS[kind](fields)
+    """Returns the meta that :func:`encode_meta` was given.
+
+    Raises:
+        ValueError, TypeError, LookupError, AttributeError: it was given none of this kind.
+    """
+    meta = _DECODERS[kind](fields)
+    for name, kinds in _TYPES[kind]:
+        if not isinstance(getattr(meta, name), kinds):
+            raise TypeError(f"{name} is {getattr(meta, name)!r}")
+    return meta
 
 
 def _fragment(fields: Mapping[str, Any]) -> FragmentMeta:
@@ -171,11 +182,11 @@ def _fragment(fields: Mapping[str, Any]) -> FragmentMeta:
         uow=fields["uow"],
         shard=fields["shard"],
         count=fields["count"],
-        ordinals=tuple(fields["ordinals"]),
+        ordinals=_all(int, fields["ordinals"]),
         end_count=fields["end_count"],
         number=fields["number"],
         unit_kind=UnitKind(fields["unit_kind"]),
-        causes=tuple(fields["causes"]),
+        causes=_all(str, fields["causes"]),
         offending=fields["offending"],
         digests=fields.get("digests", ""),
         repeated=fields.get("repeated", 0),
@@ -190,8 +201,8 @@ def _unit(fields: Mapping[str, Any]) -> UnitMeta:
     return UnitMeta(
         uow=fields["uow"],
         count=fields["count"],
-        shards=tuple(fields["shards"]),
-        fragments=tuple(fields["fragments"]),
+        shards=_all(str, fields["shards"]),
+        fragments=_all(int, fields["fragments"]),
         number=fields["number"],
         kind=UnitKind(fields["kind"]),
         conflict=fields["conflict"],
@@ -210,14 +221,15 @@ def _fault(word: str | None) -> Fault | None:
 
 def _status(fields: Mapping[str, Any]) -> StatusMeta:
     outcomes = (
-        Outcome(item["tid"], UnitStatus(item["status"]), item["instance"], item["cause"]) for item in fields["outcomes"]
+        Outcome(_all(int, [item["tid"]])[0], UnitStatus(item["status"]), item["instance"], item["cause"])
+        for item in fields["outcomes"]
     )
-    return StatusMeta(tuple(outcomes), fields["through"], tuple(fields["requests"]))
+    return StatusMeta(tuple(outcomes), fields["through"], _all(str, fields["requests"]))
 
 
 def _position(fields: list[Any]) -> PositionMeta:
     shard, sequence, sub = fields
-    return PositionMeta(shard, Position(int(sequence), sub))
+    return PositionMeta(shard, Position(int(sequence), _all(int, [sub])[0]))
 
 
 def _control(fields: Mapping[str, Any]) -> ControlMeta:
@@ -231,6 +243,31 @@ def _refit(fields: Mapping[str, Any]) -> RefitMeta:
 def _scheme(fields: Mapping[str, Any]) -> SchemeMeta:
     tables = {name: (digest, tuple(parents)) for name, (digest, parents) in fields["tables"].items()}
     return SchemeMeta(fields["scheme"], tables)
+
+
+# What folds and views rely on: an index of another release, or a broken one, must not fail in the midst of a fold.
+_TEXT_OR_NONE, _NUMBER_OR_NONE = (str, type(None)), (int, type(None))
+_TYPES: Mapping[EntryKind, tuple[tuple[str, type | tuple[type, ...]], ...]] = {
+    EntryKind.FRAGMENT: (
+        ("uow", str), ("shard", str), ("count", int), ("end_count", _NUMBER_OR_NONE), ("number", _NUMBER_OR_NONE),
+        ("offending", _TEXT_OR_NONE), ("digests", str), ("repeated", int),
+    ),
+    EntryKind.UNIT: (
+        ("uow", str), ("count", int), ("number", _NUMBER_OR_NONE), ("conflict", _NUMBER_OR_NONE),
+        ("cause", _TEXT_OR_NONE), ("offending", _TEXT_OR_NONE),
+    ),
+    EntryKind.STATUS: (("through", _NUMBER_OR_NONE),),
+    EntryKind.POSITION: (("shard", str),),
+    EntryKind.CONTROL: (("what", str),),
+}  # fmt: skip
+
+
+def _all(kind: type[T], items: Iterable[Any]) -> tuple[T, ...]:
+    """Returns items that are all of one kind; raises TypeError."""
+    found = tuple(items)
+    if not all(isinstance(item, kind) for item in found):
+        raise TypeError(f"{found!r} are not all of {kind.__name__}")
+    return found
 
 
 _DECODERS: Mapping[EntryKind, Callable[[Any], Meta]] = {

@@ -178,7 +178,7 @@ def load(data: bytes) -> FoldedLog:
                 f"{VERSION} and {MANIFEST_VERSION}"
             )
         return _state(fields)
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, StopIteration) as error:
         raise LogCorruptError(f"the log's snapshot cannot be read: {error}") from error
 
 

@@ -33,6 +33,9 @@ from kainite.log.format.entry import Batch
 STORE_BACKOFF = Backoff((0.05, 0.1, 0.2, 0.5, 1.0))
 """For a batch that is sent again to a store that did not answer, until it answers."""
 
+ANSWERS_KEPT = 100
+"""Answers that nobody takes are counted, not timed: clocks may jump, and each poll of the inbox reads them."""
+
 
 @dataclass(frozen=True, slots=True)
 class LogHead:
@@ -142,7 +145,10 @@ class LogStore(Protocol):
         """Puts a request (retry, discard) into the partition's inbox; returns its id."""
 
     def read_requests(self, partition: str) -> Sequence[tuple[str, Mapping[str, str]]]:
-        """Returns the requests without an answer, oldest first: (id, request)."""
+        """Returns the requests without an answer, oldest first: (id, request).
+
+        Of the answers that nobody has taken, because the client is gone, the latest :data:`ANSWERS_KEPT` stay.
+        """
 
     def answer_request(self, partition: str, request_id: str, answer: Mapping[str, str]) -> None:
         """Stores the owner's answer beside a request, which takes the request out of the inbox."""

@@ -47,7 +47,7 @@ from kainite.aws.failures import Failure
 from kainite.base.errors import LogCorruptError, LogError, LogUnavailableError
 from kainite.log.format.batch_codec import decode, encode
 from kainite.log.format.entry import Batch
-from kainite.log.store.contract import LogHead, Slot
+from kainite.log.store.contract import ANSWERS_KEPT, LogHead, Slot
 from kainite.log.store.dynamodb_items import (
     chunk_key,
     head_fields,
@@ -69,6 +69,12 @@ CHUNK_BYTES = 380_000
 
 MAX_BATCH_BYTES = 256 * 1024 * 1024
 _SLOT_FIELDS = "p, s, k, g, n, x"
+LEFT_OVER_PAUSES = (0.02, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+"""Seconds before a batch's left-over writes are sent again: after progress, after one round in vain, after two …
+
+After as many rounds in vain as there are pauses the call fails as unavailable.
+"""
+
 WAIT_S = 25
 """How long a table that is being made is waited for."""
 
@@ -79,11 +85,13 @@ class DynamoDBStore:
     Args:
         client: a boto3 DynamoDB client; thread-safe, so one serves all.
         table: the table's name; :meth:`create` creates the table.
+        sleep: waits before what DynamoDB left over is sent again.
     """
 
-    def __init__(self, client: DynamoDBClient, table: str) -> None:
+    def __init__(self, client: DynamoDBClient, table: str, sleep: Callable[[float], None] = time.sleep) -> None:
         self._client = client
         self._table = table
+        self._sleep = sleep
 
     def create(self) -> None:
         keys = (("p", "HASH"), ("s", "RANGE"))
@@ -228,7 +236,10 @@ class DynamoDBStore:
         return request_id
 
     def read_requests(self, partition: str) -> Sequence[tuple[str, Mapping[str, str]]]:
-        items = self._query(f"{partition}#Q", fields="p, s, r, a", strong=True)
+        items = list(self._query(f"{partition}#Q", fields="p, s, r, a", strong=True))
+        # Answers whose client is gone; they may stand beside no request.
+        answered = [item["s"]["S"] for item in items if "a" in item]
+        self._delete(f"{partition}#Q", answered[:-ANSWERS_KEPT])
         return [(item["s"]["S"], text_map_of(item, "r")) for item in items if "r" in item and "a" not in item]
 
     def answer_request(self, partition: str, request_id: str, answer: Mapping[str, str]) -> None:
@@ -301,8 +312,13 @@ class DynamoDBStore:
     def _delete(self, p: str, sort_keys: Sequence[str]) -> None:
         for start in range(0, len(sort_keys), 25):
             pending: Any = [{"DeleteRequest": {"Key": key(p, s)}} for s in sort_keys[start : start + 25]]
-            while pending:
-                pending = self._write_some(pending)
+            in_vain = 0
+            while left := self._write_some(pending):
+                in_vain = in_vain + 1 if len(left) == len(pending) else 0
+                if in_vain == len(LEFT_OVER_PAUSES):
+                    raise LogUnavailableError(f"DynamoDB left {len(left)} deletions over again and again")
+                self._sleep(LEFT_OVER_PAUSES[in_vain])
+                pending = left
 
     def _write_some(self, requests: Any) -> Any:
         """Writes a part of the requests; returns those that DynamoDB left over."""

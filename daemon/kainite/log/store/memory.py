@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from kainite.base.errors import LogCorruptError
 from kainite.log.format.entry import Batch
-from kainite.log.store.contract import LogHead, Slot
+from kainite.log.store.contract import ANSWERS_KEPT, LogHead, Slot
 
 
 @dataclass(slots=True)
@@ -108,6 +108,9 @@ class MemoryStore:
     def read_requests(self, partition: str) -> Sequence[tuple[str, Mapping[str, str]]]:
         with self._lock:
             kept = self._of(partition)
+            for request_id in sorted(kept.answers)[:-ANSWERS_KEPT]:
+                del kept.answers[request_id]
+                kept.requests.pop(request_id, None)
             return [item for item in sorted(kept.requests.items()) if item[0] not in kept.answers]
 
     def answer_request(self, partition: str, request_id: str, answer: Mapping[str, str]) -> None:

@@ -179,3 +179,9 @@ values = st.one_of(json_values, st.sampled_from(["status", "checkpoint", "emit",
 def test_no_json_object_can_break_the_reader(message: dict[str, object]) -> None:
     read = parse(json.dumps(message).encode())
     assert isinstance(read, Emitted) == (message.get("action") == "emit") or '"emit"' in json.dumps(message)
+
+
+@pytest.mark.parametrize("number", [b"1e99999999999999999999", b"1E-99999999999999999999"])
+def test_an_exponent_that_no_decimal_has_makes_the_line_junk(number: bytes) -> None:
+    assert isinstance(parse(b'{"action":"status","responseFor":%s}' % number), SkippedLine)
+    assert isinstance(parse(b'{"action":"checkpoint","subSequenceNumber":%s}' % number), SkippedLine)

@@ -9,7 +9,7 @@ import pytest
 
 from kainite.base.errors import LogCorruptError
 from kainite.log.format.entry import Batch
-from kainite.log.store.contract import LogHead, LogStore, Slot
+from kainite.log.store.contract import ANSWERS_KEPT, LogHead, LogStore, Slot
 from kainite.log.store.memory import without_data
 from support.dynamodb_doubles import on_each_store
 from support.log_builders import batch
@@ -179,3 +179,11 @@ class TestRequests:
         assert list(store.read_requests(P)) == [(second, {"action": "discard", "uow": "T-2"})]
         assert store.take_answer(P, first) == {"result": "ok"}
         assert store.take_answer(P, first) is None
+
+    def test_answers_that_nobody_takes_are_deleted_oldest_first(self, store: LogStore) -> None:
+        ids = [store.put_request(P, {"action": "retry", "uow": f"T-{number}"}) for number in range(ANSWERS_KEPT + 30)]
+        for request_id in ids[:-1]:
+            store.answer_request(P, request_id, {"result": "ok"})
+        assert [request_id for request_id, _ in store.read_requests(P)] == ids[-1:]
+        assert store.take_answer(P, ids[28]) is None
+        assert store.take_answer(P, ids[29]) == {"result": "ok"}

@@ -1,0 +1,350 @@
+"""Every place that reads bytes from outside: samples of what it reads, and the errors that it may raise.
+
+A reader takes any bytes. It either returns, or raises one of its documented errors; anything else is a defect. A reader
+that is given to further code (a fold of log entries) goes so far as the process that reads such bytes would go.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import orjson
+import zstandard
+
+from kainite.base.errors import (
+    CatalogueError,
+    ChildProtocolError,
+    KainiteError,
+    LogCorruptError,
+    SettingsError,
+    SourceError,
+    StreamUnavailableError,
+    TargetError,
+)
+from kainite.base.markers import Batching, Markers
+from kainite.base.position import Position
+from kainite.base.record import RawRecord
+from kainite.child.events import ProtocolViolation
+from kainite.child.json_lines.dialect import JsonLines
+from kainite.child.json_lines.messages import KCL, V0, Spelling, parse
+from kainite.child.line_buffer import LineBuffer
+from kainite.child.markers.dialect import MarkersDialect
+from kainite.child.markers.exchange import Exchange, Violation
+from kainite.child.markers.extraction import Extraction
+from kainite.child.turns import Turn
+from kainite.extract.offsets.offset_file import OffsetFile
+from kainite.extract.offsets.place import offset_in
+from kainite.extract.output.spread import Spread, unit_of
+from kainite.kinesis.aggregation import expand, portions
+from kainite.kinesis.client import parse_reply
+from kainite.kinesis.read.subscription import parse_event
+from kainite.kinesis.shards import MAX_HASH_KEY, HashRange
+from kainite.log.audit.trail import frame
+from kainite.log.format.batch_codec import MAGIC, decode, encode
+from kainite.log.format.entry import (
+    Batch,
+    Entry,
+    EntryKind,
+    FragmentMeta,
+    Outcome,
+    PositionMeta,
+    StatusMeta,
+    UnitMeta,
+    UnitStatus,
+)
+from kainite.log.state.folded import FoldedLog
+from kainite.log.state.snapshot import dump, load
+from kainite.log.views.unit_table import UnitTable
+from kainite.settings import ExtractOffsets, ExtractSpread, MarkersSettings, examine
+from kainite.uow.admission import Admission
+from kainite.uow.catalogue.file import dumps, loads
+from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, Table, TypeFamily, UniqueKey
+from kainite.uow.precedence.levels import read_graph
+from kainite_spark.targets.exec.messages import read_answer
+from support import kpl
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A place that reads bytes."""
+
+    read: Callable[[bytes], object]
+    samples: tuple[bytes, ...]
+    errors: tuple[type[Exception], ...] = ()
+
+
+CATALOGUE: Final = Catalogue(
+    {
+        "orders": Table(
+            "orders", None,
+            {
+                "id": Column("id", "integer", TypeFamily.INTEGER, nullable=False),
+                "no": Column("no", "text", TypeFamily.TEXT),
+                "parent": Column("parent", "integer", TypeFamily.INTEGER),
+            },
+            ("id",), (UniqueKey("u", ("no",)),), (ForeignKey("f", ("parent",), "orders", ("id",), False),),
+        )
+    }
+)  # fmt: skip
+
+_DELTA: Final = {"uow": "T1", "table": "orders", "key": {"id": 1}}
+_EMIT: Final = orjson.dumps(
+    {
+        "action": "emit",
+        "deltas": [
+            {**_DELTA, "ordinal": 0, "op": "insert", "row": {"no": "a", "parent": None}},
+            {**_DELTA, "ordinal": 1, "op": "update", "row": {"no": "b"}, "before": {"no": "a"}},
+            {**_DELTA, "ordinal": 2, "op": "delete", "key": {"id": 12345678901234567}},
+            {"uow": "T1", "end": True, "count": 3, "number": 7, "kind": "correction"},
+        ],
+    }
+)
+_CHILD: Final = (
+    b'{"action":"status","responseFor":"initialize"}\n{"action":"status","responseFor":"processRecords"}\n',
+    b'{"action":"checkpoint","sequenceNumber":"495","subSequenceNumber":3}\n{"action":"status"}\n',
+    _EMIT + b'\n{"action":"status","responseFor":"processRecords"}\n',
+    b"some junk\r\nmore\n",
+)
+
+
+def _json_lines(spelling: Spelling) -> Callable[[bytes], None]:
+    def read(data: bytes) -> None:
+        for line in data.splitlines():
+            parse(line, spelling)
+        dialect = JsonLines(spelling, max_line=4_000, max_emitted=8_000)
+        dialect.initialize("shardId-0", "TRIM_HORIZON", 0)
+        for begin in range(0, len(data), 997):
+            dialect.receive(data[begin : begin + 997])
+            for _ in range(len(data) + 10):
+                event = dialect.next_event()
+                if event is None or isinstance(event, ProtocolViolation):
+                    break
+                if dialect.turn is Turn.OURS and dialect.action is not None:
+                    with suppress(ValueError):
+                        dialect.process_records(b"{}\n")
+            else:
+                raise AssertionError("events without end")
+        dialect.receive_eof()
+        dialect.next_event()
+
+    return read
+
+
+def _emitted(data: bytes) -> None:
+    for catalogue in (None, CATALOGUE):
+        admission = Admission(catalogue)
+        for line in data.splitlines():
+            admission.feed(line)
+        for fragment in admission.take("anonymous"):
+            orjson.dumps([delta.to_json() for delta in fragment.deltas])
+
+
+def _lines(data: bytes) -> None:
+    buffer = LineBuffer(100)
+    found = [line for begin in range(0, len(data), 7) for line in buffer.feed(data[begin : begin + 7])] + buffer.end()
+    assert all(len(line.text) <= 100 or line.cut for line in found) or all(len(line.text) <= 107 for line in found)
+
+
+def _exchange(data: bytes) -> None:
+    for batching in Batching:
+        exchange = Exchange(Markers(), batching, batch_size=3)
+        exchange.send([b"one\n", b"two\n", b"three\n", b"four\n"])
+        exchange.receive(data)
+        exchange.receive_eof()
+        for _ in range(2 * len(data) + 20):
+            event = exchange.next_event()
+            if event is None or isinstance(event, Violation):
+                break
+        else:
+            raise AssertionError("events without end")
+
+
+def _dialect(data: bytes) -> None:
+    dialect = MarkersDialect(MarkersSettings(), clock=lambda: 0.0, max_emitted=8_000)
+    dialect.initialize("shardId-0", None, None)
+    dialect.next_event()
+    dialect.process_records(b"1 0 YWE=\n2 0 YmI=\n")
+    dialect.receive(data)
+    dialect.receive_eof()
+    for _ in range(2 * len(data) + 20):
+        event = dialect.next_event()
+        if event is None or isinstance(event, ProtocolViolation):
+            return
+        if dialect.turn is Turn.OWED:
+            with suppress(ValueError):
+                dialect.reply(event)  # type: ignore[arg-type]
+    raise AssertionError("events without end")
+
+
+def _extraction(data: bytes) -> None:
+    for cyclic in (False, True):
+        extraction = Extraction(Markers(), cyclic=cyclic, max_message=1_000)
+        if cyclic:
+            extraction.request(b"{}")
+        extraction.receive(data)
+        extraction.receive_eof()
+        for _ in range(2 * len(data) + 20):
+            if extraction.next_event() is None:
+                break
+        else:
+            raise AssertionError("events without end")
+
+
+_SPREAD = Spread(ExtractSpread.UNIT, [HashRange(0, MAX_HASH_KEY)])
+
+
+def _message(data: bytes) -> None:
+    offset_in(data)
+    name = unit_of(data)
+    assert name is None or name
+    _SPREAD.record(data)
+
+
+def _aggregate(data: bytes) -> None:
+    # The digest is set right as often as not, or hardly any change would reach the parser.
+    for payload in (data, kpl.sealed(data)):
+        record: RawRecord = {
+            "SequenceNumber": "1", "PartitionKey": "k", "Data": b64encode(payload).decode(),
+            "ApproximateArrivalTimestamp": 0.0,
+        }  # fmt: skip
+        for records in portions([record]):
+            for user in expand(records):
+                assert isinstance(user["Data"], str)
+                assert len(user["PartitionKey"]) <= 256
+
+
+_ENTRIES: Final = (
+    Entry(EntryKind.FRAGMENT, FragmentMeta("T1", "s-0", 1, (0,)), frozenset({5}), frozenset({6}), b"[]"),
+    Entry(EntryKind.UNIT, UnitMeta("T1", 1, ("s-0",), (0,), 3), frozenset({5}), frozenset(), b"[]"),
+    Entry(EntryKind.STATUS, StatusMeta((Outcome(1, UnitStatus.COMMITTED, 2),), 4, ("r",))),
+    Entry(EntryKind.POSITION, PositionMeta("s-0", Position(4963, 1))),
+)  # fmt: skip
+_BATCH: Final = Batch(0, 1, 1_700_000_000_000, _ENTRIES)
+
+
+def _folded() -> FoldedLog:
+    state = FoldedLog(100)
+    for tid, entry in enumerate(_ENTRIES):
+        state.apply(tid, entry, 1_700_000_000_000)
+    return state
+
+
+def _packed(data: bytes) -> bytes:
+    return zstandard.ZstdCompressor().compress(data)
+
+
+def _unpacked(index: bytes) -> bytes:
+    return zstandard.ZstdDecompressor().decompress(index.removeprefix(MAGIC))
+
+
+def _batch(data: bytes) -> None:
+    """Reads the bytes as the item holds them, and as what is compressed in it."""
+    payload = encode(_BATCH)[1]
+    with suppress(LogCorruptError):
+        decode(data, None)
+    for body in (None, payload):
+        with suppress(LogCorruptError):
+            decode(MAGIC + _packed(data), body)
+    with suppress(LogCorruptError):
+        decode(encode(_BATCH)[0], data)
+    with suppress(LogCorruptError):
+        decode(encode(_BATCH)[0], _packed(data))
+
+
+def _folded_batch(data: bytes) -> None:
+    batch = decode(MAGIC + _packed(data), None)
+    state, table = FoldedLog(100), UnitTable()
+    state.next_id = batch.first_id
+    for tid, entry in enumerate(batch.entries[:50], batch.first_id):
+        state.apply(tid, entry, batch.time_ms)
+        table.apply(tid, entry, batch.time_ms)
+    dump(state)
+    frame(table.rows())
+
+
+def _in_file(read: Callable[[Path], object]) -> Callable[[bytes], None]:
+    path = Path(tempfile.mkdtemp(prefix="kainite-fuzz-")) / "file"
+
+    def reading(data: bytes) -> None:
+        path.write_bytes(data)
+        read(path)
+
+    return reading
+
+
+def _offset_file(path: Path) -> None:
+    OffsetFile(path, "orders", ExtractOffsets.KAINITE).load()
+
+
+def _settings(path: Path) -> None:
+    examine(path, environment={})
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    "child json-lines": Reader(_json_lines(KCL), _CHILD),
+    "child json-lines-v0": Reader(_json_lines(V0), _CHILD),
+    "child lines": Reader(_lines, _CHILD),
+    "emit lines": Reader(_emitted, (_EMIT, _EMIT[:-20])),
+    "markers exchange": Reader(_exchange, (b"a\n\0b\n\0", b"\x17\0", b"x\n" * 9 + b"\0" * 4)),
+    "markers dialect": Reader(_dialect, (b"\0\0", _EMIT + b"\n\0\0", b'{"bad":"x"}\n\0')),
+    "extractor": Reader(_extraction, (b'{"uow":"a"}\n{"offset":3}\n\0', b"plain\nlines\n")),
+    "extractor messages": Reader(
+        _message,
+        (b'{"uow":"T1","x":[1,2]}', b'{"offset":{"lsn":"0/1","n":12345678901234567.89}}'),
+        (ChildProtocolError,),
+    ),
+    "KPL aggregates": Reader(
+        _aggregate,
+        (
+            kpl.message([kpl.User(b"a"), kpl.User(b"bb", 1, 0)], ("k", "l"), ("17",)),
+            kpl.aggregate([kpl.User(b"a"), kpl.User(b"bb", 1, 0)], ("k", "l"), ("17",)),
+        ),
+    ),
+    "Kinesis replies": Reader(
+        parse_reply,
+        (
+            b'{"Records":[{"Data":"YQ==","PartitionKey":"k","SequenceNumber":"1"}],"MillisBehindLatest":0,"NextShardIterator":"x",'
+            b'"ChildShards":[{"ShardId":"s","ParentShards":["p"],"HashKeyRange":{"StartingHashKey":"0","EndingHashKey":"9"}}]}',
+        ),
+        (StreamUnavailableError,),
+    ),
+    "fan-out events": Reader(
+        parse_event,
+        (b'{"Records":[],"MillisBehindLatest":0,"ContinuationSequenceNumber":"1"}',),
+        (StreamUnavailableError,),
+    ),
+    "log batches": Reader(_batch, (encode(_BATCH)[0], _unpacked(encode(_BATCH)[0]), *encode(_BATCH)[1:])),
+    "log batches, folded": Reader(_folded_batch, (_unpacked(encode(_BATCH)[0]),), (LogCorruptError,)),
+    "log snapshots": Reader(load, (dump(_folded()), dump(FoldedLog(10))), (LogCorruptError,)),
+    "properties": Reader(
+        _in_file(_settings),
+        (
+            b"applicationName=app\nstreamName=orders\nexecutableName=cat -u\nmaxRecords=5\ntarget=postgresql://u:p@h:1/d?x=y\n"
+            b"markerEom=\\\\x06\nAwsCredentialsProvider=StaticCredentialsProvider|a|b\nkinesisEndpoint=http://u:p@h:1\n"
+            b"auditTrail=s3://bucket/prefix\nstreamArn=arn:aws:kinesis:eu-central-1:123456789012:stream/orders\n"
+            b"initialPositionInStreamExtended=1636609142\nmarkersEnvironment=A={eom}\n"
+            b"target=exec:load --password x u:p@h\n",
+            Path("properties/aws.properties").read_bytes(),
+        ),
+        (SettingsError,),
+    ),
+    "catalogue file": Reader(lambda data: dumps(loads(data)), (dumps(CATALOGUE),), (CatalogueError,)),
+    "precedence file": Reader(
+        _in_file(read_graph), (b"orders order_line\n# a\na b\n",), (CatalogueError, SettingsError)
+    ),
+    "offset file": Reader(
+        _in_file(_offset_file), (b'{"stream":"orders","offsets":"child","start":{"a":1},"end":null}',), (SourceError,)
+    ),
+    "loader answers": Reader(
+        lambda data: read_answer(data.split(b"\n")),
+        (b'{"applied":[1,2]}\n{"trimmed":3}', b'{"bad":"x"}', json.dumps({"fenced": "y"}).encode()),
+        (TargetError, ChildProtocolError, KainiteError),
+    ),
+}
