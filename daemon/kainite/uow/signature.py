@@ -1,8 +1,8 @@
 """Computes signatures: 64-bit hashes of the keys that two units of work can conflict on.
 
-A delta has two sets of signatures, *written* and *read*; two units conflict when one writes what
-the other writes or reads. They are the tokens of :mod:`kainite.uow.touched.deltas`, which has the rule, as 64-bit BLAKE2b
-hashes, unsigned. A collision costs parallelism, never correctness.
+A delta has two sets of signatures, *written* and *read*; two units conflict when one writes what the other writes or
+reads. They are the tokens of :mod:`kainite.uow.touched.deltas`, which has the rule, as 64-bit BLAKE2b hashes,
+unsigned. A collision costs parallelism, never correctness.
 """
 
 from __future__ import annotations

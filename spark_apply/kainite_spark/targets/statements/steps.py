@@ -1,23 +1,24 @@
 """Splits a unit's deltas into steps; deltas of one step may share set-based statements. Pure.
 
-Set-based statements change the order of a unit's deltas: each step runs its inserts and upserts, then its updates, then its
-deletes (the three *phases*), parents first, for deletes children first. The result is that of the source's order as
-long as two deltas that depend on each other keep their order. They depend on each other by the same tokens as units of work do
-(:mod:`kainite.uow.touched.deltas`), so that ``5`` and ``"5"``, or two spellings of a key that ignores case, are one row here
-too. Of two such deltas the later one
+Set-based statements change the order of a unit's deltas: each step runs its inserts and upserts, then its updates,
+then its deletes (the three *phases*), parents first, for deletes children first. The result is that of the source's
+order as long as two deltas that depend on each other keep their order. They depend on each other by the same tokens
+as units of work do (:mod:`kainite.uow.touched.deltas`), so that ``5`` and ``"5"``, or two spellings of a key that
+ignores case, are one row here too. Of two such deltas the later one
 
-* comes in a later phase of the same step, or in a later step, if both touch one row or one unique value. Two inserts may share
-  a statement, as may two deletes: if they meet in one row after all, the target refuses them in any order;
-* comes in a later phase or a later step, too, if one deletes or changes a parent and the other touches a child, with these exceptions,
-  which the order of phases and of tables serves: a child may be written in the phase in which its parent is inserted, and
-  before that by the source's order; two deletes come in any order, but a child's not in an earlier step than the
-  parent's if the source deletes the child first.
+* comes in a later phase of the same step, or in a later step, if both touch one row or one unique value. Two inserts
+  may share a statement, as may two deletes: if they meet in one row after all, the target refuses them in any order;
+* comes in a later phase or a later step, too, if one deletes or changes a parent and the other touches a child, with
+  these exceptions, which the order of phases and of tables serves: a child may be written in the phase in which its
+  parent is inserted, and before that by the source's order; two deletes come in any order, but a child's not in an
+  earlier step than the parent's if the source deletes the child first.
 
-A delete goes to the unit's last step if nothing that depends on it comes later, so that children whose parent is not known
-are gone before their parent.
+A delete goes to the unit's last step if nothing that depends on it comes later, so that children whose parent is not
+known are gone before their parent.
 
-A unique value or a parent that no delta tells (no ``before``) has no token, unless the target would change rows by itself (an action
-of a foreign key). Then a wrong order is refused by the target, and the caller falls back to the source's order.
+A unique value or a parent that no delta tells (no ``before``) has no token, unless the target would change rows by
+itself (an action of a foreign key). Then a wrong order is refused by the target, and the caller falls back to the
+source's order.
 """
 
 from __future__ import annotations

@@ -33,7 +33,15 @@ def delete(key: int, parent: int | None) -> Delta:
         ([delete(2, 1), delete(1, None)], [1, 0]),
         ([insert(3, "2"), insert("2", 1), insert(1, None)], [2, 1, 0]),
     ],
-    ids=["in order", "out of order", "parent not among the deltas", "own parent", "cycle", "deletes", "other spellings"],
+    ids=[
+        "in order",
+        "out of order",
+        "parent not among the deltas",
+        "own parent",
+        "cycle",
+        "deletes",
+        "other spellings",
+    ],
 )
 def test_a_row_is_one_deeper_than_its_deepest_parent(deltas: list[Delta], expected: list[int]) -> None:
     assert depths(TouchedKeys(catalogue(TREE), PLAIN).plan("tree"), deltas) == expected
