@@ -49,6 +49,11 @@ def canonical_of(columns: Sequence[Column]) -> Canonical:
     return _BY_FAMILY[family]
 
 
+def is_opaque(canonical: Canonical) -> bool:
+    """Returns whether ``canonical`` spells all values alike."""
+    return canonical is _opaque
+
+
 def _scale(column: Column) -> int | None:
     """Returns the number of digits after the point that the column stores; None for all."""
     if column.family is TypeFamily.INTEGER:

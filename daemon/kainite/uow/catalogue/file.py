@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 import orjson
 
 from kainite.base.errors import CatalogueError
-from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, Table, TypeFamily, UniqueKey
+from kainite.uow.catalogue.tables import Action, Catalogue, Column, ForeignKey, Table, TypeFamily, UniqueKey
 from kainite.uow.delta import Json
 
 VERSION = 1
@@ -73,7 +73,7 @@ def loads(data: bytes) -> Catalogue:
 
 
 def _table_json(table: Table) -> dict[str, Json]:
-    return {
+    shown: dict[str, Json] = {
         "schema": table.schema,
         "columns": {name: _column_json(column) for name, column in table.columns.items()},
         "primary_key": table.primary_key,
@@ -83,6 +83,7 @@ def _table_json(table: Table) -> dict[str, Json]:
         ],
         "foreign_keys": [_foreign_key_json(key) for key in table.foreign_keys],
     }
+    return shown if table.part_of is None else {**shown, "part_of": table.part_of}
 
 
 def _column_json(column: Column) -> dict[str, Json]:
@@ -101,7 +102,10 @@ def _foreign_key_json(key: ForeignKey) -> dict[str, Json]:
         "parent": key.parent,
         "parent_columns": key.parent_columns,
     }
-    return {**shown, "deferrable": True} if key.deferrable else shown
+    if key.deferrable:
+        shown["deferrable"] = True
+    actions = {"on_delete": key.on_delete, "on_update": key.on_update}
+    return shown | {event: action.value for event, action in actions.items() if action is not Action.NO_ACTION}
 
 
 def _table(name: str, json: Mapping[str, Json]) -> Table:
@@ -117,6 +121,7 @@ def _table(name: str, json: Mapping[str, Json]) -> Table:
         primary_key=_names(json, "primary_key", where),
         unique_keys=tuple(_unique_key(key, where) for key in _field(json, "unique_keys", list, where)),
         foreign_keys=tuple(_foreign_key(key, where) for key in _field(json, "foreign_keys", list, where)),
+        part_of=_optional(json, "part_of", str, None, where),
     )
     keys = [
         table.primary_key,
@@ -158,10 +163,19 @@ def _foreign_key(json: Json, table: str) -> ForeignKey:
         parent=_field(key, "parent", str, where),
         parent_columns=_names(key, "parent_columns", where),
         deferrable=_optional(key, "deferrable", bool, False, where),
+        on_delete=_action(key, "on_delete", where),
+        on_update=_action(key, "on_update", where),
     )
     if not 0 < len(found.columns) == len(found.parent_columns):
         raise CatalogueError(f"{where}: 'columns' and 'parent_columns' must be as many, and not none")
     return found
+
+
+def _action(json: Mapping[str, Json], field: str, where: str) -> Action:
+    action = _optional(json, field, str, Action.NO_ACTION, where)
+    if action not in list(Action):
+        raise CatalogueError(f"{field!r} of {where} must be one of {', '.join(Action)}")
+    return Action(action)
 
 
 def _check_references(tables: Mapping[str, Table]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from kainite.uow.catalogue.tables import Column, UniqueKey
+from kainite.uow.catalogue.tables import Action, Column, UniqueKey
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -22,6 +22,8 @@ class Found:
     parent: str
     parent_columns: tuple[str, ...]
     deferrable: bool
+    on_delete: Action = Action.NO_ACTION
+    on_update: Action = Action.NO_ACTION
 
 
 class Dialect(Protocol):
@@ -39,3 +41,8 @@ class Dialect(Protocol):
         self, connection: Connection, schema: str | None, tables: Sequence[str]
     ) -> Mapping[str, list[Found]]:
         """Returns the foreign keys of each table; names are spelled as in the parent tables."""
+
+    def families(
+        self, connection: Connection, schema: str | None, tables: Sequence[str]
+    ) -> Mapping[str, tuple[str | None, str]]:
+        """Returns schema and name of the outermost table that the rows of each partition or heir belong to."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import text
 
 from kainite.uow.catalogue.introspection import Found
-from kainite.uow.catalogue.tables import Column, TypeFamily, UniqueKey
+from kainite.uow.catalogue.tables import Action, Column, TypeFamily, UniqueKey
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
@@ -58,7 +58,7 @@ ORDER BY r.relname, i.relname
 # A foreign key to a partitioned table has a copy for each partition; the copies are left out.
 _FOREIGN_KEYS = text("""
 SELECT r.relname AS "table", c.conname AS name, pn.nspname AS parent_schema, p.relname AS parent,
-       c.condeferrable AS deferrable,
+       c.condeferrable AS deferrable, c.confdeltype::text AS on_delete, c.confupdtype::text AS on_update,
        ARRAY(SELECT a.attname::text FROM unnest(c.conkey) WITH ORDINALITY AS k (attnum, place)
              JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.attnum ORDER BY k.place) AS columns,
        ARRAY(SELECT a.attname::text FROM unnest(c.confkey) WITH ORDINALITY AS k (attnum, place)
@@ -71,6 +71,18 @@ JOIN pg_namespace pn ON pn.oid = p.relnamespace
 WHERE c.contype = 'f' AND n.nspname = :schema AND r.relname = ANY(:tables)
   AND NOT EXISTS (SELECT FROM pg_constraint whole WHERE whole.oid = c.conparentid AND whole.conrelid = c.conrelid)
 """)
+
+# All pairs of the database: a table between two others may be in another schema.
+_INHERITS = text("""
+SELECT c.oid AS child, cn.nspname AS child_schema, c.relname AS child_name,
+       p.oid AS parent, pn.nspname AS parent_schema, p.relname AS parent_name
+FROM pg_inherits i
+JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_namespace cn ON cn.oid = c.relnamespace
+JOIN pg_class p ON p.oid = i.inhparent JOIN pg_namespace pn ON pn.oid = p.relnamespace
+WHERE c.relkind IN ('r', 'p') AND p.relkind IN ('r', 'p')
+""")
+
+_ACTIONS = {"c": Action.CASCADE, "n": Action.SET_NULL, "d": Action.SET_DEFAULT}
 
 _FAMILIES: Mapping[str, TypeFamily] = {
     "int2": TypeFamily.INTEGER,
@@ -111,10 +123,49 @@ class PostgreSQL:
         found: defaultdict[str, list[Found]] = defaultdict(list)
         for row in connection.execute(_FOREIGN_KEYS, {"schema": schema, "tables": list(tables)}):
             key = Found(
-                row.name, tuple(row.columns), row.parent_schema, row.parent, tuple(row.parent_columns), row.deferrable
+                row.name,
+                tuple(row.columns),
+                row.parent_schema,
+                row.parent,
+                tuple(row.parent_columns),
+                row.deferrable,
+                _ACTIONS.get(row.on_delete, Action.NO_ACTION),
+                _ACTIONS.get(row.on_update, Action.NO_ACTION),
             )
             found[row.table].append(key)
         return found
+
+    def families(
+        self, connection: Connection, schema: str | None, tables: Sequence[str]
+    ) -> Mapping[str, tuple[str | None, str]]:
+        named: dict[int, tuple[str, str]] = {}
+        neighbours: defaultdict[int, set[int]] = defaultdict(set)
+        heirs = set()
+        for row in connection.execute(_INHERITS):
+            named[row.child] = (row.child_schema, row.child_name)
+            named[row.parent] = (row.parent_schema, row.parent_name)
+            neighbours[row.child].add(row.parent)
+            neighbours[row.parent].add(row.child)
+            heirs.add(row.child)
+        found: dict[str, tuple[str | None, str]] = {}
+        for family in _connected(neighbours):
+            # A table with two parents connects their families; the first of the outermost tables stands for all.
+            outermost = min(named[oid] for oid in family if oid not in heirs)
+            members = {named[oid] for oid in family} - {outermost}
+            found.update((name, outermost) for where, name in members if where == schema and name in tables)
+        return found
+
+
+def _connected(neighbours: Mapping[int, set[int]]) -> Iterator[set[int]]:
+    left = set(neighbours)
+    while left:
+        family, todo = set[int](), [left.pop()]
+        while todo:
+            one = todo.pop()
+            family.add(one)
+            todo.extend(neighbours[one] - family)
+        left -= family
+        yield family
 
 
 def _family(row: Row[Any]) -> TypeFamily:

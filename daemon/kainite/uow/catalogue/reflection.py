@@ -125,6 +125,7 @@ def _tables(
     columns = dialect.columns(connection, schema, names)
     unique_keys = dialect.unique_keys(connection, schema, names)
     foreign_keys = dialect.foreign_keys(connection, schema, names)
+    families = dialect.families(connection, schema, names)
     return [
         Table(
             name=_called(schema, name, default),
@@ -133,6 +134,7 @@ def _tables(
             primary_key=tuple(inspector.get_pk_constraint(name, schema)["constrained_columns"]),
             unique_keys=tuple(unique_keys.get(name, ())),
             foreign_keys=_foreign_keys(foreign_keys.get(name, ()), default),
+            part_of=_called(*families[name], default) if name in families else None,
         )
         for name in names
     ]
@@ -146,6 +148,8 @@ def _foreign_keys(found: Iterable[Found], default: str | None) -> tuple[ForeignK
             parent=_called(key.parent_schema, key.parent, default),
             parent_columns=key.parent_columns,
             deferrable=key.deferrable,
+            on_delete=key.on_delete,
+            on_update=key.on_update,
         )
         for key in found
     ]

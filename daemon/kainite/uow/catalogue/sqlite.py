@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import text
 
 from kainite.uow.catalogue.introspection import Found
-from kainite.uow.catalogue.tables import Column, TypeFamily, UniqueKey
+from kainite.uow.catalogue.tables import Action, Column, TypeFamily, UniqueKey
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
@@ -24,7 +24,7 @@ _COLUMNS = text('SELECT name, type, "notnull", pk, hidden FROM pragma_table_xinf
 _INDEXES = text('SELECT name, origin, partial FROM pragma_index_list(:table) WHERE "unique" ORDER BY name')
 _INDEX = text("SELECT name, coll FROM pragma_index_xinfo(:index) WHERE key ORDER BY seqno")
 _FOREIGN_KEYS = text(
-    'SELECT id, "table" AS parent, "from" AS child_column, "to" AS parent_column '
+    'SELECT id, "table" AS parent, "from" AS child_column, "to" AS parent_column, on_delete, on_update '
     "FROM pragma_foreign_key_list(:table) ORDER BY id, seq"
 )
 
@@ -67,6 +67,11 @@ class SQLite:
         spelled = {table.casefold(): table for table in tables}
         return {table: _foreign_keys(connection, table, spelled) for table in tables}
 
+    def families(
+        self, connection: Connection, schema: str | None, tables: Sequence[str]
+    ) -> Mapping[str, tuple[str | None, str]]:
+        return {}
+
 
 def _foreign_keys(connection: Connection, table: str, tables: Mapping[str, str]) -> list[Found]:
     """Returns the foreign keys to ``tables``, which are keyed by their names without case."""
@@ -86,8 +91,13 @@ def _foreign_keys(connection: Connection, table: str, tables: Mapping[str, str])
             named = tuple(spelling[row.parent_column.casefold()] for row in key)
         # SQLite does not report the names of constraints.
         name = f"{table}_{'_'.join(columns)}_fkey"
-        found.append(Found(name, columns, None, parent, named, deferrable=True))
+        on_delete, on_update = (_action(word) for word in (key[0].on_delete, key[0].on_update))
+        found.append(Found(name, columns, None, parent, named, True, on_delete, on_update))
     return found
+
+
+def _action(word: str) -> Action:
+    return Action(word.lower()) if word.lower() in list(Action) else Action.NO_ACTION
 
 
 def _spelling(connection: Connection, table: str) -> dict[str, str]:

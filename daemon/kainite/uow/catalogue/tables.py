@@ -54,6 +54,18 @@ class UniqueKey:
     nulls_distinct: bool = True
 
 
+class Action(StrEnum):
+    """What the target does to child rows when their parent goes away, or changes the columns that name it.
+
+    ``NO_ACTION`` stands for ``RESTRICT`` too: the target changes nothing, and refuses what leaves an orphan.
+    """
+
+    NO_ACTION = "no action"
+    CASCADE = "cascade"
+    SET_NULL = "set null"
+    SET_DEFAULT = "set default"
+
+
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
     """A foreign key: ``columns`` of the child name ``parent_columns`` of ``parent``, in the same order."""
@@ -63,11 +75,22 @@ class ForeignKey:
     parent: str
     parent_columns: tuple[str, ...]
     deferrable: bool = False
+    on_delete: Action = Action.NO_ACTION
+    on_update: Action = Action.NO_ACTION
+
+    @property
+    def acts(self) -> bool:
+        """Returns whether the target changes child rows by itself."""
+        return self.on_delete is not Action.NO_ACTION or self.on_update is not Action.NO_ACTION
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A target table. ``name`` is its name in deltas: with the schema, except for the default schema."""
+    """A target table. ``name`` is its name in deltas: with the schema, except for the default schema.
+
+    ``part_of`` is set for a partition, and for a table that inherits from another: the name of the outermost
+    table, whose rows include this table's. That table need not be in the catalogue.
+    """
 
     name: str
     schema: str | None
@@ -75,6 +98,7 @@ class Table:
     primary_key: tuple[str, ...] = ()
     unique_keys: tuple[UniqueKey, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
+    part_of: str | None = None
 
     @property
     def bare_name(self) -> str:

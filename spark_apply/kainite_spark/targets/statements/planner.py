@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import ClassVar, TypeAlias
 
-from kainite.base.errors import TargetRejectedError
+from kainite.base.errors import DeltaError, TargetRejectedError
 from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.statements.layers import conflict_layers
 from kainite_spark.targets.statements.self_reference import depths, references_itself
-from kainite_spark.targets.statements.steps import Stepper
-
-_RANK = {Operation.INSERT: 0, Operation.UPSERT: 0, Operation.UPDATE: 1, Operation.DELETE: 2}
+from kainite_spark.targets.statements.steps import PHASES, Stepper
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +105,24 @@ class Planner:
     def _parts(self, groups: _Groups) -> Iterator[_Part]:
         families: dict[tuple[str, int], _Groups] = {}
         for shape, rows in groups.items():
-            families.setdefault((shape.table, _RANK[shape.op]), {})[shape] = rows
+            families.setdefault((shape.table, PHASES[shape.op]), {})[shape] = rows
         for (name, rank), family in families.items():
             table = self._catalogue.tables[name]
-            if rank == _RANK[Operation.UPDATE] or not references_itself(table):
+            if rank == PHASES[Operation.UPDATE] or not references_itself(table):
                 yield from ((0, shape, rows) for shape, rows in family.items())
             else:
-                yield from _by_depth(table, family)
+                yield from _by_depth(self._depths(name, family), family)
+
+    def _depths(self, table: str, family: _Groups) -> Sequence[int]:
+        try:
+            plan = self._stepper.keys.plan(table)
+            return depths(plan, [delta for rows in family.values() for delta in rows])
+        except DeltaError as error:
+            raise TargetRejectedError(str(error)) from error
 
     def _rank(self, shape: Shape) -> tuple[int, int]:
         level = self._levels.get(shape.table, 1)
-        return _RANK[shape.op], -level if shape.op is Operation.DELETE else level
+        return PHASES[shape.op], -level if shape.op is Operation.DELETE else level
 
     def _shape(self, delta: Delta) -> Shape:
         moves = delta.op is Operation.UPDATE and _moves(delta)
@@ -157,13 +162,13 @@ def _shape(table: Table, delta: Delta, moves: bool) -> Shape:
     return Shape(table.name, delta.op, tuple(sorted(columns)), table.primary_key, moves)
 
 
-def _by_depth(table: Table, family: _Groups) -> Iterator[_Part]:
+def _by_depth(found: Sequence[int], family: _Groups) -> Iterator[_Part]:
     """Orders rows of a table that references itself: parents first, for deletes children first.
 
     Rows of one shape stay in one statement, in that order; several shapes are split by depth.
     """
-    found = iter(depths(table, [delta for rows in family.values() for delta in rows]))
-    deep = [(next(found), shape, delta) for shape, rows in family.items() for delta in rows]
+    listed = [(shape, delta) for shape, rows in family.items() for delta in rows]
+    deep = [(depth, shape, delta) for depth, (shape, delta) in zip(found, listed, strict=True)]
     deep.sort(key=lambda row: row[0], reverse=deep[0][1].op is Operation.DELETE)
     parts: dict[tuple[int, Shape], list[Delta]] = {}
     for depth, shape, delta in deep:

@@ -1,39 +1,50 @@
-"""The order of rows in a table that references itself: each row's depth below its ancestors. Pure."""
+"""The order of rows in a table that references itself: each row's depth below its ancestors. Pure.
+
+The order only spares the target refusals: deltas whose order matters for the result are in different steps. So values
+of opaque columns, whose equality is not known, are compared as they stand in JSON.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeAlias
 
-from kainite.uow.catalogue.tables import ForeignKey, Table
-from kainite.uow.delta import Delta, Operation
+from kainite.uow.canonical import is_opaque
+from kainite.uow.catalogue.tables import Table
+from kainite.uow.delta import Delta, Operation, Row
+from kainite.uow.touched.key import Key
+from kainite.uow.touched.plan import TablePlan
 
-_Key: TypeAlias = tuple[str, Hashable]
+_Value: TypeAlias = tuple[str, ...]
 
 
 def references_itself(table: Table) -> bool:
-    return any(key.parent == table.name for key in table.foreign_keys)
+    return any(key.parent in (table.name, table.part_of) for key in table.foreign_keys)
 
 
-def depths(table: Table, deltas: Sequence[Delta]) -> list[int]:
+def depths(plan: TablePlan[str], deltas: Sequence[Delta]) -> list[int]:
     """Returns how deep each row is below its ancestors among ``deltas``.
 
     Args:
-        table: a table that references itself.
+        plan: of a table that references itself.
         deltas: inserts and upserts, or deletes; the ``before`` of a delete tells which row it
             referenced.
 
     Returns:
         A number for each delta: higher than those of its parents, 0 without parents in ``deltas``; all 0
         if rows reference each other in a cycle, which no order can serve.
+
+    Raises:
+        DeltaError: a key value does not fit its column.
     """
-    keys = [key for key in table.foreign_keys if key.parent == table.name]
-    places = {_referenced(key, delta): place for place, delta in enumerate(deltas) for key in keys}
+    images = [_image(delta) for delta in deltas]
+    named = [each.key for each in plan.named]
+    places = {value: place for place, image in enumerate(images) for value in _values(named, image)}
+    keys = [parent.key for parent in plan.parents]
     parents: dict[int, set[int]] = {}
-    for place, delta in enumerate(deltas):
-        named = {places[reference] for key in keys if (reference := _reference(key, delta)) in places}
-        parents[place] = named - {place}
+    for place, image in enumerate(images):
+        parents[place] = {places[value] for value in _values(keys, image) if value in places} - {place}
     found = [0] * len(deltas)
     try:
         for place in TopologicalSorter(parents).static_order():
@@ -43,10 +54,14 @@ def depths(table: Table, deltas: Sequence[Delta]) -> list[int]:
     return found
 
 
-def _referenced(key: ForeignKey, delta: Delta) -> _Key:
-    return key.name, repr([{**delta.before, **delta.key, **delta.row}.get(column) for column in key.parent_columns])
+def _image(delta: Delta) -> Row:
+    written = delta.before if delta.op is Operation.DELETE else delta.row
+    return {**written, **delta.key} if delta.op is Operation.DELETE else {**delta.key, **written}
 
 
-def _reference(key: ForeignKey, delta: Delta) -> _Key:
-    image = delta.before if delta.op is Operation.DELETE else delta.row
-    return key.name, repr([image.get(column) for column in key.columns])
+def _values(keys: Iterable[Key[str]], image: Row) -> Iterable[_Value]:
+    """Returns the values of ``keys`` that are known; tokens of a reference are the same for parent and child."""
+    for key in keys:
+        token = key.token(image)
+        if token is not None:
+            yield token, *(repr(image[name]) for name, canonical in key.parts if is_opaque(canonical))

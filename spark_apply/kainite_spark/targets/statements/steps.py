@@ -1,139 +1,229 @@
 """Splits a unit's deltas into steps; deltas of one step may share set-based statements. Pure.
 
-Set-based statements change the order of a unit's deltas to inserts, updates, deletes. The result is
-right as long as no row, and no value of a unique key, is touched twice. If one is, the later
-delta goes to a later step, and the steps are applied one after the other:
+Set-based statements change the order of a unit's deltas: each step runs its inserts and upserts, then its updates,
+then its deletes (the three *phases*), parents first, for deletes children first. The result is that of the source's
+order as long as two deltas that depend on each other keep their order. They depend on each other by the same tokens
+as units of work do (:mod:`kainite.uow.touched.deltas`), so that ``5`` and ``"5"``, or two spellings of a key that
+ignores case, are one row here too. Of two such deltas the later one
 
-* a delta's step is one more than the step of the delta before it that touched the same row or the
-  same unique value (by the source's order);
-* a delta that names a parent row is never before that parent's last write, so that a row that is
-  deleted and inserted again does not take its new children with it (``ON DELETE CASCADE``);
-* a delete goes to the unit's last step if no later delta touches its row, so that children that need
-  two steps are gone before their parent.
+* comes in a later phase of the same step, or in a later step, if both touch one row or one unique value. Two inserts
+  may share a statement, as may two deletes: if they meet in one row after all, the target refuses them in any order;
+* comes in a later phase or a later step, too, if one deletes or changes a parent and the other touches a child, with
+  these exceptions, which the order of phases and of tables serves: a child may be written in the phase in which its
+  parent is inserted, and before that by the source's order; two deletes come in any order, but a child's not in an
+  earlier step than the parent's if the source deletes the child first.
 
-Values are compared as JSON values (1 and "1" are different). If that misses a duplicate, such as a
-unique value that only the target knows, the target refuses the unit, and the caller falls back to
-the source's order.
+A delete goes to the unit's last step if nothing that depends on it comes later, so that children whose parent is not
+known are gone before their parent.
+
+A unique value or a parent that no delta tells (no ``before``) has no token, unless the target would change rows by
+itself (an action of a foreign key). Then a wrong order is refused by the target, and the caller falls back to the
+source's order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from kainite.uow.catalogue.tables import Catalogue, ForeignKey, Table
-from kainite.uow.delta import Delta, Operation, Row
+from kainite.base.errors import DeltaError, TargetRejectedError
+from kainite.uow.catalogue.tables import Catalogue
+from kainite.uow.delta import Delta, Operation
+from kainite.uow.touched.deltas import TouchedKeys
+from kainite.uow.touched.key import PLAIN
+from kainite.uow.touched.plan import TablePlan
 
-Token: TypeAlias = tuple[Hashable, ...]
-_Getter: TypeAlias = Callable[[Row], Hashable]
+PHASES = {Operation.INSERT: 0, Operation.UPSERT: 0, Operation.UPDATE: 1, Operation.DELETE: 2}
+
+_ALIKE = (Operation.INSERT, Operation.DELETE)
+_Place: TypeAlias = int
+"""Three times the step's number, plus the phase."""
 
 
 class Stepper:
-    """Splits units into steps; caches for each table how its keys are read."""
+    """Splits units into steps; caches for each table how its keys are read.
+
+    Attributes:
+        keys: the tokens of the catalogue's tables.
+    """
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self._catalogue = catalogue
-        self._keys: dict[str, _TableKeys | None] = {}
+        self.keys = TouchedKeys(catalogue, PLAIN)
+        self._overlaps = self.keys.overlaps()
 
     def steps(self, deltas: Sequence[Delta]) -> list[list[Delta]]:
-        """Splits a unit's deltas, which are in the source's order, into steps."""
+        """Splits a unit's deltas, which are in the source's order, into steps.
+
+        Raises:
+            TargetRejectedError: a delta's table is unknown, or a key value does not fit its column.
+        """
         if len(deltas) < 2:
             return [list(deltas)]
-        touched = [self._touched(delta) for delta in deltas]
-        if len({token for tokens in touched for token in tokens}) == sum(map(len, touched)):
-            return [list(deltas)]
-        numbers = self._numbers(deltas, touched)
-        layers: list[list[Delta]] = [[] for _ in range(max(numbers) + 1)]
+        try:
+            plans = [self._plan(delta.table) for delta in deltas]
+            if _independent(deltas, plans):
+                return [list(deltas)]
+            touched = [_Touched.of(delta, plan) for delta, plan in zip(deltas, plans, strict=True)]
+        except DeltaError as error:
+            raise TargetRejectedError(str(error)) from error
+        order = _Order(self._overlaps)
+        numbers = [order.step(each) for each in touched]
+        _postpone_deletes(touched, numbers, self._overlaps)
+        steps: list[list[Delta]] = [[] for _ in range(max(numbers) + 1)]
         for delta, number in zip(deltas, numbers, strict=True):
-            layers[number].append(delta)
-        return layers
+            steps[number].append(delta)
+        return [step for step in steps if step]
 
-    def _numbers(self, deltas: Sequence[Delta], touched: Sequence[Sequence[Token]]) -> list[int]:
-        last: dict[Token, int] = {}
-        numbers = []
-        for delta, tokens in zip(deltas, touched, strict=True):
-            number = max((last[token] + 1 for token in tokens if token in last), default=0)
-            number = max([number, *(last.get(parent, 0) for parent in self._parents(delta))])
-            last.update(dict.fromkeys(tokens, number))
-            numbers.append(number)
-        final = max(numbers)
-        for index, delta in enumerate(deltas):
-            if delta.op is Operation.DELETE and all(last[token] == numbers[index] for token in touched[index]):
-                numbers[index] = final
-        return numbers
-
-    def _touched(self, delta: Delta) -> Sequence[Token]:
-        keys = self._of(delta.table)
-        return keys.touched(delta) if keys else ()
-
-    def _parents(self, delta: Delta) -> Sequence[Token]:
-        keys = self._of(delta.table)
-        return keys.parents(delta) if keys else ()
-
-    def _of(self, name: str) -> _TableKeys | None:
-        if name not in self._keys:
-            table = self._catalogue.find(name)
-            self._keys[name] = _TableKeys(table, self._catalogue) if table else None
-        return self._keys[name]
+    def _plan(self, name: str) -> TablePlan[str]:
+        try:
+            return self.keys.plan(name)
+        except DeltaError as error:
+            raise TargetRejectedError(f"the target has no table {name}") from error
 
 
-class _TableKeys:
-    """Reads the keys of one table out of its deltas."""
+@dataclass(frozen=True, slots=True)
+class _Touched:
+    """A delta's tokens; see :meth:`TablePlan.add`."""
 
-    def __init__(self, table: Table, catalogue: Catalogue) -> None:
-        self._name = table.name
-        self._primary = _getter(table.primary_key)
-        self._primary_columns = frozenset(table.primary_key)
-        self._unique = [(key.name, _getter(key.columns)) for key in table.unique_keys if key.columns]
-        self._foreign = [
-            (parent.name, _getter(columns))
-            for key in table.foreign_keys
-            if (parent := catalogue.find(key.parent)) and (columns := _by_primary_key(key, parent))
-        ]
+    op: Operation
+    rows: set[str] = field(default_factory=set)
+    existence: set[str] = field(default_factory=set)
+    cascades: set[str] = field(default_factory=set)
+    read: set[str] = field(default_factory=set)
 
-    def touched(self, delta: Delta) -> Sequence[Token]:
-        """Returns tokens of the row, under its old and its new key, and of its unique values, old and new."""
-        if not delta.key:
-            return ()
-        row: Token = (self._name, _value(self._primary, delta.key))
-        renames = delta.op is Operation.UPDATE and not self._primary_columns.isdisjoint(delta.row)
-        if not renames and not self._unique:
-            return (row,)
-        tokens = {row}
-        if renames:
-            tokens.add((self._name, _value(self._primary, {**delta.key, **delta.row})))
-        for name, getter in self._unique:
-            for image in (delta.before, delta.row):
-                value = _value(getter, image)
-                if value is not None:
-                    tokens.add((self._name, name, value))
-        return tuple(tokens)
-
-    def parents(self, delta: Delta) -> Sequence[Token]:
-        """Returns tokens of the parent rows that a written row names."""
-        values = ((parent, _value(getter, delta.row)) for parent, getter in self._foreign)
-        return [(parent, value) for parent, value in values if value is not None]
+    @classmethod
+    def of(cls, delta: Delta, plan: TablePlan[str]) -> _Touched:
+        touched = cls(delta.op)
+        plan.add(delta, touched.rows, touched.existence, touched.cascades, touched.read)
+        return touched
 
 
-def _by_primary_key(key: ForeignKey, parent: Table) -> tuple[str, ...]:
-    """Returns the child's columns in the order of the parent's primary key; () if they reference another key."""
-    named = dict(zip(key.parent_columns, key.columns, strict=True))
-    return tuple(named[column] for column in parent.primary_key) if set(parent.primary_key) == set(named) else ()
+@dataclass(slots=True)
+class _Order:
+    """Gives each delta of a unit the first step that the deltas before it leave it.
+
+    Attributes:
+        overlaps: tokens that no two deltas may share.
+        rows: by token, the last place and operation that touched a row or a unique value.
+        born, changed, deleted: by token, the last place that wrote it of an insert or upsert that makes a parent,
+            an update or upsert that changes one, a delete.
+        read, left: by token, the last place that read it of a delta that is no delete, and of a delete.
+    """
+
+    overlaps: frozenset[str]
+    rows: dict[str, tuple[_Place, Operation]] = field(default_factory=dict)
+    born: dict[str, _Place] = field(default_factory=dict)
+    changed: dict[str, _Place] = field(default_factory=dict)
+    deleted: dict[str, _Place] = field(default_factory=dict)
+    read: dict[str, _Place] = field(default_factory=dict)
+    left: dict[str, _Place] = field(default_factory=dict)
+
+    def step(self, delta: _Touched) -> int:
+        """Returns the step of the next delta in the source's order."""
+        step = max(self._by_rows(delta), self._by_parents(delta), self._by_children(delta))
+        self._remember(delta, 3 * step + PHASES[delta.op])
+        return step
+
+    def _by_rows(self, delta: _Touched) -> int:
+        step, op = 0, delta.op
+        for token in delta.rows:
+            if (last := self.rows.get(token)) is not None:
+                place, before = last
+                alike = op is before and op in _ALIKE and token not in self.overlaps
+                step = max(step, place // 3 if alike else _after(place, op))
+        return step
+
+    def _by_parents(self, delta: _Touched) -> int:
+        """Returns the first step for what the delta reads."""
+        step, op = 0, delta.op
+        for token in delta.read:
+            if (place := self.born.get(token)) is not None:
+                step = max(step, place // 3)
+            if (place := self.changed.get(token)) is not None:
+                step = max(step, _after(place, op))
+            if op is not Operation.DELETE and (place := self.deleted.get(token)) is not None:
+                step = max(step, _after(place, op))
+        return step
+
+    def _by_children(self, delta: _Touched) -> int:
+        """Returns the first step for what the delta writes as a parent."""
+        step, op = 0, delta.op
+        tokens = delta.cascades if PHASES[op] == 0 else delta.cascades | delta.existence
+        for token in tokens:
+            for last in (self.born, self.changed, self.read):
+                if (place := last.get(token)) is not None:
+                    step = max(step, _after(place, op))
+            if (place := self.left.get(token)) is not None:
+                step = max(step, place // 3 if op is Operation.DELETE else _after(place, op))
+            if op is not Operation.DELETE and (place := self.deleted.get(token)) is not None:
+                step = max(step, _after(place, op))
+        return step
+
+    def _remember(self, delta: _Touched, place: _Place) -> None:
+        self.rows.update(dict.fromkeys(delta.rows, (place, delta.op)))
+        phase = PHASES[delta.op]
+        _raise(self.born if phase == 0 else self.changed if phase == 1 else self.deleted, delta.existence, place)
+        _raise(self.deleted if phase == 2 else self.changed, delta.cascades, place)
+        _raise(self.left if phase == 2 else self.read, delta.read, place)
 
 
-def _getter(columns: Sequence[str]) -> _Getter:
-    getter: _Getter = itemgetter(*columns) if columns else lambda _: None
-    return getter
+def _after(place: _Place, op: Operation) -> int:
+    """Returns the first step in which ``op`` comes after ``place``."""
+    return place // 3 + (PHASES[op] <= place % 3)
 
 
-def _value(getter: _Getter, image: Mapping[str, object]) -> Hashable:
-    """Returns a key's value, None if a column is absent; a value that cannot be hashed as its text."""
-    try:
-        value = getter(image)
-        hash(value)
-    except KeyError:
-        return None
-    except TypeError:
-        return repr(getter(image))
-    return value
+def _raise(last: dict[str, _Place], tokens: Iterable[str], place: _Place) -> None:
+    for token in tokens:
+        last[token] = max(place, last.get(token, 0))
+
+
+def _independent(deltas: Sequence[Delta], plans: Sequence[TablePlan[str]]) -> bool:
+    """Returns whether no two deltas share a row or a unique value, and no delta makes the target change other rows."""
+    seen: set[str] = set()
+    for delta, plan in zip(deltas, plans, strict=True):
+        if plan.acts(delta):
+            return False
+        rows: set[str] = set()
+        plan.exclusive(delta, rows)
+        if not seen.isdisjoint(rows):
+            return False
+        seen |= rows
+    return True
+
+
+def _postpone_deletes(touched: Sequence[_Touched], numbers: list[int], overlaps: frozenset[str]) -> None:
+    """Moves deletes to the last step, as far as nothing that comes later depends on them.
+
+    A delete that stays may be that of a parent; then deletes of children stay too.
+    """
+    free = _free(touched, overlaps)
+    deletes = [index for index, delta in enumerate(touched) if delta.op is Operation.DELETE]
+    staying = any(not free[index] for index in deletes)
+    parents = {token for index in deletes for token in touched[index].existence | touched[index].cascades}
+    final = max(numbers)
+    for index in deletes:
+        if free[index] and not (staying and touched[index].read & parents):
+            numbers[index] = final
+
+
+def _free(touched: Sequence[_Touched], overlaps: frozenset[str]) -> list[bool]:
+    """Returns for each delta whether it is a delete and no later delta but deletes depends on it."""
+    free = [False] * len(touched)
+    rows: set[str] = set()
+    written: set[str] = set()
+    read: set[str] = set()
+    for index in range(len(touched) - 1, -1, -1):
+        delta = touched[index]
+        if delta.op is Operation.DELETE and delta.rows.isdisjoint(overlaps):
+            free[index] = (
+                rows.isdisjoint(delta.rows)
+                and written.isdisjoint(delta.read)
+                and all(into.isdisjoint(own) for into in (read, written) for own in (delta.existence, delta.cascades))
+            )
+        else:
+            rows |= delta.rows
+            written |= delta.existence
+            written |= delta.cascades
+            read |= delta.read
+    return free

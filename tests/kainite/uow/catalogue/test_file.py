@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from kainite.base.errors import CatalogueError
 from kainite.uow.catalogue.file import dumps, loads, read_catalogue, write_catalogue
-from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, UniqueKey
+from kainite.uow.catalogue.tables import Action, Catalogue, Column, ForeignKey, UniqueKey
 from support.tables import INTEGER, SHOP, TEXT, catalogue, columns, table
 
 ODD = catalogue(
@@ -20,7 +21,9 @@ ODD = catalogue(
         UniqueKey("partial", ()),
         UniqueKey("k", ("b", "id"), nulls_distinct=False),
         ForeignKey("f", ("id",), "elsewhere.x", ("id",), deferrable=True),
-    )
+        ForeignKey("g", ("id",), "elsewhere.x", ("id",), on_delete=Action.SET_NULL, on_update=Action.CASCADE),
+    ),
+    replace(table("other.part", columns(id=INTEGER)), part_of="other.t"),
 )
 
 
@@ -88,6 +91,12 @@ ORDERS = ("tables", "orders")
         (changed((*ORDERS, "primary_key"), [1]), "'primary_key' of table 'orders' must be a string"),
         (changed((*ORDERS, "unique_keys"), [1]), "a unique key of table 'orders' must be an object"),
         (changed((*ORDERS, "foreign_keys", 0, "parent_columns"), []), "must be as many"),
+        (changed((*ORDERS, "foreign_keys", 0, "on_delete"), "explode"), "must be one of no action, cascade"),
+        (
+            changed((*ORDERS, "foreign_keys", 0, "on_update"), 1),
+            "'on_update' of a foreign key of table 'orders' must be",
+        ),
+        (changed((*ORDERS, "part_of"), 1), "'part_of' of table 'orders' must be a string"),
         (changed((*ORDERS, "foreign_keys", 0, "parent_columns"), ["no"]), "names column 'no', which 'customer' does"),
     ],
 )

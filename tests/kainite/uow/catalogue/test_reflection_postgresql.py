@@ -9,7 +9,7 @@ import pytest
 from kainite.base.errors import CatalogueError, MissingExtraError, SettingsError, TargetUnavailableError
 from kainite.uow.catalogue.file import dumps, loads
 from kainite.uow.catalogue.reflection import reflect
-from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, TypeFamily, UniqueKey
+from kainite.uow.catalogue.tables import Action, Catalogue, Column, ForeignKey, TypeFamily, UniqueKey
 from kainite.uow.precedence.levels import cycles, graph_of, precedence_map
 
 SCHEMA = """
@@ -245,3 +245,33 @@ def test_a_partitioned_parent_is_referenced_once(postgres: str) -> None:
     tables = reflect(postgres).tables
     assert set(tables) == {"p", "p1", "c"}
     assert [key.parent for key in tables["c"].foreign_keys] == ["p"]
+    assert [tables[name].part_of for name in ("p", "p1", "c")] == [None, "p", None]
+
+
+def test_parts_of_parts_and_heirs_belong_to_the_outermost_table(postgres: str) -> None:
+    with psycopg.connect(postgres) as connection:
+        connection.execute("""
+            CREATE SCHEMA old;
+            CREATE TABLE p (id int, k int, PRIMARY KEY (id, k)) PARTITION BY RANGE (id);
+            CREATE TABLE old.p1 PARTITION OF p FOR VALUES FROM (0) TO (9) PARTITION BY RANGE (k);
+            CREATE TABLE p11 PARTITION OF old.p1 FOR VALUES FROM (0) TO (9);
+            CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (id int PRIMARY KEY);
+            CREATE TABLE ab () INHERITS (a, b); CREATE TABLE bb () INHERITS (b);
+        """)
+    parts = {name: table.part_of for name, table in reflect(postgres, ["public", "old"]).tables.items()}
+    assert parts == {"p": None, "old.p1": "p", "p11": "p", "a": None, "b": "a", "ab": "a", "bb": "a"}
+    assert {name: table.part_of for name, table in reflect(postgres, ["old"]).tables.items()} == {"old.p1": "p"}
+
+
+def test_what_foreign_keys_do(postgres: str) -> None:
+    with psycopg.connect(postgres) as connection:
+        connection.execute("""
+            CREATE TABLE p (id int PRIMARY KEY);
+            CREATE TABLE c (id int PRIMARY KEY,
+                a int REFERENCES p ON DELETE CASCADE ON UPDATE SET NULL,
+                b int REFERENCES p ON DELETE SET DEFAULT ON UPDATE RESTRICT);
+        """)
+    assert reflect(postgres).tables["c"].foreign_keys == (
+        ForeignKey("c_a_fkey", ("a",), "p", ("id",), False, Action.CASCADE, Action.SET_NULL),
+        ForeignKey("c_b_fkey", ("b",), "p", ("id",), False, Action.SET_DEFAULT, Action.NO_ACTION),
+    )

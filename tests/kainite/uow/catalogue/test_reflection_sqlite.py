@@ -10,7 +10,7 @@ import pytest
 from kainite.base.errors import CatalogueError, MissingExtraError
 from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.catalogue.reflection import reflect
-from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, TypeFamily, UniqueKey
+from kainite.uow.catalogue.tables import Action, Catalogue, Column, ForeignKey, TypeFamily, UniqueKey
 from kainite.uow.precedence.levels import precedence_map
 from kainite.uow.precedence.load import load_levels
 
@@ -91,6 +91,19 @@ def test_foreign_keys_are_spelled_as_the_tables_that_they_name(found: Catalogue)
     assert found.tables["customer"].foreign_keys == (
         ForeignKey("customer_boss_fkey", ("boss",), "customer", ("id",), deferrable=True),
         ForeignKey("customer_country_fkey", ("country",), "Country", ("Code",), deferrable=True),
+    )
+
+
+def test_what_foreign_keys_do(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "t.db")) as connection:
+        connection.executescript("""
+            CREATE TABLE p (id INTEGER PRIMARY KEY);
+            CREATE TABLE c (a INTEGER REFERENCES p ON DELETE CASCADE ON UPDATE SET NULL,
+                b INTEGER REFERENCES p ON DELETE SET DEFAULT ON UPDATE RESTRICT);
+        """)
+    assert reflect(f"sqlite:///{tmp_path / 't.db'}").tables["c"].foreign_keys == (
+        ForeignKey("c_a_fkey", ("a",), "p", ("id",), True, Action.CASCADE, Action.SET_NULL),
+        ForeignKey("c_b_fkey", ("b",), "p", ("id",), True, Action.SET_DEFAULT, Action.NO_ACTION),
     )
 
 

@@ -1,0 +1,101 @@
+"""Keys of tables, and the tokens that their values become.
+
+A token is whatever a :class:`Spelling` makes of a key's canonical value: a 64-bit hash (``HASHED``), or text
+(``PLAIN``), which costs less where it is not stored. Values that may be equal to the target have the same token
+(:mod:`kainite.uow.canonical`); a token that stands for too much costs parallelism, never correctness. For
+the same reason values are joined without escaping.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic, TypeVar
+
+from kainite.base.errors import DeltaError
+from kainite.uow.canonical import Canonical
+from kainite.uow.delta import Row
+
+_NULL = "\x00"
+T = TypeVar("T", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling(Generic[T]):
+    """Makes tokens.
+
+    Attributes:
+        keyed: takes a space, a table and the names of columns; returns what makes a token of their values.
+        derived: makes another token of one, which no key's value has.
+        number: a whole number from a token, the same in every process for tokens that are stored.
+    """
+
+    keyed: Callable[[str, str, Sequence[str]], Callable[[str], T]]
+    derived: Callable[[T], T]
+    number: Callable[[T], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Key(Generic[T]):
+    """Some columns of a table whose values become one token.
+
+    Attributes:
+        table: the table's name, for messages.
+        finish: makes a token of the spelled values.
+        parts: each column and the spelling of its values.
+        columns: the columns' names.
+        nulls_distinct: a key with a NULL excludes nothing.
+    """
+
+    table: str
+    finish: Callable[[str], T]
+    parts: tuple[tuple[str, Canonical], ...]
+    columns: frozenset[str]
+    nulls_distinct: bool = True
+
+    def token(self, image: Row) -> T | None:
+        """Returns the token of the key's value in ``image``; None for a NULL, or when a column is unknown.
+
+        Raises:
+            DeltaError: a value does not fit its column.
+        """
+        spelled = []
+        for name, canonical in self.parts:
+            value = image.get(name)
+            if value is not None:
+                try:
+                    spelled.append(canonical(value))
+                except DeltaError as error:
+                    raise DeltaError(f"column {name!r} of {self.table!r}: {error}") from None
+            elif self.nulls_distinct or name not in image:
+                return None
+            else:
+                spelled.append(_NULL)
+        return self.finish("\0".join(spelled))
+
+    def unknown(self, image: Row) -> bool:
+        """Returns whether ``image``, from which the key has no token, leaves the value open: no known part is NULL."""
+        return not any(name in image and image[name] is None for name in self.columns)
+
+
+def _hashed(space: str, table: str, columns: Sequence[str]) -> Callable[[str], int]:
+    return partial(_digest, hashlib.blake2b("\0".join((space, table, *columns, "")).encode(), digest_size=8))
+
+
+def _digest(seed: hashlib.blake2b, spelled: str) -> int:
+    state = seed.copy()
+    state.update(spelled.encode())
+    return int.from_bytes(state.digest(), "big")
+
+
+def _plain(space: str, table: str, columns: Sequence[str]) -> Callable[[str], str]:
+    return "\0".join((space, table, *columns, "")).__add__
+
+
+HASHED: Spelling[int] = Spelling(_hashed, 0x9E3779B97F4A7C15.__xor__, int)
+"""64-bit BLAKE2b hashes as unsigned integers: the signatures."""
+
+PLAIN: Spelling[str] = Spelling(_plain, "\1".__add__, hash)
+"""Text, for one process."""

@@ -1,0 +1,222 @@
+"""The tokens that deltas on one table write and read. The rule is in :mod:`kainite.uow.touched.deltas`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic
+
+from kainite.uow.delta import Delta, Operation, Row
+from kainite.uow.touched.key import Key, Spelling, T
+
+PARTS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Action(Generic[T]):
+    """What a delete or a change of a parent writes beside its value.
+
+    Attributes:
+        written: wholes further down, and parts of children that move to a default.
+        overlaps: tokens of overlaps.
+    """
+
+    written: frozenset[T]
+    overlaps: frozenset[T]
+
+
+@dataclass(frozen=True, slots=True)
+class Cascade(Generic[T]):
+    """The tokens of one reference of which some foreign key acts."""
+
+    spelling: Spelling[T]
+    parts: tuple[T, ...]
+    whole: T
+    read_always: frozenset[T]
+
+    def write_old(self, key: Key[T], image: Row, written: set[T]) -> None:
+        """Adds what a parent writes that gives up its value in ``image``."""
+        token = key.token(image)
+        if token is not None:
+            written.add(self.spelling.derived(token))
+            written.add(self.parts[self.spelling.number(token) % PARTS])
+        elif key.unknown(image):
+            written.add(self.whole)
+
+    def read_old(self, key: Key[T], image: Row, read: set[T]) -> None:
+        """Adds what a child reads whose old values are in ``image``."""
+        read.update(self.read_always)
+        token = key.token(image)
+        if token is not None:
+            read.add(self.spelling.derived(token))
+        elif key.unknown(image):
+            read.add(self.whole)
+            read.update(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Generic[T]):
+    """Columns of a table that foreign keys name.
+
+    Attributes:
+        key: their existence.
+        cascade: set if some foreign key acts.
+        on_delete, on_change: what follows from a delete, or a change of the columns; None if nothing.
+    """
+
+    key: Key[T]
+    cascade: Cascade[T] | None
+    on_delete: Action[T] | None
+    on_change: Action[T] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Parent(Generic[T]):
+    """A foreign key: the parent's existence by the child's columns; ``cascade`` is set if the foreign key acts."""
+
+    key: Key[T]
+    cascade: Cascade[T] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan(Generic[T]):
+    """The tokens that deltas on one table write and read.
+
+    Attributes:
+        rows: the primary keys; none for a table without one.
+        unique: the unique keys.
+        unclear: tokens of unique keys whose columns say nothing; every delta writes them.
+        named: columns that foreign keys name.
+        parents: the table's own foreign keys.
+    """
+
+    rows: tuple[Key[T], ...]
+    unique: tuple[Key[T], ...]
+    unclear: frozenset[T]
+    named: tuple[Named[T], ...]
+    parents: tuple[Parent[T], ...]
+
+    def exclusive(self, delta: Delta, rows: set[T]) -> None:
+        """Adds the tokens of rows and unique values alone, those of an upsert's unique values as if it changed all."""
+        if delta.op is Operation.UPDATE:
+            old = {**delta.before, **delta.key}
+            self._changed_rows(old, {**old, **delta.row}, _changed(delta, old), rows)
+            return
+        for image in _images(delta):
+            _add(self.rows, image, rows)
+            _add(self.unique, image, rows)
+
+    def acts(self, delta: Delta) -> bool:
+        """Returns whether the delta may make the target change other rows by itself."""
+        if delta.op is Operation.INSERT:
+            return False
+        if delta.op is Operation.DELETE:
+            return any(named.on_delete for named in self.named)
+        return any(named.on_change and not named.key.columns.isdisjoint(delta.row) for named in self.named)
+
+    def add(self, delta: Delta, rows: set[T], existence: set[T], cascades: set[T], read: set[T]) -> None:
+        """Adds a delta's tokens to four sets, of which the first three are written.
+
+        Args:
+            delta: in its normal form (:mod:`kainite.uow.validation`).
+            rows: tokens of rows, unique values and overlaps.
+            existence: tokens of existence.
+            cascades: tokens of cascades, parts and wholes.
+            read: all that is read.
+
+        Raises:
+            DeltaError: a key value does not fit its column.
+        """
+        if delta.op is Operation.UPDATE:
+            self._update(delta, rows, existence, cascades, read)
+            return
+        for image in _images(delta):
+            _add(self.rows, image, rows)
+            _add(self.unique, image, rows)
+            for named in self.named:
+                if (token := named.key.token(image)) is not None:
+                    existence.add(token)
+        for parent in self.parents:
+            self._read_parent(delta, parent, read)
+        if delta.op is Operation.DELETE:
+            old = {**delta.before, **delta.key}
+            for named in self.named:
+                if named.on_delete is not None:
+                    _act(named, named.on_delete, old, None, rows, cascades)
+        elif delta.op is Operation.UPSERT:
+            self._change(delta, {**delta.before, **delta.key}, rows, cascades)
+
+    def _update(self, delta: Delta, rows: set[T], existence: set[T], cascades: set[T], read: set[T]) -> None:
+        old = {**delta.before, **delta.key}
+        new = {**old, **delta.row}
+        changed = _changed(delta, old)
+        self._changed_rows(old, new, changed, rows)
+        for named in self.named:
+            if not named.key.columns.isdisjoint(changed):
+                existence.update(token for image in (old, new) if (token := named.key.token(image)) is not None)
+        for parent in self.parents:
+            moves = not parent.key.columns.isdisjoint(changed)
+            if parent.cascade is not None:
+                parent.cascade.read_old(parent.key, old, read)
+            if moves:
+                _read_named(parent, old, read)
+                _read_named(parent, new, read)
+        self._change(delta, old, rows, cascades)
+
+    def _changed_rows(self, old: Row, new: Row, changed: set[str], rows: set[T]) -> None:
+        _add(self.rows, old, rows)
+        for keys in (self.rows, self.unique):
+            for key in keys:
+                if not key.columns.isdisjoint(changed):
+                    rows.update(token for image in (old, new) if (token := key.token(image)) is not None)
+
+    def _read_parent(self, delta: Delta, parent: Parent[T], read: set[T]) -> None:
+        for image in _images(delta):
+            _read_named(parent, image, read)
+        if parent.cascade is not None:
+            old = {} if delta.op is Operation.INSERT else {**delta.before, **delta.key}
+            if delta.op is Operation.INSERT:
+                read.update(parent.cascade.read_always)
+            else:
+                parent.cascade.read_old(parent.key, old, read)
+
+    def _change(self, delta: Delta, old: Row, rows: set[T], cascades: set[T]) -> None:
+        """Adds what follows from changed columns that foreign keys name."""
+        for named in self.named:
+            if named.on_change is not None and not named.key.columns.isdisjoint(_changed(delta, old)):
+                _act(named, named.on_change, old, {**old, **delta.row}, rows, cascades)
+
+
+def _images(delta: Delta) -> Sequence[Row]:
+    """Returns the row as a delta that is no update leaves it, or finds it; both for an upsert."""
+    if delta.op is Operation.INSERT:
+        return ({**delta.key, **delta.row},)
+    old = {**delta.before, **delta.key}
+    return (old,) if delta.op is Operation.DELETE else (old, {**delta.key, **delta.row})
+
+
+def _changed(delta: Delta, old: Row) -> set[str]:
+    # Raw values are compared: two that are spelled alike may still differ (see canonical.py).
+    return {name for name, value in delta.row.items() if name not in old or old[name] != value}
+
+
+def _add(keys: Iterable[Key[T]], image: Row, into: set[T]) -> None:
+    for key in keys:
+        if (token := key.token(image)) is not None:
+            into.add(token)
+
+
+def _read_named(parent: Parent[T], image: Row, read: set[T]) -> None:
+    if (token := parent.key.token(image)) is not None:
+        read.add(token)
+        if parent.cascade is not None:
+            read.add(parent.cascade.spelling.derived(token))
+
+
+def _act(named: Named[T], action: Action[T], old: Row, new: Row | None, rows: set[T], cascades: set[T]) -> None:
+    assert named.cascade is not None, "a foreign key that acts has a cascade"
+    named.cascade.write_old(named.key, old, cascades)
+    if new is not None and (token := named.key.token(new)) is not None:
+        cascades.add(named.cascade.spelling.derived(token))
+    cascades.update(action.written)
+    rows.update(action.overlaps)
