@@ -67,6 +67,7 @@ from kainite.uow.admission import Admission
 from kainite.uow.catalogue.file import dumps, loads
 from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, Table, TypeFamily, UniqueKey
 from kainite.uow.precedence.levels import read_graph
+from kainite.uow.signing import Signing
 from kainite_spark.targets.exec.messages import read_answer
 from support import kpl
 
@@ -139,7 +140,7 @@ def _json_lines(spelling: Spelling) -> Callable[[bytes], None]:
 
 def _emitted(data: bytes) -> None:
     for catalogue in (None, CATALOGUE):
-        admission = Admission(catalogue)
+        admission = Admission(Signing(catalogue))
         for line in data.splitlines():
             admission.feed(line)
         for fragment in admission.take("anonymous"):
