@@ -75,7 +75,7 @@ class UnitRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Where a log partition is."""
+    """The place of a log partition."""
 
     aws: AwsSettings
     table: str
@@ -87,7 +87,7 @@ class Log:
 
 @dataclass
 class UnitRange(InputPartition):
-    """What one task reads.
+    """The part of the log that one task reads.
 
     Attributes:
         rows: the units.

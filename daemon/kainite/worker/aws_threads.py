@@ -23,7 +23,7 @@ THREADS = 256
 """The most simultaneous calls to AWS: one a shard, and a few more. A thread is made when it is needed."""
 
 LAST_CALLS_S = 1.0
-"""How long the process waits at its end for calls that are still unanswered."""
+"""Seconds that the process waits at its end for calls that are still unanswered."""
 
 
 @contextmanager

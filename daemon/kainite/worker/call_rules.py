@@ -66,7 +66,7 @@ WITHOUT_CHECKPOINTER: Final = frozenset({Action.INITIALIZE, Action.LEASE_LOST})
 
 
 class EmitHandling(Enum):
-    """What becomes of an emit line."""
+    """The decision on an emit line."""
 
     COLLECT = auto()  # it goes into the call's append
     DISCARD = auto()  # the log already holds it

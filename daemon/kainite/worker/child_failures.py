@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What follows from a failure.
+    """The consequence of a failure.
 
     Attributes:
         pause: seconds until the next child is started.

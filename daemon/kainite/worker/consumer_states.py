@@ -24,7 +24,7 @@ from typing import Final
 
 
 class ConsumerState(Enum):
-    """Where a consumer is with its shard."""
+    """The state of a consumer with its shard."""
 
     INITIALIZING = auto()
     PROCESSING = auto()
@@ -36,7 +36,7 @@ class ConsumerState(Enum):
 
 
 class StateOutcome(Enum):
-    """How a state ended."""
+    """The way in which a state ended."""
 
     DONE = auto()
     FAILED = auto()

@@ -24,7 +24,7 @@ RENDER: Final[Mapping[ChildProtocol, Render]] = {
     ChildProtocol.JSON_LINES_V0: render_process_records_v0,
     ChildProtocol.MARKERS: render_records,
 }
-"""How a batch is rendered for the children of a protocol."""
+"""The renderer of batches, by the children's protocol."""
 
 
 def open_retrieval(kinesis: KinesisClient, stream: StreamClient, settings: Settings, meter: Meter) -> Sources:

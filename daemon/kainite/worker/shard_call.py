@@ -34,7 +34,7 @@ REJECTIONS_LOGGED = 10
 
 
 class Checkpoints(Protocol):
-    """Where checkpoints are stored: :class:`~kainite.leases.keeper.LeaseKeeper`."""
+    """The store of checkpoints: :class:`~kainite.leases.keeper.LeaseKeeper`."""
 
     async def checkpoint(self, lease: HeldLease, checkpoint: Checkpoint) -> None: ...
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UnitsOfWork:
-    """What brings one shard's emits to the log.
+    """The parts that bring one shard's emits to the log.
 
     Attributes:
         log: shared by all shards of the daemon.

@@ -100,7 +100,7 @@ class ApplyEnvironment:
 
 @dataclass(slots=True)
 class Summary:
-    """How many micro-batches an apply job ran, and how many units came to which status."""
+    """The number of micro-batches that an apply job ran, and the numbers of units by status."""
 
     micro_batches: int = 0
     outcomes: Counter[UnitStatus] = field(default_factory=Counter)

@@ -18,7 +18,7 @@ from kainite_spark.targets.contract import Unit
 
 
 class UnitHeader(NamedTuple):
-    """What a UNIT entry says of its unit; ``size`` is its number of deltas.
+    """The facts that a UNIT entry has of its unit; ``size`` is its number of deltas.
 
     A tuple, as is :class:`UnitPart`, because tasks pickle them by the thousand.
     """

@@ -55,7 +55,7 @@ _SUSPECT_TRIES = 2
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How often an unavailable target is tried.
+    """The retries of an unavailable target.
 
     Attributes:
         tries: attempts in all.
@@ -75,7 +75,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """How a list of units is applied.
+    """The options for applying a list of units.
 
     Attributes:
         on_failure: ``block`` holds back later units that conflict with a failed one, ``skip`` lets

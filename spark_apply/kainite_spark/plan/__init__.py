@@ -1,4 +1,4 @@
-"""What a micro-batch does: which units, on which job instances, from which entries of the log. Pure.
+"""Plans micro-batches: the units, their job instances, and the entries of the log to read. Pure.
 
 Begin with ``backlog`` (which units may run), then ``schedule`` (which job instance applies which unit)
 and ``micro_batch`` (which task reads which entries). ``pending_unit`` is the unit that they work with.

@@ -66,7 +66,7 @@ class MicroBatch:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """What a job instance reports; with a ``problem``, units may lack an outcome."""
+    """The report of a job instance; with a ``problem``, units may lack an outcome."""
 
     instance: int
     outcomes: tuple[Outcome, ...]

@@ -9,7 +9,7 @@ from kainite.uow.delta import UnitKind
 
 @dataclass(frozen=True, slots=True)
 class PendingUnit:
-    """What the log's index says of a unit that is neither committed nor discarded.
+    """The facts in the log's index about a unit that is neither committed nor discarded.
 
     Attributes:
         tid: its transaction id.

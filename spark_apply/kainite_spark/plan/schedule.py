@@ -1,4 +1,4 @@
-"""Which job instance applies which unit of a micro-batch. Pure.
+"""Assigns the units of a micro-batch to job instances. Pure.
 
 Units that are connected by conflicts, directly or through others, form a component
 (:func:`kainite.uow.conflicts.components`). One job instance applies the whole component in log order.

@@ -1,4 +1,4 @@
-"""Where units of work are applied: databases, and loaders of the user's own.
+"""The targets of units of work: databases, and loaders of the user's own.
 
 Begin with ``contract`` (what a target offers) and ``opening`` (which target a URL means). ``fence``
 says who may write; ``schema`` holds a target's tables. ``statements`` orders deltas for all

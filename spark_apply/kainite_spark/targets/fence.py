@@ -9,7 +9,7 @@ from kainite.base.errors import TargetFencedError
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Who writes: an apply job's generation and the number of its micro-batch."""
+    """The identity of a writer: an apply job's generation and the number of its micro-batch."""
 
     log_partition: str
     generation: int

@@ -53,7 +53,7 @@ class UnitStatus(StrEnum):
 
 
 class Fault(StrEnum):
-    """What kind of fault made a unit fail before it could be applied.
+    """The kind of fault that made a unit fail before it could be applied.
 
     Attributes:
         MALFORMED: an emitted line was no delta, or the unit contradicts itself; no retry can apply it.

@@ -44,7 +44,7 @@ MOST_SCHEMES = 16
 """Schemes beyond which a snapshot forgets those that no unit names; one that is used again is noted again."""
 
 ANSWERED_REQUESTS = 1_000
-"""How many answered requests are remembered, so that a request whose answer was lost is not carried out twice."""
+"""Answered requests that are remembered, so that a request whose answer was lost is not carried out twice."""
 
 
 def oldest_needed(opened: Iterable[OpenUnit], units: Iterable[UnitState], next_id: int) -> int:

@@ -76,7 +76,7 @@ After as many rounds in vain as there are pauses the call fails as unavailable.
 """
 
 WAIT_S = 25
-"""How long a table that is being made is waited for."""
+"""Seconds to wait for a table that is being made."""
 
 
 class DynamoDBStore:

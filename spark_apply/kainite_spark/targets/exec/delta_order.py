@@ -23,7 +23,7 @@ from kainite_spark.targets.statements.planner import Planner, Statement
 
 @dataclass(frozen=True, slots=True)
 class DeltaOrder:
-    """What is known of a loader's tables, and the order that follows from it.
+    """The known tables of a loader, and the order of deltas that follows from them.
 
     Attributes:
         catalogue: the tables; None without a catalogue file.

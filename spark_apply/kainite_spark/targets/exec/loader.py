@@ -33,7 +33,7 @@ KILL_AFTER = 1.0
 
 @dataclass(frozen=True, slots=True)
 class LoaderSettings:
-    """How a loader is started, and in which dialect and batches it gets requests.
+    """The command of a loader, its dialect, and its batches of requests.
 
     Attributes:
         command: the program and its arguments; ``repr`` leaves them out, since they may hold secrets.

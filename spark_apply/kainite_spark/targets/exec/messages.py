@@ -27,7 +27,7 @@ _REFUSALS = {"bad": TargetRejectedError, "fenced": TargetFencedError, "retry": T
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What an answer may hold beside *done*.
+    """The contents of an answer beside *done*.
 
     Attributes:
         applied: which of the units in question are loaded; empty from a loader without acknowledgements.

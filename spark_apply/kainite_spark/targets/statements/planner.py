@@ -25,7 +25,7 @@ from kainite_spark.targets.statements.steps import PHASES, Stepper
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What the deltas of one statement have in common.
+    """The properties that all deltas of one statement share.
 
     Attributes:
         table: the table's name in the catalogue.

@@ -92,7 +92,7 @@ def test_any_history_on_postgresql(
 def test_a_unit_is_applied_as_the_source_did_it_or_refused(
     tmp_path_factory: pytest.TempPathFactory, schema: Schema, filling: list[int], changed: list[Change], late: bool
 ) -> None:
-    """Set-based statements alone, without the second try in the source's order; the source may defer its checks."""
+    """Applies units by set-based statements alone; the source may defer its checks."""
     stores = fresh("", tmp_path_factory.getbasetemp() / "alone.db")
     store, source = stores.open(ddl(schema)), Source(schema)
     try:

@@ -56,7 +56,7 @@ def test_a_child_that_moved_without_before_survives_its_old_parent(
 @DATABASES
 @pytest.mark.parametrize("action", ["CASCADE", "SET NULL"])
 def test_in_the_wrong_order_two_sessions_would_lose_it(stores: Stores, action: str) -> None:
-    """Two sessions, each with one of the units, show that nothing in the target keeps the order."""
+    """Shows with two sessions, each with one of the units, that nothing in the target keeps the order."""
     store = owned(stores, action)
     one, other = (stores.session(store.target) for _ in range(2))
     one.apply(store.fence, [store.unit(2, store.delete("owner", id=1))])
