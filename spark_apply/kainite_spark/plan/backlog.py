@@ -31,7 +31,10 @@ Invariants:
 * a unit never runs while an earlier unit that it conflicts with is failed, delayed or blocked. The exception is
   a correction or reversal: it passes the failed units that it conflicts with, provided that no
   other unit holds it back. When it commits, those failed units are discarded, and only then the
-  units that they held back are examined again; when it fails, nothing changes for them;
+  units that they held back are examined again; when it fails, nothing changes for them. So it takes the failed units'
+  place in the order: a unit that was blocked behind one of them comes earlier in the log and is applied later, and
+  writes over what the correction wrote where both write a row. Every other pair of units that conflict keeps the
+  log's order, the units that were blocked among themselves too;
 * with ``onUowFailure=skip`` a failed unit holds back no other, and only delayed units do;
 * with ``targetConsistency=prefix`` one job instance applies all units in log order, and tries nothing behind a unit
   that is busy or refused before that unit was tried again. A busy unit holds up all units behind it for

@@ -173,6 +173,17 @@ def test_a_correction_passes_the_failed_unit_which_is_then_discarded_and_its_fol
     assert bench.shown[0] == (DISCARDED, "overtaken by 2")
 
 
+def test_a_correction_takes_the_failed_unit_s_place_and_every_other_pair_keeps_its_order() -> None:
+    # 1, 2 and 4 wait for 0; 3 stands in for 0. Row 2 joins 2 and 5, which have nothing to do with 0's row.
+    bench = Bench(broken={0})
+    bench.add(unit(0, 1), unit(1, 1), unit(2, 1, 2), unit(3, 1, kind=CORRECTION), unit(4, 1), unit(5, 2))
+    bench.settle()
+
+    assert bench.order.index(3) < bench.order.index(1) < bench.order.index(2) < bench.order.index(4)
+    assert bench.order.index(2) < bench.order.index(5)
+    assert bench.statuses()[0] is DISCARDED
+
+
 def test_nothing_is_released_before_the_correction_commits() -> None:
     bench = Bench(broken={0, 2})
     bench.add(unit(0, 1), unit(1, 1), unit(2, 1, kind=UnitKind.REVERSAL))
