@@ -8,7 +8,7 @@ from dataclasses import replace
 from kainite.base.clock import epoch_ms
 from kainite.base.position import Position
 from kainite.log.format.entry import Batch, ControlMeta, Entry, EntryKind, Outcome, StatusMeta, UnitStatus
-from kainite.log.owner.collect import collect
+from kainite.log.owner.collect import collect, expire
 from kainite.log.owner.mount import mount, new_token
 from kainite.log.owner.requests import decide
 from kainite.log.owner.upkeep import outcomes_partition
@@ -67,6 +67,11 @@ class MainLog:
         self._position += 1
         rules = UowSettings()
         self._put(collect(self.state, rules, "shard-0", Position(self._position), fragments, epoch_ms()))
+
+    def expire(self, uow: str) -> int:
+        """Fails an open unit, as if it had waited too long; returns its transaction id."""
+        self._put(expire(self.state, UowSettings(), epoch_ms(), {uow}))
+        return self.tid(uow)
 
     def tid(self, uow: str) -> int:
         unit = self.state.find(uow)
