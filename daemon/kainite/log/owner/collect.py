@@ -419,6 +419,7 @@ def _dispatch(
     """
     incomplete = unit.given_up is not None and not unit.whole
     causes = [*unit.causes, *([unit.given_up] if unit.given_up is not None and incomplete else [])]
+    fault: Fault | None
     if unit.causes:
         fault = Fault.LATE_NUMBER if late else Fault.MALFORMED
     elif incomplete:

@@ -7,6 +7,7 @@ import pytest
 from kainite.log.format.entry import Entry, EntryKind, Fault, FragmentMeta, Outcome, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.owner.requests import OK, REFUSED, Decision, decide
 from kainite.log.state.folded import FoldedLog
+from kainite.uow.signing import SignedDeltas
 
 IN_PROGRESS, COMMITTED, FAILED, BLOCKED, DISCARDED = UnitStatus
 
@@ -37,14 +38,20 @@ def collecting(*came: int) -> FoldedLog:
 
 
 def test_a_unit_whose_parts_came_late_is_applied_again_when_it_is_whole() -> None:
-    decision = decide(collecting(1), "r", {"action": "retry", "uow": "T", "by": "me"})
+    decision = decide(collecting(1), "r", {"action": "retry", "uow": "T", "by": "me"}, SignedDeltas())
     assert decision.outcome == Outcome(1, IN_PROGRESS, cause="retried by me")
 
 
 def test_a_late_number_is_applied_again() -> None:
     folded = FoldedLog()
     folded.apply(0, Entry(EntryKind.UNIT, UnitMeta("T", 1, cause="late", fault=Fault.LATE_NUMBER)), 0)
-    assert decide(folded, "r", {"action": "retry", "uow": "T"}).outcome is not None
+    assert decide(folded, "r", {"action": "retry", "uow": "T"}, SignedDeltas()).outcome is not None
+
+
+def test_it_is_not_applied_before_it_is_judged() -> None:
+    decision = decide(collecting(1), "r", {"action": "retry", "uow": "T"})
+    assert decision.outcome is None
+    assert "retry it later" in decision.answer["message"]
 
 
 CARRIED_OUT = {
