@@ -8,8 +8,9 @@ from dataclasses import replace
 from kainite.base.clock import epoch_ms
 from kainite.base.position import Position
 from kainite.log.format.entry import Batch, ControlMeta, Entry, EntryKind, Outcome, StatusMeta, UnitStatus
-from kainite.log.owner.collect import collect
+from kainite.log.owner.collect import collect, expire
 from kainite.log.owner.mount import mount, new_token
+from kainite.log.owner.refit import is_kept, judge_anew, refit_entries
 from kainite.log.owner.requests import decide
 from kainite.log.owner.upkeep import outcomes_partition
 from kainite.log.state import snapshot
@@ -68,6 +69,11 @@ class MainLog:
         rules = UowSettings()
         self._put(collect(self.state, rules, "shard-0", Position(self._position), fragments, epoch_ms()))
 
+    def expire(self, uow: str) -> int:
+        """Fails an open unit, as if it had waited too long; returns its transaction id."""
+        self._put(expire(self.state, UowSettings(), epoch_ms(), {uow}))
+        return self.tid(uow)
+
     def tid(self, uow: str) -> int:
         unit = self.state.find(uow)
         assert unit is not None, f"{uow} is not in the log"
@@ -87,9 +93,17 @@ class MainLog:
 
     def ask(self, action: str, uow: str) -> str:
         """Decides a request of ``kainite uow``; returns its result."""
-        decision = decide(self.state, new_token(), {"action": action, "uow": uow, "by": "a test"})
+        signing = self.signatures if isinstance(self.signatures, Signing) else Signing(None)
+        unit = self.state.find(uow)
+        kept = unit is not None and action == "retry" and is_kept(unit)
+        judged = judge_anew(self.store, self.partition, unit.entries, signing) if unit and kept else None
+        decision = decide(self.state, new_token(), {"action": action, "uow": uow, "by": "a test"}, judged)
         if decision.outcome is not None:
-            self.status(StatusMeta((decision.outcome,), requests=("r",)))
+            journal = Journal(self.state, epoch_ms())
+            if unit is not None and judged is not None:
+                refit_entries(journal, UowSettings(), unit, signing, judged)
+            journal.write(EntryKind.STATUS, StatusMeta((decision.outcome,), requests=("r",)))
+            self._put(journal.entries)
         return decision.answer["result"]
 
     def statuses(self) -> dict[str, UnitStatus]:

@@ -98,6 +98,14 @@ class LeaseKeeper:
         return self._taker.seconds_since_round
 
     @property
+    def to_be_read(self) -> frozenset[str] | None:
+        """Returns all shards that are to be read, by any worker: leases that are not at SHARD_END; None while unknown.
+
+        As of the last round. A shard that has appeared since stands behind a parent that is still among these.
+        """
+        return self._taker.to_be_read
+
+    @property
     def overlap(self) -> float:
         """Returns the seconds from a reported loss until another worker may have had it for the failover time."""
         failover = self._settings.leases.failover

@@ -6,11 +6,27 @@ elsewhere may implement it too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from kainite.base.position import Position
 from kainite.uow.fragment import Fragment
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingReport:
+    """How far one who reads shards has got; what it says of time is relative, so no two clocks are compared.
+
+    Attributes:
+        shards: all shards that are to be read, by anybody: those whose leases are not at SHARD_END, in whatever state.
+        read: for shards that the reporter reads, an age in seconds: every record that arrived in the shard longer ago
+            is in the log. A shard of which nothing is known is left out. Over a network, the time that the report may
+            have been under way must be added to each age.
+    """
+
+    shards: frozenset[str]
+    read: Mapping[str, float]
 
 
 class LogClient(Protocol):
@@ -41,4 +57,10 @@ class LogClient(Protocol):
                 caller cuts its batch there.
             LogFencedError: another owner has the log partition; nothing more can be appended.
             LogUnavailableError: the owner has stopped; whether the append is durable is unknown.
+        """
+
+    def report(self, report: ReadingReport) -> None:
+        """Tells how far shards are read: units whose parts may still be on the stream do not time out.
+
+        Reports may be lost; without them no unit times out.
         """

@@ -77,6 +77,12 @@ class LatestConflicts:
             if readers.get(signature, -1) < rank:
                 readers[signature] = rank
 
+    def widen(self, rank: int, written: Iterable[int], read: Iterable[int]) -> None:
+        """Adds signatures to a unit that is in the index; units with higher ranks stay in front of it."""
+        for held, signatures in ((self._writers, written), (self._readers, read)):
+            for signature in signatures:
+                held[signature] = max(rank, held.get(signature, rank))
+
     def remove(self, rank: int, written: Iterable[int], read: Iterable[int]) -> None:
         """Forgets a unit; units before it that it has displaced are not found again."""
         for held, signatures in ((self._writers, written), (self._readers, read)):

@@ -34,6 +34,11 @@ class Consumers:
         """Returns what each consumer does at this moment."""
         return tuple(consumer.status() for consumer, _ in self._running.values())
 
+    def done_until(self) -> dict[str, float]:
+        """Returns, for each shard of which it is known, a time (:func:`boot_seconds`) as its consumer has it."""
+        times = ((lease.shard_id, consumer.done_until) for lease, (consumer, _) in self._running.items())
+        return {shard: until for shard, until in times if until is not None}
+
     async def follow_leases(self) -> None:
         """Starts a consumer for each lease gained; ends it when the lease is lost or handed over. Runs until cancelled.
 

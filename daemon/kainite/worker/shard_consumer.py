@@ -159,6 +159,11 @@ class ShardConsumer:
             failures=self._failures.tries,
         )
 
+    @property
+    def done_until(self) -> float | None:
+        """Returns a time (:func:`boot_seconds`): what was emitted for every record that arrived before is durable."""
+        return self._reading.done_until
+
     async def _outcome(self, step: Callable[[], Awaitable[StateOutcome]]) -> StateOutcome:
         try:
             return await step()

@@ -33,6 +33,11 @@ class ShardReading:
         """Returns how far the shard is behind, milliseconds; None before the first reply and while nothing is read."""
         return self._source.millis_behind_latest if self._source is not None else None
 
+    @property
+    def done_until(self) -> float | None:
+        """Returns a time (:func:`boot_seconds`): every record that arrived before is dealt with; None when unknown."""
+        return self._source.done_until if self._source is not None else None
+
     def open(self, open_source: OpenSource, settings: StreamSettings, cut_at: Position | None) -> None:
         """Begins to read after the lease's checkpoint.
 

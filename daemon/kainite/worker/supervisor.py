@@ -20,6 +20,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from kainite.aws import clients as aws
 from kainite.base.errors import KainiteError, LogHeldError
@@ -39,10 +41,11 @@ from kainite.worker import malloc_arena
 from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
 from kainite.worker.consumers import Consumers
 from kainite.worker.first_failure import raise_first
+from kainite.worker.reading_reports import report_reading
 from kainite.worker.retrieval_mode import open_retrieval
 from kainite.worker.settings_in_force import SettingsInForce
 from kainite.worker.shard_consumer import ConsumerParts
-from kainite.worker.units_of_work import Backlog, open_units_of_work
+from kainite.worker.units_of_work import Backlog, NewUnitsOfWork, open_units_of_work
 
 logger = logging.getLogger(__name__)
 
@@ -129,7 +132,9 @@ class _Daemon:
                     now = self._settings.current
                     return ConsumerParts(sources(now.child.protocol), keeper, now.stream, now.child, units, meter)
 
-                await self._work(group, keeper, Consumers(keeper, parts, group))
+                consumers = Consumers(keeper, parts, group)
+                async with _reporting(group, keeper, consumers, units):
+                    await self._work(group, keeper, consumers)
         except BaseExceptionGroup as failures:
             raise_first(failures, unless=LogHeldError)  # stopped while it waited for a log that another owner holds
         finally:
@@ -159,6 +164,21 @@ class _Daemon:
             raise
         following.cancel()
         keeping.cancel()
+
+
+@asynccontextmanager
+async def _reporting(
+    group: asyncio.TaskGroup, keeper: LeaseKeeper, consumers: Consumers, units: NewUnitsOfWork | None
+) -> AsyncIterator[None]:
+    """Tells the log how far the shards are read, where units of work are enabled."""
+    if units is None:
+        yield
+        return
+    reporting = group.create_task(report_reading(keeper, consumers, units().log), name="reading reports")
+    try:
+        yield
+    finally:
+        reporting.cancel()
 
 
 async def _keep(membership: Membership, keeper: LeaseKeeper) -> None:

@@ -5,6 +5,7 @@ The log is folded (:mod:`kainite.log.state.folded`). Beside that, its entries te
 
 * of schemes of signatures (SCHEME);
 * of new units (UNIT), which are failed already when they were malformed or did not fit the catalogue;
+* of parts that came late for a failed unit (FRAGMENT): it holds back what they touch, too;
 * of decisions (STATUS without ``through``): retry, also of a unit that was judged anew (REFIT), and discard.
 
 A STATUS entry with ``through`` has our own outcomes, and says up to which id the owner has copied
@@ -17,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kainite.base.errors import LogCorruptError
-from kainite.log.format.entry import Batch, Outcome, SchemeMeta, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.format.entry import Batch, FragmentMeta, Outcome, SchemeMeta, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.loading import load_state
 from kainite.log.state.units import UnitState
@@ -97,6 +98,8 @@ class LogFollower:
             elif isinstance(entry.meta, UnitMeta):
                 unit = self._state.units[tid]
                 self._backlog.add(pending_unit(unit), unit.status, unit.cause)
+            elif isinstance(entry.meta, FragmentMeta) and (late := self._state.failed(entry.meta.uow)) is not None:
+                self._backlog.widen(pending_unit(late), entry.written, entry.read)
             elif isinstance(entry.meta, StatusMeta) and entry.meta.through is None:
                 self._decided(entry.meta.outcomes)
 

@@ -54,6 +54,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
@@ -256,6 +257,19 @@ class Backlog:
         # A correction that passed the failed unit may be in this list. It must not run before the unit now.
         again, self._again = self._again, []
         self._release(replace(anew or unit, attempt=attempt), *again)
+
+    def widen(self, unit: PendingUnit, written: AbstractSet[int], read: AbstractSet[int]) -> None:
+        """Lets a failed unit hold back further units, because more of it has come.
+
+        Args:
+            unit: as it is now.
+            written, read: the signatures that are new.
+        """
+        if unit.tid not in self._failed:
+            return
+        self._failed[unit.tid] = (unit, self._failed[unit.tid][1])
+        if self._policy is not OnFailure.SKIP:
+            self._holders.add(replace(unit, written=written, read=read))
 
     def discard(self, tid: int) -> None:
         """Forgets a unit that a person discarded; releases the units that waited for it alone."""

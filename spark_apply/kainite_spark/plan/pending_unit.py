@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from kainite.uow.delta import UnitKind
@@ -16,8 +18,8 @@ class PendingUnit:
         uow: its name.
         count: how many deltas it has; its weight.
         kind: normal, correction or reversal.
-        written, read: its signatures.
-        fragments: transaction ids of the FRAGMENT entries that hold its earlier deltas.
+        written, read: its signatures; of a unit that still collects they may grow.
+        fragments: transaction ids of the FRAGMENT entries that hold its other deltas, in order.
         attempt: how often the unit was retried after a failure.
         tables: the tables that it touches.
         unsigned: those of them with a delta whose row is not known; only a failed unit has some.
@@ -29,9 +31,9 @@ class PendingUnit:
     uow: str
     count: int
     kind: UnitKind = UnitKind.NORMAL
-    written: frozenset[int] = frozenset()
-    read: frozenset[int] = frozenset()
-    fragments: tuple[int, ...] = ()
+    written: AbstractSet[int] = frozenset()
+    read: AbstractSet[int] = frozenset()
+    fragments: Sequence[int] = ()
     attempt: int = 0
     tables: tuple[str, ...] = ()
     unsigned: tuple[str, ...] = ()

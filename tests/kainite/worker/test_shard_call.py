@@ -46,6 +46,7 @@ from kainite.child.events import Action, CheckpointRequested, Rejected, Span
 from kainite.kinesis.read.record_batch import RecordBatch
 from kainite.leases.keeper import HeldLease
 from kainite.leases.table.lease import Lease
+from kainite.log.client import ReadingReport
 from kainite.uow.admission import Admission
 from kainite.uow.fragment import Fragment
 from kainite.uow.signing import Signing
@@ -75,6 +76,9 @@ class Journal:
         self._answer(f"append {first.sequence}-{last.sequence} {units}".strip(), self.log_answers)
         self.reached = last.sequence
         self.texts += [reject.cause for fragment in fragments for reject in fragment.rejects]
+
+    def report(self, report: ReadingReport) -> None:
+        pass
 
     async def checkpoint(self, lease: HeldLease, checkpoint: Checkpoint) -> None:
         self._answer(f"write {checkpoint}", self.lease_answers)

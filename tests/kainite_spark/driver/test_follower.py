@@ -6,9 +6,11 @@ import pytest
 
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.log.store.memory import MemoryStore
+from kainite.uow.delta import UnitEnd
 from kainite.uow.signature import Signatures
 from kainite_spark.driver.follower import LogFollower
 from kainite_spark.plan.backlog import Backlog
+from support.apply_world import insert
 from support.main_log import MainLog
 
 COMMITTED, DISCARDED, FAILED = UnitStatus.COMMITTED, UnitStatus.DISCARDED, UnitStatus.FAILED
@@ -81,3 +83,29 @@ def test_entries_that_were_truncated_before_they_were_read_are_told(world: World
     assert not world.follower.poll(strong=True)
     world.follower.start()
     assert world.follower.poll(strong=True)
+
+
+def incomplete(world: World) -> int:
+    """Fails a unit of two rows that has one; returns its transaction id."""
+    world.log.append(world.log.fragment("T", insert(1), ends=(UnitEnd(2),)))
+    return world.log.expire("T")
+
+
+@pytest.mark.parametrize("start_anew", [False, True])
+def test_parts_that_come_late_are_held_back_too_and_a_retry_has_them(world: World, start_anew: bool) -> None:
+    world.follower.start()
+    tid = incomplete(world)
+    world.follower.poll(strong=True)
+    world.log.append(world.log.fragment("T", insert(2)))
+    if start_anew:
+        world.follower.start()
+        world.follower.resume(())
+    behind = world.log.unit("U", insert(2))
+    world.follower.poll(strong=True)
+    assert not world.backlog.take(9, 9).units
+    assert world.log.ask("retry", "T") == "ok"
+    world.follower.poll(strong=True)
+    chosen = world.backlog.take(9, 9).units
+    assert [unit.tid for unit in chosen] == [tid, behind]
+    assert (chosen[0].count, len(chosen[0].entries)) == (2, 1), "all is in its REFIT entry"
+    assert chosen[0].written & chosen[1].written

@@ -210,6 +210,26 @@ def test_a_malformed_unit_is_never_applied_and_holds_back_until_it_is_discarded(
     assert world.items() == {1: 2}
 
 
+def test_a_unit_whose_parts_came_late_is_applied_whole_in_its_place(world: World) -> None:
+    world.log.append(world.log.fragment("late", insert(1), ends=(UnitEnd(3),)))
+    world.log.expire("late")
+    world.log.unit("behind", update(1, 5))
+    world.apply()
+    assert world.log.statuses() == {"late": FAILED, "behind": BLOCKED}
+
+    world.log.append(world.log.fragment("late", insert(2)))
+    assert world.log.ask("retry", "late") == "refused"
+    world.log.append(world.log.fragment("late", insert(1), insert(3)))
+    world.log.unit("behind too", update(3, 7))
+    world.apply()
+    assert world.items() == {}
+
+    assert world.log.ask("retry", "late") == "ok"
+    world.apply()
+    assert world.items() == {1: 5, 2: 0, 3: 7}
+    assert world.log.statuses() == {}
+
+
 def test_skip_lets_later_units_through(world: World) -> None:
     world.log.unit("bad", insert(1, -1))
     world.log.unit("behind", insert(1, 1))

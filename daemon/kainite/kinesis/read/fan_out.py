@@ -105,6 +105,11 @@ class FanOutReader:
         """Returns the time of the first subscription by Kinesis's clock, epoch seconds: where LATEST was."""
         return self._events.opened_at
 
+    @property
+    def done_until(self) -> float | None:
+        """Returns a time (:func:`boot_seconds`) such that the consumer is done with all records that arrived before."""
+        return self._ahead.queue.done_until
+
     def start(self) -> None:
         """Begins to read; a second call does nothing."""
         self._ahead.start()
@@ -163,6 +168,8 @@ class FanOutReader:
             self._queued = batch.last or self._queued
         self._events.accept(fetched)
         self._ahead.queue.put(*records.batches)
+        if not records.rest and records.millis_behind_latest is not None and fetched.waited_since is not None:
+            self._ahead.queue.mark(fetched.waited_since - records.millis_behind_latest / 1000)
 
     async def _mend(self, error: Exception, failures: int) -> bool:
         """Prepares the next attempt; returns False when the error is final."""

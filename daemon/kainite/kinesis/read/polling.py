@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 
 from kainite.aws.failures import Failure, classify
 from kainite.base.checkpoint import SHARD_END, Checkpoint
+from kainite.base.clock import boot_seconds
 from kainite.base.errors import StreamUnavailableError
 from kainite.base.logs import event
 from kainite.base.position import Position
@@ -105,11 +106,17 @@ class PollingReader:
         self._fetched: Position | None = None
         self._unfinished: _Fetched | None = None  # the last reply, while portions of it are left
         self._throttled_at = -math.inf
+        self._asked_at = 0.0  # when the reply that is under way was asked for
 
     @property
     def opened_at(self) -> float | None:
         """Returns the time of the first iterator by Kinesis's clock, epoch seconds: where LATEST was."""
         return self._opened_at
+
+    @property
+    def done_until(self) -> float | None:
+        """Returns a time (:func:`boot_seconds`) such that the consumer is done with all records that arrived before."""
+        return self._ahead.queue.done_until
 
     def start(self) -> None:
         """Begins to fetch; a second call does nothing."""
@@ -133,6 +140,8 @@ class PollingReader:
         while True:
             await self._ahead.queue.room()
             began = time.monotonic()
+            if self._unfinished is None:
+                self._asked_at = boot_seconds()
             try:
                 fetched = await asyncio.to_thread(self._fetch)
             except Exception as error:
@@ -158,6 +167,8 @@ class PollingReader:
         self._fetched = records.last or self._fetched
         self._unfinished = fetched if records.rest else None
         self._ahead.queue.put(*records.batches)
+        if not records.rest and records.millis_behind_latest is not None:
+            self._ahead.queue.mark(self._asked_at - records.millis_behind_latest / 1000)
 
     def _interval(self, size: int) -> float:
         throttled = time.monotonic() < self._throttled_at + THROTTLED_FOR_S

@@ -43,6 +43,9 @@ class Prefetch:
         self._bounds = bounds
         self._batches: deque[RecordBatch] = deque()
         self._last: Last | None = None
+        self._put = self._taken = self._done = 0  # batches so far; one is done when the next one is asked for
+        self._marks: deque[tuple[int, float]] = deque()
+        self._done_until: float | None = None
         self._has_room = asyncio.Event()
         self._has_item = asyncio.Event()
         self._update()
@@ -53,7 +56,24 @@ class Prefetch:
 
     def put(self, *batches: RecordBatch) -> None:
         self._batches.extend(batches)
+        self._put += len(batches)
         self._update()
+
+    def mark(self, until: float) -> None:
+        """Notes that every record that arrived before ``until`` (:func:`boot_seconds`) is in the batches put so far."""
+        if self._marks and self._marks[-1][0] == self._put:
+            self._marks.pop()
+        self._marks.append((self._put, until))
+
+    @property
+    def done_until(self) -> float | None:
+        """Returns a time (:func:`boot_seconds`) such that the taker is done with all records that arrived before.
+
+        None while no such time is known. A taker is done with a batch when it asks for the next one.
+        """
+        while self._marks and self._marks[0][0] <= self._done:
+            _, self._done_until = self._marks.popleft()
+        return self._done_until
 
     def end(self, last: Last) -> None:
         """Ends the queue: nothing follows ``last``."""
@@ -62,10 +82,12 @@ class Prefetch:
 
     async def take(self) -> RecordBatch | ShardEnd:
         """Returns the oldest batch, or the shard's end; raises the error that ended the reader."""
+        self._done = self._taken
         while True:
             await self._has_item.wait()
             if self._batches:
                 batch = self._batches.popleft()
+                self._taken += 1
                 self._update()
                 return batch
             if isinstance(self._last, KainiteError):

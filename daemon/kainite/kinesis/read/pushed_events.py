@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from kainite.aws.failures import Failure, classify
 from kainite.base.checkpoint import SHARD_END, Checkpoint
+from kainite.base.clock import boot_seconds
 from kainite.base.errors import StreamUnavailableError
 from kainite.base.position import Position
 from kainite.kinesis.client import StreamClient
@@ -20,6 +21,9 @@ from kainite.kinesis.read.record_batch import ShardEnd
 from kainite.kinesis.read.subscription import ShardEvent, Subscriber, Subscription, parse_event
 from kainite.kinesis.start_position import StartAt, start_at
 from kainite.settings import StreamSettings
+
+WAITED_S = 0.005
+"""An event that took so long, in seconds, was not in a buffer when it was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +35,15 @@ class FetchedEvent:
         continuation: where the next subscription goes on.
         end: set at the shard's end.
         closed: whether the shard is closed; records may be left before its end.
+        waited_since: a time (:func:`boot_seconds`) at which the event was not there yet; None when it was there at
+            once: it may have lain in a buffer for long, and what it says of the shard's tip is then old.
     """
 
     records: Portioned = field(default_factory=Portioned)
     continuation: str | None = None
     end: ShardEnd | None = None
     closed: bool = False
+    waited_since: float | None = None
 
 
 class PushedEvents:
@@ -160,7 +167,9 @@ class PushedEvents:
         return self._subscription
 
     def _next_event(self, subscription: Subscription) -> FetchedEvent | None:
+        began = boot_seconds()
         payload = subscription.next()
+        since = began if boot_seconds() - began >= WAITED_S else None
         if payload is None:
             if not self._heard:
                 raise StreamUnavailableError(f"the subscription to shard {self._shard_id} ended without any event")
@@ -172,7 +181,7 @@ class PushedEvents:
             pushed = parse_event(payload)
             del payload
             records = self._batcher.begin(pushed.records, pushed.millis_behind_latest)
-            fetched = FetchedEvent(records, _sound(pushed.continuation))
+            fetched = FetchedEvent(records, _sound(pushed.continuation), waited_since=since)
         return self._with_end(fetched, pushed)
 
     def _next_portion(self, fetched: FetchedEvent) -> FetchedEvent:

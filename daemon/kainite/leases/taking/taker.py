@@ -104,11 +104,17 @@ class LeaseTaker:
         self._steal_due = clock()
         self._last_round_at: float | None = None
         self._stopped = False
+        self._to_be_read: frozenset[str] | None = None
 
     @property
     def seconds_since_round(self) -> float | None:
         """Returns the seconds since the table last answered a whole round; None before the first."""
         return None if self._last_round_at is None else self._clock() - self._last_round_at
+
+    @property
+    def to_be_read(self) -> frozenset[str] | None:
+        """Returns the shards whose leases were not at SHARD_END at the last scan, whoever held them; None before it."""
+        return self._to_be_read
 
     def stop(self) -> None:
         """Takes no lease from now on; rounds go on, for shard sync and for shards that wait for their parents."""
@@ -163,6 +169,7 @@ class LeaseTaker:
     async def _scan(self) -> tuple[Lease, ...]:
         leases = await asyncio.to_thread(self._table.scan)
         self._seen = observe_leases(self._seen, leases, self._clock())
+        self._to_be_read = frozenset(lease.key for lease in leases if lease.checkpoint != SHARD_END)
         return leases
 
     def _choose(self, leases: Sequence[Lease]) -> Choice:

@@ -194,6 +194,7 @@ def _fragment(fields: Mapping[str, Any]) -> FragmentMeta:
         tables=tuple(fields.get("tables", ())),
         unsigned=tuple(fields.get("unsigned", ())),
         scheme=fields.get("scheme"),
+        fault=_fault(fields.get("fault")),
     )
 
 

@@ -57,12 +57,16 @@ class Fault(StrEnum):
 
     Attributes:
         MALFORMED: an emitted line was no delta, or the unit contradicts itself; no retry can apply it.
-        INCOMPLETE: deltas, or the end, did not come in time.
+        INCOMPLETE: deltas, or the end, did not come in time; when they have come after all, a retry applies it.
+        LATE_NUMBER: its number had been given up, and units with later numbers went first; a retry applies it.
+        MISSING_NUMBER: no unit at all: it stands for numbers that did not come, and can only be discarded.
         MISFIT: deltas do not fit the target's catalogue as it was; they are in the log, and a retry judges them anew.
     """
 
     MALFORMED = "malformed"
     INCOMPLETE = "incomplete"
+    LATE_NUMBER = "late number"
+    MISSING_NUMBER = "missing number"
     MISFIT = "misfit"
 
 
@@ -81,7 +85,7 @@ class ReqId:
 
 @dataclass(frozen=True, slots=True)
 class FragmentMeta:
-    """Deltas of a unit that is not complete yet.
+    """Deltas of a unit that is not complete yet, or of one that failed before all its deltas had come.
 
     Attributes:
         uow: the unit.
@@ -94,6 +98,8 @@ class FragmentMeta:
         digests: the identities of the deltas that have no ordinal (:func:`kainite.uow.identity.join_digests`). An entry
             that was written without them is readable; copies of its deltas are not recognised.
         repeated: how many deltas without an ordinal were dropped, because an equal one had come.
+        fault: INCOMPLETE when the unit is given up here, before its turn; ``causes`` then holds that cause alone, and
+            the cause ceases to count when the unit is whole.
         misfits: why deltas of the data do not fit the target's catalogue.
         tables: the tables that the deltas touch.
         unsigned: those of ``tables`` with a delta whose row is not known.
@@ -115,6 +121,7 @@ class FragmentMeta:
     tables: tuple[str, ...] = ()
     unsigned: tuple[str, ...] = ()
     scheme: str | None = None
+    fault: Fault | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +132,8 @@ class UnitMeta:
         uow: the unit.
         count: how many deltas the unit has.
         shards: the shards that its deltas came through.
-        fragments: transaction ids of the FRAGMENT entries that hold its earlier deltas.
+        fragments: transaction ids of the FRAGMENT entries that hold its earlier deltas. Of a unit with a fault,
+            FRAGMENT entries behind this one may hold deltas that came late.
         number: the source's own dense number.
         kind: normal, correction or reversal.
         conflict: transaction id of the latest unit in progress that the unit conflicts with.

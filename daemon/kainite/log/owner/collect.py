@@ -15,34 +15,59 @@ input                                                 effect
 ====================================================  ==========================================
 a delta whose identity is there already               dropped: a duplicate (:mod:`kainite.uow.identity`); a unit
                                                       that then stays incomplete has them in its cause
-anything for a unit that was dispatched               dropped: a duplicate, and reported
+anything for a unit that was dispatched               dropped: a duplicate, and reported; but see below
 two ends that agree                                   the second is dropped
 two ends that disagree                                the unit fails
 more deltas than announced                            the unit fails
 a delta that does not fit the target's catalogue      the unit fails when it is whole; its deltas are kept, and a
                                                       retry judges them anew
-not all deltas, or no end, within ``timeout``         the unit fails, with what is missing
+overdue: not all deltas, or no end                    the unit fails, with what is missing
 ``dense``: an end without a number                    the unit fails
 ``dense``: a number that another unit had             the unit fails
 ``dense``: a number that another unit took while      the unit fails when it is complete, or when
-the unit was incomplete                               its time is over
-``dense``: numbers that do not come within            one failed unit ``missing:N-M`` stands in for
-``timeout`` while others wait for them                them all, and the others go on
+the unit was incomplete                               it is overdue
+``dense``: a number that was given up                 the unit fails, with its deltas; a retry applies it
+``dense``: numbers that do not come while a unit      one failed unit ``missing:N-M`` stands in for
+that waits for them is overdue                        them all, and the others go on
 ====================================================  ==========================================
+
+Which units are overdue is decided elsewhere (:mod:`kainite.log.owner.waiting`): time counts only while all shards are
+read near their tips.
+
+A unit that failed before it was whole goes on collecting. What comes late is appended behind its UNIT entry, and
+belongs to it: the unit keeps its place in the order, and from then on also holds back what the late deltas touch. When
+it is whole, its cause says so, and a retry applies it, if its fault is only that parts came late. Units behind it that
+touch what only the late deltas touch may have been applied before; whether that matters, a person decides
+(docs/operations.md, *A failed unit*). A unit that fails with parts missing has all its deltas in FRAGMENT entries,
+never in its UNIT entry, so the identities of all of them are known when copies come late.
+
+A late end that brings a number whose turn has not passed frees that number: an empty unit ``number:N`` takes its turn.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from kainite.base.logs import event
 from kainite.base.position import Position
-from kainite.log.format.entry import Entry, EntryKind, Fault, FragmentMeta, PositionMeta, SchemeMeta, UnitMeta
+from kainite.log.format.entry import (
+    Entry,
+    EntryKind,
+    Fault,
+    FragmentMeta,
+    Outcome,
+    PositionMeta,
+    SchemeMeta,
+    StatusMeta,
+    UnitMeta,
+    UnitStatus,
+)
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
-from kainite.log.state.units import OpenUnit
+from kainite.log.state.units import OpenUnit, UnitState
 from kainite.settings import Isolation, UowOrder, UowSettings
 from kainite.uow.delta import UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment
@@ -51,35 +76,49 @@ from kainite.uow.scheme import Scheme, merged
 
 _logger = logging.getLogger(__name__)
 
+MISSING: Final = "missing:"
+"""Begins the names of the units that stand in for numbers that did not come."""
+
 
 def collect(
     state: FoldedLog, rules: UowSettings, shard: str, last: Position, fragments: Sequence[Fragment], now_ms: int
 ) -> list[Entry]:
     """Decides one append: the fragments of one ``processRecords`` call, and the shard's position."""
     journal = Journal(state, now_ms)
-    again = [fragment.uow for fragment in fragments if fragment.uow in state.recent]
+    again: list[str] = []
+    for fragment in fragments:
+        if (unit := state.collecting(fragment.uow)) is not None:
+            _collect_late(journal, rules, shard, unit, fragment)
+        elif fragment.uow in state.recent:
+            again.append(fragment.uow)
+        else:
+            _collect_fragment(journal, rules, shard, fragment)
     if again:
         event(_logger, logging.WARNING, "units sent again, dropped", units=len(again), first=again[0], shard=shard)
-    for fragment in fragments:
-        if fragment.uow not in state.recent:
-            _collect_fragment(journal, rules, shard, fragment)
     journal.write(EntryKind.POSITION, PositionMeta(shard, last))
     return journal.entries
 
 
-def expire(state: FoldedLog, rules: UowSettings, now_ms: int) -> list[Entry]:
-    """Fails what has waited longer than the limit: open units, and numbers that do not come."""
+def expire(state: FoldedLog, rules: UowSettings, now_ms: int, overdue: Collection[str]) -> list[Entry]:
+    """Fails what has waited too long: open units, and numbers that do not come.
+
+    Args:
+        state: changed by the entries.
+        rules: how units are collected.
+        now_ms: for the entries, milliseconds since the epoch.
+        overdue: the open units that have waited too long.
+    """
     journal = Journal(state, now_ms)
-    limit = now_ms - int(rules.timeout * 1000)
     waited = f"within {rules.timeout:g} s"
-    for unit in [unit for unit in state.open.values() if not unit.complete and unit.opened_ms <= limit]:
-        _give_up(journal, rules, unit, _missing(unit, waited))
+    for uow in overdue:
+        if (unit := state.open.get(uow)) is not None and not unit.complete:
+            _give_up(journal, rules, unit, _missing(unit, waited))
     if rules.order is UowOrder.DENSE:
         _release_ready(journal, rules)
-        _skip_gap(journal, rules, limit, waited)
+        _skip_gap(journal, rules, overdue, waited)
     else:  # units that waited for their turn while uowOrder was dense; nothing else would release them now
         for _, uow in sorted(journal.state.ready.items()):
-            _dispatch(journal, rules, journal.state.open[uow], None)
+            _dispatch(journal, rules, journal.state.open[uow])
     return journal.entries
 
 
@@ -88,12 +127,12 @@ def _give_up(journal: Journal, rules: UowSettings, unit: OpenUnit, cause: str) -
     if rules.order is UowOrder.DENSE and number is not None and _wrong_number(unit.uow, number, journal.state, rules):
         unit = replace(unit, number=None)  # another unit has the number
     if _may_go(unit.number, journal.state, rules):
-        _dispatch(journal, rules, unit, cause)
+        _dispatch(journal, rules, replace(unit, given_up=cause))
     else:
-        shard = unit.shards[-1]
-        journal.write(
-            EntryKind.FRAGMENT, FragmentMeta(unit.uow, shard, 0, (), unit.end_count, unit.number, unit.kind, (cause,))
+        meta = FragmentMeta(
+            unit.uow, unit.shards[-1], 0, (), unit.end_count, unit.number, unit.kind, (cause,), fault=Fault.INCOMPLETE
         )
+        journal.write(EntryKind.FRAGMENT, meta)
 
 
 def _missing(unit: OpenUnit, waited: str) -> str:
@@ -109,7 +148,7 @@ def _missing(unit: OpenUnit, waited: str) -> str:
     )
 
 
-def _skip_gap(journal: Journal, rules: UowSettings, limit: int, waited: str) -> None:
+def _skip_gap(journal: Journal, rules: UowSettings, overdue: Collection[str], waited: str) -> None:
     state = journal.state
     numbered = [(unit.number, unit.uow) for unit in state.open.values() if unit.number is not None]
     numbered.sort(reverse=True)
@@ -118,13 +157,14 @@ def _skip_gap(journal: Journal, rules: UowSettings, limit: int, waited: str) -> 
             numbered.pop()  # it was released behind a gap
         waiting = state.open[state.ready[min(state.ready)]]
         known = numbered[-1][0]
-        if waiting.opened_ms > limit or known <= first:
+        if waiting.uow not in overdue or known <= first:
             return
         # One unit stands for the whole gap: a source that jumps ahead by millions must not cost as many entries.
         last = known - 1
         gap = f"{first}" if first == last else f"{first}-{last}"
         cause = f"no unit number {gap} came {waited}, and unit {waiting.uow} (number {waiting.number}) waits for it"
-        journal.write(EntryKind.UNIT, UnitMeta(uow=f"missing:{gap}", count=0, number=last, cause=cause))
+        meta = UnitMeta(uow=f"{MISSING}{gap}", count=0, number=last, cause=cause, fault=Fault.MISSING_NUMBER)
+        journal.write(EntryKind.UNIT, meta)
         _release_ready(journal, rules)
 
 
@@ -145,11 +185,49 @@ def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment
         return
     note_scheme(journal, news.fragment.scheme)
     standing = _judge(unit, news, state, rules)
-    if standing.complete and _may_go(standing.number, state, rules):
-        _dispatch(journal, rules, _whole(unit, news, standing, shard), None, news.fragment)
-        _release_ready(journal, rules)
+    going = standing.complete and _may_go(standing.number, state, rules)
+    if going and standing.whole:
+        _dispatch(journal, rules, _merged(unit, news, standing, shard), news.fragment, late=standing.late_number)
     else:
         _keep(journal, shard, news, standing)
+        if going:  # it fails with parts missing, and goes on collecting
+            _dispatch(journal, rules, state.open[fragment.uow], late=standing.late_number)
+    if going:
+        _release_ready(journal, rules)
+
+
+def _collect_late(journal: Journal, rules: UowSettings, shard: str, unit: UnitState, fragment: Fragment) -> None:
+    """Adds what comes late to a failed unit, and says in its cause when all of it has come."""
+    assert unit.late is not None
+    news = _news(unit.late, fragment)
+    if not (news.fragment.deltas or news.fragment.ends or news.fragment.rejects or news.repeated):
+        return
+    numbered = unit.late.end_count is not None
+    if rules.isolation is Isolation.SERIALIZE:
+        note_scheme(journal, news.fragment.scheme)
+    else:
+        none = frozenset[int]()
+        news = replace(
+            news, fragment=replace(news.fragment, written=none, read=none, tables=(), unsigned=(), scheme=None)
+        )
+    _keep(journal, shard, news, _stand(unit.late, news))
+    unit = journal.state.units[unit.tid]
+    if not numbered and rules.order is UowOrder.DENSE:
+        _pass_number(journal, rules, shard, unit)
+    assert unit.late is not None
+    if unit.late.whole:
+        told = unit.late.lacks or f"all {unit.count} deltas have come since"
+        retry = "" if unit.obstacle else "; kainite uow retry applies the unit in its place"
+        event(_logger, logging.WARNING, "failed unit is whole now", uow=unit.uow, id=unit.tid, lacks=unit.late.lacks)
+        cause = f"{unit.cause}; {told}{retry}"
+        journal.write(EntryKind.STATUS, StatusMeta((Outcome(unit.tid, UnitStatus.FAILED, cause=cause),)))
+
+
+def _pass_number(journal: Journal, rules: UowSettings, shard: str, unit: UnitState) -> None:
+    """Lets an empty unit take the turn of a number that only a late end has told."""
+    if unit.number is not None and _wrong_number(unit.uow, unit.number, journal.state, rules) is None:
+        stand_in = Fragment(f"number:{unit.number}", ends=(UnitEnd(0, unit.number),))
+        _collect_fragment(journal, rules, shard, stand_in)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +274,7 @@ class _Standing:
         end_count, number, kind: from its end, as :class:`~kainite.log.state.units.OpenUnit` has them.
         failing: whether the unit had a cause before the fragment.
         causes: those that the fragment adds.
+        late_number: whether its only cause is that its number was given up.
     """
 
     count: int
@@ -204,32 +283,44 @@ class _Standing:
     kind: UnitKind
     failing: bool
     causes: list[str]
+    late_number: bool = False
+
+    @property
+    def whole(self) -> bool:
+        return self.end_count is not None and self.count >= self.end_count
 
     @property
     def complete(self) -> bool:
-        return self.end_count is not None and (self.failing or bool(self.causes) or self.count >= self.end_count)
+        return self.whole or (self.end_count is not None and (self.failing or bool(self.causes)))
 
 
 def _judge(unit: OpenUnit, news: _News, state: FoldedLog, rules: UowSettings) -> _Standing:
-    """Returns the unit's standing with the fragment, and with the causes for which the unit fails although it is whole.
+    """Returns the unit's standing with the fragment, and with what is wrong with its number."""
+    standing = _stand(unit, news)
+    numbered = bool(news.fragment.ends) or (standing.complete and standing.number is not None)
+    if rules.order is UowOrder.DENSE and numbered:
+        wrong = _wrong_number(unit.uow, standing.number, state, rules)
+        if wrong is not None:
+            standing.late_number = wrong.late and not (unit.causes or standing.causes)
+            standing.causes.append(wrong.cause)
+            standing.number = None
+    return standing
+
+
+def _stand(unit: OpenUnit, news: _News) -> _Standing:
+    """Returns the unit's standing with the fragment.
 
     Looks at nothing but what is new: collecting a unit takes time linear in its deltas, however many fragments it has.
     """
     fragment = news.fragment
     standing = _Standing(
         unit.count + len(fragment.deltas), unit.end_count, unit.number, unit.kind,
-        bool(unit.causes), [reject.cause for reject in fragment.rejects],
+        bool(unit.causes) or unit.given_up is not None, [reject.cause for reject in fragment.rejects],
     )  # fmt: skip
     for end in fragment.ends:
         _add_end(standing, end)
     if standing.end_count is not None and standing.count > standing.end_count:
         standing.causes.append(f"{standing.count} deltas came, its end announced {standing.end_count}")
-    numbered = bool(fragment.ends) or (standing.complete and standing.number is not None)
-    if rules.order is UowOrder.DENSE and numbered:
-        cause = _wrong_number(unit.uow, standing.number, state, rules)
-        if cause is not None:
-            standing.causes.append(cause)
-            standing.number = None
     return standing
 
 
@@ -243,7 +334,7 @@ def _add_end(standing: _Standing, end: UnitEnd) -> None:
         )
 
 
-def _whole(unit: OpenUnit, news: _News, standing: _Standing, shard: str) -> OpenUnit:
+def _merged(unit: OpenUnit, news: _News, standing: _Standing, shard: str) -> OpenUnit:
     """Returns the open unit as it would be with the fragment; the state does not change."""
     fragment = news.fragment
     return replace(
@@ -279,14 +370,23 @@ def _offending(fragment: Fragment) -> str | None:
     return next((reject.line for reject in (*fragment.rejects, *fragment.misfits)), None)
 
 
-def _wrong_number(uow: str, number: int | None, state: FoldedLog, rules: UowSettings) -> str | None:
+@dataclass(frozen=True, slots=True)
+class _WrongNumber:
+    """Why a unit's number is wrong; ``late`` when no other unit is known to have it: it may have been given up."""
+
+    cause: str
+    late: bool = False
+
+
+def _wrong_number(uow: str, number: int | None, state: FoldedLog, rules: UowSettings) -> _WrongNumber | None:
     if number is None:
-        return "its end has no number, and uowOrder is dense"
+        return _WrongNumber("its end has no number, and uowOrder is dense")
     holder = state.recent.holder(number) or state.ready.get(number)
-    if holder is not None and holder != uow:
-        return f"number {number} is that of unit {holder} too"
+    if holder is not None and holder != uow and not holder.startswith(MISSING):
+        return _WrongNumber(f"number {number} is that of unit {holder} too")
     if number < _next_number(state, rules):
-        return f"number {number} comes after it was given up or dispatched, or below uowFirstNumber"
+        cause = f"number {number} comes after it was given up or dispatched, or below uowFirstNumber"
+        return _WrongNumber(cause, late=number >= rules.first_number)
     return None
 
 
@@ -302,15 +402,30 @@ def _may_go(number: int | None, state: FoldedLog, rules: UowSettings) -> bool:
 def _release_ready(journal: Journal, rules: UowSettings) -> None:
     state = journal.state
     while (uow := state.ready.get(_next_number(state, rules))) is not None:
-        _dispatch(journal, rules, state.open[uow], None)
+        _dispatch(journal, rules, state.open[uow])
 
 
 def _dispatch(
-    journal: Journal, rules: UowSettings, unit: OpenUnit, cause: str | None, fragment: Fragment | None = None
+    journal: Journal, rules: UowSettings, unit: OpenUnit, fragment: Fragment | None = None, *, late: bool = False
 ) -> None:
-    """Writes the UNIT entry; ``fragment`` is the part of the unit that is not in the log yet."""
-    causes = [*unit.causes, *([cause] if cause else [])]
-    fault = Fault.MISFIT if unit.misfits and not causes else None
+    """Writes the UNIT entry.
+
+    Args:
+        journal: gets the entry.
+        rules: how units are collected.
+        unit: all of it that has come.
+        fragment: the part of the unit that is not in the log yet.
+        late: whether the unit's only cause is that its number was given up.
+    """
+    incomplete = unit.given_up is not None and not unit.whole
+    causes = [*unit.causes, *([unit.given_up] if unit.given_up is not None and incomplete else [])]
+    fault: Fault | None
+    if unit.causes:
+        fault = Fault.LATE_NUMBER if late else Fault.MALFORMED
+    elif incomplete:
+        fault = Fault.INCOMPLETE
+    else:
+        fault = Fault.MISFIT if unit.misfits else None
     causes += unit.misfits
     serialize = rules.isolation is Isolation.SERIALIZE
     written, read = (frozenset(unit.written), frozenset(unit.read)) if serialize else (frozenset(), frozenset())
@@ -335,7 +450,7 @@ def _dispatch(
 
 
 def _keep(journal: Journal, shard: str, news: _News, standing: _Standing) -> None:
-    """Writes a FRAGMENT entry: the unit stays open."""
+    """Writes a FRAGMENT entry: the unit stays open, or goes on collecting although it has failed."""
     fragment = news.fragment
     for reject in (*fragment.rejects, *fragment.misfits):
         event(_logger, logging.ERROR, "delta refused", uow=fragment.uow, cause=reject.cause, line=reject.line)

@@ -66,12 +66,14 @@ from kainite.base.logs import event
 from kainite.base.position import Position
 from kainite.base.process_identity import ProcessIdentity
 from kainite.log.audit.trail import AuditTrail
+from kainite.log.client import ReadingReport
 from kainite.log.format.entry import Entry, PositionMeta
 from kainite.log.owner.append import PartitionWriter, take_steps_async
 from kainite.log.owner.collect import collect
 from kainite.log.owner.mount import LeaseWatch, Mount, mount
 from kainite.log.owner.refit import READ_EVERY_S, Refitting
 from kainite.log.owner.upkeep import LogUpkeep
+from kainite.log.owner.waiting import Waiting
 from kainite.log.state.backlog import LogBacklog, backlog_of, is_full
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.loading import load_state
@@ -113,12 +115,14 @@ class LogOwner:
         mounted: Mount,
         state: FoldedLog,
         audit: AuditTrail | None = None,
+        clock: Callable[[], float] = boot_seconds,
     ) -> None:
         self._store = store
         self._settings = settings
         self._uow = uow
         self._mount = mounted
         self._audit = audit
+        self._waiting = Waiting(uow.timeout, clock)
         self._queue: deque[_Pending] = deque()
         self._queued_bytes = 0
         self._changed = asyncio.Condition()
@@ -170,7 +174,7 @@ class LogOwner:
         state = await _load(store, settings, uow, mounted)
         event(_logger, logging.INFO, "log mounted", partition=settings.partition, generation=mounted.generation,
               next_id=state.next_id, open_units=len(state.open), units=len(state.units))  # fmt: skip
-        owner = cls(store, settings, uow, mounted, state, audit)
+        owner = cls(store, settings, uow, mounted, state, audit, clock)
         for task in (owner._write_batches(), owner._heartbeat(), owner._upkeep()):
             owner._start(task)
         try:
@@ -224,6 +228,9 @@ class LogOwner:
         """Returns whether an append up to ``last`` was folded before."""
         reached = self.state.positions.get(shard_id)
         return reached is not None and last <= reached
+
+    def report(self, report: ReadingReport) -> None:
+        self._waiting.report(report)
 
     async def write(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> None:
         """Appends entries of the owner's own, decided on the present state.
@@ -337,7 +344,7 @@ class LogOwner:
             self._fail(error)
 
     async def _upkeep(self) -> None:
-        upkeep = LogUpkeep(self._store, self._settings, self._uow, self._mount, self._audit)
+        upkeep = LogUpkeep(self._store, self._settings, self._uow, self._mount, self._audit, self._waiting)
         while True:
             await asyncio.sleep(self._settings.poll)
             try:

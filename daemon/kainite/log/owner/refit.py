@@ -1,4 +1,7 @@
-"""Judges misfits anew: failed units with deltas that did not fit the target's catalogue when they came.
+"""Judges failed units anew: above all misfits, with deltas that did not fit the target's catalogue when they came.
+
+A unit that failed because parts came late, or because of a late number, is judged anew too before a retry applies it:
+its deltas may have come under several catalogues, and its UNIT entry does not tell its size. Only a person retries it.
 
 A misfit's deltas are in the log as they were emitted. They are read back, judged and signed under the catalogue as it
 is now, and written as a REFIT entry, which replaces the unit's deltas and signatures; a STATUS entry in the same batch
@@ -55,6 +58,11 @@ class Owner(Protocol):
 def is_misfit(unit: UnitState | None) -> bool:
     """Returns whether the unit has failed because it did not fit the catalogue."""
     return unit is not None and unit.fault is Fault.MISFIT and unit.status is UnitStatus.FAILED
+
+
+def is_kept(unit: UnitState | None) -> bool:
+    """Returns whether a retry can apply the failed unit if all its deltas fit the catalogue as it is now."""
+    return unit is not None and unit.status is UnitStatus.FAILED and unit.fault is not None and unit.obstacle is None
 
 
 def refit_entries(
@@ -133,8 +141,16 @@ class Refitting:
 
     async def _judge(self, unit: UnitState, signing: Signing) -> SignedDeltas:
         await self._owner.write(lambda _: ())  # the unit's own entries may still be on their way
-        deltas = await asyncio.to_thread(_read, self._store, self._partition, unit.entries)
-        return await asyncio.to_thread(signing.judge_all, map(_as_emitted, deltas))
+        return await asyncio.to_thread(judge_anew, self._store, self._partition, unit.entries, signing)
+
+
+def judge_anew(store: LogStore, partition: str, entries: Sequence[int], signing: Signing) -> SignedDeltas:
+    """Reads the deltas in these entries, and judges them.
+
+    Raises:
+        LogCorruptError: an entry is missing, or has no deltas.
+    """
+    return signing.judge_all(map(_as_emitted, _read(store, partition, entries)))
 
 
 def _read(store: LogStore, partition: str, entries: Sequence[int]) -> list[Delta]:

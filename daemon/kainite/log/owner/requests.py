@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kainite.log.format.entry import Fault, Outcome, UnitStatus
+from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.units import UnitState
 from kainite.uow.signing import SignedDeltas
@@ -62,11 +62,16 @@ def _retry(unit: UnitState, request: Mapping[str, str], judged: SignedDeltas | N
         )
     if unit.status is not UnitStatus.FAILED:
         return _refuse(f"unit {unit.uow} is {unit.status}, not failed" + _waits(unit))
-    if unit.fault is Fault.MISFIT and (judged is None or judged.misfits):
-        cause = judged.misfits[0][1] if judged else unit.cause
+    if unit.obstacle is not None:
+        return _refuse(f"unit {unit.uow} cannot be applied yet: {unit.obstacle}; it goes on collecting, or discard it")
+    if unit.fault is not None and judged is None:
         return _refuse(
-            f"unit {unit.uow} does not fit the target's catalogue ({cause}); migrate the target, write catalogueFile "
-            "again if one is used, and retry it"
+            f"unit {unit.uow} cannot be judged now: the target's catalogue has not been read; retry it later"
+        )
+    if judged is not None and judged.misfits:
+        return _refuse(
+            f"unit {unit.uow} does not fit the target's catalogue ({judged.misfits[0][1]}); migrate the target, write "
+            "catalogueFile again if one is used, and retry it"
         )
     outcome = Outcome(unit.tid, UnitStatus.IN_PROGRESS, cause=f"retried by {request.get('by', 'somebody')}")
     return Decision(outcome, {"result": OK, "message": f"unit {unit.uow} will be applied again"})

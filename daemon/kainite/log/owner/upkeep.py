@@ -4,7 +4,7 @@
    copied into the log, with the id up to which they were copied; the apply job truncates up to this id.
 2. *requests*: retry and discard are decided, appended, and then answered. The retry of a unit that did not fit the
    catalogue judges its deltas anew first (:mod:`kainite.log.owner.refit`).
-3. *expiry*: units that never complete fail.
+3. *expiry*: units that wait too long for their parts fail (:mod:`kainite.log.owner.waiting`).
 4. *snapshot*: after ``snapshot_entries`` entries the folded state is appended, in parts
    (:mod:`kainite.log.state.snapshot`). Once all are durable, the head names it. Entries before the state of the
    *previous* snapshot, and before every entry that is still needed, are written to the audit trail and truncated.
@@ -23,8 +23,9 @@ from kainite.log.audit.trail import AuditTrail, audited
 from kainite.log.format.entry import SNAPSHOT, SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind, Outcome, StatusMeta
 from kainite.log.owner.collect import expire
 from kainite.log.owner.mount import Mount
-from kainite.log.owner.refit import Refitting, is_misfit, refit_entries
+from kainite.log.owner.refit import Refitting, is_kept, refit_entries
 from kainite.log.owner.requests import decide
+from kainite.log.owner.waiting import Waiting
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
@@ -54,13 +55,20 @@ class Writer(Protocol):
 
 class LogUpkeep:
     def __init__(
-        self, store: LogStore, settings: LogSettings, uow: UowSettings, mounted: Mount, audit: AuditTrail | None
+        self,
+        store: LogStore,
+        settings: LogSettings,
+        uow: UowSettings,
+        mounted: Mount,
+        audit: AuditTrail | None,
+        waiting: Waiting,
     ) -> None:
         self._store = store
         self._settings = settings
         self._uow = uow
         self._mount = mounted
         self._audit = audit
+        self.waiting = waiting
 
     async def run_once(self, owner: Writer) -> None:
         """Takes the four steps, the snapshot only when it is due.
@@ -71,7 +79,7 @@ class LogUpkeep:
         """
         await self._take_outcomes(owner)
         await self._answer_requests(owner)
-        await owner.write(lambda state: expire(state, self._uow, epoch_ms()))
+        await owner.write(lambda state: expire(state, self._uow, epoch_ms(), self.waiting.overdue(state.open.keys())))
         if self._is_due(owner.state):
             await self._snapshot(owner)
 
@@ -98,7 +106,7 @@ class LogUpkeep:
         """Appends the request's outcome, if the state allows it; returns the answer once the outcome is durable."""
         answer: Mapping[str, str] = {}
         unit = owner.state.find(request.get("uow", "")) if request.get("action") == "retry" else None
-        anew = await owner.refitting.judged(unit) if owner.refitting and unit and is_misfit(unit) else None
+        anew = await owner.refitting.judged(unit) if owner.refitting and unit and is_kept(unit) else None
 
         def decided(state: FoldedLog) -> Sequence[Entry]:
             nonlocal answer
@@ -106,8 +114,9 @@ class LogUpkeep:
             answer = decision.answer
             journal = Journal(state, epoch_ms())
             if decision.outcome is not None:
-                if anew is not None and unit is not None and is_misfit(state.units.get(unit.tid)):
-                    refit_entries(journal, self._uow, unit, *anew)
+                now = state.units.get(decision.outcome.tid)
+                if anew is not None and now is not None and is_kept(now):
+                    refit_entries(journal, self._uow, now, *anew)
                 journal.write(EntryKind.STATUS, StatusMeta((decision.outcome,), requests=(request_id,)))
             return journal.entries
 

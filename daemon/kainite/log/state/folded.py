@@ -108,11 +108,16 @@ class FoldedLog:
         self.next_id += 1
         if isinstance(entry.meta, RefitMeta) and entry.meta.unit in self.units:
             self._forget(self.units[entry.meta.unit])
+        late = self.failed(entry.meta.uow) if isinstance(entry.meta, FragmentMeta) else None
+        before = late.memory if late is not None else 0
         for unit in self._fold.apply(tid, entry, time_ms):
             self._forget(unit)
         match entry.meta:
-            case FragmentMeta(uow=uow):
+            case FragmentMeta(uow=uow) if uow in self.open:
                 self._collected(self.open[uow])
+            case FragmentMeta() if late is not None:
+                self.conflicts.widen(late.tid, entry.written, entry.read)
+                self.waiting_bytes += self.units[late.tid].memory - before
             case UnitMeta() as meta:
                 self._dispatched(meta)
                 self._wait_for(self.units[tid])
@@ -139,8 +144,24 @@ class FoldedLog:
     def restore_units(self, units: Iterable[UnitState]) -> None:
         """Takes the unresolved units of a snapshot."""
         for unit in units:
-            self.units[unit.tid] = unit
+            self._fold.add(unit.copy())
             self._wait_for(unit)
+
+    def captured_units(self) -> list[UnitState]:
+        """Returns the unresolved units as they are now, by transaction id; the log's further course changes none."""
+        units = dict(self.units)
+        for tid in self._fold.late.values():
+            units[tid] = units[tid].copy()
+        return list(units.values())
+
+    def collecting(self, uow: str) -> UnitState | None:
+        """Returns the failed unit to which parts that come late still belong; None when there is none."""
+        unit = self.failed(uow)
+        return unit if unit is not None and unit.collecting else None
+
+    def failed(self, uow: str) -> UnitState | None:
+        """Returns the unresolved unit ``uow`` if it failed before it was whole, also when it is whole now."""
+        return self.units.get(self._fold.late.get(uow, -1))
 
     def oldest_needed(self) -> int:
         """Returns the lowest transaction id whose data somebody may still ask for."""

@@ -61,7 +61,7 @@ def capture(state: FoldedLog) -> Document:
         "positions": {shard: [str(at.sequence), at.sub] for shard, at in state.positions.items()},
         "open": [unit.copy() for unit in state.open.values()],
         "ready": list(state.ready.items()),
-        "units": list(state.units.values()),
+        "units": state.captured_units(),
         "window": state.recent.window,
         "recent": state.recent.items(),
         "next_number": state.next_number,
@@ -217,6 +217,15 @@ def _unit(fields: dict[str, Any]) -> UnitState:
         "shards": tuple(fields["shards"]),
         "tables": shared_tables(tuple(fields.get("tables", ()))),
         "unsigned": tuple(fields.get("unsigned", ())),
-        "fault": Fault(word) if (word := fields.get("fault")) else None,
+        "fault": _fault(fields),
+        "late": _open_unit(opened) if (opened := fields.get("late")) else None,
     }
-    return UnitState(**{**fields, **converted})
+    known = {name: value for name, value in fields.items() if name != "malformed"}
+    return UnitState(**{**known, **converted})
+
+
+def _fault(fields: dict[str, Any]) -> Fault | None:
+    """Returns a unit's fault; snapshots before there were faults tell only whether there is one."""
+    if word := fields.get("fault"):
+        return Fault(word)
+    return Fault.MALFORMED if fields.get("malformed") else None

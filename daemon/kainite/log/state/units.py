@@ -8,10 +8,15 @@ A unit's life::
                                     a cause ──► failed ┴──► discarded
                                 in progress ──► blocked ──► in progress
 
+A unit that failed before all its deltas had come goes on collecting, as a failed unit (``UnitState.late``): FRAGMENT
+entries behind its UNIT entry add to its deltas, and their signatures to what it holds back. Its place in the order
+stays that of its UNIT entry.
+
 =================  ==========================================================================
 entry              effect on the unit
 =================  ==========================================================================
-FRAGMENT           opens the unit, or adds deltas, causes and its end to the open unit
+FRAGMENT           opens the unit, or adds deltas, causes and its end to the open unit, or to the failed
+                   one that still collects
 UNIT               dispatches the unit: as failed when the entry has a cause, else in progress
 STATUS             sets status and cause; the job instance stays when an outcome names none.
                    IN_PROGRESS after FAILED is a retry. COMMITTED and DISCARDED resolve the unit
@@ -26,7 +31,8 @@ entry repeats everything but the data. Outcomes of units that the fold has not s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -40,6 +46,9 @@ UNIT_BYTES = 1_200
 
 SIGNATURE_BYTES = 150
 """About what a signature of an unresolved unit takes in memory: in the unit's set, and in the index of conflicts."""
+
+IDENTITY_BYTES = 100
+"""About what the identity of a delta takes in memory, of a failed unit that still collects."""
 
 
 @dataclass(slots=True)
@@ -62,6 +71,7 @@ class OpenUnit:
         repeated: how many deltas without an ordinal were dropped, because an equal one had come.
         misfits: why deltas that have come do not fit the target's catalogue.
         tables, unsigned, scheme: as in :class:`~kainite.log.format.entry.FragmentMeta`, of all deltas so far.
+        given_up: why it was given up before its turn came; counts while it is not whole.
     """
 
     uow: str
@@ -83,11 +93,26 @@ class OpenUnit:
     tables: set[str] = field(default_factory=set)
     unsigned: set[str] = field(default_factory=set)
     scheme: str | None = None
+    given_up: str | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Tells whether the end and all deltas have come."""
+        return self.end_count is not None and self.count >= self.end_count
 
     @property
     def complete(self) -> bool:
         """Tells whether the end has come, and either all deltas or a cause for which the unit fails anyway."""
-        return self.end_count is not None and (bool(self.causes) or self.count >= self.end_count)
+        return self.whole or (self.end_count is not None and (bool(self.causes) or self.given_up is not None))
+
+    @property
+    def lacks(self) -> str | None:
+        """Returns what keeps the unit from being whole and sound; None for nothing."""
+        if self.end_count is None:
+            return f"its end has not come; {self.count} deltas have"
+        if not self.whole:
+            return f"{self.count} of its {self.end_count} deltas have come"
+        return "; ".join(self.causes) or None
 
     def copy(self) -> OpenUnit:
         """Returns a copy that further fragments do not change."""
@@ -122,7 +147,10 @@ class OpenUnit:
         self.repeated += meta.repeated
         self.written |= entry.written
         self.read |= entry.read
-        self.causes.extend(meta.causes)
+        if meta.fault is Fault.INCOMPLETE:
+            self.given_up = "; ".join(meta.causes)
+        else:
+            self.causes.extend(meta.causes)
         self.misfits.extend(meta.misfits)
         self.tables.update(meta.tables)
         self.unsigned.update(meta.unsigned)
@@ -133,12 +161,17 @@ class OpenUnit:
 
 @dataclass(frozen=True, slots=True)
 class UnitState:
-    """A dispatched unit; ``attempt`` counts its retries. Immutable, so that a snapshot may be written from a copy of
-    the dictionary while the log goes on.
+    """A dispatched unit. Immutable: a snapshot is written from a copy of the dictionary while the log goes on.
 
-    ``malformed`` is set when the unit was dispatched as failed, and no retry can apply it. ``fault`` is the kind of the
-    cause with which it was dispatched, if the log says it; a misfit can be applied once it was judged anew, and
-    ``refit`` is then the transaction id of the REFIT entry, which has all its deltas.
+    Of a unit that still collects, what ``fragments``, ``written``, ``read``, ``shards`` and ``late`` refer to grows in
+    place, so that late parts cost time linear in their deltas; a snapshot needs a :meth:`copy` of such a unit.
+
+    Attributes:
+        tid: the transaction id of its UNIT entry: its place in the order.
+        attempt: how often it was retried.
+        fault: why it was dispatched as failed; None for a unit that was sound when it was dispatched.
+        late: what was collected of a unit that failed before it was whole, also once it is; else None.
+        refit: the transaction id of the REFIT entry, which has all its deltas, once it was judged anew.
     """
 
     tid: int
@@ -146,26 +179,33 @@ class UnitState:
     count: int
     kind: UnitKind
     status: UnitStatus
-    fragments: tuple[int, ...] = ()
-    written: frozenset[int] = frozenset()
-    read: frozenset[int] = frozenset()
-    shards: tuple[str, ...] = ()
+    fragments: Sequence[int] = ()
+    written: AbstractSet[int] = frozenset()
+    read: AbstractSet[int] = frozenset()
+    shards: Sequence[str] = ()
     number: int | None = None
     conflict: int | None = None
     instance: int | None = None
     cause: str | None = None
-    malformed: bool = False
     attempt: int = 0
     fault: Fault | None = None
     tables: tuple[str, ...] = ()
     unsigned: tuple[str, ...] = ()
     scheme: str | None = None
     refit: int | None = None
+    late: OpenUnit | None = None
 
     @classmethod
-    def dispatched(cls, tid: int, entry: Entry, meta: UnitMeta) -> UnitState:
-        """Returns the state of a unit right after its UNIT entry."""
-        return cls(
+    def dispatched(cls, tid: int, entry: Entry, meta: UnitMeta, opened: OpenUnit | None = None) -> UnitState:
+        """Returns the state of a unit right after its UNIT entry.
+
+        Args:
+            tid: the entry's transaction id.
+            entry: the entry.
+            meta: the entry's.
+            opened: the unit as it was collected so far; None when all of it is in the entry, or was truncated.
+        """
+        unit = cls(
             tid=tid,
             uow=meta.uow,
             count=meta.count,
@@ -178,17 +218,82 @@ class UnitState:
             number=meta.number,
             conflict=meta.conflict,
             cause=meta.cause,
-            malformed=meta.cause is not None and meta.fault is not Fault.MISFIT,
-            fault=meta.fault,
+            fault=meta.fault or (Fault.MALFORMED if meta.cause else None),
             tables=shared_tables(meta.tables),
             unsigned=meta.unsigned,
             scheme=meta.scheme,
         )
+        if meta.fault is not None and opened is not None and not opened.whole:
+            if unit.fault is not Fault.MALFORMED:
+                opened.causes = []  # they are told; from here on only what is wrong with late parts counts
+            return unit.growing(opened)
+        return unit
+
+    def growing(self, late: OpenUnit) -> UnitState:
+        """Returns the unit as one that goes on collecting where ``late`` is, without changing what this one has."""
+        return replace(
+            self,
+            fragments=list(self.fragments),
+            written=set(self.written),
+            read=set(self.read),
+            shards=list(self.shards),
+            late=late,
+        )
+
+    def copy(self) -> UnitState:
+        """Returns a copy that parts that come late do not change."""
+        return self if self.late is None else self.growing(self.late.copy())
+
+    @property
+    def collecting(self) -> bool:
+        """Tells whether parts that come late still belong to the unit."""
+        return self.late is not None and not self.late.whole
+
+    @property
+    def malformed(self) -> bool:
+        """Tells whether no retry can ever apply the unit."""
+        return self.fault in (Fault.MALFORMED, Fault.MISSING_NUMBER)
+
+    @property
+    def obstacle(self) -> str | None:
+        """Returns why a retry cannot apply the unit now; None when it can, or when nothing was wrong at dispatch."""
+        if self.malformed:
+            return self.cause
+        return self.late.lacks if self.late is not None else None
+
+    def with_late(self, tid: int, entry: Entry, meta: FragmentMeta) -> UnitState:
+        """Returns the unit with a FRAGMENT entry that came after the unit had failed; this one is not used any more."""
+        assert self.late is not None
+        assert isinstance(self.fragments, list)
+        assert isinstance(self.shards, list)
+        assert isinstance(self.written, set)
+        assert isinstance(self.read, set)
+        self.late.add(tid, entry, meta)
+        self.fragments.append(tid)
+        if meta.shard not in self.shards:
+            self.shards.append(meta.shard)
+        self.written.update(entry.written)
+        self.read.update(entry.read)
+        has_end = meta.end_count is not None
+        return replace(
+            self,
+            count=self.count + meta.count,
+            number=meta.number if has_end else self.number,
+            kind=meta.unit_kind if has_end else self.kind,
+            tables=shared_tables(tuple(sorted({*self.tables, *meta.tables}))),
+            unsigned=tuple(sorted({*self.unsigned, *meta.unsigned})),
+            scheme=self._scheme_with(meta),
+        )
+
+    def _scheme_with(self, meta: FragmentMeta) -> str | None:
+        if not meta.count:
+            return self.scheme
+        return merged(self.scheme, meta.scheme) if self.count else meta.scheme
 
     @property
     def first_tid(self) -> int:
         """Returns the lowest transaction id that holds any of the unit's data."""
-        return self.fragments[0] if self.fragments else self.tid
+        return min(self.fragments[0], self.tid) if self.fragments else self.tid
 
     @property
     def entries(self) -> tuple[int, ...]:
@@ -203,7 +308,13 @@ class UnitState:
     @property
     def memory(self) -> int:
         """Returns about how many bytes of memory the unit takes while it is unresolved."""
-        return UNIT_BYTES + SIGNATURE_BYTES * (len(self.written) + len(self.read)) + 40 * len(self.fragments)
+        identities = 0 if self.late is None else len(self.late.ordinals) + len(self.late.digests)
+        return (
+            UNIT_BYTES
+            + SIGNATURE_BYTES * (len(self.written) + len(self.read))
+            + 40 * len(self.fragments)
+            + IDENTITY_BYTES * identities
+        )
 
     def settled(self, outcome: Outcome) -> UnitState:
         """Returns the unit after an outcome of it."""
@@ -222,6 +333,7 @@ class UnitState:
             self,
             refit=tid,
             fault=None,
+            late=None,
             unsigned=(),
             count=meta.count,
             tables=shared_tables(meta.tables),
@@ -247,11 +359,13 @@ class UnitFold:
     Attributes:
         open: units that are being collected, by name, oldest first.
         units: dispatched units by transaction id, in order. A unit is in ``open`` or in ``units``, never in both.
+        late: the transaction ids of unresolved units that failed before they were whole, by name.
     """
 
     def __init__(self, *, keep_resolved: bool = False) -> None:
         self.open: dict[str, OpenUnit] = {}
         self.units: dict[int, UnitState] = {}
+        self.late: dict[str, int] = {}
         self._keep_resolved = keep_resolved
 
     def apply(self, tid: int, entry: Entry, time_ms: int) -> list[UnitState]:
@@ -266,16 +380,25 @@ class UnitFold:
             The units that the entry resolved.
         """
         match entry.meta:
+            case FragmentMeta(uow=uow) as meta if uow in self.late:
+                failed = self.units[self.late[uow]]
+                self.units[failed.tid] = failed.with_late(tid, entry, meta)
             case FragmentMeta() as meta:
                 self.open.setdefault(meta.uow, OpenUnit(meta.uow, time_ms)).add(tid, entry, meta)
             case UnitMeta() as meta:
-                self.open.pop(meta.uow, None)
-                self.units[tid] = UnitState.dispatched(tid, entry, meta)
+                self.add(UnitState.dispatched(tid, entry, meta, self.open.pop(meta.uow, None)))
             case RefitMeta() as meta if meta.unit in self.units:
+                self.late.pop(meta.uow, None)
                 self.units[meta.unit] = self.units[meta.unit].judged_anew(tid, entry, meta)
             case StatusMeta(outcomes=outcomes):
                 return [unit for outcome in outcomes for unit in self._settle(outcome)]
         return []
+
+    def add(self, unit: UnitState) -> None:
+        """Adds a dispatched unit."""
+        self.units[unit.tid] = unit
+        if unit.late is not None:
+            self.late[unit.uow] = unit.tid
 
     def _settle(self, outcome: Outcome) -> Iterator[UnitState]:
         """Yields the unit if the outcome resolves it."""
@@ -284,6 +407,8 @@ class UnitFold:
             return
         unit = self.units[outcome.tid] = unit.settled(outcome)
         if unit.resolved:
+            if unit.late is not None:
+                self.late.pop(unit.uow, None)
             if not self._keep_resolved:
                 del self.units[outcome.tid]
             yield unit

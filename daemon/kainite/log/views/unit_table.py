@@ -60,13 +60,19 @@ class LogRow:
         return {signature.partition("(")[0] for signature in self.signature}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Dispatched:
     """The columns of a dispatched unit that the fold does not hold."""
 
     signature: list[str]
     trans_in: int | None
     offending: str | None
+
+    def add(self, entry: Entry, late: FragmentMeta) -> None:
+        """Adds what came after the unit had failed."""
+        self.signature.extend(signatures(entry.data))
+        self.trans_in = late.end_count if self.trans_in is None else self.trans_in
+        self.offending = self.offending or late.offending
 
 
 class UnitTable:
@@ -87,6 +93,8 @@ class UnitTable:
     def apply(self, tid: int, entry: Entry, time_ms: int) -> None:
         """Applies one entry; arguments as :meth:`~kainite.log.state.units.UnitFold.apply`."""
         match entry.meta:
+            case FragmentMeta(uow=uow) as late if uow in self._fold.late:
+                self._dispatched[self._fold.late[uow]].add(entry, late)
             case FragmentMeta(uow=uow):
                 self._open.setdefault(uow, []).extend(signatures(entry.data))
             case UnitMeta() as meta:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
+from kainite.base.clock import boot_seconds
 from kainite.base.errors import SettingsError, StreamError
 from kainite.base.position import Position
 from kainite.base.retry import Backoff
@@ -54,6 +55,25 @@ async def test_records_in_order_from_trim_horizon_and_as_they_come(double: Kines
     later = double.put(b"later")
     assert await read(reader, 1) == [later]
     assert reader.millis_behind_latest == 0
+
+
+async def test_what_arrived_before_the_last_reply_was_asked_for_is_done_when_all_batches_are(
+    double: KinesisDouble, reader_at: Open
+) -> None:
+    put = [double.put(bytes([n])) for n in range(5)]
+    began = boot_seconds()
+    reader = reader_at(TRIM_HORIZON, StreamSettings(name="orders", idle_between_reads=0.005, max_records=2))
+    assert await read(reader, 4) == put[:4]
+    assert await read(reader, 1) == put[4:]
+    waiting = asyncio.create_task(reader.next())
+    await until(lambda: (reader.done_until or 0.0) >= began)
+    assert (reader.done_until or 0.0) <= boot_seconds()
+    double.put(b"later")
+    await waiting
+    reached = reader.done_until
+    asked = len(double.asked("GetRecords"))
+    await until(lambda: len(double.asked("GetRecords")) > asked + 2)
+    assert reader.done_until == reached, "the last record is still under way"
 
 
 async def test_a_sequence_number_is_where_reading_goes_on_after(double: KinesisDouble, reader_at: Open) -> None:

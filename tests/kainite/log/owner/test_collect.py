@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.position import Position
-from kainite.log.format.entry import Entry, EntryKind, Outcome, PositionMeta, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.format.entry import Entry, EntryKind, Fault, Outcome, PositionMeta, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.owner.collect import collect, expire
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
+from kainite.log.state.units import UnitState
 from kainite.settings import Isolation, UowOrder, UowSettings
 from kainite.uow.delta import UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject
@@ -40,9 +41,21 @@ class Log:
         return decided
 
     def expire(self, now: int) -> list[UnitMeta]:
-        decided = expire(self.state, self.rules, now)
+        overdue = {uow for uow, unit in self.state.open.items() if unit.opened_ms <= now - self.rules.timeout * 1000}
+        decided = expire(self.state, self.rules, now, overdue)
         self.entries += decided
         return [entry.meta for entry in decided if isinstance(entry.meta, UnitMeta)]
+
+    def settle(self, *outcomes: Outcome) -> None:
+        journal = Journal(self.state, NOW)
+        journal.write(EntryKind.STATUS, StatusMeta(outcomes))
+        self.entries += journal.entries
+
+    def unit(self, uow: str) -> UnitState:
+        """Returns an unresolved unit."""
+        found = self.state.find(uow)
+        assert found is not None
+        return found
 
     @property
     def units(self) -> list[UnitMeta]:
@@ -55,7 +68,8 @@ class Log:
     def keys_of(self, unit: UnitMeta) -> list[int]:
         """Returns the keys that a unit's deltas write, in the log's order."""
         tid = next(tid for tid, entry in enumerate(self.entries) if entry.meta is unit)
-        data = [self.entries[place].data for place in (*unit.fragments, tid)]
+        found = self.state.units.get(tid)
+        data = [self.entries[place].data for place in (*(found or unit).fragments, tid)]
         return [item["key"]["id"] for part in data if part for item in orjson.loads(part)]
 
 
@@ -227,8 +241,9 @@ class TestFailures:
         log.bring(fragment("T", [2], count=3))
         failed = log.units[1]
         assert (failed.cause, failed.offending) == ("unknown table 'x'", "{line}")
-        assert log.state.units[4].status is UnitStatus.FAILED
-        assert log.entries[4].written == {1, 2}, "it holds back what touches its rows"
+        [unit] = [unit for unit in log.state.units.values() if unit.uow == "T"]
+        assert (unit.status, unit.fault) == (UnitStatus.FAILED, Fault.MALFORMED)
+        assert unit.written == {1, 2}, "it holds back what touches its rows"
 
     def test_an_end_that_never_comes(self) -> None:
         log = Log()
@@ -244,13 +259,173 @@ class TestFailures:
         [failed] = log.expire(NOW + 600_000)
         assert failed.cause == "1 of 3 deltas came within 600 s"
 
-    def test_what_comes_after_that_is_dropped(self) -> None:
+
+class TestLateParts:
+    """Of a unit that failed before it was whole."""
+
+    def test_complete_it_in_its_place(self) -> None:
+        log = Log()
+        log.bring(fragment("T", [1], count=3), now=NOW)
+        log.expire(NOW + 600_000)
+        log.bring(fragment("U", [2], count=1))
+        log.bring(fragment("T", [2]), shard="s1")
+        failed = log.unit("T")
+        assert (failed.cause, failed.count) == ("1 of 3 deltas came within 600 s", 2)
+        assert failed.written == {1, 2}, "what came late is held back too"
+        log.bring(fragment("T", [3]))
+        failed = log.unit("T")
+        assert failed.cause == (
+            "1 of 3 deltas came within 600 s; all 3 deltas have come since; "
+            "kainite uow retry applies the unit in its place"
+        )
+        assert (failed.status, failed.fault, failed.obstacle) == (UnitStatus.FAILED, Fault.INCOMPLETE, None)
+        assert failed.tid < log.unit("U").tid
+        assert log.keys_of(log.units[0]) == [1, 2, 3]
+        assert failed.shards == ["s0", "s1"]
+
+    def test_its_end(self) -> None:
+        log = Log()
+        log.bring(fragment("T", [1, 2]), now=NOW)
+        log.expire(NOW + 600_000)
+        assert log.unit("T").obstacle == "its end has not come; 2 deltas have"
+        log.bring(fragment("T", count=2))
+        assert log.unit("T").obstacle is None
+
+    def test_copies_of_what_it_has_change_nothing(self) -> None:
+        log = Log()
+        log.bring(fragment("T", [1], count=2, first_ordinal=0), now=NOW)
+        log.expire(NOW + 600_000)
+        assert [entry.kind for entry in log.bring(fragment("T", [1], first_ordinal=0))] == [EntryKind.POSITION]
+        assert log.unit("T").obstacle == "1 of its 2 deltas have come"
+
+    def test_after_it_is_whole_are_dropped(self) -> None:
         log = Log()
         log.bring(fragment("T", [1], count=2), now=NOW)
         log.expire(NOW + 600_000)
         log.bring(fragment("T", [2]))
-        assert len(log.units) == 1
-        assert log.state.open == {}
+        assert [entry.kind for entry in log.bring(fragment("T", [3]))] == [EntryKind.POSITION]
+
+    def test_after_it_was_discarded_are_dropped(self) -> None:
+        log = Log()
+        log.bring(fragment("T", [1], count=2), now=NOW)
+        log.expire(NOW + 600_000)
+        log.settle(Outcome(log.unit("T").tid, UnitStatus.DISCARDED))
+        assert [entry.kind for entry in log.bring(fragment("T", [2]))] == [EntryKind.POSITION]
+        assert (log.state.open, log.state.units) == ({}, {})
+
+    @pytest.mark.parametrize(
+        ("late", "lacks"),
+        [
+            (Fragment("T", (delta(2),), rejects=(Reject("bad", "?"),)), "bad"),
+            (fragment("T", [2, 3]), "3 deltas came, its end announced 2"),
+            (fragment("T", [2], count=5), "two ends disagree: count 2, number None, normal and count 5"),
+        ],
+    )
+    def test_that_contradict_it_leave_it_failed(self, late: Fragment, lacks: str) -> None:
+        log = Log()
+        log.bring(fragment("T", [1], count=2), now=NOW)
+        log.expire(NOW + 600_000)
+        log.bring(late)
+        assert str(log.unit("T").obstacle).startswith(lacks)
+        assert lacks in str(log.unit("T").cause)
+        assert "retry" not in str(log.unit("T").cause)
+
+    def test_of_a_malformed_unit_are_held_back_too_and_never_applied(self) -> None:
+        log = Log()
+        log.bring(Fragment("T", (delta(1),), frozenset({1}), rejects=(Reject("bad", "?"),), ends=(UnitEnd(4),)))
+        log.bring(fragment("T", [2]))
+        assert log.unit("T").written == {1, 2}
+        log.bring(fragment("T", [3, 4]))
+        assert (log.unit("T").obstacle is None, log.unit("T").malformed) == (False, True)
+
+    def test_hold_back_nothing_when_relaxed(self) -> None:
+        log = Log(UowSettings(isolation=Isolation.RELAXED))
+        log.bring(fragment("T", [1], count=3), now=NOW)
+        log.expire(NOW + 600_000)
+        log.bring(fragment("T", [2]))
+        assert (log.unit("T").written, log.unit("T").count) == (set(), 2)
+
+    def test_come_before_its_turn_and_it_is_sound(self) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("B", [2], count=2, number=2), now=NOW)
+        log.bring(fragment("A", count=1, number=1), now=NOW + 300_000)
+        log.expire(NOW + 600_000)
+        log.bring(fragment("B", [3]))
+        log.bring(fragment("A", [1]))
+        assert [(unit.uow, unit.cause) for unit in log.units] == [("A", None), ("B", None)]
+
+    def test_of_a_unit_that_waited_failed_for_its_turn(self) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("B", [2], count=2, number=2), now=NOW)
+        log.expire(NOW + 600_000)
+        log.bring(fragment("A", [1], count=1, number=1))
+        assert log.unit("B").fault is Fault.INCOMPLETE
+        log.bring(fragment("B", [3]))
+        assert log.unit("B").obstacle is None
+
+    def test_that_tell_its_number_let_the_others_go_on(self) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("A", [1]), now=NOW)
+        log.bring(fragment("B", [2], count=1, number=2), now=NOW + 599_000)
+        log.expire(NOW + 600_000)
+        log.bring(fragment("A", count=1, number=1))
+        assert [(unit.uow, unit.number) for unit in log.units] == [("A", None), ("number:1", 1), ("B", 2)]
+        assert log.unit("A").obstacle is None
+
+    @pytest.mark.parametrize("whole", [True, False])
+    def test_of_a_number_that_was_given_up_wait_for_a_retry_with_all_their_deltas(self, whole: bool) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("A", [1], count=1, number=1), fragment("D", [4], count=1, number=4), now=NOW)
+        log.expire(NOW + 600_000)
+        log.bring(fragment("B", [2, 22] if whole else [2], count=2, number=2))
+        late = log.unit("B")
+        assert (late.status, late.fault) == (UnitStatus.FAILED, Fault.LATE_NUMBER)
+        assert (late.obstacle is None) == whole
+        log.bring(fragment("B", [22]))
+        assert log.unit("B").obstacle is None
+        assert log.keys_of(log.units[-1]) == [2, 22]
+
+    def test_the_last_of_several_numbers_that_were_given_up(self) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("D", [4], count=1, number=4), now=NOW)
+        log.expire(NOW + 600_000)
+        log.bring(fragment("C", [3], count=1, number=3))
+        assert log.unit("C").fault is Fault.LATE_NUMBER
+        assert log.unit("missing:1-3").fault is Fault.MISSING_NUMBER
+
+    def test_a_number_below_the_first_is_no_late_one(self) -> None:
+        log = Log(UowSettings(order=UowOrder.DENSE, first_number=5))
+        log.bring(fragment("A", [1], count=1, number=4))
+        assert log.unit("A").fault is Fault.MALFORMED
+
+
+@given(st.data())
+def test_whatever_comes_when_a_unit_is_lost_only_if_it_stays_incomplete(data: st.DataObject) -> None:
+    """Brings a unit's parts, some of them twice, and expires it, in any order, with a crash anywhere."""
+    rules = data.draw(st.sampled_from([ARRIVAL, DENSE]))
+    deltas = [fragment("T", [key], first_ordinal=key if key % 2 else None) for key in range(3)]
+    parts = [*deltas, fragment("T", count=3, number=1)]
+    steps = data.draw(st.permutations([*range(4), *data.draw(st.lists(st.integers(0, 3), max_size=4)), "expire"]))
+    log, now = Log(rules), NOW
+    for step in steps:
+        now += 1_000_000
+        if step == "expire":
+            log.expire(now)
+        else:
+            log.bring(parts[step], now=now)
+        folded = FoldedLog()
+        for tid, entry in enumerate(log.entries):
+            folded.apply(tid, entry, NOW)
+        assert snapshot.dump(snapshot.load(snapshot.dump(folded))) == snapshot.dump(folded)
+        if data.draw(st.booleans(), "crash"):
+            log.state = data.draw(st.sampled_from([folded, snapshot.load(snapshot.dump(folded))]))
+    unit = log.unit("T")
+    assert unit.obstacle is None
+    assert unit.status is (UnitStatus.FAILED if unit.fault else UnitStatus.IN_PROGRESS)
+    [meta] = [meta for meta in log.units if meta.uow == "T"]
+    assert sorted(log.keys_of(meta)) == [0, 1, 2]
+    assert unit.written == {0, 1, 2}
+    assert log.state.open == {}
 
 
 class TestConflicts:

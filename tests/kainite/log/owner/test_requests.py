@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kainite.log.format.entry import Entry, EntryKind, Outcome, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.format.entry import Entry, EntryKind, Fault, FragmentMeta, Outcome, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.owner.requests import OK, REFUSED, Decision, decide
 from kainite.log.state.folded import FoldedLog
+from kainite.uow.signing import SignedDeltas
 
 IN_PROGRESS, COMMITTED, FAILED, BLOCKED, DISCARDED = UnitStatus
 
@@ -22,7 +23,44 @@ FAILED_UNIT = state(Outcome(0, FAILED, 3, "bad"))
 BLOCKED_UNIT = state(Outcome(0, BLOCKED, None, "waits for S"))
 MALFORMED_UNIT = state(cause="two ends disagree")
 
+
+def collecting(*came: int) -> FoldedLog:
+    """Returns a log in which a unit of two deltas failed with one of them; ``came`` are appended later."""
+    folded = FoldedLog()
+    entries = [
+        Entry(EntryKind.FRAGMENT, FragmentMeta("T", "s", 1, (0,), 2)),
+        Entry(EntryKind.UNIT, UnitMeta("T", 1, ("s",), (0,), cause="1 of 2 deltas came", fault=Fault.INCOMPLETE)),
+        *(Entry(EntryKind.FRAGMENT, FragmentMeta("T", "s", 1, (ordinal,))) for ordinal in came),
+    ]
+    for tid, entry in enumerate(entries):
+        folded.apply(tid, entry, 0)
+    return folded
+
+
+def test_a_unit_whose_parts_came_late_is_applied_again_when_it_is_whole() -> None:
+    decision = decide(collecting(1), "r", {"action": "retry", "uow": "T", "by": "me"}, SignedDeltas())
+    assert decision.outcome == Outcome(1, IN_PROGRESS, cause="retried by me")
+
+
+def test_a_late_number_is_applied_again() -> None:
+    folded = FoldedLog()
+    folded.apply(0, Entry(EntryKind.UNIT, UnitMeta("T", 1, cause="late", fault=Fault.LATE_NUMBER)), 0)
+    assert decide(folded, "r", {"action": "retry", "uow": "T"}, SignedDeltas()).outcome is not None
+
+
+def test_it_is_not_applied_before_it_is_judged() -> None:
+    decision = decide(collecting(1), "r", {"action": "retry", "uow": "T"})
+    assert decision.outcome is None
+    assert "retry it later" in decision.answer["message"]
+
+
 CARRIED_OUT = {
+    "discard of a unit that still collects": (
+        collecting(),
+        "discard",
+        Outcome(1, DISCARDED, cause="discarded by me"),
+        "is discarded",
+    ),
     "retry": (FAILED_UNIT, "retry", Outcome(0, IN_PROGRESS, cause="retried by me"), "will be applied again"),
     "discard": (FAILED_UNIT, "discard", Outcome(0, DISCARDED, cause="discarded by me"), "is discarded"),
     "discard of a malformed unit": (
@@ -46,6 +84,11 @@ REFUSALS = [
     (BLOCKED_UNIT, {"action": "retry", "uow": "T"}, "unit T is blocked, not failed: waits for S; resolve that one"),
     (BLOCKED_UNIT, {"action": "discard", "uow": "T"}, "unit T is blocked, not failed: waits for S; resolve that one"),
     (MALFORMED_UNIT, {"action": "retry", "uow": "T"}, "unit T can never be applied (two ends disagree)"),
+    (
+        collecting(),
+        {"action": "retry", "uow": "T"},
+        "unit T cannot be applied yet: 1 of its 2 deltas have come; it goes",
+    ),
     (state(Outcome(0, COMMITTED)), {"action": "retry", "uow": "T"}, "no unit 'T' is failed or in progress"),
     (FAILED_UNIT, {"action": "retry", "uow": "U"}, "no unit 'U' is failed or in progress"),
     (FAILED_UNIT, {"action": "explode", "uow": "T"}, "unknown action 'explode'"),

@@ -106,7 +106,7 @@ UOW_KEYS: tuple[Key, ...] = (
         "uow",
         "timeout",
         millis(100, 604_800_000),
-        "A unit that is incomplete for so long fails.",
+        "A unit that is incomplete for so long, while all shards are read near their tips, fails.",
     ),
     Key(
         "uowDedupWindow",

@@ -1,0 +1,51 @@
+"""What the daemon tells the log's owner of its reading."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import cast
+
+import pytest
+
+from kainite.leases.keeper import LeaseKeeper
+from kainite.log.client import LogClient, ReadingReport
+from kainite.worker import reading_reports
+from kainite.worker.consumers import Consumers
+from kainite.worker.reading_reports import report_reading
+
+
+@dataclass
+class Daemon:
+    """The lease keeper, the consumers and the log, as far as reports need them."""
+
+    to_be_read: frozenset[str] | None = None
+    done: dict[str, float] = field(default_factory=dict)
+    reports: list[ReadingReport] = field(default_factory=list)
+
+    def done_until(self) -> dict[str, float]:
+        return self.done
+
+    def report(self, report: ReadingReport) -> None:
+        self.reports.append(report)
+
+
+async def turns(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def test_reports_name_all_shards_and_how_old_what_is_known_of_them_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 50.0
+    monkeypatch.setattr(reading_reports, "boot_seconds", lambda: now)
+    monkeypatch.setattr(reading_reports, "EVERY_S", 0.0)
+    daemon = Daemon()
+    task = asyncio.create_task(
+        report_reading(cast(LeaseKeeper, daemon), cast(Consumers, daemon), cast(LogClient, daemon))
+    )
+    await turns(5)
+    assert daemon.reports == [], "the lease table has not been read"
+    daemon.to_be_read, daemon.done = frozenset({"s0", "s1"}), {"s0": 43.0}
+    await turns(5)
+    assert daemon.reports[-1] == ReadingReport(frozenset({"s0", "s1"}), {"s0": 7.0})
+    task.cancel()
