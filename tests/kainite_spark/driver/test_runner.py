@@ -10,7 +10,7 @@ import pytest
 from kainite.base.errors import LogCorruptError, SparkUnavailableError, TargetFencedError
 from kainite.log.format.entry import UnitStatus
 from kainite.log.store.dynamodb import DynamoDBStore
-from kainite.settings import AwsSettings
+from kainite.settings import AwsSettings, Consistency
 from kainite.uow.delta import UnitEnd
 from kainite_spark.driver.runner import SparkRunner, cause_of
 from kainite_spark.executor.group_commit import ApplyOptions
@@ -68,7 +68,7 @@ def test_conflicts_order_failures_and_large_units_in_one_micro_batch(world: Worl
     log.unit("behind", *noted("behind", insert(3, 3)))
     log.append(log.fragment("large", *[insert(n) for n in range(20_000, 25_000)]))
     log.append(log.fragment("large", *[insert(n) for n in range(10_000, 15_000)], ends=(UnitEnd(10_000),)))
-    world.job(runner).run(once=True)
+    world.job(runner, consistency=Consistency.CONFLICT).run(once=True)
     log.take_outcomes()
 
     assert [batch.instances for batch in runner.ran] == [2, 1]
@@ -84,7 +84,7 @@ def test_with_many_job_instances_units_are_shuffled_to_them(
     runner.parallelism = micro_batch.MAX_DIRECT + 2
     for n in range(24):
         world.log.unit(f"T-{n}", *noted(f"T-{n}", insert(n % 8) if n < 8 else update(n % 8, n)))
-    job = world.job(runner)
+    job = world.job(runner, consistency=Consistency.CONFLICT)
     job.run(once=True)
 
     assert [(batch.instances, batch.shuffled) for batch in runner.ran] == [(6, True)]
@@ -102,7 +102,7 @@ def test_a_micro_batch_run_twice_changes_nothing(world: World, runner: Recording
             super().run(batch)
             return super().run(batch)
 
-    job = world.job(Twice(runner.inner))
+    job = world.job(Twice(runner.inner), consistency=Consistency.CONFLICT)
     job.run(once=True)
 
     assert world.journal() == ["T-1", "T-2"]
