@@ -20,8 +20,9 @@ class Signatures:
     """Computes the signatures of deltas; each table's plan is worked out once.
 
     Args:
-        catalogue: the target's tables, or None. Without one a delta has the signature
-            (table, key) alone, values compared by their plain text.
+        catalogue: the target's tables, or None. Without one a delta with a key writes (table, key), values
+            compared by their plain text, and reads the table; a delta without a key may touch any row, so it
+            writes the table. All deltas on a table must then name its rows by the same columns.
     """
 
     def __init__(self, catalogue: Catalogue | None) -> None:
@@ -34,7 +35,7 @@ class Signatures:
             DeltaError: the table is unknown, or a key value does not fit its column.
         """
         if self._keys is None:
-            _add_by_key(delta, written)
+            _add_by_key(delta, written, read)
             return
         plan = self._keys.plan(delta.table)
         written.update(plan.unclear)
@@ -49,9 +50,11 @@ class Signatures:
         return frozenset(written), frozenset(read)
 
 
-def _add_by_key(delta: Delta, written: set[int]) -> None:
-    """Adds the signatures without a catalogue: (table, key), old and new."""
+def _add_by_key(delta: Delta, written: set[int], read: set[int]) -> None:
+    """Adds the signatures without a catalogue: (table, key), old and new, and the table."""
     key = delta.key
+    table = hashlib.blake2b("\0".join(("table", delta.table)).encode(), digest_size=8)
+    (read if key else written).add(int.from_bytes(table.digest(), "big"))
     if not key:
         return
     for image in (key, {name: delta.row.get(name, value) for name, value in key.items()}):

@@ -225,8 +225,11 @@ class TestWithoutACatalogue:
         assert conflict(update("t", {"a": 1}, a=2), delete("t", {"a": 2}), None)
         assert conflict(update("t", {"a": 1}, a=2), delete("t", {"a": 1}), None)
 
-    def test_an_insert_without_key_has_no_signature(self) -> None:
-        assert Signatures(None).of([insert("t", a=1)]) == (frozenset(), frozenset())
+    def test_a_delta_without_a_key_may_touch_any_row_of_its_table(self) -> None:
+        assert conflict(insert("t", a=1), delete("t", {"a": 1}), None)
+        assert conflict(update("t", {"a": 1}, b=2), insert("t", a=1), None)
+        assert conflict(insert("t", a=1), insert("t", a=1), None)
+        assert not conflict(insert("t", a=1), delete("u", {"a": 1}), None)
 
 
 @st.composite
