@@ -73,17 +73,18 @@ def _no_fence(original: Any) -> Any:
     return steps
 
 
-def _without_keys(**none: Any) -> Instead:
-    """Gives a table the signatures that it had if it had no such keys."""
-    return lambda original: lambda table, *rest: original(replace(table, **none), *rest)
+def _unsigned(**none: Any) -> Instead:
+    """Gives a table the signatures that it had if it had no such keys; steps within a unit keep all."""
+    from kainite.uow.touched.key import HASHED
 
+    def instead(original: Any) -> Any:
+        def plan(self: Any, table: str) -> Any:
+            found = original(self, table)
+            return replace(found, **none) if self.spelling is HASHED else found
 
-def _no_row(original: Any) -> Any:
-    def plan(*args: Any) -> Any:
-        found = original(*args)
-        return replace(found, row=None, written=tuple(key for key in found.written if key is not found.row))
+        return plan
 
-    return plan
+    return instead
 
 
 def _write_at_once(original: Any) -> Any:
@@ -136,6 +137,8 @@ ANY_MICRO_BATCH = """
     SELECT generation, micro_batch FROM kainite_fence
     WHERE log_partition = %s AND generation = %s AND micro_batch >= 0 * %s - 1"""
 
+SIGNED = "kainite.uow.touched.schema:TouchedSchema.plan"
+
 MUTATIONS: tuple[Mutation, ...] = (
     Mutation("fence of a mount", "kainite.log.owner.mount:_fence_steps", _no_fence, 3_000),
     Mutation("nonce of a batch", "kainite.log.store.memory:MemoryStore.put_batch", _other_nonce, 500),
@@ -145,9 +148,10 @@ MUTATIONS: tuple[Mutation, ...] = (
              lambda _: lambda self: self.next_id, 2_000),
     Mutation("append before checkpoint", "kainite.worker.call_rules:CallRules._granted", _write_at_once, 500),
     Mutation("parents before children", "kainite.leases.taking.taker:may_start", _answer(True), 2_000),
-    Mutation("signature of rows", "kainite.uow.signature:_plan", _no_row, 500),
-    Mutation("signature of unique keys", "kainite.uow.signature:_plan", _without_keys(unique_keys=()), 500),
-    Mutation("signature of parents", "kainite.uow.signature:_plan", _without_keys(foreign_keys=()), 2_000),
+    Mutation("signature of rows", SIGNED, _unsigned(rows=()), 500),
+    Mutation("signature of unique keys", SIGNED, _unsigned(unique=()), 500),
+    Mutation("signature of parents", SIGNED, _unsigned(named=(), parents=()), 2_000),
+    Mutation("cascades", "kainite.uow.touched.cascade:Cascades._reach", _answer(None), 2_000),
     Mutation("conflicting units on one instance", "kainite_spark.plan.schedule:components",
              lambda _: lambda units: [[unit] for unit in units], 500),
     Mutation("layers", "kainite_spark.targets.statements.planner:conflict_layers",

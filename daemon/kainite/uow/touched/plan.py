@@ -96,15 +96,24 @@ class TablePlan(Generic[T]):
     named: tuple[Named[T], ...]
     parents: tuple[Parent[T], ...]
 
+    def lone(self, delta: Delta) -> T | None:
+        """Returns the only token that :meth:`exclusive` would add; None if that takes a longer look."""
+        if self.unique or len(self.rows) != 1:
+            return None
+        key = self.rows[0]
+        if delta.op is Operation.UPDATE and not key.columns.isdisjoint(delta.row):
+            return None
+        return key.token(delta.key)
+
     def exclusive(self, delta: Delta, rows: set[T]) -> None:
-        """Adds the tokens of rows and unique values alone, those of an upsert's unique values as if it changed all."""
-        if delta.op is Operation.UPDATE:
-            old = {**delta.before, **delta.key}
-            self._changed_rows(old, {**old, **delta.row}, _changed(delta, old), rows)
+        """Adds the tokens of rows and unique values alone, as :meth:`add` does."""
+        if delta.op is not Operation.UPDATE:
+            for image in _images(delta):
+                _add(self.rows, image, rows)
+                _add(self.unique, image, rows)
             return
-        for image in _images(delta):
-            _add(self.rows, image, rows)
-            _add(self.unique, image, rows)
+        old = {**delta.before, **delta.key}
+        self._changed_rows(old, {**old, **delta.row}, _changed(delta, old), rows)
 
     def acts(self, delta: Delta) -> bool:
         """Returns whether the delta may make the target change other rows by itself."""
@@ -130,21 +139,29 @@ class TablePlan(Generic[T]):
         if delta.op is Operation.UPDATE:
             self._update(delta, rows, existence, cascades, read)
             return
-        for image in _images(delta):
+        for image in (images := _images(delta)):
             _add(self.rows, image, rows)
             _add(self.unique, image, rows)
             for named in self.named:
                 if (token := named.key.token(image)) is not None:
                     existence.add(token)
+            for parent in self.parents:
+                _read_named(parent, image, read)
+        if delta.op is Operation.INSERT:
+            for parent in self.parents:
+                if parent.cascade is not None:
+                    read.update(parent.cascade.read_always)
+            return
+        old = images[0]
         for parent in self.parents:
-            self._read_parent(delta, parent, read)
-        if delta.op is Operation.DELETE:
-            old = {**delta.before, **delta.key}
-            for named in self.named:
-                if named.on_delete is not None:
-                    _act(named, named.on_delete, old, None, rows, cascades)
-        elif delta.op is Operation.UPSERT:
-            self._change(delta, {**delta.before, **delta.key}, rows, cascades)
+            if parent.cascade is not None:
+                parent.cascade.read_old(parent.key, old, read)
+        if delta.op is Operation.UPSERT:
+            self._change(delta, old, rows, cascades)
+            return
+        for named in self.named:
+            if named.on_delete is not None:
+                _act(named, named.on_delete, old, None, rows, cascades)
 
     def _update(self, delta: Delta, rows: set[T], existence: set[T], cascades: set[T], read: set[T]) -> None:
         old = {**delta.before, **delta.key}
@@ -170,16 +187,6 @@ class TablePlan(Generic[T]):
                 if not key.columns.isdisjoint(changed):
                     rows.update(token for image in (old, new) if (token := key.token(image)) is not None)
 
-    def _read_parent(self, delta: Delta, parent: Parent[T], read: set[T]) -> None:
-        for image in _images(delta):
-            _read_named(parent, image, read)
-        if parent.cascade is not None:
-            old = {} if delta.op is Operation.INSERT else {**delta.before, **delta.key}
-            if delta.op is Operation.INSERT:
-                read.update(parent.cascade.read_always)
-            else:
-                parent.cascade.read_old(parent.key, old, read)
-
     def _change(self, delta: Delta, old: Row, rows: set[T], cascades: set[T]) -> None:
         """Adds what follows from changed columns that foreign keys name."""
         for named in self.named:
@@ -190,7 +197,8 @@ class TablePlan(Generic[T]):
 def _images(delta: Delta) -> Sequence[Row]:
     """Returns the row as a delta that is no update leaves it, or finds it; both for an upsert."""
     if delta.op is Operation.INSERT:
-        return ({**delta.key, **delta.row},)
+        # As a rule the row holds the key already.
+        return (delta.row if delta.key.keys() <= delta.row.keys() else {**delta.key, **delta.row},)
     old = {**delta.before, **delta.key}
     return (old,) if delta.op is Operation.DELETE else (old, {**delta.key, **delta.row})
 

@@ -23,7 +23,7 @@ class TouchedSchema(Generic[T]):
     """
 
     def __init__(self, catalogue: Catalogue, spelling: Spelling[T]) -> None:
-        self._spelling = spelling
+        self.spelling = spelling
         self._families = families(catalogue)
         tables = {family.name: family for family in self._families.values()}
         self._references = _references(tables)
@@ -39,7 +39,7 @@ class TouchedSchema(Generic[T]):
             rows=tuple(self._key("row", family, columns) for columns in family.primary_keys),
             unique=tuple(self._key("unique", family, key.columns, key.nulls_distinct) for key in told),
             unclear=frozenset(
-                self._spelling.keyed("unique", family.name, (key.name,))("")
+                self.spelling.keyed("unique", family.name, (key.name,))("")
                 for key in family.unique_keys
                 if key not in told
             ),
@@ -56,7 +56,7 @@ class TouchedSchema(Generic[T]):
 
     def _key(self, space: str, family: Family, columns: Sequence[str], nulls_distinct: bool = True) -> Key[T]:
         parts = tuple((name, canonical_of([family.columns[name]])) for name in columns)
-        finish = self._spelling.keyed(space, family.name, columns)
+        finish = self.spelling.keyed(space, family.name, columns)
         return Key(family.name, finish, parts, frozenset(columns), nulls_distinct)
 
     def _named(self, reference: Reference) -> Named[T]:
@@ -70,17 +70,17 @@ class TouchedSchema(Generic[T]):
     def _parent(self, family: Family, key: ForeignKey) -> Parent[T]:
         reference = reference_of(key)
         own = _by_parent_column(key)
-        return Parent(self._existence(family.name, reference, own), self._cascades[reference] if key.acts else None)
+        return Parent(self._existence(family.name, reference, own), self._cascades.get(reference) if key.acts else None)
 
     def _existence(self, table: str, reference: Reference, columns: Sequence[str]) -> Key[T]:
         """Returns the key of a reference's value, read from ``columns`` of ``table``, parent or child."""
         parts = tuple(zip(columns, self._references[reference], strict=True))
-        return Key(table, self._spelling.keyed("existence", *reference), parts, frozenset(columns))
+        return Key(table, self.spelling.keyed("existence", *reference), parts, frozenset(columns))
 
     def _cascade(self, reference: Reference) -> Cascade[T]:
         guarded = reference in self._reaches.guarded
         whole = self._whole(reference)
-        return Cascade(self._spelling, self._parts(reference), whole, frozenset({whole} if guarded else ()))
+        return Cascade(self.spelling, self._parts(reference), whole, frozenset({whole} if guarded else ()))
 
     def _action(self, reach: Reach | None) -> Action[T] | None:
         if reach is None:
@@ -90,14 +90,14 @@ class TouchedSchema(Generic[T]):
         return Action(written, frozenset(self._overlap(table) for table in reach.overlaps))
 
     def _parts(self, reference: Reference) -> tuple[T, ...]:
-        finish = self._spelling.keyed("part", *reference)
+        finish = self.spelling.keyed("part", *reference)
         return tuple(finish(str(number)) for number in range(PARTS))
 
     def _whole(self, reference: Reference) -> T:
-        return self._spelling.keyed("whole", *reference)("")
+        return self.spelling.keyed("whole", *reference)("")
 
     def _overlap(self, table: str) -> T:
-        return self._spelling.keyed("overlap", table, ())("")
+        return self.spelling.keyed("overlap", table, ())("")
 
 
 def _tells(family: Family, key: UniqueKey) -> bool:

@@ -184,6 +184,11 @@ def _independent(deltas: Sequence[Delta], plans: Sequence[TablePlan[str]]) -> bo
     for delta, plan in zip(deltas, plans, strict=True):
         if plan.acts(delta):
             return False
+        if (token := plan.lone(delta)) is not None:
+            if token in seen:
+                return False
+            seen.add(token)
+            continue
         rows: set[str] = set()
         plan.exclusive(delta, rows)
         if not seen.isdisjoint(rows):
