@@ -6,9 +6,9 @@ for each table. A new nullable column, a wider type or another name of a foreign
 
 The rule by which a unit may not pass another although their signatures do not meet (:meth:`Comparisons.parted`):
 
-    Tables that foreign keys connect, under either unit's scheme, form a *group*. Units of two schemes that both touch
-    tables of one group are *parted* when a table of the group has different digests in the two schemes, or
-    when one of the units touches a table of the group that its own scheme does not have.
+    Tables that foreign keys or partitions connect, under either unit's scheme, form a *group*. Units of two schemes
+    that both touch tables of one group are *parted* when a table of the group has different digests in the two
+    schemes, or when one of the units touches a table of the group that its own scheme does not have.
 
 Parted units are treated as units that conflict. Any other two units either touch no group in common, and then no
 signature of one space can be in both, or all tables of their common groups have equal digests, and then equal
@@ -43,7 +43,7 @@ _NAMES_ONLY = frozenset({"name", "deferrable"})
 
 @dataclass(frozen=True, slots=True)
 class TableScheme:
-    """One table: the digest of what its signatures depend on, and the tables that its foreign keys name."""
+    """One table: a digest of what its signatures depend on; the tables that its foreign keys name or that it is in."""
 
     digest: str
     parents: tuple[str, ...] = ()
@@ -161,6 +161,8 @@ def _groups(*schemes: Scheme) -> dict[str, str]:
 
 def _table_scheme(catalogue: Catalogue, table: Table, referenced: Mapping[str, set[str]]) -> TableScheme:
     parents = {key.parent for key in table.foreign_keys if key.parent in catalogue.tables}
+    # A partition's rows are its whole's, so the two are one group, also while it is not attached in one scheme.
+    parents |= {table.part_of} if table.part_of is not None else set()
     keys = [table.primary_key, *(key.columns for key in table.unique_keys), *(k.columns for k in table.foreign_keys)]
     spelled = sorted({f"{name} {_spelling(table, name)}" for key in keys for name in key})
     uniques = sorted(repr(key) for key in table.unique_keys)
