@@ -191,8 +191,8 @@ def _fragment(fields: Mapping[str, Any]) -> FragmentMeta:
         digests=fields.get("digests", ""),
         repeated=fields.get("repeated", 0),
         misfits=tuple(fields.get("misfits", ())),
-        tables=tuple(fields.get("tables", ())),
-        unsigned=tuple(fields.get("unsigned", ())),
+        tables=_all(str, fields.get("tables", ())),
+        unsigned=_all(str, fields.get("unsigned", ())),
         scheme=fields.get("scheme"),
         fault=_fault(fields.get("fault")),
     )
@@ -210,8 +210,8 @@ def _unit(fields: Mapping[str, Any]) -> UnitMeta:
         cause=fields["cause"],
         offending=fields["offending"],
         fault=_fault(fields.get("fault")),
-        tables=tuple(fields.get("tables", ())),
-        unsigned=tuple(fields.get("unsigned", ())),
+        tables=_all(str, fields.get("tables", ())),
+        unsigned=_all(str, fields.get("unsigned", ())),
         scheme=fields.get("scheme"),
     )
 
@@ -238,11 +238,13 @@ def _control(fields: Mapping[str, Any]) -> ControlMeta:
 
 
 def _refit(fields: Mapping[str, Any]) -> RefitMeta:
-    return RefitMeta(fields["unit"], fields["uow"], fields["count"], tuple(fields["tables"]), fields["scheme"])
+    return RefitMeta(fields["unit"], fields["uow"], fields["count"], _all(str, fields["tables"]), fields["scheme"])
 
 
 def _scheme(fields: Mapping[str, Any]) -> SchemeMeta:
-    tables = {name: (digest, tuple(parents)) for name, (digest, parents) in fields["tables"].items()}
+    tables = {
+        name: (_all(str, [digest])[0], _all(str, parents)) for name, (digest, parents) in fields["tables"].items()
+    }
     return SchemeMeta(fields["scheme"], tables)
 
 
@@ -251,15 +253,17 @@ _TEXT_OR_NONE, _NUMBER_OR_NONE = (str, type(None)), (int, type(None))
 _TYPES: Mapping[EntryKind, tuple[tuple[str, type | tuple[type, ...]], ...]] = {
     EntryKind.FRAGMENT: (
         ("uow", str), ("shard", str), ("count", int), ("end_count", _NUMBER_OR_NONE), ("number", _NUMBER_OR_NONE),
-        ("offending", _TEXT_OR_NONE), ("digests", str), ("repeated", int),
+        ("offending", _TEXT_OR_NONE), ("digests", str), ("repeated", int), ("scheme", _TEXT_OR_NONE),
     ),
     EntryKind.UNIT: (
         ("uow", str), ("count", int), ("number", _NUMBER_OR_NONE), ("conflict", _NUMBER_OR_NONE),
-        ("cause", _TEXT_OR_NONE), ("offending", _TEXT_OR_NONE),
+        ("cause", _TEXT_OR_NONE), ("offending", _TEXT_OR_NONE), ("scheme", _TEXT_OR_NONE),
     ),
     EntryKind.STATUS: (("through", _NUMBER_OR_NONE),),
     EntryKind.POSITION: (("shard", str),),
-    EntryKind.CONTROL: (("what", str),),
+    EntryKind.CONTROL: (("what", str), ("since", _NUMBER_OR_NONE)),
+    EntryKind.SCHEME: (("scheme", str),),
+    EntryKind.REFIT: (("unit", int), ("uow", str), ("count", int), ("scheme", _TEXT_OR_NONE)),
 }  # fmt: skip
 
 
