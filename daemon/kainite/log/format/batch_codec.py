@@ -238,7 +238,8 @@ def _control(fields: Mapping[str, Any]) -> ControlMeta:
 
 
 def _refit(fields: Mapping[str, Any]) -> RefitMeta:
-    return RefitMeta(fields["unit"], fields["uow"], fields["count"], _all(str, fields["tables"]), fields["scheme"])
+    tables = _all(str, fields["tables"])
+    return RefitMeta(fields["unit"], fields["uow"], fields["count"], tables, fields["scheme"])
 
 
 def _scheme(fields: Mapping[str, Any]) -> SchemeMeta:
