@@ -66,7 +66,8 @@ def _retry(unit: UnitState, request: Mapping[str, str], judged: SignedDeltas | N
         return _refuse(f"unit {unit.uow} cannot be applied yet: {unit.obstacle}; it goes on collecting, or discard it")
     if unit.fault is not None and judged is None:
         return _refuse(
-            f"unit {unit.uow} cannot be judged now: the target's catalogue has not been read; retry it later"
+            f"unit {unit.uow} cannot be judged now ({unit.cause}): the target's catalogue has not been read; "
+            "retry it later"
         )
     if judged is not None and judged.misfits:
         return _refuse(
