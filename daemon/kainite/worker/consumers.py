@@ -35,7 +35,7 @@ class Consumers:
         return tuple(consumer.status() for consumer, _ in self._running.values())
 
     def done_until(self) -> dict[str, float]:
-        """Returns, for each shard of which it is known, a time (:func:`boot_seconds`) as its consumer has it."""
+        """Returns, for each shard of which it is known, a time (seconds since boot) as its consumer has it."""
         times = ((lease.shard_id, consumer.done_until) for lease, (consumer, _) in self._running.items())
         return {shard: until for shard, until in times if until is not None}
 

@@ -161,7 +161,7 @@ class ShardConsumer:
 
     @property
     def done_until(self) -> float | None:
-        """Returns a time (:func:`boot_seconds`): what was emitted for every record that arrived before is durable."""
+        """Returns a time (seconds since boot): what was emitted for every record that arrived before is durable."""
         return self._reading.done_until
 
     async def _outcome(self, step: Callable[[], Awaitable[StateOutcome]]) -> StateOutcome:

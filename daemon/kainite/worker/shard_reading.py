@@ -35,7 +35,7 @@ class ShardReading:
 
     @property
     def done_until(self) -> float | None:
-        """Returns a time (:func:`boot_seconds`): every record that arrived before is dealt with; None when unknown."""
+        """Returns a time (seconds since boot): every record that arrived before is dealt with; None when unknown."""
         return self._source.done_until if self._source is not None else None
 
     def open(self, open_source: OpenSource, settings: StreamSettings, cut_at: Position | None) -> None:

@@ -107,7 +107,7 @@ class FanOutReader:
 
     @property
     def done_until(self) -> float | None:
-        """Returns a time (:func:`boot_seconds`) such that the consumer is done with all records that arrived before."""
+        """Returns a time (seconds since boot) such that the consumer is done with all records that arrived before."""
         return self._ahead.queue.done_until
 
     def start(self) -> None:

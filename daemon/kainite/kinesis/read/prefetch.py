@@ -60,14 +60,14 @@ class Prefetch:
         self._update()
 
     def mark(self, until: float) -> None:
-        """Notes that every record that arrived before ``until`` (:func:`boot_seconds`) is in the batches put so far."""
+        """Notes that every record that arrived before ``until`` (seconds since boot) is in the batches put so far."""
         if self._marks and self._marks[-1][0] == self._put:
             self._marks.pop()
         self._marks.append((self._put, until))
 
     @property
     def done_until(self) -> float | None:
-        """Returns a time (:func:`boot_seconds`) such that the taker is done with all records that arrived before.
+        """Returns a time (seconds since boot) such that the taker is done with all records that arrived before.
 
         None while no such time is known. A taker is done with a batch when it asks for the next one.
         """

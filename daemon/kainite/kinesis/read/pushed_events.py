@@ -35,7 +35,7 @@ class FetchedEvent:
         continuation: where the next subscription goes on.
         end: set at the shard's end.
         closed: whether the shard is closed; records may be left before its end.
-        waited_since: a time (:func:`boot_seconds`) at which the event was not there yet; None when it was there at
+        waited_since: a time (seconds since boot) at which the event was not there yet; None when it was there at
             once: it may have lain in a buffer for long, and what it says of the shard's tip is then old.
     """
 
