@@ -110,9 +110,8 @@ def expire(state: FoldedLog, rules: UowSettings, now_ms: int, overdue: Collectio
     """
     journal = Journal(state, now_ms)
     waited = f"within {rules.timeout:g} s"
-    for uow in overdue:
-        if (unit := state.open.get(uow)) is not None and not unit.complete:
-            _give_up(journal, rules, unit, _missing(unit, waited))
+    for unit in [unit for unit in state.open.values() if unit.uow in overdue and not unit.complete]:
+        _give_up(journal, rules, unit, _missing(unit, waited))
     if rules.order is UowOrder.DENSE:
         _release_ready(journal, rules)
         _skip_gap(journal, rules, overdue, waited)
