@@ -25,7 +25,7 @@ def invoke(tmp_path: Path, *lines: str) -> Result:
         (("target=sqlite:////nonexistent/folder/target.db",), "does not exist"),
         (("onUowFailure=perhaps",), "onUowFailure"),
         (("target=exec:/nonexistent/loader x",), "target: there is no program '/nonexistent/loader'"),
-        (("target=exec:",), "target: '' names no program"),
+        (("target=exec:",), "target: the command line names no program"),
         (("target=exec:cat", "precedenceFile=none.txt"), "none.txt"),
     ],
 )
