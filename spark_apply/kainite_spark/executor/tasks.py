@@ -36,7 +36,7 @@ RoutedPart = tuple[int, UnitPart | KainiteError]
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
-    """What tasks need of the settings; two are equal if they belong to the same run, and have the same target.
+    """The settings that tasks need; two are equal if they belong to the same run, and have the same target.
 
     Attributes:
         run: a name unlike that of any other run of the apply job.

@@ -65,6 +65,7 @@ from kainite.base.errors import (
 from kainite.base.logs import event
 from kainite.base.position import Position
 from kainite.base.process_identity import ProcessIdentity
+from kainite.base.waiting import wait_until_set
 from kainite.log.audit.trail import AuditTrail
 from kainite.log.client import ReadingReport
 from kainite.log.format.entry import Entry, PositionMeta
@@ -442,6 +443,4 @@ async def _mount_patiently(
                 warned = True
                 event(_logger, logging.ERROR, "another daemon runs under this worker id: give each its own workerId",
                       worker=settings.owner, error=error)  # fmt: skip
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(settings.lease / 10, 1.0)):
-                    await stop.wait()
+            await wait_until_set(stop, min(settings.lease / 10, 1.0))
