@@ -1,4 +1,4 @@
-"""What goes wrong at an effect, and when: decided by the seed and the effect's name alone.
+"""The faults at an effect, and their times: decided by the seed and the effect's name alone.
 
 An effect is one request to the world outside a process (a store, a stream, a target) and its reply. Its name says
 who asks, for what, and for the how manieth time. What happens to it is a hash of seed and name. So a fault that is

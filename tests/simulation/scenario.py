@@ -1,4 +1,4 @@
-"""What a seed means: the history, the settings of all parts, and what goes wrong when. Pure.
+"""The meaning of a seed: the history, the settings of all parts, and the faults with their times. Pure.
 
 Each seed leaves whole kinds of faults out and takes others often (swarm testing): a run in which everything happens
 at once rarely gets far enough to go wrong in an interesting way.

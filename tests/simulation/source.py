@@ -84,7 +84,7 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a source tells of its transactions.
+    """The way in which a source tells of its transactions.
 
     Attributes:
         ordinals: each delta has its place in the transaction.

@@ -48,7 +48,7 @@ LATE = 12.0
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of a run.
+    """The result of a run.
 
     Attributes:
         seed: of the scenario.

@@ -16,7 +16,7 @@ from kainite.uow.fragment import Fragment
 
 @dataclass(frozen=True, slots=True)
 class ReadingReport:
-    """How far one who reads shards has got; what it says of time is relative, so no two clocks are compared.
+    """The progress of a reader of shards. All times in it are relative, so no two clocks are compared.
 
     Attributes:
         shards: all shards that are to be read, by anybody: those whose leases are not at SHARD_END, in whatever state.

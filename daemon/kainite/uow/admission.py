@@ -142,7 +142,7 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What was fed to an admission, by unit, as judged under one catalogue."""
+    """The deltas that were fed to an admission, by unit, as judged under one catalogue."""
 
     signing: Signing
     signed: Mapping[str, SignedDeltas]

@@ -51,7 +51,7 @@ class TableScheme:
 
 @dataclass(frozen=True)
 class Scheme:
-    """What signatures depend on, by table; equal catalogues, as far as signatures go, have equal ids."""
+    """The facts that signatures depend on, by table; equal catalogues, as far as signatures go, have equal ids."""
 
     tables: Mapping[str, TableScheme]
 

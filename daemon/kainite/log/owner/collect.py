@@ -231,7 +231,7 @@ def _pass_number(journal: Journal, rules: UowSettings, shard: str, unit: UnitSta
 
 @dataclass(frozen=True, slots=True)
 class _News:
-    """What is new in a fragment.
+    """The new part of a fragment.
 
     Attributes:
         fragment: without the deltas that the unit has.
@@ -266,7 +266,7 @@ def _news(unit: OpenUnit, fragment: Fragment) -> _News:
 
 @dataclass(slots=True)
 class _Standing:
-    """How far a unit is with a fragment that is not folded yet.
+    """The progress of a unit, with a fragment that is not folded yet.
 
     Attributes:
         count: how many deltas have come.
@@ -371,7 +371,10 @@ def _offending(fragment: Fragment) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _WrongNumber:
-    """Why a unit's number is wrong; ``late`` when no other unit is known to have it: it may have been given up."""
+    """The cause for which a unit's number is wrong.
+
+    ``late``: no other unit is known to have the number, which may have been given up.
+    """
 
     cause: str
     late: bool = False

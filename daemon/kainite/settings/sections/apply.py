@@ -17,7 +17,7 @@ class OnFailure(StrEnum):
 
 
 class Consistency(StrEnum):
-    """What a reader of the target may see while units are applied."""
+    """The states that a reader of the target may see while units are applied."""
 
     PREFIX = "prefix"
     CONFLICT = "conflict"

@@ -55,7 +55,7 @@ class UniqueKey:
 
 
 class Action(StrEnum):
-    """What the target does to child rows when their parent goes away, or changes the columns that name it.
+    """The target's action on child rows when their parent goes away, or changes the columns that name it.
 
     ``NO_ACTION`` stands for ``RESTRICT`` too: the target changes nothing, and refuses what leaves an orphan.
     """

@@ -1,4 +1,4 @@
-"""What a delta writes and reads: the tokens by which deltas, and units of work, are found to depend on each other.
+"""The writes and reads of a delta: the tokens by which deltas, and units of work, are found to depend on each other.
 
 Begin with :mod:`~kainite.uow.touched.deltas`, which has the rule. A token is a key's canonical value
 (:mod:`~kainite.uow.touched.key`) or stands for something that no value names. What foreign keys with actions reach is

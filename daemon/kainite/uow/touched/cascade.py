@@ -1,4 +1,4 @@
-"""How far foreign keys with actions reach: what the target changes by itself when a parent goes away. Pure.
+"""The reach of foreign keys with actions: the rows that the target changes by itself when a parent goes away. Pure.
 
 A *reference* is a table and the columns of it that foreign keys name. When the parent row with a known value of a
 reference is deleted, or changes that value, the target may delete or change the child rows under that value. If
@@ -31,7 +31,7 @@ _Changed: TypeAlias = tuple[str, frozenset[str] | None]
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a delete, or a change of a reference's value, does beyond the direct children.
+    """The effects of a delete, or of a change of a reference's value, beyond the direct children.
 
     Attributes:
         wholes: references whose children change below parents that are not known.

@@ -14,7 +14,7 @@ PARTS = 16
 
 @dataclass(frozen=True, slots=True)
 class Action(Generic[T]):
-    """What a delete or a change of a parent writes beside its value.
+    """The tokens that a delete or a change of a parent writes beside its value.
 
     Attributes:
         written: wholes further down, and parts of children that move to a default.
