@@ -48,13 +48,14 @@ from kainite.worker.supervisor import supervise
 from support.apply_world import World as ApplyWorld
 from support.apply_world import insert
 from support.aws_calls import ACCOUNT, REGION, Recorder, denied, operations_in_the_code, permissions, recorded, unused
-from support.daemon_world import eventually, scripted
+from support.daemon_world import scripted
 from support.fanout_double import FanOutDouble, initial_response
 from support.kinesis_double import KinesisDouble
 from support.log_builders import batch
 from support.main_log import MainLog
 from support.names import unique
 from support.tables import SHOP
+from support.waiting import until
 
 TOOL = Path(__file__).parents[2] / "tools" / "aws_policies.py"
 SHARD = "shardId-000000000000"
@@ -331,7 +332,7 @@ async def test_a_daemon_that_runs_calls_nothing_that_its_role_does_not_allow(too
     aws.unrecorded("kinesis").put_record(StreamName=aws.stream, Data=b"{}", PartitionKey="k")
     stop = asyncio.Event()
     running = asyncio.create_task(supervise(load(path), stop))
-    await eventually(lambda: any(action == "dynamodb:UpdateItem" for action, _ in aws.recorder.calls))
+    await until(lambda: any(action == "dynamodb:UpdateItem" for action, _ in aws.recorder.calls))
     stop.set()
     await running
     assert denied(aws.recorder.calls, allowed(tool, aws, "Worker")) == set()

@@ -8,8 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from kainite.log.owner.upkeep import outcomes_partition
 from kainite.log.store.dynamodb import DynamoDBStore
 from support.apply_world import World, insert, noted, update
 from support.names import unique
+from support.waiting import eventually
 
 LIMIT = 60.0
 
@@ -87,13 +87,6 @@ def kainite_apply(properties: Path, *arguments: str) -> Iterator[subprocess.Pope
             yield process
         finally:
             process.kill()
-
-
-def eventually(condition: Callable[[], object], limit: float = LIMIT) -> None:
-    end = time.monotonic() + limit
-    while not condition():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.02)
 
 
 @pytest.mark.xdist_group("spark")

@@ -11,8 +11,9 @@ import pytest
 
 from kainite.log.store.dynamodb import DynamoDBStore
 from support.names import unique
-from support.pipeline import LIMIT, SHARDS, Pipeline, emit, eventually
+from support.pipeline import LIMIT, SHARDS, Pipeline, emit
 from support.stores import SHOP, Database
+from support.waiting import eventually
 
 MORTAL = str(Path(__file__).with_name("mortal_daemon.py"))
 LARGE = 10_000

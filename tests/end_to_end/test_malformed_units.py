@@ -15,8 +15,9 @@ import pytest
 from kainite.log.store.dynamodb import DynamoDBStore
 from support.apply_world import TABLES
 from support.names import unique
-from support.pipeline import LIMIT, Pipeline, emit, eventually
+from support.pipeline import LIMIT, Pipeline, emit
 from support.stores import Database
+from support.waiting import eventually
 
 ROW = {"table": "item", "op": "upsert"}
 

@@ -14,8 +14,9 @@ import zstandard
 
 from kainite.log.store.dynamodb import DynamoDBStore
 from support.names import unique
-from support.pipeline import Pipeline, emit, eventually
+from support.pipeline import Pipeline, emit
 from support.stores import SHOP, Database
+from support.waiting import eventually
 
 UNITS = 12
 SLOW = 90.0

@@ -22,7 +22,7 @@ import yaml
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.log.views.unit_table import read_rows
 from support.names import unique
-from support.pipeline import eventually
+from support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "localstack"

@@ -20,8 +20,9 @@ from kainite.base.checkpoint import SHARD_END
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.log.store.dynamodb import DynamoDBStore
 from support.names import unique
-from support.pipeline import LIMIT, SHARDS, Pipeline, emit, eventually
+from support.pipeline import LIMIT, SHARDS, Pipeline, emit
 from support.stores import SHOP, Database
+from support.waiting import eventually
 
 UNITS = 24
 SLOW = 90.0

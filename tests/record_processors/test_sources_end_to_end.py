@@ -18,9 +18,10 @@ import pytest
 
 from kainite.log.store.dynamodb import DynamoDBStore
 from support.names import unique
-from support.pipeline import SHARDS, Pipeline, eventually
+from support.pipeline import SHARDS, Pipeline
 from support.processor_child import PROCESSORS
 from support.stores import Database
+from support.waiting import eventually
 
 TABLES = """
     CREATE TABLE orders (id integer PRIMARY KEY, note text, total decimal(10, 2), placed date);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -48,13 +48,6 @@ def delta(uow: str, key: int = 1, *, end: bool = True) -> dict[str, Any]:
     """Returns the fields of an emit line: one delta, and the end of its unit."""
     change = {"uow": uow, "table": "t", "op": "upsert", "key": {"id": key}, "row": {"id": key}}
     return {"deltas": [change, {"uow": uow, "end": True, "count": 1}] if end else [change]}
-
-
-async def eventually(condition: Callable[[], bool]) -> None:
-    """Waits until ``condition`` holds; fails after :data:`LIMIT` seconds."""
-    async with asyncio.timeout(LIMIT):
-        while not condition():  # noqa: ASYNC110 — files and tables tell nobody that they changed
-            await asyncio.sleep(0.01)
 
 
 def units_in(store: MemoryStore, partition: str = "0") -> list[str]:

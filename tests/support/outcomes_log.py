@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-
 from kainite.log.format.entry import Batch, Entry, EntryKind, Outcome, StatusMeta
 from kainite.log.owner.mount import mount
 from kainite.log.owner.upkeep import outcomes_partition
@@ -27,10 +24,3 @@ class OutcomesLog:
         batch = Batch(self._next, self._mount.generation, 0, (entry,))
         assert self._store.put_batch(self._partition, batch, f"n{self._next}") is None
         self._next += 1
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Waits until the condition holds; fails after :data:`LIMIT` seconds."""
-    async with asyncio.timeout(LIMIT):
-        while not condition():  # noqa: ASYNC110 - other tasks change what is waited for
-            await asyncio.sleep(0.01)

@@ -9,8 +9,7 @@ import json
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,14 +29,6 @@ from support.stores import Database
 CHILD = Path(__file__).parents[1] / "children" / "kclpy_verbatim.py"
 SHARDS = 2
 LIMIT = 30.0
-
-
-def eventually(condition: Callable[[], object], limit: float = LIMIT) -> None:
-    """Waits until ``condition`` holds; fails after ``limit`` seconds."""
-    end = time.monotonic() + limit
-    while not condition():
-        assert time.monotonic() < end, f"the condition did not hold within {limit:g} s"
-        time.sleep(0.1)
 
 
 def emit(*deltas: Mapping[str, Any]) -> bytes:

@@ -28,8 +28,8 @@ from kainite_spark.driver.current_target import CurrentTarget
 from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
 from kainite_spark.targets.opening import open_target
 from support.inline_runner import InlineRunner
-from support.outcomes_log import until
 from support.stores import Database
+from support.waiting import until
 
 TABLES = """
     CREATE TABLE parent (id bigint PRIMARY KEY, v bigint);

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 
 from kainite.kinesis.read.record_batch import RecordBatch, ShardEnd
 from kainite.kinesis.read.shard_source import ShardSource
@@ -29,9 +28,3 @@ async def read(source: ShardSource, count: int) -> list[int]:
         assert isinstance(batch, RecordBatch)
         found += sequences(batch)
     return found
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(LIMIT):
-        while not condition():  # noqa: ASYNC110 - the condition comes to hold in another thread
-            await asyncio.sleep(0.002)

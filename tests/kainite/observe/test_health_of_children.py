@@ -9,8 +9,9 @@ import pytest
 
 from kainite.observe.health import Health, HealthLimits, judge_shard
 from kainite.worker.shard_consumer import ShardConsumer
-from support.daemon_world import World, eventually, scripted
+from support.daemon_world import World, scripted
 from support.names import unique
+from support.waiting import until
 
 LIMITS = HealthLimits(hung_after=0.1, poison_tries=3, unreached_after=60)
 
@@ -28,9 +29,9 @@ def health(consumer: ShardConsumer) -> Health:
 
 async def test_a_shard_without_records_is_quiet_until_its_child_is_given_one_and_hangs(world: World) -> None:
     async with world.consumer(scripted({"processRecords": ["hang"]})) as (consumer, _):
-        await eventually(lambda: health(consumer) is Health.QUIET)
+        await until(lambda: health(consumer) is Health.QUIET)
         world.put("r")
-        await eventually(lambda: health(consumer) is Health.HUNG)
+        await until(lambda: health(consumer) is Health.HUNG)
 
         judged = judge_shard(consumer.status(), LIMITS)
         assert "the child has not answered processRecords for" in judged.why
@@ -40,4 +41,4 @@ async def test_a_shard_without_records_is_quiet_until_its_child_is_given_one_and
 async def test_a_shard_whose_children_die_one_after_the_other_is_failing(world: World) -> None:
     world.put("r")
     async with world.consumer(scripted({"processRecords": ["die"]})) as (consumer, _):
-        await eventually(lambda: health(consumer) is Health.FAILING)
+        await until(lambda: health(consumer) is Health.FAILING)

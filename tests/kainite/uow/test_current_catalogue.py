@@ -10,8 +10,8 @@ import pytest
 from kainite.base.errors import CatalogueError, TargetUnavailableError
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.current_catalogue import CurrentCatalogue
-from support.outcomes_log import until
 from support.tables import SHOP
+from support.waiting import until
 
 LATER = Catalogue({**SHOP.tables, "more": SHOP.tables["orders"]}, "public")
 

@@ -18,8 +18,9 @@ from kainite.kinesis.read.shard_source import polling
 from kainite.worker.consumers import Consumers
 from kainite.worker.retrieval_mode import RENDER
 from kainite.worker.shard_consumer import ConsumerParts
-from support.daemon_world import LIMIT, World, eventually, scripted, transcript_actions
+from support.daemon_world import LIMIT, World, scripted, transcript_actions
 from support.names import unique
+from support.waiting import until
 
 FIRST, SECOND = "shardId-000000000000", "shardId-000000000001"
 CHECKPOINT = ["write", '{"action":"checkpoint"}\n']
@@ -44,7 +45,7 @@ class Running:
         return {status.shard: status.pid for status in self.consumers.statuses() if status.pid is not None}
 
     async def all_initialized(self) -> None:
-        await eventually(lambda: [s.state for s in self.consumers.statuses()] == ["PROCESSING"] * 2)
+        await until(lambda: [s.state for s in self.consumers.statuses()] == ["PROCESSING"] * 2)
 
 
 @asynccontextmanager
@@ -95,7 +96,7 @@ async def test_a_lost_lease_ends_its_own_consumer(world: World, tmp_path: Path) 
     async with running(world, {}, transcript) as daemon:
         await daemon.all_initialized()
         lose(world, FIRST)
-        await eventually(lambda: [status.shard for status in daemon.consumers.statuses()] == [SECOND])
+        await until(lambda: [status.shard for status in daemon.consumers.statuses()] == [SECOND])
         assert transcript_actions(transcript) == ["initialize", "initialize", "leaseLost"]
 
 

@@ -20,9 +20,10 @@ from kainite.observe.metric import REJECTED_MESSAGES, Metric
 from kainite.settings import ChildProtocol, MarkersSettings, OnBadMessage, OnDeath, load
 from kainite.worker.consumer_states import ConsumerState
 from kainite.worker.supervisor import supervise
-from support.daemon_world import CHILDREN, LIMIT, World, eventually, units_in
+from support.daemon_world import CHILDREN, LIMIT, World, units_in
 from support.kinesis_double import KinesisDouble
 from support.names import unique
+from support.waiting import until
 
 SHARD = "shardId-000000000000"
 
@@ -92,7 +93,7 @@ async def test_a_shards_whole_life(
         ending.log(store) as log,
         ending.consumer(worker.command, log=log, **worker.changes) as (consumer, task),
     ):
-        await eventually(lambda: ending.stored_checkpoint() == str(last))
+        await until(lambda: ending.stored_checkpoint() == str(last))
         assert units_in(store) == ["T-1", "T-2"]
         double.split(SHARD)
         await asyncio.wait_for(asyncio.shield(task), LIMIT)
@@ -107,7 +108,7 @@ async def test_a_stop_closes_the_workers_input_and_lets_it_end(ending: World, do
     double.put(b"none")
     worker = Worker(ending.tmp / "notes")
     async with ending.consumer(worker.command, **worker.changes) as (consumer, task):
-        await eventually(lambda: worker.requests() == [["none"]])
+        await until(lambda: worker.requests() == [["none"]])
         consumer.stop()
         await asyncio.wait_for(asyncio.shield(task), LIMIT)
         assert consumer.state is ConsumerState.COMPLETE
@@ -123,7 +124,7 @@ async def test_a_worker_killed_in_an_answer_is_started_again_and_nothing_counts_
     settings = MarkersSettings(batching=batching, batch_size=2)
     worker, store = Worker(ending.tmp / "notes", settings, (f"last={half}",)), MemoryStore()
     async with ending.log(store) as log, ending.consumer(worker.command, log=log, **worker.changes):
-        await eventually(lambda: ending.stored_checkpoint() == str(last))
+        await until(lambda: ending.stored_checkpoint() == str(last))
         assert [uow for uow in units_in(store) if not uow.startswith("invalid:")] == ["T-1", "T-2"]
         assert all(unit.status is UnitStatus.IN_PROGRESS for unit in log.state.units.values() if unit.uow[:2] == "T-")
     assert worker.starts() == 2
@@ -136,7 +137,7 @@ async def test_a_worker_that_never_ends_its_answer_is_replaced(
     double.put(payload)
     worker = Worker(ending.tmp / "notes", options=options)
     async with ending.consumer(worker.command, reply_timeout=0.5, kill_after=0.05, **worker.changes):
-        await eventually(lambda: worker.starts() >= 2)
+        await until(lambda: worker.starts() >= 2)
     assert "did not answer processRecords in 0.5 s" in str(events(caplog, "shard failed")[0]["error"])
 
 
@@ -147,7 +148,7 @@ async def test_what_every_worker_dies_on_is_left_out_and_reported(
     numbers = [double.put(payload) for payload in (b"delta:T-1", b"die always", b"delta:T-2")]
     worker, store = Worker(ending.tmp / "notes", MarkersSettings(on_death=policy)), MemoryStore()
     async with ending.log(store) as log, ending.consumer(worker.command, log=log, **worker.changes):
-        await eventually(lambda: ending.stored_checkpoint() == str(numbers[2]))
+        await until(lambda: ending.stored_checkpoint() == str(numbers[2]))
     name = f"invalid:{SHARD}:{numbers[0]}"
     assert units_in(store) == ["T-1", "T-2", name]
     assert f"record {numbers[1]}: left out after {starts - 1} tries" in failed_units(store)[name]
@@ -163,7 +164,7 @@ async def test_by_default_nothing_is_ever_left_out(
     number = [double.put(payload) for payload in (b"none", b"die always")][1]
     worker = Worker(ending.tmp / "notes")
     async with ending.consumer(worker.command, poison_tries=2, **worker.changes):
-        await eventually(lambda: worker.starts() >= 4)
+        await until(lambda: worker.starts() >= 4)
         assert ending.stored_checkpoint() == "TRIM_HORIZON"
     assert [fields["first"] for fields in events(caplog, "poison batch")] == [number]
 
@@ -173,7 +174,7 @@ async def test_bad_messages_become_failed_units_and_the_rest_goes_on(ending: Wor
     numbers = [double.put(payload) for payload in payloads]
     worker, store = Worker(ending.tmp / "notes"), MemoryStore()
     async with ending.log(store) as log, ending.consumer(worker.command, log=log, **worker.changes):
-        await eventually(lambda: ending.stored_checkpoint() == str(numbers[-1]))
+        await until(lambda: ending.stored_checkpoint() == str(numbers[-1]))
         sound = {unit.uow for unit in log.state.units.values() if unit.status is UnitStatus.IN_PROGRESS}
         assert sound == {"T-1", "T-2"}
         assert "T-junk" in {unit.uow for unit in log.state.units.values()} | set(log.state.open)
@@ -189,7 +190,7 @@ async def test_bad_messages_are_logged_and_counted_without_units_of_work(
     worker = Worker(ending.tmp / "notes", MarkersSettings(batching=Batching.WORKER, batch_size=1))
     counted = Counted()
     async with ending.consumer(worker.command, meter=Meter(counted), **worker.changes):
-        await eventually(lambda: [fields["count"] for fields in events(caplog, "more messages rejected")] == [3])
+        await until(lambda: [fields["count"] for fields in events(caplog, "more messages rejected")] == [3])
         assert ending.stored_checkpoint() == str(numbers[-1])
     assert [fields["cause"] for fields in events(caplog, "message rejected")] == [f"cause {n}" for n in range(10)]
     assert counted.values[REJECTED_MESSAGES] == 13
@@ -204,7 +205,7 @@ async def test_a_bad_message_may_stop_its_shard_until_it_is_mended(
     settings = MarkersSettings(on_bad_message=OnBadMessage.FAIL, on_death=OnDeath.SKIP)
     worker = Worker(ending.tmp / "notes", settings)
     async with ending.consumer(worker.command, **worker.changes):
-        await eventually(lambda: len(events(caplog, "shard failed")) >= 3)
+        await until(lambda: len(events(caplog, "shard failed")) >= 3)
         assert ending.stored_checkpoint() == "TRIM_HORIZON"
     assert f"cannot go on: record {number}: " in str(events(caplog, "shard failed")[0]["error"])
 
@@ -227,7 +228,7 @@ async def test_a_daemon_tells_its_workers_the_markers_of_its_settings(
     stop = asyncio.Event()
     running = asyncio.create_task(supervise(load(settings), stop))
     try:
-        await eventually(lambda: running.done() or (notes.exists() and len(notes.read_text().splitlines()) == 2))
+        await until(lambda: running.done() or (notes.exists() and len(notes.read_text().splitlines()) == 2))
     finally:
         stop.set()
         await running

@@ -63,9 +63,10 @@ from kainite.leases.keeper import HeldLease
 from kainite.leases.table.lease import Lease
 from kainite.worker.consumer_states import ConsumerState
 from kainite.worker.shard_call import ShardCalls
-from support.daemon_world import LIMIT, World, eventually, scripted, transcript_actions
+from support.daemon_world import LIMIT, World, scripted, transcript_actions
 from support.kinesis_double import KinesisDouble
 from support.kpl import User, aggregate
+from support.waiting import until
 
 SHARD = "shardId-000000000000"
 ASK = ["write", '{"action":"checkpoint"}\n']
@@ -126,7 +127,7 @@ async def test_case_6_a_checkpoint_in_initialize_or_lease_lost_is_refused_and_th
     transcript = tmp_path / "transcript"
     script = {"initialize": [ASK, "read", "status"], "leaseLost": [ASK, "read", "status"]}
     async with ending.consumer(scripted(script, transcript)) as (consumer, task):
-        await eventually(lambda: "processRecords" in transcript_actions(transcript))
+        await until(lambda: "processRecords" in transcript_actions(transcript))
         consumer.lose()
         await asyncio.wait_for(asyncio.shield(task), LIMIT)
     assert transcript_actions(transcript) == ["initialize", "checkpoint", "processRecords", "leaseLost", "checkpoint"]
@@ -148,7 +149,7 @@ async def test_case_21_an_empty_shards_end_is_checkpointed_as_shard_end(
 ) -> None:
     script = {"shardEnded": [ASK, "read", "status"]}
     async with ending.consumer(scripted(script, tmp_path / "transcript")) as (consumer, task):
-        await eventually(lambda: consumer.state is ConsumerState.PROCESSING)
+        await until(lambda: consumer.state is ConsumerState.PROCESSING)
         double.split(SHARD)
         await asyncio.wait_for(asyncio.shield(task), LIMIT)
     assert ending.stored_checkpoint() == str(SHARD_END)
@@ -163,7 +164,7 @@ async def test_cases_22_and_23_what_a_child_may_ask_for_while_it_processes(
     steps = [step for wish in wishes for step in (ask(wish), "read")]
     transcript = tmp_path / "transcript"
     async with ending.consumer(scripted({"processRecords": [*steps, "status"]}, transcript)):
-        await eventually(lambda: len(transcript_actions(transcript)) == 2 + len(wishes))
+        await until(lambda: len(transcript_actions(transcript)) == 2 + len(wishes))
     assert replies(transcript) == [None, None] + ["IllegalArgumentException"] * (len(wishes) - 2)
     assert ending.stored_checkpoint() == str(last)
 
@@ -174,9 +175,9 @@ async def test_case_24_after_a_checkpoint_inside_an_aggregate_only_the_later_rec
     sequence = str(double.put(aggregate([User(b"a"), User(b"b"), User(b"c")])))
     first, second = tmp_path / "first", tmp_path / "second"
     async with ending.consumer(scripted({"processRecords": [ask(sequence, 1), "read", "hang"]}, first), kill_after=0):
-        await eventually(lambda: first.exists() and replies(first) == [None])
+        await until(lambda: first.exists() and replies(first) == [None])
     async with ending.consumer(scripted({}, second)):
-        await eventually(lambda: "processRecords" in transcript_actions(second))
+        await until(lambda: "processRecords" in transcript_actions(second))
     begun, call = (json.loads(line) for line in second.read_text().splitlines())
     assert (begun["sequenceNumber"], begun["subSequenceNumber"]) == (sequence, 1)
     assert [(r["sequenceNumber"], r["subSequenceNumber"], r["data"]) for r in call["records"]] == [

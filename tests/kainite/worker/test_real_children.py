@@ -17,9 +17,10 @@ import pytest
 
 from kainite.settings import ChildProtocol
 from kainite.worker.consumer_states import ConsumerState
-from support.daemon_world import CHILDREN, LIMIT, World, eventually
+from support.daemon_world import CHILDREN, LIMIT, World
 from support.kinesis_double import KinesisDouble
 from support.names import unique
+from support.waiting import until
 
 SHARD = "shardId-000000000000"
 NODE_LIBRARY = Path(__file__).parents[3] / ".venv/peers/node/node_modules/aws-kcl"
@@ -64,7 +65,7 @@ async def test_a_shards_whole_life(program: str, ending: World, double: KinesisD
     last = [double.put(data, key) for data, key in RECORDS][-1]
     life = Life(program, ending)
     async with ending.consumer(life.command, protocol=life.protocol) as (consumer, task):
-        await eventually(lambda: ending.stored_checkpoint() == str(last))
+        await until(lambda: ending.stored_checkpoint() == str(last))
         double.split(SHARD)
         await asyncio.wait_for(asyncio.shield(task), LIMIT)
         assert consumer.state is ConsumerState.COMPLETE
@@ -81,7 +82,7 @@ async def test_a_shards_whole_life(program: str, ending: World, double: KinesisD
 async def test_a_stop_in_peace(program: str, ending: World) -> None:
     life = Life(program, ending)
     async with ending.consumer(life.command, protocol=life.protocol) as (consumer, task):
-        await eventually(lambda: consumer.state is ConsumerState.PROCESSING)
+        await until(lambda: consumer.state is ConsumerState.PROCESSING)
         consumer.stop()
         await asyncio.wait_for(asyncio.shield(task), LIMIT)
     requested = [] if program == "v0" else ["shutdownRequested", "checkpoint"]

@@ -10,7 +10,7 @@ import pytest
 
 from kainite.settings import Settings, examine
 from kainite.worker.settings_in_force import SettingsInForce
-from support.daemon_world import eventually
+from support.waiting import until
 
 FILE = f"applicationName=app\nstreamName=orders\nexecutableName={sys.executable} -c pass\n"
 
@@ -42,7 +42,7 @@ async def daemon(tmp_path: Path) -> AsyncIterator[Daemon]:
 async def test_a_changed_file_is_in_force_after_a_reload(daemon: Daemon, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     daemon.write("maxLeasesForWorker=3\ntableName=other\n")
-    await eventually(lambda: bool(daemon.changed))
+    await until(lambda: bool(daemon.changed))
     assert daemon.changed == [daemon.in_force.current]
     assert daemon.in_force.current.leases.max_leases == 3
     assert daemon.in_force.current.leases.table == "app"  # waits for a restart
@@ -57,10 +57,10 @@ async def test_a_file_with_a_mistake_leaves_the_settings_as_they_are(
 ) -> None:
     before = daemon.in_force.current
     daemon.write("maxLeasesForWorker=3\n" + mistake)
-    await eventually(lambda: any(record.levelno == logging.ERROR for record in caplog.records))
+    await until(lambda: any(record.levelno == logging.ERROR for record in caplog.records))
     assert daemon.in_force.current is before
     daemon.write("maxLeasesForWorker=4\n")
-    await eventually(lambda: bool(daemon.changed))
+    await until(lambda: bool(daemon.changed))
     assert daemon.in_force.current.leases.max_leases == 4
 
 
@@ -69,5 +69,5 @@ async def test_a_file_that_is_gone_leaves_the_settings_as_they_are(
 ) -> None:
     daemon.path.unlink()
     daemon.reload.set()
-    await eventually(lambda: any(record.levelno == logging.ERROR for record in caplog.records))
+    await until(lambda: any(record.levelno == logging.ERROR for record in caplog.records))
     assert not daemon.changed

@@ -23,9 +23,10 @@ from kainite.log.store.memory import MemoryStore
 from kainite.uow.fragment import Fragment
 from kainite.worker.consumer_states import ConsumerState
 from kainite.worker.shard_consumer import ShardConsumer
-from support.daemon_world import CHILDREN, LIMIT, World, delta, eventually, scripted, transcript_actions, units_in
+from support.daemon_world import CHILDREN, LIMIT, World, delta, scripted, transcript_actions, units_in
 from support.kinesis_double import KinesisDouble
 from support.names import unique
+from support.waiting import until
 
 SHARD = "shardId-000000000000"
 
@@ -74,7 +75,7 @@ async def test_records_become_units_and_a_checkpoint(world: World, tmp_path: Pat
     store, calls = MemoryStore(), tmp_path / "calls"
     command = (sys.executable, str(CHILDREN / "kclpy_echo.py"), str(calls))
     async with world.log(store) as log, world.consumer(command, log=log) as (consumer, task):
-        await eventually(lambda: world.stored_checkpoint() == sequences[-1])
+        await until(lambda: world.stored_checkpoint() == sequences[-1])
         assert units_in(store) == ["T-1", "T-2"]
         consumer.stop()
         await asyncio.wait_for(task, LIMIT)
@@ -91,7 +92,7 @@ async def test_a_child_killed_in_a_call_is_started_again_and_nothing_counts_twic
     async with world.log(store) as inner:
         log = Log(inner)
         async with world.consumer(scripted({"processRecords": steps}), log=log) as (consumer, _):
-            await eventually(lambda: world.stored_checkpoint() == "1")
+            await until(lambda: world.stored_checkpoint() == "1")
             assert consumer.state is ConsumerState.PROCESSING
         assert log.appends == [(1, 1, ("T-1",))]
         assert units_in(store) == ["T-1"]
@@ -100,9 +101,9 @@ async def test_a_child_killed_in_a_call_is_started_again_and_nothing_counts_twic
 async def test_a_child_killed_while_idle_is_started_again(world: World, tmp_path: Path) -> None:
     transcript = tmp_path / "transcript"
     async with world.consumer(scripted({}, transcript)) as (consumer, _):
-        await eventually(lambda: transcript_actions(transcript) == ["initialize"])
+        await until(lambda: transcript_actions(transcript) == ["initialize"])
         os.kill(child_pid(consumer), signal.SIGKILL)
-        await eventually(lambda: transcript_actions(transcript) == ["initialize"] * 2)
+        await until(lambda: transcript_actions(transcript) == ["initialize"] * 2)
 
 
 @pytest.mark.parametrize("step", ["hang", ["close", 1], ["write", '{"action":"status","responseFor":"x"}\n']])
@@ -114,7 +115,7 @@ async def test_a_child_that_hangs_or_breaks_the_protocol_is_replaced(
     script = {"processRecords": [step, "hang"]}
     async with world.consumer(scripted(script, transcript), reply_timeout=3, kill_after=0.05):
         expected = ["initialize", "processRecords"] * 2
-        await eventually(lambda: transcript_actions(transcript)[:4] == expected)
+        await until(lambda: transcript_actions(transcript)[:4] == expected)
     assert events(caplog, "shard failed")[0]["shard"] == SHARD
 
 
@@ -125,7 +126,7 @@ async def test_a_poison_batch_is_reported_once_and_never_skipped(
     transcript = tmp_path / "transcript"
     script = {"processRecords": [["stderr", "boom\n"], "die"]}
     async with world.consumer(scripted(script, transcript)):
-        await eventually(lambda: transcript_actions(transcript).count("processRecords") >= 6)
+        await until(lambda: transcript_actions(transcript).count("processRecords") >= 6)
     (report,) = events(caplog, "poison batch")
     assert report == {"shard": SHARD, "first": int(first), "last": int(second), "tries": 3, "stderr": "boom"}
     assert len(events(caplog, "shard failed")) >= 5
@@ -141,12 +142,12 @@ async def test_a_checkpoint_is_written_and_answered_only_when_the_calls_emits_ar
         log = Log(inner)
         log.gate.clear()
         async with world.consumer(scripted(script, transcript), log=log):
-            await eventually(lambda: log.waiting == 1)
+            await until(lambda: log.waiting == 1)
             assert world.stored_checkpoint() == "TRIM_HORIZON"
             assert transcript_actions(transcript) == ["initialize", "processRecords"]
             log.gate.set()
-            await eventually(lambda: world.stored_checkpoint() == "2")
-            await eventually(lambda: transcript_actions(transcript)[-1] == "checkpoint")
+            await until(lambda: world.stored_checkpoint() == "2")
+            await until(lambda: transcript_actions(transcript)[-1] == "checkpoint")
             assert log.appends == [(1, 2, ("T-1",))]
 
 
@@ -160,11 +161,11 @@ async def test_a_checkpoint_of_an_earlier_record_is_answered_at_once_and_written
         log = Log(inner)
         log.gate.clear()
         async with world.consumer(scripted(script, transcript), log=log):
-            await eventually(lambda: log.waiting == 1)
+            await until(lambda: log.waiting == 1)
             assert json.loads(transcript.read_text().splitlines()[-1])["error"] is None
             assert world.stored_checkpoint() == "TRIM_HORIZON"
             log.gate.set()
-            await eventually(lambda: world.stored_checkpoint() == "1")
+            await until(lambda: world.stored_checkpoint() == "1")
             assert log.appends == [(1, 2, ("T-1", "T-2"))]
 
 
@@ -172,7 +173,7 @@ async def test_a_checkpoint_without_emits_is_written_at_once(world: World) -> No
     world.put("a", "b")
     script = {"processRecords": ["checkpoint first", ["emit", delta("T-1")], "hang"]}
     async with world.log(MemoryStore()) as log, world.consumer(scripted(script), log=log, kill_after=0):
-        await eventually(lambda: world.stored_checkpoint() == "1")
+        await until(lambda: world.stored_checkpoint() == "1")
 
 
 async def test_a_checkpoint_of_the_last_record_waits_for_what_may_be_emitted_after_it(
@@ -183,7 +184,7 @@ async def test_a_checkpoint_of_the_last_record_waits_for_what_may_be_emitted_aft
     steps = ["checkpoint last", ["emit", delta("T-1")], ["die once", str(died)], "status"]
     store = MemoryStore()
     async with world.log(store) as log, world.consumer(scripted({"processRecords": steps}, transcript), log=log):
-        await eventually(lambda: world.stored_checkpoint() == "1")
+        await until(lambda: world.stored_checkpoint() == "1")
         assert units_in(store) == ["T-1"], "the checkpoint is beyond what the log has"
     assert transcript_actions(transcript).count("processRecords") == 2
 
@@ -193,7 +194,7 @@ async def test_a_checkpoint_beyond_what_was_delivered_is_refused(world: World, t
     transcript = tmp_path / "transcript"
     beyond = ["write", '{"action":"checkpoint","sequenceNumber":"77"}\n']
     async with world.consumer(scripted({"processRecords": [beyond, "read", "status"]}, transcript)):
-        await eventually(lambda: len(transcript_actions(transcript)) == 3)
+        await until(lambda: len(transcript_actions(transcript)) == 3)
         assert json.loads(transcript.read_text().splitlines()[2])["error"] == "IllegalArgumentException"
         assert world.stored_checkpoint() == "TRIM_HORIZON"
 
@@ -203,7 +204,7 @@ async def test_a_checkpoint_in_initialize_is_refused(world: World, tmp_path: Pat
     async with world.consumer(
         scripted({"initialize": [["write", '{"action":"checkpoint"}\n'], "read", "status"]}, transcript)
     ):
-        await eventually(lambda: len(transcript_actions(transcript)) == 2)
+        await until(lambda: len(transcript_actions(transcript)) == 2)
         assert json.loads(transcript.read_text().splitlines()[1])["error"] == "InvalidStateException"
 
 
@@ -213,13 +214,13 @@ async def test_records_delivered_again_are_recognised_and_new_ones_stand_alone(w
     world.put("a", "b")
     first = scripted({"processRecords": [["emit", delta("T-1")], "status"]})
     async with world.log(store) as log, world.consumer(first, log=log):
-        await eventually(lambda: units_in(store) == ["T-1"])
+        await until(lambda: units_in(store) == ["T-1"])
     world.put("c")
     second = scripted({"processRecords": [["emit", delta("T-1")], ["emit", delta("T-2")], "status"]}, transcript)
     async with world.log(store) as inner:
         seen = Log(inner)
         async with world.consumer(second, log=seen):
-            await eventually(lambda: len(seen.appends) == 1)
+            await until(lambda: len(seen.appends) == 1)
     assert units_in(store) == ["T-1", "T-2"]
     batches = [json.loads(line)["records"] for line in transcript.read_text().splitlines()[1:]]
     assert [[record["sequenceNumber"] for record in batch] for batch in batches] == [["1", "2"], ["3"]]
@@ -233,7 +234,7 @@ async def test_an_unavailable_log_is_tried_again(world: World, caplog: pytest.Lo
         log = Log(inner)
         log.errors = [LogUnavailableError("no answer")]
         async with world.consumer(scripted(script), log=log):
-            await eventually(lambda: world.stored_checkpoint() == "1")
+            await until(lambda: world.stored_checkpoint() == "1")
     assert len(log.appends) == 1
     assert len(events(caplog, "append put off")) == 1
 
@@ -246,7 +247,7 @@ async def test_a_fenced_log_ends_the_consumer_and_its_child(world: World, tmp_pa
         log.errors = [LogFencedError("another owner")]
         log.gate.clear()
         async with world.consumer(scripted(script), log=log) as (consumer, task):
-            await eventually(lambda: log.waiting == 1)
+            await until(lambda: log.waiting == 1)
             pid = child_pid(consumer)
             log.gate.set()
             with pytest.raises(LogFencedError):
@@ -267,7 +268,7 @@ async def test_emits_that_have_no_place_are_a_protocol_error(
 ) -> None:
     world.put("a")
     async with world.log(MemoryStore()) as log, world.consumer(scripted(script), log=log, kill_after=0):
-        await eventually(lambda: bool(events(caplog, "shard failed")))
+        await until(lambda: bool(events(caplog, "shard failed")))
     assert message in str(events(caplog, "shard failed")[0]["error"])
 
 
@@ -278,7 +279,7 @@ async def test_a_broken_emit_line_fails_its_unit_and_nothing_else(world: World) 
     script = {"processRecords": [broken, ["emit", delta("T-2")], undecodable, "checkpoint last", "status"]}
     async with world.log(MemoryStore()) as log:
         async with world.consumer(scripted(script), log=log):
-            await eventually(lambda: world.stored_checkpoint() == "1")
+            await until(lambda: world.stored_checkpoint() == "1")
         status = {unit.uow: unit.status for unit in log.state.units.values()}
         open_units = set(log.state.open)
     assert status["T-2"] is UnitStatus.IN_PROGRESS
@@ -292,7 +293,7 @@ async def test_emits_without_units_of_work_are_skipped_with_one_warning(
     world.put("a")
     script = {"processRecords": [["emit", delta("T-1")], ["emit", delta("T-2")], "checkpoint last", "status"]}
     async with world.consumer(scripted(script)):
-        await eventually(lambda: world.stored_checkpoint() == "1")
+        await until(lambda: world.stored_checkpoint() == "1")
     (warning,) = [record for record in caplog.records if "deltas skipped" in record.getMessage()]
     assert warning.levelno == logging.WARNING
 
@@ -302,7 +303,7 @@ async def test_a_split_shard_ends_with_a_checkpoint(ending: World, double: Kines
     transcript = tmp_path / "transcript"
     script = {"shardEnded": [["write", '{"action":"checkpoint"}\n'], "read", "status"]}
     async with ending.consumer(scripted(script, transcript)) as (consumer, task):
-        await eventually(lambda: transcript_actions(transcript) == ["initialize", "processRecords"])
+        await until(lambda: transcript_actions(transcript) == ["initialize", "processRecords"])
         left, _ = double.split(SHARD)
         await asyncio.wait_for(asyncio.shield(task), LIMIT)
         assert consumer.state is ConsumerState.COMPLETE
@@ -316,9 +317,9 @@ async def test_a_shard_end_without_checkpoint_is_an_error_and_tried_with_a_fresh
 ) -> None:
     transcript = tmp_path / "transcript"
     async with ending.consumer(scripted({}, transcript)):
-        await eventually(lambda: transcript_actions(transcript) == ["initialize"])
+        await until(lambda: transcript_actions(transcript) == ["initialize"])
         double.split(SHARD)
-        await eventually(lambda: transcript_actions(transcript).count("shardEnded") >= 2)
+        await until(lambda: transcript_actions(transcript).count("shardEnded") >= 2)
     assert transcript_actions(transcript)[:4] == ["initialize", "shardEnded"] * 2
     assert "did not checkpoint at the shard's end" in str(events(caplog, "shard failed")[0]["error"])
 
@@ -326,7 +327,7 @@ async def test_a_shard_end_without_checkpoint_is_an_error_and_tried_with_a_fresh
 async def test_a_lost_lease_is_told_and_not_released(world: World, tmp_path: Path) -> None:
     transcript = tmp_path / "transcript"
     async with world.consumer(scripted({}, transcript)) as (consumer, task):
-        await eventually(lambda: transcript_actions(transcript) == ["initialize"])
+        await until(lambda: transcript_actions(transcript) == ["initialize"])
         consumer.lose()
         await asyncio.wait_for(task, LIMIT)
     assert transcript_actions(transcript) == ["initialize", "leaseLost"]
@@ -334,7 +335,7 @@ async def test_a_lost_lease_is_told_and_not_released(world: World, tmp_path: Pat
 
 async def test_a_stop_while_backing_off_needs_no_child(world: World) -> None:
     async with world.consumer(("no-such-program",), restart_backoff=100, restart_backoff_max=100) as (consumer, task):
-        await eventually(lambda: consumer.state is ConsumerState.BACKING_OFF)
+        await until(lambda: consumer.state is ConsumerState.BACKING_OFF)
         consumer.stop()
         await asyncio.wait_for(task, LIMIT)
 
@@ -346,9 +347,9 @@ async def test_a_child_that_dies_before_its_first_checkpoint_at_latest_misses_no
     script = {"processRecords": [["die once", str(tmp_path / "died")], "status"]}
     world.latest = True
     async with world.consumer(scripted(script, transcript)):
-        await eventually(lambda: transcript_actions(transcript) == ["initialize"])
+        await until(lambda: transcript_actions(transcript) == ["initialize"])
         (sequence,) = world.put("a")
-        await eventually(lambda: transcript_actions(transcript).count("processRecords") == 2)
+        await until(lambda: transcript_actions(transcript).count("processRecords") == 2)
     batches = [json.loads(line).get("records") for line in transcript.read_text().splitlines()]
     assert [batch[0]["sequenceNumber"] for batch in batches if batch] == [sequence] * 2
 
@@ -356,10 +357,10 @@ async def test_a_child_that_dies_before_its_first_checkpoint_at_latest_misses_no
 async def test_empty_batches_come_only_when_asked_for(world: World, tmp_path: Path) -> None:
     quiet, chatty = tmp_path / "quiet", tmp_path / "chatty"
     async with world.consumer(scripted({}, quiet)):
-        await eventually(lambda: transcript_actions(quiet) == ["initialize"])
+        await until(lambda: transcript_actions(quiet) == ["initialize"])
         world.put("a")
-        await eventually(lambda: len(transcript_actions(quiet)) == 2)
+        await until(lambda: len(transcript_actions(quiet)) == 2)
     world.empty_batches = True
     async with world.consumer(scripted({}, chatty)):
-        await eventually(lambda: len(transcript_actions(chatty)) > 3)
+        await until(lambda: len(transcript_actions(chatty)) > 3)
     assert [len(json.loads(line)["records"]) for line in quiet.read_text().splitlines()[1:]] == [1]

@@ -24,8 +24,9 @@ from kainite.observe.metric import Metric
 from kainite.settings import ChildSettings
 from kainite.worker.consumer_states import ConsumerState
 from kainite.worker.shard_consumer import ConsumerParts, ShardConsumer
-from support.daemon_world import LIMIT, World, eventually, scripted, transcript_actions
+from support.daemon_world import LIMIT, World, scripted, transcript_actions
 from support.kinesis_double import KinesisDouble
+from support.waiting import until
 
 SHARD = "shardId-000000000000"
 CHECKPOINT = ["write", '{"action":"checkpoint"}\n']
@@ -98,11 +99,11 @@ async def test_children_of_splits_and_merges_start_when_their_parents_are_done(
         return journal.read_text().splitlines() if journal.exists() else []
 
     async with working(ending, ending.child_settings(("sh", str(program)))):
-        await eventually(lambda: lines() == [f"start {SHARD}"])
+        await until(lambda: lines() == [f"start {SHARD}"])
         left, right = double.split(SHARD)
-        await eventually(lambda: {f"start {left}", f"start {right}"} <= set(lines()))
+        await until(lambda: {f"start {left}", f"start {right}"} <= set(lines()))
         child = double.merge(left, right)
-        await eventually(lambda: f"start {child}" in lines())
+        await until(lambda: f"start {child}" in lines())
     order = lines()
     assert order.index(f"end {SHARD}") < min(order.index(f"start {left}"), order.index(f"start {right}"))
     assert max(order.index(f"end {left}"), order.index(f"end {right}")) < order.index(f"start {child}")
@@ -116,9 +117,9 @@ async def test_a_child_that_never_checkpoints_at_the_end_is_tried_ever_more_slow
     double.put(b"a")
     transcript = tmp_path / "transcript"
     async with ending.consumer(scripted({}, transcript)):
-        await eventually(lambda: "processRecords" in transcript_actions(transcript))
+        await until(lambda: "processRecords" in transcript_actions(transcript))
         double.split(SHARD)
-        await eventually(lambda: len(events(caplog, "shard failed")) >= 4)
+        await until(lambda: len(events(caplog, "shard failed")) >= 4)
     failures = events(caplog, "shard failed")[:4]
     assert [failure["pause"] for failure in failures] == [0.01, 0.02, 0.05, 0.05]
     assert "call checkpoint() without a sequence number in shardEnded" in str(failures[0]["error"])
@@ -132,9 +133,9 @@ async def test_a_lease_lost_while_the_shard_ends_is_no_fault_of_the_child(
     transcript, go = tmp_path / "transcript", tmp_path / "go"
     script = {"shardEnded": [["wait for", str(go)], CHECKPOINT, "read", "status"]}
     async with ending.consumer(scripted(script, transcript)) as (_, task):
-        await eventually(lambda: transcript_actions(transcript) == ["initialize"])
+        await until(lambda: transcript_actions(transcript) == ["initialize"])
         double.split(SHARD)
-        await eventually(lambda: transcript_actions(transcript)[-1] == "shardEnded")
+        await until(lambda: transcript_actions(transcript)[-1] == "shardEnded")
         ending.dynamodb.update_item(
             TableName=ending.name,
             Key={"leaseKey": {"S": SHARD}},
@@ -155,7 +156,7 @@ async def test_a_hand_over_ends_the_child_in_peace_and_lets_the_lease_go(
     transcript = tmp_path / "transcript"
     script = {"shutdownRequested": [CHECKPOINT, "read", "status"]}
     async with ending.consumer(scripted(script, transcript)) as (consumer, task):
-        await eventually(lambda: "processRecords" in transcript_actions(transcript))
+        await until(lambda: "processRecords" in transcript_actions(transcript))
         consumer.hand_over()
         await asyncio.wait_for(asyncio.shield(task), LIMIT)
         item = ending.dynamodb.get_item(TableName=ending.name, Key={"leaseKey": {"S": SHARD}}, ConsistentRead=True)
@@ -168,25 +169,25 @@ async def test_changed_settings_hold_for_the_next_child(ending: World, tmp_path:
     before, after = tmp_path / "before", tmp_path / "after"
     settings = ending.child_settings(scripted({}, before))
     async with working(ending, settings) as worker:
-        await eventually(lambda: transcript_actions(before) == ["initialize"])
+        await until(lambda: transcript_actions(before) == ["initialize"])
         worker.parts = replace(worker.parts, child_settings=replace(settings, command=scripted({}, after)))
         pid = worker.consumers[0].status().pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
-        await eventually(lambda: transcript_actions(after) == ["initialize"])
+        await until(lambda: transcript_actions(after) == ["initialize"])
     assert transcript_actions(before) == ["initialize"]
 
 
 async def test_a_program_that_vanishes_is_tried_again_until_it_is_back(ending: World, tmp_path: Path) -> None:
     program, transcript = tmp_path / "processor", tmp_path / "transcript"
     async with ending.consumer((str(program),)) as (consumer, _):
-        await eventually(lambda: consumer.status().failures > 1)
+        await until(lambda: consumer.status().failures > 1)
         python, scripted_program, script, _ = scripted({}, transcript)
         hidden = tmp_path / "hidden"
         hidden.write_text(f"#!/bin/sh\nexec {python} {scripted_program} '{script}' {transcript}\n")
         hidden.chmod(0o755)
         hidden.rename(program)
-        await eventually(lambda: consumer.state is ConsumerState.PROCESSING)
+        await until(lambda: consumer.state is ConsumerState.PROCESSING)
     assert transcript_actions(transcript)[0] == "initialize"
 
 
@@ -197,13 +198,13 @@ async def test_what_a_shard_measures_and_tells_of_itself(ending: World, double: 
     script = {"processRecords": [["die once", str(died)], ["wait for", str(go)], "status"], **AT_THE_END}
     async with ending.consumer(scripted(script), meter=Meter(figures)) as (consumer, task):
         # The second child's call: the first child may be seen in its call too, before it dies.
-        await eventually(lambda: consumer.status().failures == 1 and consumer.status().action == "processRecords")
+        await until(lambda: consumer.status().failures == 1 and consumer.status().action == "processRecords")
         status = consumer.status()
         assert (status.shard, status.state, status.failures, status.last_record) == (SHARD, "PROCESSING", 1, None)
         assert status.pid
         assert status.silent is not None
         go.touch()
-        await eventually(lambda: consumer.status().last_record is not None)
+        await until(lambda: consumer.status().last_record is not None)
         status = consumer.status()
         assert (status.action, status.silent, status.failures, status.behind_ms) == (None, None, 0, 0)
         double.split(SHARD)
@@ -223,8 +224,8 @@ async def test_a_call_that_takes_long_is_told_once(
     go = tmp_path / "go"
     script = {"processRecords": [CHECKPOINT, "read", ["wait for", str(go)], "status"]}
     async with ending.consumer(scripted(script), warn_after=0.2) as (consumer, _):
-        await eventually(lambda: any(e["action"] == "processRecords" for e in events(caplog, "call takes long")))
+        await until(lambda: any(e["action"] == "processRecords" for e in events(caplog, "call takes long")))
         go.touch()
-        await eventually(lambda: consumer.status().last_record is not None)
+        await until(lambda: consumer.status().last_record is not None)
     slow = [told for told in events(caplog, "call takes long") if told["action"] == "processRecords"]
     assert slow == [{"shard": SHARD, "action": "processRecords", "seconds": 0.2}]

@@ -25,8 +25,9 @@ from kainite.log.owner.mount import mount
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import Settings, load
 from kainite.worker.supervisor import supervise
-from support.daemon_world import CHILDREN, LIMIT, World, delta, eventually, scripted, transcript_actions
+from support.daemon_world import CHILDREN, LIMIT, World, delta, scripted, transcript_actions
 from support.names import unique
+from support.waiting import until
 
 FIRST, SECOND = "shardId-000000000000", "shardId-000000000001"
 
@@ -109,8 +110,8 @@ async def test_sigterm_lets_children_finish_and_gives_everything_back(world: Wor
     world.put("b", shard=1, shards=2)
     path = properties(world, moto_endpoint, shell(world, {"processRecords": ["checkpoint last", "status"]}))
     with daemon(path) as process:
-        await eventually(lambda: "checkpoint" in actions(world, FIRST))
-        await eventually(lambda: "checkpoint" in actions(world, SECOND))
+        await until(lambda: "checkpoint" in actions(world, FIRST))
+        await until(lambda: "checkpoint" in actions(world, SECOND))
         process.send_signal(signal.SIGTERM)
         status, errors = await end_of(process, world)
     assert status == 0, errors
@@ -132,7 +133,7 @@ async def test_a_child_that_dies_again_and_again_disturbs_no_other_shard(world: 
     with daemon(path):
         for count in range(1, 4):
             world.put(f"r{count}", shard=1, shards=2)
-            await eventually(partial(_happened, world, count))
+            await until(partial(_happened, world, count))
     assert actions(world, SECOND).count("initialize") == 1
 
 
@@ -157,7 +158,7 @@ async def test_a_killed_daemon_leaves_no_child_behind_and_its_successor_counts_n
         for name in names[3 * round_number : 3 * round_number + 3]:
             world.put(name, shard=round_number % 2, shards=2)
         with daemon(path) as process:
-            await eventually(partial(_has_units, store, 3 * round_number + 3))
+            await until(partial(_has_units, store, 3 * round_number + 3))
             children = children_of(process)
             assert children
             process.send_signal(signal.SIGKILL)
@@ -176,7 +177,7 @@ async def test_a_fenced_daemon_stops_with_one_clear_line(world: World, moto_endp
     path = properties(world, moto_endpoint, command, unitsOfWork="true")
     store = DynamoDBStore(world.dynamodb, f"{world.name}-log")
     with daemon(path) as process:
-        await eventually(lambda: actions(world, FIRST) == ["initialize"])
+        await until(lambda: actions(world, FIRST) == ["initialize"])
         children = children_of(process)
         head = store.read_head("0")
         assert head is not None
@@ -200,7 +201,7 @@ async def test_a_daemon_that_waits_for_anothers_log_takes_no_shard_and_can_be_st
     store.create()
     mount(store, "0", "somebody else", 1000.0)
     with daemon(path) as process:
-        await eventually(lambda: "waiting for the log" in (world.tmp / "stderr").read_text())
+        await until(lambda: "waiting for the log" in (world.tmp / "stderr").read_text())
         process.send_signal(signal.SIGTERM)
         status, errors = await end_of(process, world)
     assert status == 0, errors
@@ -226,11 +227,11 @@ async def test_a_second_signal_kills_hanging_children_at_once(world: World, moto
     command = shell(world, {"shutdownRequested": [["ignore", signal.SIGTERM], "hang"]})
     path = properties(world, moto_endpoint, command, shutdownGraceMillis="60000", childKillMillis="60000")
     with daemon(path) as process:
-        await eventually(lambda: actions(world, FIRST) == ["initialize"])
+        await until(lambda: actions(world, FIRST) == ["initialize"])
         children = children_of(process)
         process.send_signal(signal.SIGINT)
-        await eventually(lambda: "shutdownRequested" in actions(world, FIRST))
-        await eventually(lambda: _killed(process, world))
+        await until(lambda: "shutdownRequested" in actions(world, FIRST))
+        await until(lambda: _killed(process, world))
         status, errors = await end_of(process, world)
     assert status == 1, errors
     assert not any(child.is_running() for child in children)
@@ -246,7 +247,7 @@ def _killed(process: subprocess.Popen[bytes], world: World) -> bool:
 async def test_a_signal_that_comes_twice_at_once_is_one_wish_to_stop(world: World, moto_endpoint: str) -> None:
     path = properties(world, moto_endpoint, shell(world, {}))
     with daemon(path) as process:
-        await eventually(lambda: actions(world, FIRST) == ["initialize"])
+        await until(lambda: actions(world, FIRST) == ["initialize"])
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGINT)
         status, errors = await end_of(process, world)
@@ -258,14 +259,14 @@ async def test_a_signal_that_comes_twice_at_once_is_one_wish_to_stop(world: Worl
 async def test_a_changed_settings_file_is_read_again_on_sighup(world: World, moto_endpoint: str) -> None:
     path = properties(world, moto_endpoint, shell(world, {}), maxLeasesForWorker="1")
     with daemon(path) as process:
-        await eventually(lambda: bool(actions(world, FIRST) or actions(world, SECOND)))
+        await until(lambda: bool(actions(world, FIRST) or actions(world, SECOND)))
         good = path.read_text()
         path.write_text(good.replace("5000", "many"))
         process.send_signal(signal.SIGHUP)
-        await eventually(lambda: "settings not read again" in (world.tmp / "stderr").read_text())
+        await until(lambda: "settings not read again" in (world.tmp / "stderr").read_text())
         path.write_text(good.replace("maxLeasesForWorker = 1", "maxLeasesForWorker = 2\nstreamName = other"))
         process.send_signal(signal.SIGHUP)
-        await eventually(lambda: actions(world, FIRST) == actions(world, SECOND) == ["initialize"])
+        await until(lambda: actions(world, FIRST) == actions(world, SECOND) == ["initialize"])
         process.send_signal(signal.SIGTERM)
         status, errors = await end_of(process, world)
     assert status == 0, errors
@@ -283,11 +284,11 @@ async def test_its_endpoint_tells_what_was_processed_and_how_each_shard_is(world
     script = {"processRecords": ["checkpoint last", "status"]}
     path = properties(world, moto_endpoint, shell(world, script), metricsPort="0")
     with daemon(path):
-        await eventually(lambda: "checkpoint" in actions(world, FIRST))
-        await eventually(lambda: actions(world, SECOND) == ["initialize"])
+        await until(lambda: "checkpoint" in actions(world, FIRST))
+        await until(lambda: actions(world, SECOND) == ["initialize"])
         port = int((world.tmp / "stderr").read_text().partition("endpoint ready")[2].partition("port=")[2].split()[0])
         counted = f'kainite_records_processed_total{{shard="{FIRST}"}} 2.0'
-        await eventually(lambda: counted in page(port, "/metrics"))
+        await until(lambda: counted in page(port, "/metrics"))
         health = json.loads(page(port, "/health"))
     assert {FIRST, SECOND} == {shard["shard"] for shard in health["shards"]}
 
@@ -303,7 +304,7 @@ async def test_a_hanging_child_is_ended_when_the_grace_is_over(world: World, mot
     path = properties(world, moto_endpoint, command, shutdownGraceMillis="300", childKillMillis="200")
     stop = asyncio.Event()
     running = asyncio.create_task(supervise(load(path), stop))
-    await eventually(lambda: actions(world, SECOND) == ["initialize"])
+    await until(lambda: actions(world, SECOND) == ["initialize"])
     stop.set()
     await asyncio.wait_for(running, LIMIT)
 
@@ -312,15 +313,15 @@ async def test_a_lease_that_another_worker_takes_is_given_up(world: World, moto_
     path = properties(world, moto_endpoint, shell(world, {}), failoverTimeMillis="1000")
     stop = asyncio.Event()
     running = asyncio.create_task(supervise(load(path), stop))
-    await eventually(lambda: actions(world, FIRST) == ["initialize"])
+    await until(lambda: actions(world, FIRST) == ["initialize"])
     world.dynamodb.update_item(
         TableName=world.name,
         Key={"leaseKey": {"S": FIRST}},
         UpdateExpression="SET leaseOwner = :other ADD leaseCounter :one",
         ExpressionAttributeValues={":other": {"S": "other"}, ":one": {"N": "1"}},
     )
-    await eventually(lambda: "leaseLost" in actions(world, FIRST))
-    await eventually(lambda: actions(world, FIRST)[-1] == "initialize")
+    await until(lambda: "leaseLost" in actions(world, FIRST))
+    await until(lambda: actions(world, FIRST)[-1] == "initialize")
     assert actions(world, SECOND) == ["initialize"]
     stop.set()
     await asyncio.wait_for(running, LIMIT)
@@ -333,7 +334,7 @@ async def test_a_child_is_gone_soon_after_another_worker_has_its_lease_whatever_
     path = properties(world, moto_endpoint, command, shutdownGraceMillis="600000", failoverTimeMillis="2000")
     world.put("one", shards=2)
     with daemon(path) as process:
-        await eventually(lambda: "processRecords" in actions(world, FIRST))
+        await until(lambda: "processRecords" in actions(world, FIRST))
         hanging = {child.pid for child in children_of(process)}
         world.dynamodb.update_item(
             TableName=world.name,
@@ -341,7 +342,7 @@ async def test_a_child_is_gone_soon_after_another_worker_has_its_lease_whatever_
             UpdateExpression="SET leaseOwner = :other ADD leaseCounter :one",
             ExpressionAttributeValues={":other": {"S": "other"}, ":one": {"N": "1"}},
         )
-        await eventually(lambda: not hanging <= {child.pid for child in children_of(process)})
+        await until(lambda: not hanging <= {child.pid for child in children_of(process)})
 
 
 def settings_for(world: World, endpoint: str, **more: str) -> Settings:

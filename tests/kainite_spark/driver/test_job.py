@@ -35,7 +35,7 @@ from kainite_spark.plan.micro_batch import MicroBatch, TaskResult
 from kainite_spark.targets.fence import Fence
 from support.apply_world import World, insert, note, noted, update
 from support.inline_runner import InlineRunner
-from support.pipeline import eventually
+from support.waiting import eventually
 
 COMMITTED, FAILED, BLOCKED = UnitStatus.COMMITTED, UnitStatus.FAILED, UnitStatus.BLOCKED
 

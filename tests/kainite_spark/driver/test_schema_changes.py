@@ -8,9 +8,9 @@ import pytest
 
 from kainite.base.retry import Backoff
 from kainite_spark.driver import patience
-from support.outcomes_log import until
 from support.schema_world import SchemaWorld, item
 from support.stores import Database
+from support.waiting import until
 
 NEVER = 1e6
 

@@ -20,8 +20,8 @@ from kainite.fleet.kcl3.membership import Membership, pause
 from kainite.leases.stance import Stance
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.settings import LeaseSettings
-from support.daemon_world import eventually
 from support.names import unique
+from support.waiting import until
 
 ME = "this-worker"
 
@@ -132,16 +132,16 @@ async def test_a_worker_follows_its_fleet_up_and_down_again(tables: Tables) -> N
         assert membership.stance() is Stance.SHARE
         tables.lead("1")
         tables.agree_on(ClientVersion.V3_WITH_ROLLBACK)
-        await eventually(takes(membership, Stance.ASSIGNED))
-        await eventually(lambda: tables.entry() is not None)
+        await until(takes(membership, Stance.ASSIGNED))
+        await until(lambda: tables.entry() is not None)
         tables.agree_on(ClientVersion.V2)
-        await eventually(takes(membership, Stance.SHARE))
+        await until(takes(membership, Stance.SHARE))
         tables.agree_on(ClientVersion.V3)
-        await eventually(takes(membership, Stance.ASSIGNED))
+        await until(takes(membership, Stance.ASSIGNED))
         tables.release()
-        await eventually(takes(membership, Stance.SHARE))
+        await until(takes(membership, Stance.SHARE))
         tables.lead("2")
-        await eventually(takes(membership, Stance.ASSIGNED))
+        await until(takes(membership, Stance.ASSIGNED))
     assert tables.entry() is None
 
 
@@ -149,7 +149,7 @@ async def test_a_worker_reports_while_its_fleet_upgrades_and_goes_on_sharing(tab
     tables.create()
     tables.agree_on(ClientVersion.UPGRADING)
     async with member(tables) as membership:
-        await eventually(lambda: tables.entry() is not None)
+        await until(lambda: tables.entry() is not None)
         assert membership.stance() is Stance.SHARE
 
 
@@ -166,7 +166,7 @@ async def test_a_worker_that_does_not_report_is_warned_of_once(tables: Tables, c
     tables.lead("1")
     tables.agree_on(ClientVersion.V3)
     async with member(tables, report_worker_metrics=False) as membership:
-        await eventually(lambda: "disableWorkerMetrics" in caplog.text)
+        await until(lambda: "disableWorkerMetrics" in caplog.text)
         assert membership.stance() is Stance.ASSIGNED
         assert tables.entry() is None
 

@@ -22,7 +22,8 @@ from kainite.kinesis.read.shard_source import ShardSource, polling
 from kainite.kinesis.read.subscription import Subscriber
 from kainite.settings import StreamSettings
 from support.fanout_double import FanOutDouble, exception, initial_response, shard_event
-from support.sources import LIMIT, next_of, read, sequences, until
+from support.sources import LIMIT, next_of, read, sequences
+from support.waiting import until
 
 SHARD = "shardId-000000000000"
 SETTINGS = StreamSettings(name="orders", idle_between_reads=0.005)

@@ -27,7 +27,8 @@ from kainite.settings import StreamSettings
 from support import kpl
 from support.kinesis_double import KinesisDouble
 from support.names import unique
-from support.sources import next_of, read, sequences, until
+from support.sources import next_of, read, sequences
+from support.waiting import until
 
 SHARD = "shardId-000000000000"
 FAST = StreamSettings(name="orders", idle_between_reads=0.005)

@@ -29,7 +29,8 @@ from kainite.settings import AwsSettings, LogSettings, S3Folder, UowSettings
 from support.http_double import DoubleServer
 from support.log_builders import fragment
 from support.names import unique
-from support.outcomes_log import LIMIT, OutcomesLog, until
+from support.outcomes_log import LIMIT, OutcomesLog
+from support.waiting import until
 
 SETTINGS = LogSettings(table="t", owner="a", enabled=True, put_interval=0.0, poll=0.02, snapshot_entries=10)
 P = SETTINGS.partition

@@ -24,7 +24,8 @@ from kainite.log.store.contract import Slot
 from kainite.log.store.memory import MemoryStore
 from kainite.settings import LogSettings, UowSettings
 from support.log_builders import fragment
-from support.outcomes_log import OutcomesLog, until
+from support.outcomes_log import OutcomesLog
+from support.waiting import until
 
 SETTINGS = LogSettings(
     table="t", owner="a", enabled=True, lease=60.0, heartbeat=20.0, put_interval=0.0, poll=0.01, queue_bytes=1 << 20

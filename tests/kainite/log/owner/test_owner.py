@@ -39,7 +39,8 @@ from kainite.settings import LogSettings, UowSettings
 from kainite.uow.signature import Signatures
 from support.log_builders import fragment
 from support.main_log import MainLog
-from support.outcomes_log import OutcomesLog, until
+from support.outcomes_log import OutcomesLog
+from support.waiting import until
 
 SETTINGS = LogSettings(
     table="t", owner="a", enabled=True, lease=2.0, heartbeat=0.05, put_interval=0.0, poll=0.02, queue_bytes=1 << 20

@@ -1,0 +1,33 @@
+"""The summary's text and its JSON."""
+
+from __future__ import annotations
+
+import io
+
+import orjson
+from rich.console import Console
+
+from kainite_demo.summary import Summary
+
+
+def test_the_summary_is_the_same_for_people_and_programs() -> None:
+    summary = Summary(
+        transactions=3000,
+        records=15000,
+        rows_compared=2_003_220,
+        units_per_second=97.6,
+        latency_p50=1.254,
+        latency_p99=None,
+        latency_units=2990,
+        conflicts=17,
+        job_instances=2,
+        snapshots_checked=500,
+        kills={"daemon": 2, "apply job": 1},
+        seconds=61.2,
+    )
+    out = io.StringIO()
+    Console(file=out, width=120).print(summary.as_text())
+    said = ["equal, row by row", "3,000", "15,000", "2,003,220", "98", "1.25 s / –", "17", "3  kills survived", "61 s"]
+    assert [figure for figure in said if figure not in out.getvalue()] == []
+    assert "daemon 2, apply job 1" in out.getvalue()
+    assert orjson.loads(orjson.dumps(summary.as_json()))["kills"] == {"daemon": 2, "apply job": 1}

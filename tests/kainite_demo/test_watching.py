@@ -1,0 +1,31 @@
+"""A database that goes away ends the watching with an error."""
+
+from __future__ import annotations
+
+import psycopg
+
+from kainite.base.errors import DemoError
+from kainite_demo.watching import Watching
+from support.waiting import eventually
+
+
+def failure_of(watching: Watching) -> str:
+    found: list[str] = []
+
+    def failed() -> bool:
+        try:
+            watching.check()
+        except DemoError as failure:
+            found.append(str(failure))
+        return bool(found)
+
+    eventually(failed)
+    return found[0]
+
+
+def test_a_target_that_goes_away_is_reported(target: str) -> None:
+    def drop(connection: psycopg.Connection) -> None:
+        connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    with Watching(target, drop) as watching:
+        assert failure_of(watching).startswith("the target cannot be read: ")
