@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kainite.uow.delta import parse_delta, parse_end
-from support.processor_child import LIMIT, Child
+from support.processor_child import Child
 
 UNIT = {"uow": "pg-7-0/1", "number": 3, "count": 1}
 
@@ -81,48 +81,3 @@ def test_a_changed_key_is_in_the_row_and_an_update_of_nothing_keeps_its_row(chil
     )
     assert (moved["key"], moved["row"]) == ({"a": 1, "b": 2}, {"b": 3})
     assert (same["key"], same["row"]) == ({"a": 1, "b": 2}, {"a": 1, "b": 2})
-
-
-def test_a_large_batch_goes_out_in_order_on_lines_of_bounded_length(child: Child) -> None:
-    deltas = child.records(*[change("insert", {}, {"v": str(n)}, {"v": 23}) for n in range(2500)])
-    assert [delta["row"]["v"] for delta in deltas] == list(range(2500))
-
-
-def test_it_checkpoints_at_most_once_a_second_and_when_it_must(child: Child) -> None:
-    end = {**UNIT, "end": True}
-    for _ in range(20):
-        child.records(end)
-    assert len(child.checkpoints) <= 2
-    child.checkpoints.clear()
-    child.ask(action="shutdownRequested")
-    child.ask(action="shardEnded")
-    assert [(c["sequenceNumber"], c["subSequenceNumber"]) for c in child.checkpoints] == [(None, None)] * 2
-
-
-def test_a_throttled_checkpoint_at_the_shards_end_is_tried_again(child: Child) -> None:
-    child.refusals = ["ThrottlingException"]
-    child.ask(action="shardEnded")
-    assert len(child.checkpoints) == 2
-
-
-def test_a_lost_lease_is_no_error_and_end_of_input_ends_it(child: Child) -> None:
-    child.refusals = ["ShutdownException"]
-    child.ask(action="shutdownRequested")
-    child.ask(action="leaseLost")
-    assert child.process.stdin is not None
-    child.process.stdin.close()
-    assert child.process.wait(LIMIT) == 0
-
-
-def test_a_refused_checkpoint_ends_it_with_the_reason(child: Child) -> None:
-    child.refusals = ["InvalidStateException"]
-    with pytest.raises(EOFError, match="checkpoint refused: InvalidStateException"):
-        child.ask(action="shardEnded")
-    assert child.process.wait(LIMIT) == 1
-
-
-@pytest.mark.parametrize("body", [b"no json", b"\xff", {"uow": "x"}, change("insert", {}, {"v": "x"}, {"v": 23})])
-def test_a_record_that_it_cannot_read_ends_it_so_that_nothing_is_skipped(child: Child, body: Any) -> None:
-    with pytest.raises(EOFError, match="Error"):
-        child.records({**UNIT, "end": True}, body)
-    assert child.process.wait(LIMIT) == 1

@@ -16,21 +16,9 @@ from kainite.observe.meter import SILENT, Meter
 from kainite.settings import LeaseSettings, StreamSettings
 from support.keepers import STREAM, Keep
 from support.kinesis_double import KinesisDouble, stream_of
-from support.names import unique
+from support.lease_commands import double, table
 
-
-@pytest.fixture
-def table(dynamodb: Any) -> LeaseTable:
-    table = LeaseTable(dynamodb, unique("leases"))
-    table.create()
-    return table
-
-
-@pytest.fixture
-def double() -> Iterator[KinesisDouble]:
-    double = KinesisDouble(shards=2)
-    yield double
-    double.close()
+__all__ = ["double", "keep", "stream", "table"]
 
 
 @pytest.fixture
