@@ -23,6 +23,7 @@ from kainite.base.errors import (
     ChildProtocolError,
     KainiteError,
     LogCorruptError,
+    LogProtocolError,
     SettingsError,
     SourceError,
     StreamUnavailableError,
@@ -55,10 +56,19 @@ from kainite.log.format.entry import (
     FragmentMeta,
     Outcome,
     PositionMeta,
+    ReqId,
     StatusMeta,
     UnitMeta,
     UnitStatus,
 )
+from kainite.log.service.wire.frames import HEADER_SIZE, FrameDecoder
+from kainite.log.service.wire.hello import Hello, decode_hello, encode_hello
+from kainite.log.service.wire.messages import (
+    AppendRequest,
+    ServerPartitionsHealthStatResponse,
+    TransactionDataResponse,
+)
+from kainite.log.service.wire.versions import VERSIONS, decode_message, encode_message
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.snapshot import dump, load
 from kainite.log.views.unit_table import UnitTable
@@ -198,6 +208,25 @@ def _extraction(data: bytes) -> None:
             raise AssertionError("events without end")
 
 
+def _wire(data: bytes) -> None:
+    for version in (None, *VERSIONS):
+        decoder = FrameDecoder(limit=1_000)
+        if version is not None:
+            decoder.expect_messages(version)
+        with suppress(LogProtocolError):
+            for begin in range(0, len(data), 997):
+                decoder.receive(data[begin : begin + 997])
+                while (frame := decoder.next_frame()) is not None:
+                    if version is None:
+                        decode_hello(frame.body)
+                    elif frame.body:
+                        decode_message(version, frame.body)
+                assert decoder.buffered <= 1_000 + HEADER_SIZE or version is None
+        if version is not None:
+            with suppress(LogProtocolError):
+                decode_message(version, data[HEADER_SIZE:])
+
+
 _SPREAD = Spread(ExtractSpread.UNIT, [HashRange(0, MAX_HASH_KEY)])
 
 
@@ -323,6 +352,18 @@ READERS: Final[Mapping[str, Reader]] = {
     ),
     "log batches": Reader(_batch, (encode(_BATCH)[0], _unpacked(encode(_BATCH)[0]), *encode(_BATCH)[1:])),
     "log batches, folded": Reader(_folded_batch, (_unpacked(encode(_BATCH)[0]),), (LogCorruptError,)),
+    "log's protocol": Reader(
+        _wire,
+        (
+            encode_hello(Hello((0, 1, 2, 3, 4), "Waltz: Client")),
+            *(
+                encode_message(version, AppendRequest(ReqId(7, 3, 2, 41), 12, (5,), (), (), 9, b"hello"))
+                for version in VERSIONS
+            ),
+            encode_message(4, TransactionDataResponse(ReqId(1, 2, 3, 4), 5, None, "gone")),
+            encode_message(4, ServerPartitionsHealthStatResponse(ReqId(1, 2, 3, 4), ((1, True), (2, False)))),
+        ),
+    ),
     "log snapshots": Reader(load, (dump(_folded()), dump(FoldedLog(10))), (LogCorruptError,)),
     "properties": Reader(
         _in_file(_settings),

@@ -23,6 +23,7 @@
      |    +-- LogCorruptError         a stored batch does not read back as written
      |    +-- LogUnavailableError     the store did not answer, or the owner has stopped
      |    +-- LogRequestError         a request that the log's state forbids (retry of a committed unit)
+     |    +-- LogProtocolError        a peer of the log's service wrote what its protocol forbids
      +-- TargetError              the relational target
           +-- TargetRejectedError     it refused a unit's rows: the unit fails, the rest goes on
           +-- TargetUnavailableError  it could not be reached, or asked to try again
@@ -125,6 +126,10 @@ class LogUnavailableError(LogError):
 
 
 class LogRequestError(LogError):
+    pass
+
+
+class LogProtocolError(LogError):
     pass
 
 

@@ -1,0 +1,13 @@
+"""The protocol of the log's service as bytes; no I/O, no clock.
+
+======================================  =====================================================================
+:mod:`~kainite.log.service.wire.frames`     frames: a header with a length, and a body; the incremental decoder
+:mod:`~kainite.log.service.wire.fields`     numbers, arrays and strings in a body, each length checked
+:mod:`~kainite.log.service.wire.hello`      the first frame of each side, and the version that both speak
+:mod:`~kainite.log.service.wire.messages`   the messages
+:mod:`~kainite.log.service.wire.layouts`    each message's fields as bytes
+:mod:`~kainite.log.service.wire.versions`   which messages a version has; a new version is a new line there
+======================================  =====================================================================
+
+Versions 0 to 4 are Waltz's, byte for byte.
+"""
