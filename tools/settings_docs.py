@@ -27,6 +27,7 @@ _TITLES = {
     "markers": "The markers dialect",
     "metrics": "Metrics and health",
     "log": "The serialization log",
+    "service": "The log's service",
     "uow": "Units of work",
     "apply": "The apply job",
     "extract": "The extractor",

@@ -27,6 +27,7 @@ from kainite.settings.sections.leases import LeaseSettings
 from kainite.settings.sections.log import LogSettings
 from kainite.settings.sections.markers import CheckpointAt, MarkersSettings, OnBadMessage, OnDeath
 from kainite.settings.sections.metrics import MetricsLevel, MetricsSettings
+from kainite.settings.sections.service import ServiceSettings
 from kainite.settings.sections.stream import InitialPosition, Retrieval, StreamSettings
 from kainite.settings.sections.uow import Isolation, UowOrder, UowSettings
 from kainite.settings.settings import Settings, UnknownKey
@@ -56,6 +57,7 @@ __all__ = [
     "OnFailure",
     "Retrieval",
     "S3Folder",
+    "ServiceSettings",
     "Settings",
     "StreamSettings",
     "UnknownKey",

@@ -12,6 +12,7 @@ from kainite.settings.sections.extract import ExtractSettings
 from kainite.settings.sections.leases import LeaseSettings
 from kainite.settings.sections.log import LogSettings
 from kainite.settings.sections.metrics import MetricsSettings
+from kainite.settings.sections.service import ServiceSettings
 from kainite.settings.sections.stream import StreamSettings
 from kainite.settings.sections.uow import UowSettings
 
@@ -51,6 +52,7 @@ class Settings:
     apply: ApplySettings
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     extract: ExtractSettings = field(default_factory=ExtractSettings)
+    service: ServiceSettings = field(default_factory=ServiceSettings)
     ignored: tuple[str, ...] = ()
     unknown: tuple[UnknownKey, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from kainite.settings.keys.own.apply import APPLY_KEYS
 from kainite.settings.keys.own.extract import EXTRACT_KEYS
 from kainite.settings.keys.own.log import LOG_KEYS, UOW_KEYS
 from kainite.settings.keys.own.markers import MARKERS_KEYS
+from kainite.settings.keys.own.service import SERVICE_KEYS
 from kainite.settings.keys.own.worker import AWS_KEYS, METRICS_KEYS, WORKER_KEYS
 
 OWN_KEYS: tuple[Key, ...] = (
@@ -15,6 +16,7 @@ OWN_KEYS: tuple[Key, ...] = (
     *MARKERS_KEYS,
     *METRICS_KEYS,
     *LOG_KEYS,
+    *SERVICE_KEYS,
     *UOW_KEYS,
     *APPLY_KEYS,
     *EXTRACT_KEYS,

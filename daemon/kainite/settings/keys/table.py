@@ -20,6 +20,7 @@ from kainite.settings.sections.leases import LeaseSettings
 from kainite.settings.sections.log import LogSettings
 from kainite.settings.sections.markers import MarkersSettings
 from kainite.settings.sections.metrics import MetricsSettings
+from kainite.settings.sections.service import ServiceSettings
 from kainite.settings.sections.stream import StreamSettings
 from kainite.settings.sections.uow import UowSettings
 
@@ -37,6 +38,7 @@ SECTIONS: Mapping[str, type[Any]] = {
     "markers": MarkersSettings,
     "metrics": MetricsSettings,
     "log": LogSettings,
+    "service": ServiceSettings,
     "uow": UowSettings,
     "apply": ApplySettings,
     "extract": ExtractSettings,

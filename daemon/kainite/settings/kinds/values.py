@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from kainite.base.address import parse_address
 from kainite.base.redaction import redacted, redacted_url, secrets_in_url, secrets_in_words, shown_command
 from kainite.settings.kinds.target_url import problem_of_database_url
 from kainite.settings.loader_command import EXEC, command_words, loader_command
@@ -153,6 +154,11 @@ def path() -> Kind:
         return (folder / value).absolute()
 
     return Kind("a path, from this file's folder", parse)
+
+
+def address() -> Kind:
+    """Returns the kind of an address to listen on or to connect to."""
+    return Kind("host:port", lambda value, _: parse_address(value))
 
 
 def command() -> Kind:

@@ -82,8 +82,29 @@ def contradictions(values: Mapping[tuple[str, str], Any]) -> list[str]:
     longest = values.get(("child", "restart_backoff_max"))
     if longest is not None and now["child", "restart_backoff"] > longest:
         problems.append("childRestartBackoffMillis must not be above childRestartBackoffMaxMillis")
+    problems += _of_the_service(now)
     try:
         Markers(*(now["markers", mark] for mark in ("eom", "eop", "eob", "bnc")))
     except ValueError as error:
         problems.append(f"markerEom, markerEop, markerEob, markerBnc: {error}; none may stand in another")
+    return problems
+
+
+def _of_the_service(now: Mapping[tuple[str, str], Any]) -> list[str]:
+    """Returns what keeps the log's service from listening, or from telling who connects."""
+    listen, certificate, key, trust, secrets = (
+        now["service", field] for field in ("listen", "certificate_file", "key_file", "trust_file", "secret_file")
+    )
+    problems: list[str] = []
+    if (certificate is None) != (key is None):
+        problems.append("logCertificateFile and logKeyFile go together: set both, or none")
+    if listen is None or listen.is_loopback:
+        return problems
+    if certificate is None or (trust is None and secrets is None):
+        problems.append(
+            f"logListen {listen} is reached from other hosts, and nothing would tell who connects: set"
+            " logCertificateFile and logKeyFile, and logTrustFile or logSecretFile; or listen on 127.0.0.1"
+        )
+    if now["service", "advertise"] is None and listen.host in ("0.0.0.0", "::"):
+        problems.append(f"logListen {listen} is no address to connect to: set logAdvertise")
     return problems

@@ -31,6 +31,7 @@ from kainite.settings.sections.leases import LeaseSettings
 from kainite.settings.sections.log import LogSettings
 from kainite.settings.sections.markers import MarkersSettings
 from kainite.settings.sections.metrics import MetricsSettings
+from kainite.settings.sections.service import ServiceSettings
 from kainite.settings.sections.stream import InitialPosition, StreamSettings
 from kainite.settings.sections.uow import UowSettings
 from kainite.settings.settings import Settings, UnknownKey
@@ -209,6 +210,7 @@ def _settings(found: Examination, options: tuple[str, ...]) -> Settings:
         leases=LeaseSettings(**_of("leases", values)),
         child=ChildSettings(**_of("child", values), markers=MarkersSettings(**_of("markers", values))),
         log=LogSettings(**_of("log", values)),
+        service=ServiceSettings(**_of("service", values)),
         uow=UowSettings(**_of("uow", values)),
         apply=ApplySettings(**_of("apply", values)),
         metrics=MetricsSettings(**_of("metrics", values)),

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kainite.base.address import Address
 from kainite.settings.keys.table import KEYS
 from kainite.settings.loading.consistency import Overridden, clashes, contradictions, missing, overridden
 from kainite.settings.loading.overrides import Given
 
+OPEN = Address("10.0.0.5", 9000)
+FILE = Path("/etc/kainite/file")
+CERTIFICATE = {("service", "certificate_file"): FILE, ("service", "key_file"): FILE}
 REQUIRED = {key.name for key in KEYS if key.required}
 
 
@@ -27,6 +32,15 @@ def given(text: str, origin: str = "file") -> Given:
             "childRestartBackoffMillis must not be above childRestartBackoffMaxMillis",
         ),
         ({("markers", "eop"): b"\n"}, "markerEom, markerEop, markerEob, markerBnc"),
+        ({("service", "listen"): OPEN}, "logListen 10.0.0.5:9000 is reached from other hosts"),
+        ({("service", "listen"): OPEN, ("service", "secret_file"): FILE}, "logListen 10.0.0.5:9000 is reached"),
+        ({("service", "listen"): OPEN, **CERTIFICATE}, "logListen 10.0.0.5:9000 is reached from other hosts"),
+        ({("service", "listen"): Address("localhost.example", 1)}, "logListen localhost.example:1 is reached"),
+        ({("service", "certificate_file"): FILE}, "logCertificateFile and logKeyFile go together"),
+        (
+            {("service", "listen"): Address("0.0.0.0", 1), **CERTIFICATE, ("service", "trust_file"): FILE},
+            "logListen 0.0.0.0:1 is no address to connect to: set logAdvertise",
+        ),
     ],
 )
 def test_values_that_contradict_each_other_are_a_problem(values: dict[tuple[str, str], Any], problem: str) -> None:
@@ -41,6 +55,10 @@ def test_values_that_contradict_each_other_are_a_problem(values: dict[tuple[str,
         {("log", "heartbeat"): 5.0},
         {("child", "restart_backoff"): 60.0},  # the longest wait grows with it where none is set
         {("child", "restart_backoff_max"): 2.0, ("child", "restart_backoff"): 2.0},
+        {("service", "listen"): Address("127.0.0.1", 0)},
+        {("service", "listen"): Address("::1", 0), ("service", "secret_file"): FILE},
+        {("service", "listen"): OPEN, **CERTIFICATE, ("service", "trust_file"): FILE},
+        {("service", "listen"): OPEN, **CERTIFICATE, ("service", "secret_file"): FILE},
     ],
 )
 def test_values_that_agree_are_no_problem(values: dict[tuple[str, str], Any]) -> None:
