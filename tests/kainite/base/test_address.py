@@ -13,7 +13,10 @@ from kainite.base.address import Address, parse_address
         ("127.0.0.1:9000", Address("127.0.0.1", 9000)),
         ("log.internal:0", Address("log.internal", 0)),
         ("[::1]:9000", Address("::1", 9000)),
-        ("ip-10-0-0-1.eu-central-1.compute.internal:65535", Address("ip-10-0-0-1.eu-central-1.compute.internal", 65535)),
+        (
+            "ip-10-0-0-1.eu-central-1.compute.internal:65535",
+            Address("ip-10-0-0-1.eu-central-1.compute.internal", 65535),
+        ),
     ],
 )
 def test_an_address_reads_back(text: str, address: Address) -> None:
@@ -21,7 +24,9 @@ def test_an_address_reads_back(text: str, address: Address) -> None:
     assert str(address) == text
 
 
-@pytest.mark.parametrize("text", ["", "9000", ":9000", "host", "host:", "host:x", "host:65536", "::1:9", "u@h:1", "a b:1"])
+@pytest.mark.parametrize(
+    "text", ["", "9000", ":9000", "host", "host:", "host:x", "host:65536", "::1:9", "u@h:1", "a b:1"]
+)
 def test_another_text_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="must be host:port"):
         parse_address(text)

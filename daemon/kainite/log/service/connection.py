@@ -72,7 +72,7 @@ class Limits:
     greeting: float = 10.0
     frame: float = 60.0
     silent: float = 900.0
-    slow: float = 30.0
+    slow: float = 300.0
     messages: int = 600
     bytes: int = 8 << 20
 

@@ -269,7 +269,7 @@ class _Conversation(asyncio.Protocol):
             self._conversing.cancel()
         if self._rests:
             await asyncio.wait(self._rests, timeout=STOP_S)
-        if self._transport is not None and not self._gone:
+        if self.connection.state is State.OPEN and self._transport is not None and not self._gone:
             self._transport.close()
             await wait_until_set(self._lost, STOP_S)
         self._end()
@@ -297,7 +297,11 @@ class _Conversation(asyncio.Protocol):
             self._transport.resume_reading()
             return
         secured = await self._loop.start_tls(
-            self._transport, self, self._server.tls, server_side=True, ssl_handshake_timeout=self._server.limits.greeting
+            self._transport,
+            self,
+            self._server.tls,
+            server_side=True,
+            ssl_handshake_timeout=self._server.limits.greeting,
         )
         if secured is None or self._gone:
             raise ConnectionResetError(f"peer {self._from} is gone")

@@ -31,7 +31,9 @@ def test_a_user_with_its_secret_is_let_in(said: Introduction) -> None:
     Secrets({"ann": "one", "bob": "two: three"}).judge(Hello((4,), said.as_message()))
 
 
-@pytest.mark.parametrize("message", [None, "", "k", "k\0ann", "k\0ann\0two", "k\0ann\0", "k\0eve\0one", "k\0\0", "ann\0one"])
+@pytest.mark.parametrize(
+    "message", [None, "", "k", "k\0ann", "k\0ann\0two", "k\0ann\0", "k\0eve\0one", "k\0\0", "ann\0one"]
+)
 def test_nobody_else_is_let_in(message: str | None) -> None:
     with pytest.raises(LogProtocolError, match="the peer's user or secret is wrong"):
         Secrets({"ann": "one", "bob": "two"}).judge(Hello((4,), message))

@@ -110,12 +110,12 @@ def _write_append(lock_kinds: int) -> Callable[[FieldWriter, m.AppendRequest], N
 
 
 def _read_append(lock_kinds: int) -> Callable[[FieldReader, ReqId], m.AppendRequest]:
-    def read(reader: FieldReader, req_id: ReqId) -> m.AppendRequest:
+    def reading(reader: FieldReader, req_id: ReqId) -> m.AppendRequest:
         mark = reader.int64()
-        locks = [reader.int32_array() for _ in range(lock_kinds)] + [()] * (3 - lock_kinds)
-        return m.AppendRequest(req_id, mark, *locks, reader.int32(), reader.checked_data())
+        write, read, append = (reader.int32_array() if kind < lock_kinds else () for kind in range(3))
+        return m.AppendRequest(req_id, mark, write, read, append, reader.int32(), reader.checked_data())
 
-    return read
+    return reading
 
 
 def append_request(lock_kinds: int) -> Layout:

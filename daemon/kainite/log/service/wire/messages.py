@@ -1,8 +1,8 @@
 """The messages of versions 0 to 4.
 
 Each carries the id of the request that it makes or answers. ``FeedData`` carries that of the append which wrote the
-transaction: by it a client recognises its own. *Mark* is a high-water mark: the id of the last transaction that somebody
-has, −1 for none.
+transaction: by it a client recognises its own. *Mark* is a high-water mark: the id of the last transaction that
+somebody has, −1 for none.
 """
 
 from __future__ import annotations

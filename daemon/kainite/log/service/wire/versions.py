@@ -86,7 +86,9 @@ def encode_message(version: int, message: Message) -> bytes:
     """
     layout = VERSIONS[version].by_kind.get(type(message))
     if layout is None:
-        raise LogRequestError(f"version {version} of the log's protocol has no {type(message).__name__}: upgrade the peer")
+        raise LogRequestError(
+            f"version {version} of the log's protocol has no {type(message).__name__}: upgrade the peer"
+        )
     writer = FieldWriter()
     writer.byte(layout.code)
     writer.req_id(message.req_id)

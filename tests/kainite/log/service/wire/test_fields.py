@@ -16,9 +16,7 @@ INT32 = st.integers(-(2**31), 2**31 - 1)
 
 
 @given(INT32, st.integers(-(2**63), 2**63 - 1), st.lists(INT32), st.binary(), st.text() | st.none(), st.booleans())
-def test_fields_read_back(
-    number: int, long: int, array: list[int], data: bytes, text: str | None, flag: bool
-) -> None:
+def test_fields_read_back(number: int, long: int, array: list[int], data: bytes, text: str | None, flag: bool) -> None:
     writer = FieldWriter()
     writer.req_id(ReqId(number, 1, -1, number))
     writer.int64(long)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kainite.base.errors import LogProtocolError, LogRequestError
@@ -49,7 +49,11 @@ GOLDEN: list[tuple[int, Message, str]] = [
     (0, m.HighWaterMarkRequest(REQ), f"4c0000000000110b{HEX_REQ}"),
     (0, m.HighWaterMarkResponse(REQ, -1), f"4c0000000000190c{HEX_REQ}ffffffffffffffff"),
     (1, m.CheckStorageConnectivityRequest(REQ), f"4c0001000000110d{HEX_REQ}"),
-    (1, m.CheckStorageConnectivityResponse(REQ, (("a:1", True),)), f"4c00010000001d0e{HEX_REQ}0000000100000003613a3101"),
+    (
+        1,
+        m.CheckStorageConnectivityResponse(REQ, (("a:1", True),)),
+        f"4c00010000001d0e{HEX_REQ}0000000100000003613a3101",
+    ),
     (2, m.ServerPartitionsAssignmentRequest(REQ), f"4c0002000000110f{HEX_REQ}"),
     (2, m.ServerPartitionsAssignmentResponse(REQ, (2,)), f"4c00020000001910{HEX_REQ}0000000100000002"),
     (2, m.AddPreferredPartitionRequest(REQ, (1, 2)), f"4c00020000001d11{HEX_REQ}000000020000000100000002"),
@@ -117,6 +121,7 @@ PAIRS = [(version, kind) for version in WALTZ for kind in VERSIONS[version].by_k
 
 
 @pytest.mark.parametrize(("version", "kind"), PAIRS)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_a_message_reads_back(version: int, kind: type[object], data: st.DataObject) -> None:
     message = data.draw(MESSAGES[kind](version))
@@ -136,6 +141,7 @@ def test_the_message_types_are_those_of_the_original() -> None:
 
 
 @pytest.mark.parametrize(("version", "kind"), PAIRS)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_a_message_that_is_cut_or_too_long_is_refused(version: int, kind: type[object], data: st.DataObject) -> None:
     body = encode_message(version, data.draw(MESSAGES[kind](version)))[HEADER_SIZE:]
