@@ -20,6 +20,7 @@ from kainite.log.format.entry import (
     ReqId,
     SchemeMeta,
     StatusMeta,
+    TransactionMeta,
     UnitMeta,
     UnitStatus,
 )
@@ -83,6 +84,7 @@ _METAS = {
         SchemeMeta, _TEXT, st.dictionaries(_TEXT, st.tuples(_TEXT, st.lists(_TEXT, max_size=2).map(tuple)), max_size=2)
     ),
     EntryKind.REFIT: st.builds(RefitMeta, _TIDS, _TEXT, st.integers(0, 99), _NAMES, st.none() | _TEXT),
+    EntryKind.TRANSACTION: st.builds(TransactionMeta, st.integers(-(2**31), 2**31 - 1)),
 }  # fmt: skip
 
 REQ_IDS = st.builds(ReqId, *[st.integers(-(2**31), 2**31 - 1)] * 4)

@@ -39,6 +39,7 @@ from kainite.log.format.entry import (
     ReqId,
     SchemeMeta,
     StatusMeta,
+    TransactionMeta,
     UnitMeta,
     UnitStatus,
 )
@@ -242,6 +243,10 @@ def _refit(fields: Mapping[str, Any]) -> RefitMeta:
     return RefitMeta(fields["unit"], fields["uow"], fields["count"], tables, fields["scheme"])
 
 
+def _transaction(fields: Mapping[str, Any]) -> TransactionMeta:
+    return TransactionMeta(fields["header"])
+
+
 def _scheme(fields: Mapping[str, Any]) -> SchemeMeta:
     tables = {
         name: (_all(str, [digest])[0], _all(str, parents)) for name, (digest, parents) in fields["tables"].items()
@@ -265,6 +270,7 @@ _TYPES: Mapping[EntryKind, tuple[tuple[str, type | tuple[type, ...]], ...]] = {
     EntryKind.CONTROL: (("what", str), ("since", _NUMBER_OR_NONE)),
     EntryKind.SCHEME: (("scheme", str),),
     EntryKind.REFIT: (("unit", int), ("uow", str), ("count", int), ("scheme", _TEXT_OR_NONE)),
+    EntryKind.TRANSACTION: (("header", int),),
 }  # fmt: skip
 
 
@@ -284,4 +290,5 @@ _DECODERS: Mapping[EntryKind, Callable[[Any], Meta]] = {
     EntryKind.CONTROL: _control,
     EntryKind.SCHEME: _scheme,
     EntryKind.REFIT: _refit,
+    EntryKind.TRANSACTION: _transaction,
 }

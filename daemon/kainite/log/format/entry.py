@@ -15,6 +15,7 @@ SCHEME       :class:`SchemeMeta`: what signatures depend on      empty
 STATUS       :class:`StatusMeta`: outcomes and decisions         empty
 POSITION     :class:`PositionMeta`: a shard's last record        empty
 CONTROL      :class:`ControlMeta`: a snapshot, or a part of one  :mod:`kainite.log.state.snapshot`
+TRANSACTION  :class:`TransactionMeta`: an application's          the application's own
 ===========  ==================================================  ================================
 """
 
@@ -40,6 +41,7 @@ class EntryKind(IntEnum):
     CONTROL = 5
     SCHEME = 6
     REFIT = 7
+    TRANSACTION = 8
 
 
 class UnitStatus(StrEnum):
@@ -242,7 +244,22 @@ class ControlMeta:
     since: int | None = None
 
 
-Meta: TypeAlias = FragmentMeta | UnitMeta | StatusMeta | PositionMeta | ControlMeta | RefitMeta | SchemeMeta
+@dataclass(frozen=True, slots=True)
+class TransactionMeta:
+    """A transaction of an application: such entries have log partitions of their own, without any other entry.
+
+    The entry's ``written`` are the locks that the transaction raises, as unsigned 32-bit numbers.
+
+    Attributes:
+        header: a number of the application's.
+    """
+
+    header: int
+
+
+Meta: TypeAlias = (
+    FragmentMeta | UnitMeta | StatusMeta | PositionMeta | ControlMeta | RefitMeta | SchemeMeta | TransactionMeta
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,235 @@
+"""Programs on the log: contexts are carried out, each transaction is applied once and in order, whatever is cut."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+
+import pytest
+
+from kainite.base.errors import LogRequestError, LogUnavailableError
+from kainite.log.service.applications.context import TransactionBuilder, TransactionContext
+from support.application_world import Ledger, Proxy, World, program, raw_client, world
+from support.waiting import until
+
+ROUNDS = int(os.environ.get("KAINITE_VALIDATE_ROUNDS", "1"))
+
+
+class Next(TransactionContext):
+    """Appends the number of the transaction that it is going to be: the mark + 1, under a lock that all share."""
+
+    def __init__(self, ledger: Ledger, *, locked: bool = True) -> None:
+        self._ledger = ledger
+        self._locked = locked
+        self.executions = 0
+        self.heard: list[str] = []
+
+    async def execute(self, builder: TransactionBuilder) -> bool:
+        self.executions += 1
+        if self._locked:
+            builder.write_lock("everything")
+        builder.data = str(len(self._ledger.entries)).encode()
+        return True
+
+    def on_lock_failure(self) -> bool:
+        self.heard.append("lock")
+        return True
+
+    def on_completion(self, appended: bool) -> None:
+        self.heard.append(f"completion {appended}")
+
+    def on_application(self) -> None:
+        self.heard.append("application")
+
+
+async def test_a_transaction_is_appended_applied_and_told_in_order() -> None:
+    async with world() as found:
+        ledger = Ledger()
+        async with program(found, ledger) as log:
+            context = Next(ledger)
+            assert await log.submit(context)
+            assert ledger.entries == [b"0"]
+            assert log.mark == 0
+            assert context.heard == ["completion True", "application"]
+
+
+class Unwanted(Next):
+    async def execute(self, builder: TransactionBuilder) -> bool:
+        return False
+
+
+class GivesUp(Next):
+    def on_lock_failure(self) -> bool:
+        self.heard.append("gives up")
+        return False
+
+
+async def test_a_transaction_that_is_not_wanted_is_not_appended() -> None:
+    async with world() as found:
+        ledger = Ledger()
+        async with program(found, ledger) as log:
+            context = Unwanted(ledger)
+            assert not await log.submit(context)
+            assert context.heard == ["completion False"]
+        assert await found.stored() == []
+
+
+async def test_conflicting_transactions_are_made_again_until_all_are_in_the_log() -> None:
+    async with world() as found:
+        ledger = Ledger()
+        async with program(found, ledger) as log:
+            contexts = [Next(ledger) for _ in range(4)]
+            assert await asyncio.gather(*(log.submit(context) for context in contexts)) == [True] * 4
+        assert await found.stored() == [b"0", b"1", b"2", b"3"]
+        assert sum(context.executions for context in contexts) > 4
+
+
+async def test_a_context_may_give_up_after_a_lock_failure() -> None:
+    async with world() as found:
+        ledger = Ledger()
+        async with program(found, ledger) as log:
+            contexts = [Next(ledger), GivesUp(ledger), GivesUp(ledger)]
+            assert sorted(await asyncio.gather(*(log.submit(context) for context in contexts))) == [False, False, True]
+        assert len(await found.stored()) == 1
+
+
+async def test_transactions_without_locks_do_not_meet() -> None:
+    async with world() as found:
+        ledger = Ledger()
+        async with program(found, ledger) as log:
+            contexts = [Next(ledger, locked=False) for _ in range(300)]
+            assert all(await asyncio.gather(*(log.submit(context) for context in contexts)))
+        assert all(context.executions == 1 for context in contexts)
+        assert ledger.entries == await found.stored()
+
+
+async def test_a_state_that_fails_is_asked_for_its_mark_and_applied_again() -> None:
+    async with world() as found:
+        ledger = Ledger(broken={0, 3, 4})
+        async with program(found, ledger) as log:
+            contexts = [Next(ledger) for _ in range(6)]
+            for context in contexts:
+                assert await log.submit(context)
+        assert ledger.entries == await found.stored() == [str(number).encode() for number in range(6)]
+        assert all(context.heard[-2:] == ["completion True", "application"] for context in contexts)
+        assert all(len(context.heard) == 2 for context in contexts)
+
+
+async def test_programs_with_states_of_their_own_apply_the_same() -> None:
+    async with world() as found, contextlib.AsyncExitStack() as stack:
+        ledgers = [Ledger() for _ in range(3)]
+        logs = [await stack.enter_async_context(program(found, ledger)) for ledger in ledgers]
+        for _ in range(5):
+            contexts = [Next(ledger) for ledger in ledgers]
+            assert all(await asyncio.gather(*map(lambda log, context: log.submit(context), logs, contexts)))
+        await until(lambda: all(len(ledger.entries) == 15 for ledger in ledgers))
+        assert [ledger.entries for ledger in ledgers] == [[str(number).encode() for number in range(15)]] * 3
+
+
+async def test_a_program_that_begins_late_or_again_is_fed_what_it_lacks() -> None:
+    async with world() as found:
+        async with raw_client(found) as raw:
+            for number in range(250):
+                raw.append(-1, data=str(number).encode())
+            assert await raw.flush() == ([], 249)
+        late = Ledger()
+        for reached in (120, 250):
+            async with program(found, late) as log:
+                await log.applied(reached - 1)
+        assert late.entries == await found.stored()
+
+
+async def test_a_state_of_another_log_is_refused() -> None:
+    async with world() as found, program(found, Ledger(entries=[b"of", b"another"])) as log:
+        with pytest.raises(LogRequestError, match="its state belongs to another log"):
+            await log.submit(Unwanted(Ledger()))
+
+
+async def test_a_client_that_is_closed_tells_those_who_wait() -> None:
+    async with world() as found:
+        await found.disown()
+        async with program(found, Ledger()) as log:
+            waiting = asyncio.create_task(log.submit(Next(Ledger())))
+            await asyncio.sleep(0)
+        with pytest.raises(LogUnavailableError):
+            await waiting
+
+
+async def test_a_submit_that_nobody_waits_for_any_more_leaves_the_client_whole() -> None:
+    async with world() as found:
+        ledger = Ledger()
+        async with program(found, ledger) as log:
+            for _ in range(20):
+                given_up = asyncio.create_task(log.submit(Next(ledger, locked=False)))
+                await asyncio.sleep(0.002)
+                given_up.cancel()
+            assert await log.submit(Next(ledger))
+        assert ledger.entries == await found.stored()
+
+
+async def test_appends_that_were_under_way_when_the_link_was_cut_are_in_the_log_once() -> None:
+    async with world() as found, Proxy(found.server.address).running() as proxy:
+        ledger = Ledger()
+        async with program(found, ledger, proxy) as log:
+            names = [f"transaction {number}" for number in range(200)]
+            submitting = [asyncio.create_task(log.submit(Named(name))) for name in names]
+            for _ in range(10):
+                await asyncio.sleep(0.02)
+                proxy.cut()
+            assert all(await asyncio.gather(*submitting))
+            assert ledger.entries == await found.stored()
+            assert sorted(ledger.entries) == sorted(name.encode() for name in names)
+
+
+class Named(TransactionContext):
+    """Appends a name, without locks: if it is appended again after all, nothing else would show it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    async def execute(self, builder: TransactionBuilder) -> bool:
+        builder.data = self._name.encode()
+        return True
+
+
+async def chaos(found: World, proxy: Proxy, stop: asyncio.Event, seed: int) -> None:
+    """Cuts links, delays and splits what they carry, and changes owners, until it is stopped."""
+    chance = random.Random(seed)
+    while not stop.is_set():
+        await asyncio.sleep(chance.uniform(0.0, 0.05))
+        match chance.randrange(4):
+            case 0:
+                proxy.cut()
+            case 1:
+                proxy.delay = chance.choice((0.0, 0.005))
+            case 2:
+                proxy.chunk = chance.choice((7, 100, 1 << 16))
+            case 3:
+                await found.own()
+    proxy.delay, proxy.chunk = 0.0, 1 << 16
+
+
+@pytest.mark.parametrize("seed", range(ROUNDS))
+@pytest.mark.timeout(300)
+async def test_under_chaos_each_transaction_is_the_one_behind_its_makers_mark(seed: int) -> None:
+    """Runs programs that each append their mark + 1 under one lock: so data and transaction id are equal, or two
+    programs did not see each other's transactions."""
+    stop = asyncio.Event()
+    async with (
+        world() as found,
+        Proxy(found.server.address, seed).running() as proxy,
+        contextlib.AsyncExitStack() as running,
+    ):
+        ledgers = [Ledger() for _ in range(3)]
+        logs = [await running.enter_async_context(program(found, ledger, proxy)) for ledger in ledgers]
+        storm = asyncio.create_task(chaos(found, proxy, stop, seed))
+        for _ in range(12):
+            submits = [log.submit(Next(ledger)) for log, ledger in zip(logs, ledgers, strict=True)]
+            assert all(await asyncio.gather(*submits))
+        stop.set()
+        await storm
+        await until(lambda: all(len(ledger.entries) == 36 for ledger in ledgers))
+        assert await found.stored() == [str(number).encode() for number in range(36)]
+        assert all(ledger.entries == ledgers[0].entries for ledger in ledgers)
