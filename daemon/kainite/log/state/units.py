@@ -223,7 +223,7 @@ class UnitState:
             unsigned=meta.unsigned,
             scheme=meta.scheme,
         )
-        if meta.fault is not None and opened is not None and not opened.whole:
+        if meta.fault is not None and opened is not None and _lacks_parts(meta, opened):
             if unit.fault is not Fault.MALFORMED:
                 opened.causes = []  # they are told; from here on only what is wrong with late parts counts
             return unit.growing(opened)
@@ -341,6 +341,16 @@ class UnitState:
             written=entry.written,
             read=entry.read,
         )
+
+
+def _lacks_parts(meta: UnitMeta, opened: OpenUnit) -> bool:
+    """Returns whether a failed unit lacked parts when it was dispatched.
+
+    Such a unit has all its deltas, and its end if that has come, in FRAGMENT entries. What a UNIT entry brings itself
+    makes its unit whole, and is not in ``opened``.
+    """
+    brings = meta.count > opened.count or (opened.end_count is None and meta.fault is not Fault.INCOMPLETE)
+    return not (opened.whole or brings)
 
 
 @lru_cache(maxsize=1024)

@@ -385,6 +385,28 @@ class TestLateParts:
         assert log.unit("B").obstacle is None
         assert log.keys_of(log.units[-1]) == [2, 22]
 
+    @pytest.mark.parametrize("last", [[22], []], ids=["a delta", "the end"])
+    def test_that_are_copies_of_what_the_unit_entry_has_are_dropped(self, last: list[int]) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("A", [1], count=1, number=1), fragment("D", [4], count=1, number=4), now=NOW)
+        log.expire(NOW + 600_000)
+        log.bring(fragment("B", [2]))
+        log.bring(fragment("B", last, count=1 + len(last), number=2))
+        log.bring(fragment("B", last, count=1 + len(last), number=2), fragment("B", [2]))
+        assert log.unit("B").fault is Fault.LATE_NUMBER
+        assert (log.unit("B").count, log.unit("B").obstacle) == (1 + len(last), None)
+
+    @pytest.mark.parametrize("last", [[2], []], ids=["a delta", "the end"])
+    def test_that_are_copies_of_a_misfits_last_part_are_dropped(self, last: list[int]) -> None:
+        log = Log()
+        log.bring(Fragment("T", (delta(1),), misfits=(Reject("no such column", "?"),)))
+        log.bring(fragment("T", last, count=1 + len(last)))
+        log.bring(fragment("T", last, count=1 + len(last)))
+        assert log.unit("T").fault is Fault.MISFIT
+        assert (log.unit("T").count, log.unit("T").obstacle) == (1 + len(last), None)
+        restored = snapshot.load(snapshot.dump(log.state))
+        assert restored.find("T") == log.unit("T")
+
     def test_the_last_of_several_numbers_that_were_given_up(self) -> None:
         log = Log(DENSE)
         log.bring(fragment("D", [4], count=1, number=4), now=NOW)
