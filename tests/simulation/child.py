@@ -109,6 +109,10 @@ class SimPipes:
         if line == "die":
             self._end()
             return
+        if line == "wait":
+            pause = self.faults.between(5.0, 45.0, "slow child", self._name, self._steps)
+            self._loop.call_later(pause, self._go_on, None)
+            return
         self._hooks.output(line.encode() + b"\n")
         if '"action": "checkpoint"' not in line:
             self._loop.call_later(self._pause(), self._go_on, None)
@@ -125,6 +129,9 @@ class SimPipes:
         dying = len(records) * self.faults.chance("dies at", self._name, self._steps)
         dies = self._says("dies", self.faults.rates.get("child_dies", 0.0)) and self.faults.hub.now < self.faults.until
         dies = dies and self.faults.happens(f"child_dies {self._name} {self._steps}")
+        slow = self._says("slow", self.faults.rates.get("child_slow", 0.0)) and self.faults.hub.now < self.faults.until
+        if slow and self.faults.happens(f"child_slow {self._name} {self._steps}"):
+            yield "wait"
         for place, record in enumerate(records):
             yield base64.b64decode(record["data"]).decode()
             if dies and place >= int(dying):

@@ -10,8 +10,10 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 
-from simulation.mutations import MUTATIONS, RARE, Mutation
+from simulation.mutations import MUTATIONS, Mutation
+from simulation.scenario import AIMS
 from simulation.shrink import shrink
 from simulation.world import Verdict, run_seed
 
@@ -31,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
         logging.getLogger("simulation").setLevel(logging.DEBUG)
         logging.basicConfig(level=logging.INFO, format="%(message)s")
     seeds = given.seed or range(given.first, given.first + given.seeds)
-    return _seeds(seeds, given.jobs, given.shrink, keep_going=given.keep_going)
+    return _seeds(seeds, given.jobs, given.shrink, given.aim, keep_going=given.keep_going)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -39,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, action="append", help="run this seed; may be given several times")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=100, help="how many seeds")
+    parser.add_argument("--aim", choices=AIMS, default="", help="aim each seed at a rare course of events")
     parser.add_argument("--jobs", type=int, default=1, help="worker processes")
     parser.add_argument("--shrink", type=float, default=60.0, help="seconds to spend on reducing a failure")
     parser.add_argument("--keep-going", action="store_true", help="go on after a failure")
@@ -47,9 +50,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _seeds(seeds: Iterable[int], jobs: int, seconds: float, *, keep_going: bool) -> int:
+def _seeds(seeds: Iterable[int], jobs: int, seconds: float, aim: str, *, keep_going: bool) -> int:
     began, ran, failed = time.monotonic(), 0, 0
-    for verdict in _verdicts(list(seeds), jobs):
+    for verdict in _verdicts(list(seeds), jobs, aim):
         ran += 1
         if verdict.problem is None:
             continue
@@ -62,28 +65,30 @@ def _seeds(seeds: Iterable[int], jobs: int, seconds: float, *, keep_going: bool)
     return 1 if failed else 0
 
 
-def run_quietly(seed: int) -> Verdict:
+def run_quietly(seed: int, aim: str = "") -> Verdict:
     """Runs a seed without Python's complaints about coroutines that are dropped in the middle, as killed ones are."""
     sys.unraisablehook = lambda _: None
     gc.disable()
     try:
-        return run_seed(seed)
+        return run_seed(seed, aim=aim)
     finally:
         if seed % CHUNK == 0:
             gc.collect()
 
 
-def _verdicts(seeds: list[int], jobs: int) -> Iterator[Verdict]:
+def _verdicts(seeds: list[int], jobs: int, aim: str) -> Iterator[Verdict]:
+    run = partial(run_quietly, aim=aim)
     if jobs <= 1:
-        yield from map(run_quietly, seeds)
+        yield from map(run, seeds)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(run_quietly, seeds, chunksize=CHUNK)
+        yield from pool.map(run, seeds, chunksize=CHUNK)
 
 
 def _tell(verdict: Verdict, seconds: float) -> None:
+    aim = f" --aim '{verdict.aim}'" if verdict.aim else ""
     print(f"seed {verdict.seed}: {verdict.problem}")
-    print(f"  again: PYTHONPATH=tests python -m simulation --seed {verdict.seed} --trace")
+    print(f"  again: PYTHONPATH=tests python -m simulation --seed {verdict.seed}{aim} --trace")
     smallest, _ = shrink(verdict, seconds) if seconds else (verdict, frozenset())
     print(f"  {smallest.problem}, with {len(smallest.faults)} of {len(verdict.faults)} faults:")
     for at, name in smallest.faults:
@@ -94,7 +99,7 @@ def _tell(verdict: Verdict, seconds: float) -> None:
 
 
 def _mutations(names: list[str], jobs: int) -> int:
-    chosen = [one for one in (*MUTATIONS, *RARE) if one.name in names] if names else list(MUTATIONS)
+    chosen = [one for one in MUTATIONS if one.name in names] if names else list(MUTATIONS)
     began, lost = time.monotonic(), 0
     for mutation, found in _found(chosen, jobs):
         lost += found is None
@@ -118,14 +123,14 @@ def _found(chosen: list[Mutation], jobs: int) -> Iterator[tuple[Mutation, Verdic
 
 def find_named(name: str) -> Verdict | None:
     """Does as :func:`find` for the mutation of that name, which another process can be told."""
-    return find(next(mutation for mutation in (*MUTATIONS, *RARE) if mutation.name == name))
+    return find(next(mutation for mutation in MUTATIONS if mutation.name == name))
 
 
 def find(mutation: Mutation) -> Verdict | None:
     """Returns the first run that fails with the safeguard off, and only then, within the seeds that are stated."""
     for seed in mutation.seeds():
         with mutation.off():
-            verdict = run_quietly(seed)
-        if verdict.problem is not None and run_quietly(seed).problem is None:
+            verdict = run_quietly(seed, mutation.aim)
+        if verdict.problem is not None and run_quietly(seed, mutation.aim).problem is None:
             return verdict
     return None

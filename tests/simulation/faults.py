@@ -39,6 +39,12 @@ KINDS = (
     "freeze_after",
 )  # fmt: skip
 
+AIMED = {
+    "task_freezes": ("task ", "target.apply", "freeze_before"),
+    "put_freezes": ("daemon", "log.put_batch", "freeze_before"),
+}
+"""Rates of a fault at certain effects alone: how the effect's name begins, what is in it, and the fault."""
+
 NO_RESENDING = frozenset(KINDS) - {"resent", "again"}
 """For effects that no client sends twice by itself: a database's transactions."""
 
@@ -95,6 +101,9 @@ class Faults:
             if dice < rate:
                 return kind if self.happens(f"{kind} {name}") else None
             dice -= rate
+        for aimed, (begin, within, kind) in AIMED.items():
+            if name.startswith(begin) and within in name and dice < self.rates.get(aimed, 0.0):
+                return kind if self.happens(f"{kind} {name}") else None
         return None
 
     def happens(self, name: str) -> bool:
@@ -156,7 +165,7 @@ class Effects:
             raise KilledError
         full = faults.named(f"{self._process.name} {self._service}.{name}")
         fault = faults.of(full, self._allowed)
-        if faults.away(self._service):
+        if faults.away(self._service) or faults.away(f"{self._service} {name}"):
             hub.pause(faults.between(0.05, 2.0, "away", full))
             raise self._unanswered(name)
         there, back = (self._pace * faults.chance(way, full) ** 2 for way in ("there", "back"))

@@ -15,6 +15,8 @@ from kainite.log.store.contract import LogHead
 from simulation.faults import Effects, Faults
 from simulation.loop import Process
 
+Mounted = Callable[[str, str, bool], None]
+
 PAGE = 3
 """Most batches that one page of a read has."""
 
@@ -26,10 +28,10 @@ class SimLogStore:
         store: the store itself.
         faults: of the run.
         process: who uses it.
-        mounted: which process mounted a partition last; kept here.
+        mounted: is told when the process has mounted a partition, and whether the owner before had released it.
     """
 
-    def __init__(self, store: Any, faults: Faults, process: Process, mounted: dict[str, str]) -> None:
+    def __init__(self, store: Any, faults: Faults, process: Process, mounted: Mounted) -> None:
         self._store = store
         self._mounted = mounted
         self._faults = faults
@@ -51,7 +53,7 @@ class SimLogStore:
         def swap() -> bool:
             swapped: bool = self._store.swap_head(partition, new, expected)
             if swapped and (expected is None or new.generation > expected.generation):
-                self._mounted[partition] = self._name
+                self._mounted(partition, self._name, expected is None or expected.released)
             return swapped
 
         return self._effects.call("swap_head", swap)

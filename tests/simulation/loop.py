@@ -44,19 +44,22 @@ class Process:
 
     Attributes:
         name: unlike that of any other process of the world.
-        pid: its number among :attr:`Hub.processes`.
+        pid: its number on its host; a dead process's number may be given again.
+        started: its number among :attr:`Hub.processes`.
         host: the processes of one host share it.
         skew: seconds by which its clock is ahead of the world's.
     """
 
-    def __init__(self, hub: Hub, name: str, host: str = "") -> None:
+    def __init__(self, hub: Hub, name: str, host: str = "", pids: int = 1_000_000) -> None:
         self.hub = hub
         self.name = name
         self.host = host or name
-        self.pid = len(hub.processes) + 1
+        self.started = len(hub.processes) + 1
+        self.dead: bool = False
+        taken = {process.pid for process in hub.processes if process.host == self.host and not process.dead}
+        self.pid: int = next(pid for pid in itertools.count(1 + self.started % pids) if pid not in taken)
         hub.processes.append(self)
         self.skew = 0.0
-        self.dead = False
         self.frozen = False
         self.loop = ProcessLoop(self)  # type: ignore[abstract]  # pipes, sockets and signals are not simulated
         self.on_death: list[Callable[[], None]] = []
@@ -426,7 +429,7 @@ class SimEvent:
     """``threading.Event`` between strands."""
 
     def __init__(self, hub: Hub) -> None:
-        self._hub = hub
+        self.hub = self._hub = hub
         self._set = False
         self._waiting: list[Strand] = []
 

@@ -30,6 +30,7 @@ class Mutation:
         instead: makes what stands there instead.
         within: seeds within which a run must fail, of those in which the faults in ``needs`` can happen.
         needs: faults without which the safeguard has nothing to do.
+        aim: the variant of the seeds that is tried (:mod:`simulation.scenario`).
     """
 
     name: str
@@ -37,6 +38,7 @@ class Mutation:
     instead: Instead
     within: int
     needs: tuple[str, ...] = ()
+    aim: str = ""
 
     def seeds(self) -> Iterator[int]:
         """Yields the seeds to try."""
@@ -112,6 +114,128 @@ async def _folded_position(self: Any, shard_id: str) -> Any:
     return self.state.positions.get(shard_id)
 
 
+def _recognised_at_once(original: Any) -> Any:
+    """Answers an append that is recognised without waiting for the one that it repeats."""
+
+    async def append(self: Any, shard_id: str, first: Any, last: Any, fragments: Any) -> None:
+        reached = self.state.positions.get(shard_id)
+        if reached is None or last > reached:
+            await original(self, shard_id, first, last, fragments)
+
+    return append
+
+
+def _nothing_flushed(original: Any) -> Any:
+    async def write(self: Any, decide: Any) -> None:
+        await self._room()
+        if entries := decide(self.state):
+            await self._enqueue(entries)
+
+    return write
+
+
+def _all_new(original: Any) -> Any:
+    from kainite.log.owner.collect import _News
+
+    return lambda unit, fragment: _News(fragment)
+
+
+def _counted_always(original: Any) -> Any:
+    def advance(self: Any) -> None:
+        now = self._clock()
+        self._counted += now - self._at
+        self._at = now
+
+    return advance
+
+
+def _no_horizon(original: Any) -> Any:
+    from math import inf
+
+    return property(lambda self: inf)
+
+
+def _done_when_taken(original: Any) -> Any:
+    async def take(self: Any) -> Any:
+        found = await original(self)
+        self._done = self._taken
+        return found
+
+    return take
+
+
+def _shallow_capture(original: Any) -> Any:
+    """Leaves what the captured state refers to as it is: it goes on changing."""
+
+    def capture(state: Any) -> Any:
+        return {**original(state), "open": list(state.open.values()), "units": list(state.units.values())}
+
+    return capture
+
+
+def _from_its_own_place(original: Any) -> Any:
+    """Begins behind a snapshot's last entry, not where its state ends."""
+
+    def start(store: Any, partition: str, head: Any) -> Any:
+        state = original(store, partition, head)
+        state.next_id = head.snapshot
+        return state
+
+    return start
+
+
+def _no_begun(original: Any) -> Any:
+    """Truncates up to what the present snapshot needs, and lets the snapshot before go."""
+
+    async def snapshot(self: Any, owner: Any) -> None:
+        owner.state.snapshot_since = owner.state.next_id
+        await original(self, owner)
+
+    return snapshot
+
+
+def _each_in_any_lane(original: Any) -> Any:
+    def plan(fence: Any, chosen: Any, instances: int, readers: int, max_direct: int = 4) -> Any:
+        return original(fence, replace(chosen, serial=False, in_order=False), instances, readers, max_direct)
+
+    return plan
+
+
+def _families_apart(original: Any) -> Any:
+    def families(catalogue: Any) -> Any:
+        apart = {name: replace(table, part_of=None) for name, table in catalogue.tables.items()}
+        return original(replace(catalogue, tables=apart))
+
+    return families
+
+
+def _all_free(original: Any) -> Any:
+    return lambda touched, overlaps: [True] * len(touched)
+
+
+def _never_busy_in_front(original: Any) -> Any:
+    return lambda self, unit, now: False
+
+
+def _delayed_holds_nothing(original: Any) -> Any:
+    def delay(self: Any, unit: Any, now: float) -> None:
+        original(self, unit, now)
+        self._holders = type(self._holders)(self._schemes)
+
+    return delay
+
+
+def _no_unsigned(original: Any) -> Any:
+    return lambda self, unit: original(self, replace(unit, unsigned=()))
+
+
+def _not_read_again(original: Any) -> Any:
+    async def settle(self: Any) -> None:
+        return None
+
+    return settle
+
+
 def _any_lease(original: Any) -> Any:
     """Writes to a lease whoever holds it."""
 
@@ -140,28 +264,116 @@ ANY_MICRO_BATCH = """
 SIGNED = "kainite.uow.touched.schema:TouchedSchema.plan"
 
 MUTATIONS: tuple[Mutation, ...] = (
+    # The log's owner.
     Mutation("fence of a mount", "kainite.log.owner.mount:_fence_steps", _no_fence, 3_000),
+    Mutation("no mount while an owner is alive", "kainite.log.owner.mount:_is_free", _answer(True), 200,
+             aim="one worker id twice"),
+    Mutation("proof that a process is gone", "kainite.base.process_identity:ProcessIdentity.is_gone",
+             _answer(True), 200,
+             aim="one worker id twice"),
     Mutation("nonce of a batch", "kainite.log.store.memory:MemoryStore.put_batch", _other_nonce, 500),
-    Mutation("unit recognised by name", "kainite.log.state.recent_units:RecentUnits.__contains__", _answer(False), 500),
+    Mutation("durable position", "kainite.log.owner.owner:LogOwner.position", _value(_folded_position), 500,
+             aim="lease lapses during a put"),
+    Mutation("recognised append", "kainite.log.owner.owner:LogOwner.append", _recognised_at_once, 500,
+             aim="lease lapses during a put"),
+    Mutation("durable decision", "kainite.log.owner.owner:LogOwner.write", _nothing_flushed, 500, aim="new table"),
+    Mutation("bound of the backlog", "kainite.log.owner.owner:is_full", _answer(False), 200, aim="target away"),
+    Mutation("append before checkpoint", "kainite.worker.call_rules:CallRules._granted", _write_at_once, 500),
+    Mutation("lease valid after the reply", "kainite.log.owner.mount:Mount.valid", _answer(True), 500,
+             aim="owner frozen before a put"),
+    Mutation("lease's counter", "kainite.leases.table.calls:TableCalls.update", _any_lease, 500,
+             aim="owner frozen before a put"),
+    Mutation("parents before children", "kainite.leases.taking.taker:may_start", _answer(True), 2_000),
+    # What the log holds.
+    Mutation("unit recognised by name", "kainite.log.state.recent_units:RecentUnits.__contains__",
+             _answer(False), 500),
+    Mutation("delta recognised", "kainite.log.owner.collect:_news", _all_new, 500, aim="copies"),
     Mutation("turn of a numbered unit", "kainite.log.owner.collect:_may_go", _answer(True), 500),
+    Mutation("late parts of a failed unit", "kainite.log.owner.collect:_collect_late", _answer(None), 500,
+             aim="source pauses"),
+    Mutation("time counts near the tips alone", "kainite.log.owner.waiting:Waiting._advance", _counted_always, 500,
+             aim="shard unread"),
+    Mutation("records are in the log", "kainite.log.owner.waiting:Waiting._horizon", _no_horizon, 500,
+             aim="shard unread"),
+    Mutation("batch in the child's hands", "kainite.kinesis.read.prefetch:Prefetch.take", _done_when_taken, 500,
+             aim="shard unread"),
+    Mutation("obstacle to a retry", "kainite.log.state.units:UnitState.obstacle",
+             _value(property(lambda self: None)), 500,
+             aim="source pauses"),
+    Mutation("kept unit judged anew", "kainite.log.owner.upkeep:is_kept", _answer(False), 500, aim="source pauses"),
     Mutation("entries that are needed", "kainite.log.state.folded:FoldedLog.oldest_needed",
              lambda _: lambda self: self.next_id, 2_000),
-    Mutation("append before checkpoint", "kainite.worker.call_rules:CallRules._granted", _write_at_once, 500),
-    Mutation("parents before children", "kainite.leases.taking.taker:may_start", _answer(True), 2_000),
+    Mutation("snapshot's copy of the state", "kainite.log.state.snapshot:capture", _shallow_capture, 500,
+             aim="snapshots in parts"),
+    Mutation("entries among a snapshot's parts", "kainite.log.state.loading:_start", _from_its_own_place, 500,
+             aim="snapshots in parts"),
+    Mutation("snapshot before the last", "kainite.log.owner.upkeep:LogUpkeep._snapshot", _no_begun, 500,
+             aim="snapshots in parts"),
+    # Conflicts.
     Mutation("signature of rows", SIGNED, _unsigned(rows=()), 500),
     Mutation("signature of unique keys", SIGNED, _unsigned(unique=()), 500),
     Mutation("signature of parents", SIGNED, _unsigned(named=(), parents=()), 2_000),
     Mutation("cascades", "kainite.uow.touched.cascade:Cascades._reach", _answer(None), 2_000),
+    Mutation("cascade written", "kainite.uow.touched.plan:Cascade.write_old", _answer(None), 2_000),
+    Mutation("cascade read", "kainite.uow.touched.plan:Cascade.read_old", _answer(None), 2_000),
+    Mutation("partitions of one table", "kainite.uow.touched.schema:families", _families_apart, 2_000),
     Mutation("conflicting units on one instance", "kainite_spark.plan.schedule:components",
              lambda _: lambda units: [[unit] for unit in units], 500),
     Mutation("layers", "kainite_spark.targets.statements.planner:conflict_layers",
              lambda _: lambda units: [units], 500),
     Mutation("steps", "kainite_spark.targets.statements.steps:Stepper.steps",
              lambda _: lambda self, deltas: [list(deltas)], 500),
+    Mutation("order of a unit's deltas", "kainite_spark.targets.statements.steps:_Order.step", _answer(0), 500),
+    Mutation("deletes that stay", "kainite_spark.targets.statements.steps:_free", _all_free, 2_000),
     Mutation("source's order", "kainite_spark.executor.assemble:in_source_order", _as_they_come, 500),
+    # Catalogues.
+    Mutation("units of two schemes apart", "kainite.uow.scheme:Comparisons.parted", _answer(False), 1_000,
+             aim="new key"),
+    Mutation("one scheme in a micro-batch", "kainite_spark.plan.backlog:_comparable", _answer(True), 1_000,
+             aim="new key"),
+    Mutation("tables that are not signed", "kainite_spark.plan.holders:Holders.add", _no_unsigned, 500,
+             aim="new table"),
+    Mutation("catalogue read by the daemon", "kainite.worker.units_of_work:UnitsOfWork.settle", _not_read_again, 500,
+             aim="new table"),
+    Mutation("catalogue read by the apply job", "kainite_spark.driver.job:_ApplyLoop._read_catalogue",
+             _answer(None), 500,
+             aim="new table"),
+    # The apply job.
     Mutation("blocked behind failed", "kainite_spark.plan.backlog:Backlog.__init__", _no_policy, 500),
-    Mutation("fence of the target", "kainite_spark.targets.sql.ledger:READ_FENCE", _value(ANY_FENCE), 2_000,
-             ("late", "job_lost")),
+    Mutation("late parts hold back", "kainite_spark.plan.backlog:Backlog.widen", _answer(None), 500,
+             aim="source pauses"),
+    Mutation("delayed holds back", "kainite_spark.plan.backlog:Backlog._delay", _delayed_holds_nothing, 500,
+             aim="locked rows"),
+    Mutation("examination", "kainite_spark.plan.backlog:Backlog._may_run", _answer(True), 500, aim="locked rows"),
+    Mutation("delay's end releases", "kainite_spark.plan.backlog:Backlog._delay_is_over", _answer(None), 500,
+             aim="locked rows"),
+    Mutation("delayed waits for earlier", "kainite_spark.plan.backlog:Backlog._waits_behind_another",
+             _answer(False), 500,
+             aim="locked rows"),
+    Mutation("busy unit in front", "kainite_spark.plan.backlog:Backlog._all_wait_for", _never_busy_in_front, 500,
+             aim="locked rows, prefix"),
+    Mutation("one lane for prefix", "kainite_spark.driver.job:plan", _each_in_any_lane, 500),
+    Mutation("nothing behind a busy unit", "kainite_spark.executor.group_commit:_GroupCommit._waits",
+             _answer(False), 500,
+             aim="locked rows"),
+    Mutation("untimely outcomes", "kainite_spark.executor.group_commit:_GroupCommit.forget_untimely",
+             _answer(None), 500,
+             aim="locked rows"),
+    Mutation("stop behind a busy unit", "kainite_spark.executor.group_commit:ApplyOptions.suited",
+             lambda original: lambda self, alone, in_order: original(self, alone=alone, in_order=False), 500,
+             aim="locked rows, prefix"),
+    Mutation("fence of the target", "kainite_spark.targets.sql.ledger:READ_FENCE", _value(ANY_FENCE), 500,
+             aim="frozen task"),
+    Mutation("generation in the fence", "kainite_spark.targets.sql.ledger:READ_FENCE", _value(ANY_GENERATION), 2_000,
+             aim="frozen task"),
+    Mutation("micro-batch in the fence", "kainite_spark.targets.sql.ledger:READ_FENCE", _value(ANY_MICRO_BATCH), 500,
+             aim="frozen task"),
+    Mutation("fence closed before trimming", "kainite_spark.targets.sql.ledger:CLOSE_MICRO_BATCH",
+             _value("UPDATE kainite_fence SET generation = generation"
+                    " WHERE %s IS NOT NULL AND log_partition = %s AND generation >= 0 * %s AND 0 * %s = 0"), 500,
+             aim="frozen task"),
+    Mutation("acknowledgements below the oldest unit", "kainite_spark.targets.sql.ledger:TRIM",
+             _value("DELETE FROM kainite_applied WHERE log_partition = %s AND transaction_id < %s + 1000000"), 2_000),
     Mutation("acknowledgement", "kainite_spark.targets.sqlite.target:SqliteSession._acknowledge",
              _answer(None), 500, ("job_lost", "unanswered")),
     Mutation("acknowledgements are asked for", "kainite_spark.targets.sqlite.target:SqliteSession.applied",
@@ -170,20 +382,3 @@ MUTATIONS: tuple[Mutation, ...] = (
              ("kill_after",)),
     Mutation("outcomes read back", "kainite_spark.driver.outcomes:Outcomes.read_from", _answer(()), 2_000),
 )  # fmt: skip
-
-RARE: tuple[Mutation, ...] = (
-    Mutation("lease valid after the reply", "kainite.log.owner.mount:Mount.valid", _answer(True), 20_000),
-    Mutation("durable position", "kainite.log.owner.owner:LogOwner.position", _value(_folded_position), 20_000),
-    Mutation("lease's counter", "kainite.leases.table.calls:TableCalls.update", _any_lease, 5_000),
-    Mutation("generation in the fence", "kainite_spark.targets.sql.ledger:READ_FENCE", _value(ANY_GENERATION), 5_000),
-    Mutation("micro-batch in the fence", "kainite_spark.targets.sql.ledger:READ_FENCE", _value(ANY_MICRO_BATCH), 5_000),
-    Mutation("fence closed before trimming", "kainite_spark.targets.sql.ledger:CLOSE_MICRO_BATCH",
-             _value("UPDATE kainite_fence SET generation = generation"
-                    " WHERE %s IS NOT NULL AND log_partition = %s AND generation >= 0 * %s AND 0 * %s = 0"), 5_000),
-    Mutation("acknowledgements below the oldest unit", "kainite_spark.targets.sql.ledger:TRIM",
-             _value("DELETE FROM kainite_applied WHERE log_partition = %s AND transaction_id < %s + 1000000"), 2_000),
-)  # fmt: skip
-"""Safeguards whose absence has not been noticed yet: several others stand before them, or the schedule is rare.
-
-``--mutations NAME`` tries one of them; a search that finds one moves it into :data:`MUTATIONS`.
-"""

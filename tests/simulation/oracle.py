@@ -4,21 +4,49 @@ After each transaction of the target:
 
 * a source transaction is there at most once (``journal`` has its name once);
 * when it is there, so is every earlier one that it conflicts with;
-* the tables hold exactly what the source's transactions that are there add up to: none of them is there in part.
+* with ``targetConsistency = prefix`` every earlier one is there at all;
+* the tables hold exactly what the source's transactions that are there add up to, in the source's order: none of them
+  is there in part.
 
 At the end, once faults have stopped, all transactions are there.
+
+A correction stands for the transaction that it corrects: one of the two is there. What an operator discards need not
+be there. What may be out of place, because it has failed or waits for a lock, is *excused*: while it is not there, the
+rest of the prefix may go on without it, and without what Kainite takes to conflict with it.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from simulation.source import JOURNAL, Row, Source, State, Transaction, apply
+from simulation.schema import JOURNAL, rebuilding
+from simulation.source import Database, Source, Transaction, execute, rows_of
 
 
 class BrokenPromiseError(AssertionError):
     """The target holds what it must not hold, or lacks what it must have."""
+
+
+@dataclass(slots=True)
+class Allowed:
+    """What the oracle overlooks; transactions by number.
+
+    Attributes:
+        prefix: whether commits must be in order, all of them.
+        excused: those that may fail, or wait for so long that others go on.
+        late: pairs (earlier, later): the earlier one got parts after its time was over, and after the later one.
+        discarded: those that an operator has asked to discard.
+        gone: those of which the owner has said that they are discarded.
+    """
+
+    prefix: bool = False
+    excused: Collection[int] = ()
+    late: Collection[tuple[int, int]] = ()
+    discarded: set[int] = field(default_factory=set)
+    gone: set[int] = field(default_factory=set)
 
 
 class Oracle:
@@ -27,15 +55,20 @@ class Oracle:
     Args:
         source: the history.
         path: of the target's database.
+        allowed: what is overlooked.
     """
 
-    def __init__(self, source: Source, path: Path) -> None:
+    def __init__(self, source: Source, path: Path, allowed: Allowed) -> None:
+        self.allowed = allowed
         self._source = source
         self._by_name = {transaction.name: transaction for transaction in source.history}
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._version = -1
-        self._expected: State = {name: {} for name in source.tables}
-        self.there: dict[str, Transaction] = {}
+        self._replayed = _Replay(source)
+        self._conflicts = {one.number: _earlier(source, one) for one in source.history}
+        self._excused = allowed.excused
+        self.there: dict[int, Transaction] = {}
+        """The transactions that are in the target, by the number of that for which each stands."""
 
     def look(self) -> str | None:
         """Looks at the target if it has changed; returns what is wrong with it."""
@@ -46,29 +79,44 @@ class Oracle:
         names = [name for (name,) in self._connection.execute(f"SELECT what FROM {JOURNAL} ORDER BY rowid")]
         if (wrong := self._twice(names)) is not None:
             return wrong
-        fresh = sorted((self._by_name[n] for n in names if n not in self.there), key=lambda one: one.number)
-        self.there.update((one.name, one) for one in fresh)
-        for transaction in fresh:
-            for earlier in self._source.history[: transaction.number - 1]:
-                if earlier.name not in self.there and transaction.conflicts(earlier):
-                    shared = sorted(
-                        map(
-                            str,
-                            (transaction.writes & (earlier.writes | earlier.reads))
-                            | (transaction.reads & earlier.writes),
-                        )
-                    )
-                    return f"{transaction.name} is applied before {earlier.name}; both touch {shared}"
-            for change in transaction.changes:
-                apply(self._source.tables, self._expected, change)
-        return self._torn([one.name for one in fresh])
+        before = {one.name for one in self.there.values()}
+        fresh = sorted((self._by_name[n] for n in names if n not in before), key=lambda one: one.stands_for)
+        for one in fresh:
+            if one.stands_for in self.there:
+                return f"{one.name} is applied, and {self.there[one.stands_for].name} too"
+            self.there[one.stands_for] = one
+        return next((wrong for one in fresh if (wrong := self._early(one))), None) or self._torn(fresh)
 
     def missing(self) -> list[str]:
         """Returns the transactions that are not there."""
-        return [one.name for one in self._source.history if one.name not in self.there]
+        places = {one.stands_for for one in self._source.history}
+        return [f"T-{number}" for number in sorted(places - self.there.keys() - self.allowed.discarded)]
+
+    def hopeless(self, number: int) -> bool:
+        """Returns whether a transaction conflicts with one that was discarded: the target may refuse it for ever."""
+        return bool(_closure(self._source, self.allowed.discarded, self._conflicts) & {number})
 
     def close(self) -> None:
         self._connection.close()
+        self._replayed.close()
+        self._source.database.close()
+
+    def _early(self, one: Transaction) -> str | None:
+        """Returns before what a transaction is there that it must not pass."""
+        number, allowed = one.stands_for, self.allowed
+        if number in allowed.gone:
+            return f"{one.name} is applied, and was discarded"
+        for earlier, shared in self._conflicts[number].items():
+            if earlier not in self.there and earlier not in allowed.discarded and (earlier, number) not in allowed.late:
+                return f"{one.name} is applied before T-{earlier}; both touch {sorted(map(str, shared))}"
+        if allowed.prefix:
+            gap = [n for n in range(1, number) if n not in self.there and self._is_place(n)]
+            if gap and not any(n in self._excused for n in gap):
+                return f"{one.name} is applied before T-{gap[0]}, and targetConsistency is prefix"
+        return None
+
+    def _is_place(self, number: int) -> bool:
+        return self._source.history[number - 1].stands_for == number
 
     def _twice(self, names: list[str]) -> str | None:
         unknown = [name for name in names if name not in self._by_name]
@@ -77,22 +125,66 @@ class Oracle:
         twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
         if twice:
             return f"{twice[0]} is applied twice"
-        lost = [name for name in self.there if name not in names]
+        lost = [one.name for one in self.there.values() if one.name not in names]
         return f"{lost[0]} was there and is gone" if lost else None
 
-    def _torn(self, fresh: list[str]) -> str | None:
-        for name, expected in self._expected.items():
-            found = self._rows(name)
+    def _torn(self, fresh: list[Transaction]) -> str | None:
+        after = f"after {', '.join(one.name for one in fresh) or 'no transaction'} was applied"
+        try:
+            self._replayed.add(fresh, self.there)
+        except sqlite3.Error as error:
+            return f"what is applied cannot have been applied in order ({error}), {after}"
+        for name, table in self._source.tables.items():
+            found, expected = rows_of(self._connection, table), self._replayed.database.rows(table)
             if found != expected:
                 keys = sorted(key for key in found.keys() | expected.keys() if found.get(key) != expected.get(key))
-                key = keys[0]
-                return (
-                    f"{name} {key} is {found.get(key)}, not {expected.get(key)}, "
-                    f"after {', '.join(fresh) or 'no transaction'} was applied"
-                )
+                return f"{name} {keys[0]} is {found.get(keys[0])}, not {expected.get(keys[0])}, {after}"
         return None
 
-    def _rows(self, table: str) -> dict[int, Row]:
-        cursor = self._connection.execute(f"SELECT * FROM {table}")
-        columns = [column[0] for column in cursor.description]
-        return {row[0]: dict(zip(columns, row, strict=True)) for row in cursor}
+
+class _Replay:
+    """The rows that the transactions that are there lead to, in the source's order."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._latest = 0
+        self._rebuilt = sorted(
+            ((r.since, table) for table in source.tables.values() for r in table.references if table.since < r.since),
+            key=lambda rebuilt: rebuilt[0],
+        )
+        self.database = self._first()
+
+    def add(self, fresh: list[Transaction], there: dict[int, Transaction]) -> None:
+        """Adds transactions; begins anew when one of them comes before what is there already."""
+        if fresh and fresh[0].stands_for < self._latest:
+            self.close()
+            self._latest, self.database = 0, self._first()
+            fresh = [one for _, one in sorted(there.items())]
+        for one in fresh:
+            for number, table in self._rebuilt:
+                if self._latest < number <= one.stands_for:
+                    self.database.connection.executescript(rebuilding(self._source.tables, table, number))
+            self._latest = one.stands_for
+            for write in one.writes:
+                execute(self.database.connection, self._source.tables, write)
+
+    def close(self) -> None:
+        self.database.close()
+
+    def _first(self) -> Database:
+        return Database(self._source.tables, {table.name for _, table in self._rebuilt})
+
+
+def _earlier(source: Source, one: Transaction) -> dict[int, set[object]]:
+    """Returns the earlier transactions that a transaction conflicts with, and what on."""
+    places = (earlier for earlier in source.history if earlier.number == earlier.stands_for < one.stands_for)
+    return {earlier.number: set(shared) for earlier in places if (shared := one.shared(earlier))}
+
+
+def _closure(source: Source, some: Collection[int], conflicts: dict[int, dict[int, set[object]]]) -> frozenset[int]:
+    """Returns the transactions, and those that conflict with one of them and come later, and so on."""
+    found = set(some)
+    for one in source.history:
+        if found & conflicts[one.number].keys() or one.stands_for in found:
+            found.add(one.number)
+    return frozenset(found)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import random
 import sys
@@ -16,6 +17,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -25,11 +27,16 @@ import kainite.child.process
 import kainite.leases.keeper
 import kainite.log.audit.opening
 import kainite.log.owner.owner
+import kainite.log.state.snapshot
 import kainite.log.store.dynamodb
 import kainite.log.store.memory
 import kainite.uow.admission
 import kainite.uow.catalogue.load
 import kainite.worker.supervisor
+import kainite_spark.driver.job
+import kainite_spark.executor.tasks
+import kainite_spark.targets.sqlite.rendering
+from kainite.base.errors import KainiteError
 from kainite.leases.stance import Stance
 from kainite.observe.meter import SILENT
 from kainite.settings import (
@@ -40,15 +47,21 @@ from kainite.settings import (
     InitialPosition,
     LeaseSettings,
     LogSettings,
+    OnFailure,
     Settings,
     StreamSettings,
     UowOrder,
     UowSettings,
 )
+from kainite_spark.driver.current_target import CurrentTarget
 from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
+from kainite_spark.driver.patience import patiently
+from kainite_spark.executor.group_commit import ApplyOptions, Retry, apply_units
+from kainite_spark.targets.sql.identifiers import quoted
 from simulation.child import SimPipes
 from simulation.faults import Faults
 from simulation.loop import Hub, Process, SimEvent, SimThreading, SimTime
+from simulation.runner import SimRunner
 from simulation.scenario import Scenario
 
 _REAL: dict[str, Any] = {
@@ -78,12 +91,15 @@ class _Membership:
 def edges(
     hub: Hub,
     faults: Faults,
+    plan: Scenario,
     *,
     client: Callable[[str, Process], Any],
     store_of: Callable[[Process], Any],
-    catalogue: Callable[[], Any],
+    catalogue: Callable[[Process], Any],
 ) -> Iterator[None]:
     """Puts the simulated world in the place of the real one."""
+    clocks = SimTime(hub)
+    tasks, rendering = kainite_spark.executor.tasks, kainite_spark.targets.sqlite.rendering
 
     def me() -> Process:
         assert hub.process is not None
@@ -91,7 +107,7 @@ def edges(
 
     numbers = random.Random(f"tokens {faults.seed}")
     shims: dict[str, Any] = {
-        "time": SimTime(hub),
+        "time": clocks,
         "threading": SimThreading(hub),
         "this_process": lambda: _identity(me()),
         "uuid": SimpleNamespace(uuid4=lambda: uuid.UUID(int=numbers.getrandbits(128), version=4)),
@@ -106,11 +122,15 @@ def edges(
             (supervisor, "aws", SimpleNamespace(client=lambda service, settings: client(service, me()))),
             (supervisor, "Membership", _Membership),
             (kainite.log.store.dynamodb, "DynamoDBStore", lambda *_: store_of(me())),
-            (kainite.uow.catalogue.load, "load_catalogue", lambda *_, **__: catalogue()),
+            (kainite.uow.catalogue.load, "load_catalogue", lambda *_, **__: catalogue(me())),
             (kainite.leases.keeper, "Random", lambda *_: random.Random(f"{faults.seed} {me().name}")),
             (kainite.child.process, "PipedProcess", SimPipes),
-            (kainite.base.process_identity, "_exists", lambda pid: not hub.processes[pid - 1].dead),
-            (kainite.base.process_identity, "start_time", lambda pid: 1),
+            (kainite.base.process_identity, "_exists", lambda pid: _started(me(), pid) is not None),
+            (kainite.base.process_identity, "start_time", lambda pid: _started(me(), pid)),
+            (kainite.log.state.snapshot, "PART_BYTES", plan.more.part_bytes),
+            (kainite_spark.driver.job, "TIDY_EVERY", plan.more.tidy_every),
+            (tasks, "apply_units", functools.partial(apply_units, sleep=clocks.sleep, clock=clocks.monotonic)),
+            (rendering, "quoted", lambda name: quoted(name.removesuffix("_part"))),
         ):
             stack.enter_context(mock.patch.object(owner, name, value))
         before = logging.root.manager.disable
@@ -125,8 +145,14 @@ def edges(
 def _identity(process: Process) -> kainite.base.process_identity.ProcessIdentity:
     """Returns what a simulated process knows of itself; a host's name stands for its boot."""
     return kainite.base.process_identity.ProcessIdentity(
-        process.name, process.host, boot=process.host, namespaces="one", pid=process.pid, started=1
+        process.name, process.host, boot=process.host, namespaces="one", pid=process.pid, started=process.started
     )
+
+
+def _started(here: Process, pid: int) -> int | None:
+    """Returns the number of the process that has this process id on the host now; None for none."""
+    living = (one for one in here.hub.processes if one.host == here.host and one.pid == pid and not one.dead)
+    return next((one.started for one in living), None)
 
 
 def _users() -> Iterator[tuple[ModuleType, str]]:
@@ -152,7 +178,7 @@ def settings_of(plan: Scenario, worker: str) -> Settings:
         child=ChildSettings(("child",), shutdown_grace=3.0, kill_after=1.0, restart_backoff_max=5.0),
         log=LogSettings(
             "l", worker, enabled=True, lease=5.0, heartbeat=1.5, poll=1.0, snapshot_entries=plan.snapshot_entries,
-            put_interval=0.05, batch_bytes=2_000,
+            put_interval=0.05, batch_bytes=2_000, backlog_units=plan.more.backlog_units or 200_000,
         ),
         uow=UowSettings(order=order, timeout=plan.uow_timeout),
         apply=ApplySettings(),
@@ -167,11 +193,48 @@ async def run_daemon(settings: Settings, stop: asyncio.Event) -> None:
     await daemon.run(SILENT)
 
 
-def run_apply_job(plan: Scenario, owner: str, store: Any, target: Any, runner: Any, stop: SimEvent) -> None:
+@dataclass(frozen=True, slots=True)
+class ApplyParts:
+    """The simulated world as one apply job needs it.
+
+    Attributes:
+        store: of the log.
+        load: reads the target's catalogue.
+        opened: opens the target with a catalogue.
+        wrapped: what a process has of an opened target.
+        runner_of: makes the runner of an opened target.
+    """
+
+    store: Any
+    load: Callable[[], Any]
+    opened: Callable[[Any], Any]
+    wrapped: Callable[[Any], Any]
+    runner_of: Callable[[Any, ApplyOptions], SimRunner]
+
+
+def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent) -> None:
     """Runs the apply job as ``kainite apply`` does, on a strand."""
+    more = plan.more
     settings = ApplySettings(
         lease=5.0, idle=0.5, max_units=plan.max_units, group_units=plan.group_units, instances=plan.instances,
-        consistency=Consistency.CONFLICT,
+        consistency=Consistency.PREFIX if more.prefix else Consistency.CONFLICT,
+        on_failure=OnFailure.STOP if more.stop else OnFailure.BLOCK,
     )  # fmt: skip
-    environment = ApplyEnvironment(settings, store, "0", owner, target, runner, "log/0")
+    try:
+        catalogue = patiently(parts.load, stop)  # type: ignore[arg-type]
+    except KainiteError:
+        return  # told to stop while the target was away
+    target = parts.opened(catalogue)
+    options = ApplyOptions(settings.on_failure.value, plan.group_units, retry=Retry(3, 0.0, 0.0))
+    runner = parts.runner_of(target, options)
+    opening = functools.partial(_opening, parts)
+    current = CurrentTarget(parts.load, opening, catalogue, clock=SimTime(stop.hub).monotonic)
+    current.tell(runner.retarget)
+    environment = ApplyEnvironment(
+        settings, parts.store, "0", owner, parts.wrapped(target), runner, "log/0", current
+    )  # fmt: skip
     ApplyJob(environment, stop).run()  # type: ignore[arg-type]
+
+
+def _opening(parts: ApplyParts, catalogue: Any) -> Any:
+    return parts.wrapped(parts.opened(catalogue))

@@ -30,7 +30,8 @@ class SimRunner:
         faults: of the run.
         driver: the process that waits for the tasks.
         new_process: makes the tasks' processes.
-        store_of, target_of: what a process has of the log and of the target.
+        store_of, target_of: what a process has of the log, and of a target that was opened.
+        target: what tasks apply units to, opened.
         options: how units are applied.
         parallelism: how many tasks run at once.
     """
@@ -41,7 +42,8 @@ class SimRunner:
         driver: Process,
         new_process: NewProcess,
         store_of: Callable[[Process], Any],
-        target_of: Callable[[Process], Any],
+        target_of: Callable[[Process, Any], Any],
+        target: Any,
         options: ApplyOptions,
         parallelism: int,
     ) -> None:
@@ -51,8 +53,13 @@ class SimRunner:
         self._new_process = new_process
         self._store_of = store_of
         self._target_of = target_of
+        self._target = target
         self._options = options
         self.parallelism = parallelism
+
+    def retarget(self, target: Any) -> None:
+        """Gives the tasks another target, from the next micro-batch on."""
+        self._target = target.target
 
     def run(self, batch: Any) -> list[Any]:
         """Runs a micro-batch; returns its tasks' results.
@@ -77,6 +84,7 @@ class SimRunner:
     def start_task(self, batch: Any, instance: int, name: str, job: _Job) -> None:
         """Starts one attempt at a task."""
         process = self._new_process(f"task {name}")
+        target = self._target
         process.on_death.append(lambda: self.hub.after(0.5, lambda: job.lost(instance, process), self._driver))
 
         def work() -> None:
@@ -85,7 +93,9 @@ class SimRunner:
             parts = [part for piece in slices for part in read_slice(store, "0", piece)]
             mine = [part for place, part in parts if place == instance]
             options = self._options.suited(alone=batch.alone, in_order=batch.in_order)
-            result = apply_parts(lambda: self._target_of(process).connect(), batch.fence, options, instance, mine)
+            result = apply_parts(
+                lambda: self._target_of(process, target).connect(), batch.fence, options, instance, mine
+            )
             self.hub.after(0.01, lambda: job.answered(instance, result), self._driver)
 
         self.hub.spawn(process, work)

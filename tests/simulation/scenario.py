@@ -2,14 +2,20 @@
 
 Each seed leaves whole kinds of faults out and takes others often (swarm testing): a run in which everything happens
 at once rarely gets far enough to go wrong in an interesting way.
+
+An *aim* (:data:`AIMS`) turns any seed towards one rare course of events, such as a task that stands still while its
+retry commits. Mutations name the aim by which they are found.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from random import Random
+from typing import Any, Final
 
 from simulation.faults import KINDS
+from simulation.schema import Change
 from simulation.source import Style
 
 
@@ -41,7 +47,8 @@ class Scenario:
         uow_timeout: seconds.
         refused: transactions that the target refuses at first, by number.
         healed: seconds after which it takes them, and an operator asks for another try.
-        snapshot_entries, max_units, group_units, instances, dedup_window: settings.
+        snapshot_entries, max_units, group_units, instances: settings.
+        more: what came later; see :class:`More`.
     """
 
     seed: int
@@ -64,10 +71,115 @@ class Scenario:
     max_units: int
     group_units: int
     instances: int
+    more: More = field(default_factory=lambda: More())
+
+    @property
+    def may_fail(self) -> bool:
+        """Returns whether units may fail at times, though nothing is wrong with Kainite.
+
+        A source that does not tell all that it changes is a reason, too: what comes too early is refused.
+        """
+        more = self.more
+        told = self.style.befores and self.style.deletes_told and self.style.cascades_told
+        disturbed = bool(self.rates or self.outages)
+        changes = any(change.what == "key" or change.at > 0.0 or disturbed for change in more.changes)
+        return bool(self.refused or more.poison or more.pauses) or changes or not told
 
 
-def scenario(seed: int) -> Scenario:
-    """Returns what the seed means."""
+@dataclass(frozen=True, slots=True)
+class More:
+    """Settings and events that seeds have beside the first ones.
+
+    Attributes:
+        prefix: ``targetConsistency = prefix``.
+        stop: ``onUowFailure = stop``.
+        locks: begin, end and number of a transaction of which somebody has locked a row.
+        most_units: the target's limit of units in one transaction; 0 for none.
+        changes: of the tables.
+        poison: transactions that the target refuses for good, with the number of the correction, or None.
+        pauses: of the source in the middle of its history: after which part of it, and seconds.
+        far_copies: how often, in a batch of messages, the source begins from the very beginning again.
+        part_bytes: size of a snapshot's parts.
+        backlog_units: the bound of the backlog; 0 for the default.
+        tidy_every: micro-batches after which the apply job trims.
+        pids: how many process ids a host has before it gives one again.
+    """
+
+    prefix: bool = False
+    stop: bool = False
+    locks: tuple[tuple[float, float, int], ...] = ()
+    most_units: int = 0
+    changes: tuple[Change, ...] = ()
+    poison: tuple[tuple[int, int | None], ...] = ()
+    pauses: tuple[tuple[float, float], ...] = ()
+    far_copies: float = 0.0
+    part_bytes: int = 1 << 20
+    backlog_units: int = 0
+    tidy_every: int = 50
+    pids: int = 1_000_000
+
+
+def scenario(seed: int, aim: str = "") -> Scenario:
+    """Returns what the seed means; with an aim, in that variant."""
+    rng = Random(f"more {seed}")
+    plan = _first(seed)
+    style = replace(
+        plan.style,
+        rich=rng.random() < 0.5,
+        spelled=rng.random() < 0.3,
+        deletes_told=not plan.style.ordinals or rng.random() < 0.8,
+    )
+    outages = plan.outages
+    if rng.random() < 0.15:
+        begin = rng.uniform(0.0, plan.until)
+        outages = (*outages, (begin, begin + rng.choice((8.0, 30.0)), f"shard {rng.randrange(plan.shards)}"))
+    rates = dict(plan.rates)
+    if rates and rng.random() < 0.2:
+        rates["child_slow"] = 0.03
+    more = _more(rng, plan)
+    more = replace(more, stop=more.stop and not more.poison)  # nobody would apply what corrects a unit
+    plan = replace(plan, style=style, rates=rates, outages=outages, more=more)
+    return AIMS[aim](plan, Random(f"aim {seed}")) if aim else plan
+
+
+def _more(rng: Random, plan: Scenario) -> More:
+    number = plan.transactions
+    return More(
+        prefix=rng.random() < 0.4,
+        stop=rng.random() < 0.1,
+        locks=tuple(_locks(rng, plan)) if rng.random() < 0.25 else (),
+        most_units=rng.choice((1, 2, 3)) if rng.random() < 0.1 else 0,
+        changes=tuple(_changes(rng, plan)) if rng.random() < 0.25 else (),
+        poison=tuple(_poison(rng, number)) if rng.random() < 0.15 else (),
+        pauses=((rng.random(), rng.choice((30.0, 60.0))),) if rng.random() < 0.1 and plan.uow_timeout < 60.0 else (),
+        far_copies=0.02 if rng.random() < 0.15 else 0.0,
+        part_bytes=rng.choice((1 << 20, 1_500, 400)),
+        backlog_units=rng.choice((0, 0, 0, 3, 8)),
+        tidy_every=rng.choice((1, 3, 50)),
+        pids=rng.choice((1_000_000, 4)),
+    )
+
+
+def _locks(rng: Random, plan: Scenario) -> list[tuple[float, float, int]]:
+    begins = [rng.uniform(0.0, plan.until) for _ in range(rng.choice((1, 2)))]
+    return [(begin, begin + rng.choice((3.0, 15.0, 40.0)), rng.randrange(1, plan.transactions + 1)) for begin in begins]
+
+
+def _changes(rng: Random, plan: Scenario) -> list[Change]:
+    found = []
+    for what in rng.sample(("column", "table", "key"), rng.choice((1, 1, 2))):
+        number = rng.randrange(2, plan.transactions + 1)
+        found.append(Change(what, number, 0.0 if rng.random() < 0.5 else rng.uniform(0.0, plan.until)))
+    return found
+
+
+def _poison(rng: Random, transactions: int) -> list[tuple[int, int | None]]:
+    one = rng.randrange(1, transactions)
+    corrected = rng.random() < 0.6
+    return [(one, rng.randrange(one + 1, transactions + 1) if corrected else None)]
+
+
+def _first(seed: int) -> Scenario:
     rng = Random(f"scenario {seed}")
     until = rng.choice((15.0, 25.0, 25.0, 40.0))
     spread = rng.random() < 0.5
@@ -132,3 +244,144 @@ def _incidents(rng: Random, until: float) -> list[Incident]:
             )
             found.append(Incident(rng.uniform(0.5, until), what, rng.randrange(8), amount))
     return sorted(found, key=lambda incident: incident.at)
+
+
+# Rare courses of events.
+
+
+def _frozen_task(plan: Scenario, rng: Random) -> Scenario:
+    """Tasks stand still in the middle of a transaction until long after their retry; apply jobs are killed."""
+    kills = [Incident(rng.uniform(2.0, plan.until), "kill", plan.daemons + rng.randrange(2), 0.0) for _ in range(3)]
+    rates = {"task_freezes": 0.4, "unanswered": 0.01}
+    return replace(
+        _calm(plan), rates=rates, until=60.0, drivers=1, transactions=12, incidents=tuple(kills), instances=2,
+        more=replace(plan.more, tidy_every=rng.choice((1, 3, 50)), prefix=False, stop=False),
+    )  # fmt: skip
+
+
+def _lapse(plan: Scenario, rng: Random) -> Scenario:
+    """A shard's lease lapses while an append hangs, comes back to the same daemon, and the daemon is killed."""
+    outages, incidents = [], []
+    begin = rng.uniform(2.0, 8.0)
+    for _ in range(3):
+        outages += [(begin, begin + 16.0, "log put_batch"), (begin + rng.uniform(0.0, 1.0), begin + 6.0, "leases")]
+        incidents.append(Incident(begin + rng.uniform(9.0, 15.9), "kill", 0, 0.0))
+        begin += rng.uniform(20.0, 26.0)
+    rates = {"kill_after": 0.001}
+    return replace(
+        _calm(plan), rates=rates, outages=tuple(outages), incidents=tuple(incidents), until=80.0, daemons=1,
+        transactions=30, spread=plan.spread,
+    )  # fmt: skip
+
+
+def _late_put(plan: Scenario, rng: Random) -> Scenario:
+    """An owner stands still before its put, until another one has mounted, appended and truncated."""
+    return replace(
+        _calm(plan), rates={"put_freezes": 0.05}, until=60.0, daemons=2, hosts=5, one_worker=False, transactions=30,
+        snapshot_entries=8,
+    )  # fmt: skip
+
+
+def _bursts(plan: Scenario, rng: Random) -> Scenario:
+    """Many copies of parts of units: replies of PutRecords get lost."""
+    return replace(_calm(plan), rates={"unanswered": 0.15, "resent": 0.1, "late": 0.1, "again": 0.1})
+
+
+def _slow_source(plan: Scenario, rng: Random) -> Scenario:
+    """The source stops in the middle of transactions for longer than a unit's time."""
+    pauses = tuple((rng.random(), 70.0) for _ in range(3))
+    return replace(_calm(plan), uow_timeout=20.0, more=replace(plan.more, pauses=pauses, prefix=False, stop=False))
+
+
+def _unread(plan: Scenario, rng: Random) -> Scenario:
+    """A shard is read by nobody, or a child keeps its batch, for longer than a unit's time."""
+    begin = rng.uniform(1.0, 10.0)
+    return replace(
+        _calm(plan), uow_timeout=20.0, spread=True, shards=3, until=60.0,
+        style=replace(plan.style, ordinals=True, numbers=True),
+        outages=((begin, begin + 40.0, f"shard {rng.randrange(3)}"),), rates={"child_slow": 0.05},
+    )  # fmt: skip
+
+
+def _locked(plan: Scenario, rng: Random) -> Scenario:
+    """Rows are locked for long, and so are those of units that wait for them."""
+    locks = tuple(
+        (begin := rng.uniform(0.0, 20.0), begin + rng.choice((10.0, 40.0)), rng.randrange(1, 13)) for _ in range(4)
+    )
+    return replace(
+        _calm(plan), until=40.0, transactions=12, max_units=rng.choice((2, 5, 2_000)), instances=2,
+        more=replace(plan.more, locks=locks, most_units=rng.choice((0, 1, 2)), prefix=False, stop=False),
+    )  # fmt: skip
+
+
+def _locked_prefix(plan: Scenario, rng: Random) -> Scenario:
+    """As :func:`_locked`, with ``targetConsistency = prefix``."""
+    plan = _locked(plan, rng)
+    return replace(plan, more=replace(plan.more, prefix=True))
+
+
+def _new_key(plan: Scenario, rng: Random) -> Scenario:
+    """A foreign key that cascades comes while units are delayed."""
+    number = rng.randrange(5, 12)
+    locks = tuple((0.0, 45.0, rng.randrange(1, number)) for _ in range(3))
+    changes = (Change("key", number, rng.uniform(5.0, 15.0)),)
+    return replace(
+        _calm(plan), until=30.0, transactions=20, style=replace(plan.style, befores=True, cascades_told=False),
+        more=replace(plan.more, changes=changes, locks=locks, prefix=False, stop=False),
+    )  # fmt: skip
+
+
+def _new_table(plan: Scenario, rng: Random) -> Scenario:
+    """A column and a table come to the source first, or to the target first."""
+    number = rng.randrange(2, 8)
+    late = rng.random() < 0.7
+    changes = tuple(Change(what, number, rng.uniform(3.0, 20.0) * late) for what in ("table", "column"))
+    return replace(
+        _calm(plan), until=30.0, transactions=20,
+        more=replace(plan.more, changes=changes, prefix=False, stop=False),
+    )  # fmt: skip
+
+
+def _snapshots(plan: Scenario, rng: Random) -> Scenario:
+    """Snapshots of many parts, and daemons that are killed."""
+    kills = tuple(Incident(rng.uniform(2.0, 40.0), "kill", 0, 0.0) for _ in range(4))
+    return replace(
+        _calm(plan), until=40.0, daemons=1, transactions=30, snapshot_entries=8, incidents=kills,
+        more=replace(plan.more, part_bytes=200),
+    )  # fmt: skip
+
+
+def _rivals(plan: Scenario, rng: Random) -> Scenario:
+    """Two daemons under one worker id."""
+    return replace(_calm(plan), daemons=2, hosts=rng.choice((1, 5)), one_worker=True, more=replace(plan.more, pids=4))
+
+
+def _calm(plan: Scenario) -> Scenario:
+    """Returns the scenario without what its seed lets go wrong."""
+    more = replace(plan.more, locks=(), most_units=0, changes=(), poison=(), pauses=(), stop=False)
+    return replace(plan, rates={}, outages=(), incidents=(), refused=(), uow_timeout=600.0, more=more)
+
+
+def _target_away(plan: Scenario, rng: Random) -> Scenario:
+    """The target does not answer for long."""
+    return replace(
+        _calm(plan), spread=False, until=40.0, transactions=30, outages=((0.5, 38.0, "target"),),
+        style=replace(plan.style, numbers=False), more=replace(plan.more, backlog_units=3),
+    )  # fmt: skip
+
+
+AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
+    "frozen task": _frozen_task,
+    "lease lapses during a put": _lapse,
+    "owner frozen before a put": _late_put,
+    "copies": _bursts,
+    "source pauses": _slow_source,
+    "shard unread": _unread,
+    "locked rows": _locked,
+    "locked rows, prefix": _locked_prefix,
+    "new key": _new_key,
+    "new table": _new_table,
+    "snapshots in parts": _snapshots,
+    "one worker id twice": _rivals,
+    "target away": _target_away,
+}

@@ -28,7 +28,7 @@ def shrink(failed: Verdict, seconds: float = 60.0) -> tuple[Verdict, frozenset[s
             if time.monotonic() >= end:
                 break
             without = left_out | set(names[begin : begin + size])
-            verdict = run_seed(failed.seed, without)
+            verdict = run_seed(failed.seed, without, failed.aim)
             if verdict.problem is not None and len(verdict.faults) < len(best.faults):
                 best, left_out, progress = verdict, without, True
                 break

@@ -1,59 +1,38 @@
-"""A source's tables and history, both generated: several levels, self references, unique keys, cascades, no key at all.
+"""A source's history, generated: transactions on a database of its own, and what the source tells of them.
 
-The source is a model of a database of its own: rows in dictionaries, changes that hold in the order of the history.
+The database is SQLite in memory, with the tables of :mod:`simulation.schema`: so cascades are those of a database, and
+not of a model. A transaction's tokens say what another one may conflict with it on. They are found by comparing the
+rows before and after each change. Nothing here is Kainite's code, because the oracle judges by it.
+
 Each transaction also inserts a row with its own name into ``journal``, a table without a key: so the target shows which
-transactions it has, and how often. Nothing here is Kainite's code, because the oracle judges by it.
+transactions it has, and how often.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
 from typing import Any
 
+from simulation.schema import JOURNAL, Change, Reference, SourceTable, Tables, ddl, generated
+
 Row = dict[str, Any]
-State = dict[str, dict[int, Row]]
-Token = tuple[str, str, Any]
-
-JOURNAL = "journal"
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """A foreign key of one column to a table's ``id``."""
-
-    column: str
-    parent: str
-    cascades: bool
+Key = tuple[Any, ...]
+Rows = dict[Key, Row]
+Token = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class SourceTable:
-    """A table: ``id`` is its key, ``v`` a value; ``code`` is a unique key where there is one."""
-
-    name: str
-    unique: bool
-    references: tuple[Reference, ...]
-
-    def ddl(self) -> str:
-        columns = ["id bigint PRIMARY KEY", "v bigint"]
-        columns += ["code bigint UNIQUE"] if self.unique else []
-        for reference in self.references:
-            action = " ON DELETE CASCADE" if reference.cascades else ""
-            columns.append(f"{reference.column} bigint REFERENCES {reference.parent} (id){action}")
-        return f"CREATE TABLE {self.name} ({', '.join(columns)});"
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change of one row: ``old`` is the row before it, ``new`` the columns that it writes."""
+class Write:
+    """A change of one row: ``key`` finds it, ``new`` is what is written, ``old`` the row as it was before."""
 
     table: str
     op: str
-    id: int
+    key: Row
     new: Row
     old: Row
 
@@ -64,22 +43,23 @@ class Transaction:
 
     Attributes:
         name, number: its name, and its place in the history from 1.
-        changes: in order.
-        writes, reads: what another transaction may conflict with it on.
+        kind: normal, correction or reversal.
+        stands_for: the number of the transaction that a correction or reversal takes the place of; else its own.
+        writes: its changes, in order.
+        written, read: what another transaction may conflict with it on.
     """
 
     name: str
     number: int
-    changes: list[Change] = field(default_factory=list)
-    writes: set[Token] = field(default_factory=set)
-    reads: set[Token] = field(default_factory=set)
+    kind: str = "normal"
+    stands_for: int = 0
+    writes: list[Write] = field(default_factory=list)
+    written: set[Token] = field(default_factory=set)
+    read: set[Token] = field(default_factory=set)
 
-    def conflicts(self, other: Transaction) -> bool:
-        return not (
-            self.writes.isdisjoint(other.writes)
-            and self.writes.isdisjoint(other.reads)
-            and self.reads.isdisjoint(other.writes)
-        )
+    def shared(self, other: Transaction) -> set[Token]:
+        """Returns what the transactions conflict on."""
+        return (self.written & (other.written | other.read)) | (self.read & other.written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +69,85 @@ class Style:
     Attributes:
         ordinals: each delta has its place in the transaction.
         numbers: each end has the transaction's number.
-        befores: updates tell the old values; deletes, and changes of unique values, always do.
-        cascades_told: rows that a cascade deletes have deltas of their own.
+        befores: updates tell the old values.
+        deletes_told: deletes, and changes of keys, always do.
+        cascades_told: rows that a cascade changes have deltas of their own.
+        rich: the tables have the kinds of keys and actions that are rare.
+        spelled: keys are told in other spellings, too.
     """
 
     ordinals: bool
     numbers: bool
     befores: bool
     cascades_told: bool
+    deletes_told: bool = True
+    rich: bool = False
+    spelled: bool = False
+
+
+class Database:
+    """The tables in memory; also what the oracle replays on.
+
+    Args:
+        tables: all that there will ever be, with all columns.
+        plain: names of those that get their later foreign keys by and by.
+    """
+
+    def __init__(self, tables: Tables, plain: Collection[str] = ()) -> None:
+        self.tables = tables
+        self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self.connection.execute("PRAGMA foreign_keys = ON")
+        latest = 1_000_000
+        made = (ddl(tables, table, 0 if table.name in plain else latest) for table in tables.values())
+        self.connection.executescript("".join(made))
+
+    def write(self, write: Write) -> None:
+        """Makes a change; raises IntegrityError when the database refuses it, or when there is no such row."""
+        execute(self.connection, self.tables, write)
+
+    def rows(self, table: SourceTable) -> Rows:
+        return rows_of(self.connection, table)
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def rows_of(connection: sqlite3.Connection, table: SourceTable) -> Rows:
+    """Returns a table's rows by their keys, without the columns that are null; none when there is no such table."""
+    try:
+        cursor = connection.execute(f"SELECT * FROM {table.name}")
+    except sqlite3.OperationalError:
+        return {}
+    names = [column[0] for column in cursor.description]
+    found: Rows = {}
+    for values in cursor:
+        row = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+        found[key_of(table, row)] = row
+    return found
+
+
+def key_of(table: SourceTable, row: Mapping[str, Any]) -> Key:
+    """Returns a row's key, such that equal keys are one row."""
+    return tuple(str(row[column]).casefold() if table.folded else row[column] for column in table.key)
+
+
+def execute(connection: sqlite3.Connection, tables: Tables, write: Write) -> None:
+    """Makes one change; raises IntegrityError when the database refuses it, or when there is no such row."""
+    table = tables[write.table]
+    where = " AND ".join(f"{column} = ?" for column in write.key)
+    if write.op == "delete":
+        sql, values = f"DELETE FROM {table.name} WHERE {where}", [*write.key.values()]
+    elif write.op == "update":
+        assigned = ", ".join(f"{column} = ?" for column in write.new)
+        sql, values = f"UPDATE {table.name} SET {assigned} WHERE {where}", [*write.new.values(), *write.key.values()]
+    else:
+        marks = ", ".join("?" * len(write.new))
+        sql, values = f"INSERT INTO {table.name} ({', '.join(write.new)}) VALUES ({marks})", [*write.new.values()]
+        if write.op == "upsert":
+            changed = ", ".join(f"{column} = excluded.{column}" for column in write.new if column not in table.key)
+            sql = f"{sql} ON CONFLICT ({', '.join(table.key)}) DO UPDATE SET {changed}"
+    if connection.execute(sql, values).rowcount != 1:
+        raise sqlite3.IntegrityError(f"no such row: {write}")
 
 
 class Source:
@@ -106,158 +157,242 @@ class Source:
         rng: chooses everything.
         transactions: how many.
         style: how the source tells of them.
+        changes: of the tables.
+        corrected: by the number of a correction, that of the transaction whose place it takes.
     """
 
-    def __init__(self, rng: Random, transactions: int, style: Style) -> None:
+    def __init__(
+        self,
+        rng: Random,
+        transactions: int,
+        style: Style,
+        changes: tuple[Change, ...] = (),
+        corrected: Mapping[int, int] | None = None,
+    ) -> None:
         self._rng = rng
         self._style = style
         self._next = 0
-        self._gone: dict[str, list[int]] = {}
+        self._number = 0
+        self._gone: dict[str, list[Key]] = {}
         self._codes: dict[str, list[int]] = {}
-        self.tables = {table.name: table for table in _tables(rng)}
-        self.state: State = {name: {} for name in self.tables}
-        self.history = [self._transaction(number) for number in range(1, transactions + 1)]
+        self.tables = generated(rng, changes, rich=style.rich)
+        self.database = Database(self.tables)
+        self._now = {name: self.database.rows(table) for name, table in self.tables.items()}
+        corrected = corrected or {}
+        self.history: list[Transaction] = []
+        for number in range(1, transactions + 1):
+            self._number = number
+            self.history.append(self._correction(corrected[number]) if number in corrected else self._transaction())
+
+    @property
+    def state(self) -> dict[str, Rows]:
+        """Returns the rows that the history leads to."""
+        return self._now
 
     def ddl(self) -> str:
-        """Returns what makes the target's tables; a transaction whose name is in ``refused`` is refused."""
+        """Returns what makes the target's first tables; a transaction whose name is in ``refused`` is refused."""
         return (
-            "".join(table.ddl() for table in self.tables.values())
+            "".join(ddl(self.tables, table, 0) for table in self.tables.values() if not table.since)
             + f"CREATE TABLE {JOURNAL} (what text); CREATE TABLE refused (what text PRIMARY KEY);"
             + f"CREATE TRIGGER refusing BEFORE INSERT ON {JOURNAL} WHEN EXISTS"
             + " (SELECT 1 FROM refused WHERE what = NEW.what) BEGIN SELECT RAISE(ABORT, 'refused'); END;"
         )
 
-    def deltas(self, transaction: Transaction) -> list[Row]:
+    def deltas(self, transaction: Transaction, rng: Random) -> list[Row]:
         """Returns the objects of the transaction's emit lines, its end last."""
-        items = [self._delta(transaction, change) for change in transaction.changes]
+        items = [self._delta(transaction, write, rng) for write in transaction.writes]
         items.append({"uow": transaction.name, "table": JOURNAL, "op": "insert", "row": {"what": transaction.name}})
         if self._style.ordinals:
             for ordinal, item in enumerate(items):
                 item["ordinal"] = ordinal
         end: Row = {"uow": transaction.name, "end": True, "count": len(items)}
+        if transaction.kind != "normal":
+            end["kind"] = transaction.kind
         if self._style.numbers:
             end["number"] = transaction.number
         return [*items, end]
 
     def messages(self, transaction: Transaction, rng: Random) -> list[bytes]:
         """Returns the transaction's deltas as payloads of stream records, cut anywhere."""
-        items = self.deltas(transaction)
+        items = self.deltas(transaction, rng)
         cuts = sorted({0, len(items), *(rng.randrange(len(items) + 1) for _ in range(rng.choice((0, 0, 1, 3))))})
         return [json.dumps({"action": "emit", "deltas": items[begin:end]}).encode() for begin, end in pairwise(cuts)]
 
-    def _delta(self, transaction: Transaction, change: Change) -> Row:
-        item: Row = {"uow": transaction.name, "table": change.table, "op": change.op, "key": {"id": change.id}}
-        if change.op != "delete":
-            item["row"] = change.new
-        told = self._style.befores or change.op == "delete" or "code" in change.new
-        if change.old and told:
-            item["before"] = change.old
+    def _delta(self, transaction: Transaction, write: Write, rng: Random) -> Row:
+        table = self.tables[write.table]
+        item: Row = {
+            "uow": transaction.name,
+            "table": table.part if table.parted and rng.random() < 0.5 else table.name,
+            "op": write.op,
+            "key": {column: self._spelled(value, rng) for column, value in write.key.items()},
+        }
+        if write.op != "delete":
+            item["row"] = write.new
+        always = write.op == "delete" or "code" in write.new or any(column in write.new for column in table.key)
+        if write.old and (self._style.befores or (always and self._style.deletes_told)):
+            item["before"] = write.old
         return item
 
-    def _transaction(self, number: int) -> Transaction:
-        transaction = Transaction(f"T-{number}", number)
+    def _spelled(self, value: Any, rng: Random) -> Any:
+        if not self._style.spelled or rng.random() < 0.5:
+            return value
+        return value.swapcase() if isinstance(value, str) else str(value)
+
+    def _correction(self, number: int) -> Transaction:
+        """Returns a transaction that does what an earlier one did, in its place."""
+        one = self.history[number - 1]
+        kind = self._rng.choice(("correction", "reversal"))
+        return Transaction(f"T-{self._number}", self._number, kind, number, one.writes, one.written, one.read)
+
+    def _transaction(self) -> Transaction:
+        transaction = Transaction(f"T-{self._number}", self._number, stands_for=self._number)
         for _ in range(self._rng.choice((1, 1, 2, 3, 5))):
             self._act(transaction)
         return transaction
 
     def _act(self, transaction: Transaction) -> None:
-        table = self.tables[self._rng.choice(list(self.tables))]
-        rows = self.state[table.name]
+        there = [name for name, table in self.tables.items() if table.since <= self._number]
+        table = self.tables[self._rng.choice(there)]
+        rows = self._now[table.name]
         act = self._rng.random()
         if not rows or act < 0.35:
             self._insert(transaction, table)
             return
         key = self._rng.choice(sorted(rows))
+        references = [reference for reference in table.references if reference.column in table.columns(self._number)]
         if act < 0.55:
-            self._update(transaction, table, key, {"v": self._value()})
+            self._update(transaction, table, key, self._values(table))
         elif act < 0.65 and table.unique:
-            self._update(transaction, table, key, {"code": self._code(table)})
-        elif act < 0.8 and table.references:
-            reference = self._rng.choice(table.references)
-            parent = self._parent(reference, key)
-            self._update(transaction, table, key, {reference.column: parent, "v": self._value()})
+            self._update(transaction, table, key, {"code": self._code(table), "v": self._value()})
+        elif act < 0.8 and references:
+            reference = self._rng.choice(references)
+            self._update(transaction, table, key, {reference.column: self._parent(reference, key), "v": self._value()})
         elif act < 0.85 and not table.unique:
-            row = {**rows[key], "v": self._value()}
-            self._change(transaction, Change(table.name, "upsert", key, row, dict(rows[key])))
+            row = {**rows[key], **self._values(table)}
+            self._make(transaction, Write(table.name, "upsert", _key(table, row), row, self._old(table, rows[key])))
+        elif act < 0.9 and self._style.rich and not table.folded:
+            self._next += 1
+            self._update(transaction, table, key, {"id": self._next})
         else:
-            self._delete(transaction, table.name, key)
+            self._delete(transaction, table, key)
             if self._rng.random() < 0.4:
                 self._insert(transaction, table, key)
 
-    def _insert(self, transaction: Transaction, table: SourceTable, key: int | None = None) -> None:
-        gone = self._gone.get(table.name, [])
-        if key is None or key in self.state[table.name]:
+    def _values(self, table: SourceTable) -> Row:
+        wide = "w" in table.columns(self._number) and self._rng.random() < 0.5
+        return {"v": self._value(), **({"w": self._value()} if wide else {})}
+
+    def _insert(self, transaction: Transaction, table: SourceTable, key: Key | None = None) -> None:
+        rows = self._now[table.name]
+        if key is None or key in rows:
             self._next += 1
-            key = self._next
-            again = [old for old in gone if old not in self.state[table.name]]
+            more = (self._rng.randrange(3) for _ in table.key[1:])
+            key = (f"k{self._next}",) if table.folded else (self._next, *more)
+            again = [old for old in self._gone.get(table.name, []) if old not in rows]
             if again and self._rng.random() < 0.5:
                 key = self._rng.choice(again)
-        row: Row = {"id": key, "v": self._value()}
+        row: Row = {**dict(zip(table.key, key, strict=True)), **self._values(table)}
+        if table.folded and self._rng.random() < 0.5:
+            row["id"] = row["id"].upper()
         if table.unique:
             row["code"] = self._code(table)
         for reference in table.references:
             row[reference.column] = self._parent(reference, key)
-        self._change(transaction, Change(table.name, "insert", key, row, {}))
+        self._make(transaction, Write(table.name, "insert", _key(table, row), row, {}))
 
-    def _update(self, transaction: Transaction, table: SourceTable, key: int, new: Row) -> None:
-        old = self.state[table.name][key]
-        self._change(transaction, Change(table.name, "update", key, new, dict(old)))
+    def _update(self, transaction: Transaction, table: SourceTable, key: Key, new: Row) -> bool:
+        old = self._now[table.name][key]
+        later = [(child, r) for child, r in self._referring(table.name) if r.since > self._number and r.named in new]
+        if any(self._children(child, reference, old) for child, reference in later):
+            return False  # the target does not know the foreign key yet, and would not act
+        return self._make(transaction, Write(table.name, "update", _key(table, old), new, self._old(table, old)))
 
-    def _delete(self, transaction: Transaction, table: str, key: int) -> None:
+    def _delete(self, transaction: Transaction, table: SourceTable, key: Key) -> None:
         self._clear(transaction, table, key)
-        if key in self.state[table]:
-            self._change(transaction, Change(table, "delete", key, {}, dict(self.state[table][key])))
+        if (old := self._now[table.name].get(key)) is not None:
+            self._make(transaction, Write(table.name, "delete", _key(table, old), {}, self._old(table, old)))
 
-    def _clear(self, transaction: Transaction, table: str, key: int) -> None:
+    def _old(self, table: SourceTable, row: Row) -> Row:
+        """Returns a row as the source tells it, with its nulls."""
+        return {**dict.fromkeys(table.columns(self._number)), **row}
+
+    def _clear(self, transaction: Transaction, table: SourceTable, key: Key) -> None:
         """Deletes what refers to a row, except for what the row's delete takes along and the source does not tell."""
-        for child, reference in self._referring(table):
-            for row in sorted(self.state[child]):
-                there = self.state[child].get(row)
-                if there is None or there[reference.column] != key:
+        old = self._now[table.name].get(key)
+        for child, reference in list(self._referring(table.name)):
+            for row in self._children(child, reference, old) if old else []:
+                if row not in self._now[child.name] or (child.name, row) == (table.name, key):
                     continue
-                if reference.cascades and not self._style.cascades_told:
+                told = self._style.cascades_told or reference.since > self._number
+                if reference.on_delete == "SET NULL":
+                    if told:
+                        self._update(transaction, child, row, {reference.column: None, "v": self._value()})
+                elif reference.on_delete == "CASCADE" and not told:
                     self._clear(transaction, child, row)
                 else:
                     self._delete(transaction, child, row)
 
-    def _referring(self, parent: str) -> Iterator[tuple[str, Reference]]:
+    def _referring(self, parent: str) -> Iterator[tuple[SourceTable, Reference]]:
         for table in self.tables.values():
             for reference in table.references:
                 if reference.parent == parent:
-                    yield table.name, reference
+                    yield table, reference
 
-    def _change(self, transaction: Transaction, change: Change) -> None:
-        before = {name: dict(rows) for name, rows in self.state.items()}
-        apply(self.tables, self.state, change)
-        transaction.changes.append(change)
-        for name, table in self.tables.items():
-            for key in sorted(before[name].keys() | self.state[name].keys()):
-                old, new = before[name].get(key), self.state[name].get(key)
-                if old != new or (name, key) == (change.table, change.id):
-                    self._touch(transaction, table, key, old, new)
+    def _children(self, child: SourceTable, reference: Reference, parent: Row) -> list[Key]:
+        """Returns the rows that refer to a parent's row."""
+        named = _folded(parent.get(reference.named))
+        found = (key for key, row in self._now[child.name].items() if _folded(row.get(reference.column)) == named)
+        return sorted(found) if named is not None else []
+
+    def _make(self, transaction: Transaction, write: Write) -> bool:
+        """Makes a change; returns False, with nothing done, when the database refuses it."""
+        before = self._now
+        try:
+            self.database.write(write)
+        except sqlite3.IntegrityError:
+            return False
+        self._now = {name: self.database.rows(table) for name, table in self.tables.items()}
+        transaction.writes.append(write)
+        table = self.tables[write.table]
+        own = key_of(table, write.key), key_of(table, {**write.key, **write.new})
+        for name, rows in self._now.items():
+            for key in sorted(before[name].keys() | rows.keys()):
+                old, new = before[name].get(key), rows.get(key)
+                if old != new and (name != table.name or key not in own):
+                    self._touch(transaction, self.tables[name], old, new, told=False)
                 if old is not None and new is None:
                     self._gone.setdefault(name, []).append(key)
+        self._touch(transaction, table, before[table.name].get(own[0]), self._now[table.name].get(own[1]), told=True)
+        return True
 
-    def _touch(self, transaction: Transaction, table: SourceTable, key: int, old: Row | None, new: Row | None) -> None:
-        transaction.writes.add(("row", table.name, key))
-        if old is None or new is None:
-            transaction.writes.add(("existence", table.name, key))
-        for image, other in ((old, new), (new, old)):
-            if image is None:
-                continue
-            if table.unique and image["code"] is not None and (other is None or other["code"] != image["code"]):
-                transaction.writes.add(("unique", table.name, image["code"]))
-            for reference in table.references:
-                named = image[reference.column]
-                if named is not None and (other is None or other[reference.column] != named):
-                    transaction.reads.add(("existence", reference.parent, named))
+    def _touch(
+        self, transaction: Transaction, table: SourceTable, old: Row | None, new: Row | None, *, told: bool
+    ) -> None:
+        """Adds the tokens of a row that has changed.
+
+        A row that the database changes by itself and does not delete has none: such a change and a later one of the
+        same row may come in any order, as long as they lead to the same rows. The oracle looks at the rows.
+        """
+        if old is not None and new is not None and not told:
+            return
+        transaction.written.update(("row", table.name, key_of(table, image)) for image in (old, new) if image)
+        named = {r.named for _, r in self._referring(table.name) if r.since <= self._number}
+        for image, other in ((old or {}, new or {}), (new or {}, old or {})):
+            if table.unique and "code" in image and image["code"] != other.get("code"):
+                transaction.written.add(("unique", table.name, image["code"]))
+            for column in sorted(named):
+                if column in image and _folded(image[column]) != _folded(other.get(column)):
+                    transaction.written.add(("existence", table.name, column, _folded(image[column])))
+            for r in table.declared(self._number):
+                if r.column in image and _folded(image[r.column]) != _folded(other.get(r.column)):
+                    transaction.read.add(("existence", r.parent, r.named, _folded(image[r.column])))
 
     def _value(self) -> int:
         self._next += 1
         return 1000 + self._next
 
     def _code(self, table: SourceTable) -> int:
-        taken = {row["code"] for row in self.state[table.name].values()}
+        taken = {row.get("code") for row in self._now[table.name].values()}
         known = self._codes.setdefault(table.name, [])
         free = [code for code in known if code not in taken]
         if free and self._rng.random() < 0.5:
@@ -265,55 +400,33 @@ class Source:
         known.append(self._value())
         return known[-1]
 
-    def _parent(self, reference: Reference, child: int) -> int | None:
-        there = sorted(key for key in self.state[reference.parent])
-        if not there or self._rng.random() < 0.2:
+    def _parent(self, reference: Reference, child: Key) -> Any:
+        there = self._now[reference.parent]
+        usable = sorted(key for key, row in there.items() if reference.named in row)
+        if not usable or self._rng.random() < 0.2:
             return None
-        chosen = self._rng.choice(there)
-        return None if self._descends(reference, chosen, child) else chosen
+        chosen = self._rng.choice(usable)
+        return None if self._descends(reference, chosen, child) else there[chosen][reference.named]
 
-    def _descends(self, reference: Reference, key: int | None, child: int) -> bool:
+    def _descends(self, reference: Reference, key: Key | None, child: Key) -> bool:
         """Tells whether a row is the child itself or below it, so that the child must not refer to it."""
         if reference.column != "up":
             return False
-        rows, steps = self.state[reference.parent], 0
-        while key is not None and steps <= len(rows):
+        rows = self._now[reference.parent]
+        by_name = {_folded(row.get(reference.named)): name for name, row in rows.items()}
+        for _ in range(len(rows) + 1):
+            if key is None or key not in rows:
+                return False
             if key == child:
                 return True
-            key, steps = rows.get(key, {}).get("up"), steps + 1
-        return False
+            up = rows[key].get("up")
+            key = None if up is None else by_name.get(_folded(up))
+        return True
 
 
-def apply(tables: dict[str, SourceTable], state: State, change: Change) -> None:
-    """Applies a change to a state, cascades included."""
-    rows = state[change.table]
-    if change.op == "delete":
-        rows.pop(change.id, None)
-        _cascade(tables, state, change.table, change.id)
-    elif change.op == "update":
-        rows[change.id] = {**rows[change.id], **change.new}
-    else:
-        rows[change.id] = dict(change.new)
+def _key(table: SourceTable, row: Mapping[str, Any]) -> Row:
+    return {column: row[column] for column in table.key}
 
 
-def _cascade(tables: dict[str, SourceTable], state: State, parent: str, key: int) -> None:
-    for table in tables.values():
-        for reference in table.references:
-            if reference.parent != parent:
-                continue
-            for child in [child for child, row in state[table.name].items() if row[reference.column] == key]:
-                if state[table.name].pop(child, None) is not None:
-                    _cascade(tables, state, table.name, child)
-
-
-def _tables(rng: Random) -> Sequence[SourceTable]:
-    tables: list[SourceTable] = []
-    for number in range(rng.choice((1, 2, 2, 3, 4))):
-        name = f"t{number}"
-        references: list[Reference] = []
-        if number and rng.random() < 0.8:
-            references.append(Reference("p", f"t{rng.randrange(number)}", rng.random() < 0.4))
-        if rng.random() < 0.3:
-            references.append(Reference("up", name, False))
-        tables.append(SourceTable(name, rng.random() < 0.4, tuple(references)))
-    return tables
+def _folded(value: Any) -> Any:
+    return value.casefold() if isinstance(value, str) else value

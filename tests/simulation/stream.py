@@ -127,6 +127,8 @@ class SimKinesis:
 
     def _records(self, *, ShardIterator: str, Limit: int, **_: Any) -> dict[str, Any]:
         name, at = ShardIterator.split()
+        if self._faults.away(f"shard {int(name[-12:])}"):
+            raise _unanswered("get_records")
         shard, place = self._stream.shards[name], int(at)
         cut = self._faults.named(f"{self._name} cut {name}")
         most = min(Limit, 1 + int(12 * self._faults.chance("cut", cut) ** 2))

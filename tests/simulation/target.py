@@ -1,42 +1,72 @@
-"""The target behind faults: a real SQLite database, one request for each transaction.
+"""The target behind faults: a database file that is real, calls that are slow, lost or late, and rows that are locked.
 
-SQLite has one writer at a time, so a transaction is one instant. A request that arrives late does so on a connection
-of its own, as one that a database goes on with when its client is gone.
+The file is opened by Kainite's SQLite target. What PostgreSQL would refuse in passing is refused here before the
+database is asked: a unit whose row somebody has locked, a group that is too large.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Any
 
-from kainite.base.errors import TargetUnavailableError
+from kainite.base.errors import TargetBusyError, TargetInterruptedError, TargetUnavailableError
 from simulation.faults import NO_RESENDING, Effects, Faults
 from simulation.loop import Process
 
 Seen = Callable[[str], None]
 """Is told after each transaction, with the name of the process and of what it did."""
 
+LOCK_TIMEOUT_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """Somebody else's lock of a row that a unit writes."""
+
+    begin: float
+    end: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Locked rows, and the most units of a transaction; 0 for no limit."""
+
+    locks: Collection[Lock] = ()
+    most_units: int = 0
+
+    def trouble(self, units: Collection[Any], now: float) -> str | None:
+        """Returns why the target is busy with these units; None when it is not."""
+        names = {unit.uow for unit in units}
+        if any(lock.unit in names and lock.begin <= now < lock.end for lock in self.locks):
+            return "canceling statement due to lock timeout"
+        if self.most_units and len(units) > max(1, self.most_units):
+            return "canceling statement due to statement timeout"
+        return None
+
 
 class SimTarget:
     """The target as one process has it; implements :class:`kainite_spark.targets.contract.Target`."""
 
-    def __init__(self, target: Any, faults: Faults, process: Process, seen: Seen) -> None:
-        self._target = target
+    def __init__(self, target: Any, faults: Faults, process: Process, seen: Seen, limits: Limits) -> None:
+        self.target = target
         self._process = process
         self._seen = seen
+        self._limits = limits
         self._effects = Effects(faults, process, "target", _unanswered, NO_RESENDING)
 
     def connect(self) -> SimSession:
-        return SimSession(self._target, self._effects, self._process, self._seen)
+        return SimSession(self.target, self._effects, self._process, self._seen, self._limits)
 
     def prepare(self, catalogue: Any) -> None:
-        self._target.prepare(catalogue)
+        self.target.prepare(catalogue)
 
     def close(self) -> None:
         """Does nothing: each call has a connection of its own."""
 
     def __getattr__(self, name: str) -> Any:
-        method = getattr(self._target, name)
+        method = getattr(self.target, name)
 
         def call(*args: Any, **more: Any) -> Any:
             def act() -> Any:
@@ -53,32 +83,49 @@ class SimTarget:
 class SimSession:
     """A connection; implements :class:`kainite_spark.targets.contract.TargetSession`."""
 
-    def __init__(self, target: Any, effects: Effects, process: Process, seen: Seen) -> None:
+    def __init__(self, target: Any, effects: Effects, process: Process, seen: Seen, limits: Limits) -> None:
         self._target = target
         self._effects = effects
         self._process = process
         self._seen = seen
+        self._limits = limits
+        self._session: Any = None
 
     def close(self) -> None:
-        """Does nothing: each call has a connection of its own."""
+        if self._session is not None:
+            self._session.close()
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
+    def apply(self, fence: Any, units: Any) -> None:
+        self._busy(units)
+        self._call("apply", fence, units)
 
-        def call(*args: Any, **more: Any) -> Any:
-            def act() -> Any:
-                session = self._target.connect()
-                try:
-                    return getattr(session, name)(*args, **more)
-                finally:
-                    session.close()
-                    self._seen(f"{self._process.name} {name}")
+    def apply_in_source_order(self, fence: Any, unit: Any) -> None:
+        self._busy((unit,))
+        self._call("apply_in_source_order", fence, unit)
 
-            return self._effects.call(name, act)
+    def applied(self, log_partition: str, tids: Any) -> set[int]:
+        found: set[int] = self._call("applied", log_partition, tids)
+        return found
 
-        return call
+    def _busy(self, units: Any) -> None:
+        hub = self._process.hub
+        if self._limits.trouble(units, hub.now) is not None:
+            hub.pause(LOCK_TIMEOUT_S)  # a lock that ends meanwhile lets the statement go on
+            if (trouble := self._limits.trouble(units, hub.now)) is not None:
+                raise TargetBusyError(trouble)
+
+    def _call(self, name: str, *args: Any) -> Any:
+        def act() -> Any:
+            if self._session is None:
+                self._session = self._target.connect()
+            try:
+                return getattr(self._session, name)(*args)
+            finally:
+                self._seen(f"{self._process.name} {name}")
+
+        return self._effects.call(name, act)
 
 
 def _unanswered(name: str) -> Exception:
-    return TargetUnavailableError(f"target: {name} was not answered")
+    text = f"target: {name} was not answered"
+    return TargetInterruptedError(text) if name.startswith("apply") else TargetUnavailableError(text)

@@ -14,33 +14,44 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from kainite.base.errors import KainiteError, LogCorruptError, LogFencedError
+from kainite.base.errors import (
+    KainiteError,
+    LogCorruptError,
+    LogFencedError,
+    TargetRejectedError,
+    TargetUnavailableError,
+)
 from kainite.log.format.entry import UnitStatus
-from kainite.log.state.loading import load_state, load_units, low_water_mark
+from kainite.log.state.loading import load_state
 from kainite.log.store.memory import MemoryStore
 from kainite.log.views.unit_table import read_rows
 from kainite.uow.catalogue.reflection import reflect
-from kainite_spark.executor.group_commit import ApplyOptions, Retry
+from kainite.uow.catalogue.tables import Catalogue
+from kainite_spark.executor.group_commit import ApplyOptions
 from kainite_spark.targets.opening import open_target
-from simulation.faults import Effects, Faults
+from simulation.faults import NO_RESENDING, Effects, Faults
 from simulation.lease_items import SimDynamoDB, SimTable
 from simulation.log_store import SimLogStore
 from simulation.loop import Hub, Process, SimEvent
 from simulation.oracle import BrokenPromiseError, Oracle
-from simulation.parts import edges, run_apply_job, run_daemon, settings_of
+from simulation.parts import ApplyParts, edges, run_apply_job, run_daemon, settings_of
+from simulation.people import Operator, Producer, allowed
 from simulation.runner import SimRunner
 from simulation.scenario import Incident, Scenario, scenario
 from simulation.source import Source
-from simulation.stream import TOP, SimKinesis, SimStream
-from simulation.target import SimTarget
+from simulation.stream import SimKinesis, SimStream
+from simulation.target import Limits, Lock, SimTarget
 
 PATIENCE = 400.0
 """Seconds, after the last fault, within which everything must be in the target."""
+
+MOST_RECORDS = 13
+"""More than a batch has records (:mod:`simulation.stream`), and so an append units, where they are not numbered."""
 
 LATE = 12.0
 """Seconds for which the world goes on after that, and after the last zombie has woken up."""
@@ -57,6 +68,7 @@ class Verdict:
         seconds: of virtual time.
         effects: how many requests were made.
         log: the log's units at the end, when something is wrong.
+        aim: of the scenario.
     """
 
     seed: int
@@ -65,6 +77,7 @@ class Verdict:
     seconds: float
     effects: int
     log: tuple[str, ...] = ()
+    aim: str = ""
 
 
 @dataclass
@@ -80,20 +93,28 @@ class World:
     notes: list[str] = field(default_factory=list)
     settled: bool = False
     mounted: dict[str, str] = field(default_factory=dict)
+    _catalogue: list[Catalogue] = field(default_factory=list)
     _names: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def run(self) -> Verdict:
         """Runs the scenario to its verdict."""
         plan = self.plan
         self.faults = Faults(self.hub, plan.seed, plan.rates, plan.until, self.left_out)
-        self.source = Source(Random(f"source {plan.seed}"), plan.transactions, plan.style)
-        self._make_target()
+        corrected = {correction: one for one, correction in plan.more.poison if correction is not None}
+        self.source = Source(
+            Random(f"source {plan.seed}"), plan.transactions, plan.style, plan.more.changes, corrected
+        )  # fmt: skip
         self.store = MemoryStore()
         self.table = SimTable()
         self.stream = SimStream(self.hub, plan.shards)
+        self.limits = Limits(
+            [Lock(begin, end, f"T-{number}") for begin, end, number in plan.more.locks], plan.more.most_units
+        )
+        self.producer = Producer(self)
+        self._make_target()
         self.faults.outages.extend(plan.outages)
         with edges(
-            self.hub, self.faults, client=self._client, store_of=self._store_of, catalogue=lambda: self.catalogue
+            self.hub, self.faults, plan, client=self._client, store_of=self.store_of, catalogue=self._read_catalogue
         ):
             try:
                 problem = self._live()
@@ -108,18 +129,20 @@ class World:
 
     def _live(self) -> str | None:
         plan = self.plan
-        self._start_source()
+        self.producer.start()
         for slot in range(plan.daemons):
             self._start_daemon(slot)
         for slot in range(plan.daemons, plan.daemons + plan.drivers):
             self._start_driver(slot)
         for number, incident in enumerate(plan.incidents):
             self.hub.after(incident.at, lambda number=number, incident=incident: self._befall(number, incident))  # type: ignore[misc]
+        operator = Operator(self)
         self.hub.after(plan.until, self._calm)
-        self.hub.after(plan.healed, self._heal)
-        self.hub.after(plan.until, self._audit)
+        self.hub.after(plan.healed, operator.heal)
+        self.hub.after(1.0, self._audit)
+        limit = max(plan.until, plan.healed, self.producer.longest) + PATIENCE
         try:
-            self.hub.run(lambda: self.settled, max(plan.until, plan.healed) + PATIENCE)
+            self.hub.run(lambda: self.settled, limit)
             if missing := self.oracle.missing():
                 return f"not applied {PATIENCE:g} s after the last fault: {', '.join(missing)}"
             if not self.settled:
@@ -132,69 +155,77 @@ class World:
         return None
 
     def process(self, name: str, host: str = "") -> Process:
-        return Process(self.hub, name, host)
+        return Process(self.hub, name, host, self.plan.more.pids)
+
+    def broken(self, wrong: str) -> None:
+        """Ends the run: a promise is broken."""
+        if not self.hub.closing:
+            self.hub.errors.append(BrokenPromiseError(wrong))
 
     def seen(self, who: str) -> None:
         """Lets the oracle look at the target, after a transaction of ``who``."""
         wrong = self.oracle.look()
-        if wrong is not None and not self.hub.closing:
-            self.hub.errors.append(BrokenPromiseError(f"{wrong} (by {who})"))
+        if wrong is not None:
+            self.broken(f"{wrong} (by {who})")
+
+    def make_change(self, script: str) -> None:
+        """Changes the target's tables."""
+        database = sqlite3.connect(self.path, isolation_level=None)
+        database.executescript(script)
+        database.close()
+        self._catalogue.clear()
+
+    def restart_daemons(self) -> None:
+        """Kills the daemons; they start again, and read the catalogue."""
+        for slot in range(self.plan.daemons):
+            self.running[slot].kill()
 
     def _make_target(self) -> None:
-        path = self.folder / "target.db"
-        database = sqlite3.connect(path)
+        self.path = self.folder / "target.db"
+        database = sqlite3.connect(self.path)
         database.executescript(self.source.ddl())
-        refused = {f"T-{number}" for number in self.plan.refused}
+        refused = {f"T-{number}" for number in (*self.plan.refused, *(one for one, _ in self.plan.more.poison))}
         database.executemany("INSERT INTO refused VALUES (?)", [(name,) for name in sorted(refused)])
         database.commit()
         database.close()
-        self.path = path
-        url = f"sqlite:///{path}"
-        self.catalogue = reflect(url)
-        self.target = open_target(url, self.catalogue)
-        self.target.prepare(self.catalogue)
-        self.oracle = Oracle(self.source, path)
+        catalogue = self._catalogue_now()
+        self._open(catalogue).prepare(catalogue)
+        self.oracle = Oracle(self.source, self.path, allowed(self.plan, self.source, self.producer.interrupted))
+
+    def _open(self, catalogue: Catalogue | None) -> Any:
+        return open_target(f"sqlite:///{self.path}", catalogue)
+
+    def _catalogue_now(self) -> Catalogue:
+        """Returns the target's catalogue, in which each second name of a table is a partition of it."""
+        if not self._catalogue:
+            found = dict(reflect(f"sqlite:///{self.path}").tables)
+            for table in self.source.tables.values():
+                if table.parted and table.name in found:
+                    found[table.part] = replace(found[table.name], name=table.part, part_of=table.name)
+            self._catalogue.append(Catalogue(found))
+        return self._catalogue[0]
+
+    def _read_catalogue(self, process: Process) -> Catalogue:
+        effects = Effects(self.faults, process, "target", TargetUnavailableError, NO_RESENDING)
+        return effects.call("catalogue", self._catalogue_now)
 
     def _client(self, service: str, process: Process) -> Any:
         if service == "kinesis":
             return SimKinesis(self.stream, self.faults, process)
         return SimDynamoDB(self.table, self.faults, process)
 
-    def _store_of(self, process: Process) -> Any:
-        return SimLogStore(self.store, self.faults, process, self.mounted)
+    def store_of(self, process: Process) -> Any:
+        return SimLogStore(self.store, self.faults, process, self._has_mounted)
 
-    def _target_of(self, process: Process) -> Any:
-        return SimTarget(self.target, self.faults, process, self.seen)
+    def _has_mounted(self, partition: str, name: str, released: bool) -> None:
+        """Notes who owns a log partition; takes it ill when somebody took it from a living owner without a fault."""
+        before = self.mounted.get(partition)
+        self.mounted[partition] = name
+        alive = [one for one in self.hub.processes if one.name == before and not (one.dead or one.frozen)]
+        if alive and not released and before != name and self.hub.now > max(self.plan.until, self.faults.latest) + 20.0:
+            self.broken(f"{name} took log partition {partition} from {before}, which was well")
 
     # The parts.
-
-    def _start_source(self) -> None:
-        process = self.process("source")
-        self.hub.spawn(process, lambda: self._produce(process))
-
-    def _produce(self, process: Process) -> None:
-        """Puts the history on the stream, in batches; a batch whose reply is lost is put again."""
-        plan, faults = self.plan, self.faults
-        rng = Random(f"producer {plan.seed}")
-        effects = Effects(faults, process, "put", TimeoutError, {"unsent", "unanswered", "late", "resent", "again"})
-        home = rng.randrange(TOP)
-        messages = [message for one in self.source.history for message in self.source.messages(one, rng)]
-        place = 0
-        while place < len(messages):
-            batch = messages[place : place + rng.choice((1, 2, 5, 20))]
-            try:
-                effects.call("put_records", lambda batch=batch: self._put(batch, home))  # type: ignore[misc]
-            except TimeoutError:
-                continue
-            place += len(batch)
-            if rng.random() < 0.05 and self.hub.now < plan.until and faults.happens(f"source begins again at {place}"):
-                place = max(0, place - rng.randrange(20))
-            self.hub.pause(plan.until * rng.random() * 2 * len(batch) / len(messages))
-
-    def _put(self, batch: list[bytes], home: int) -> None:
-        for message in batch:
-            key = int(TOP * self.faults.chance(self.faults.named("hash key"))) if self.plan.spread else home
-            self.stream.put(key, message)
 
     def _start_daemon(self, slot: int) -> None:
         process = self.process(f"daemon{slot}.{next(self._names)}", f"host{slot % self.plan.hosts}")
@@ -208,18 +239,26 @@ class World:
         process = self.process(f"apply{slot}.{next(self._names)}", f"host{slot % self.plan.hosts}")
         stop = SimEvent(self.hub)
         plan = self.plan
-        options = ApplyOptions(group_units=plan.group_units, retry=Retry(3, 0.0, 0.0))
-        runner = SimRunner(
-            self.faults, process, self.process, self._store_of, self._target_of, options, max(1, plan.instances)
+
+        def wrapped(target: Any, of: Process = process) -> SimTarget:
+            return SimTarget(target, self.faults, of, self.seen, self.limits)
+
+        def runner_of(target: Any, options: ApplyOptions) -> SimRunner:
+            return SimRunner(
+                self.faults, process, self.process, self.store_of, lambda of, opened: wrapped(opened, of), target,
+                options, max(1, plan.instances),
+            )  # fmt: skip
+
+        parts = ApplyParts(
+            self.store_of(process), lambda: self._read_catalogue(process), self._open, wrapped, runner_of
         )
-        store, target = self._store_of(process), self._target_of(process)
         self._occupy(slot, process, lambda: self._start_driver(slot))
         self.stops[slot] = stop.set
 
         def work() -> None:
             failure: BaseException | None = None
             try:
-                run_apply_job(plan, process.name, store, target, runner, stop)
+                run_apply_job(plan, process.name, parts, stop)
             except Exception as error:
                 failure = error
             self.hub.after(0.0, lambda: self._ended(process, failure), process)
@@ -240,36 +279,22 @@ class World:
         """Takes note of a process that ended by itself; only Kainite's own errors may end one."""
         if error is not None:
             self.notes.append(f"{self.hub.now:.3f} {process.name} ended: {error}")
-            if not isinstance(error, KainiteError) or self._without_cause(process, error):
+            stopped = isinstance(error, TargetRejectedError) and not self.plan.more.stop
+            if not isinstance(error, KainiteError) or stopped or self._without_cause(process, error):
                 self.hub.errors.append(error)
         process.kill()
 
-    # What people do.
-
-    def _heal(self) -> None:
-        """Lets the target take what it refused; from now on an operator retries what has failed."""
-        with sqlite3.connect(self.path) as database:
-            database.execute("DELETE FROM refused")
-        database.close()
-        self._operate()
-
-    def _operate(self) -> None:
-        failed = [unit.uow for unit in load_units(self.store, "0", low_water_mark(self.store, "0")).units.values()
-                  if unit.status is UnitStatus.FAILED]  # fmt: skip
-        asked = {request["uow"] for _, request in self.store.read_requests("0")}
-        for uow in failed:
-            if uow not in asked and self.plan.refused:
-                self.store.put_request("0", {"action": "retry", "uow": uow, "by": "an operator"})
-        self.hub.after(3.0, self._operate)
-
     def _audit(self) -> None:
-        """Looks whether everything is applied, and nothing is unresolved in the log."""
-        self.settled = not self.oracle.missing() and self._resolved()
-        self.hub.after(2.0, self._audit)
-
-    def _resolved(self) -> bool:
+        """Looks whether everything is applied, and at the log: nothing unresolved, nothing failed without a cause."""
         state = load_state(self.store, "0")
-        return not state.units and not state.open
+        failed = [unit for unit in state.units.values() if unit.status is UnitStatus.FAILED]
+        if failed and not self.plan.may_fail:
+            self.broken(f"{failed[0].uow} has failed ({failed[0].cause}), and nothing is wrong with it")
+        bound = self.plan.more.backlog_units
+        if bound and not self.plan.spread and len(state.units) > bound + MOST_RECORDS:
+            self.broken(f"{len(state.units)} units wait to be applied; the bound is {bound}")
+        self.settled = not self.oracle.missing() and not state.units and not state.open and self.producer.done
+        self.hub.after(2.0, self._audit)
 
     # What befalls them.
 
@@ -315,9 +340,9 @@ class World:
             return [str(error)]
 
 
-def run_seed(seed: int, left_out: Collection[str] = ()) -> Verdict:
-    """Runs a seed's scenario, without the faults that are left out."""
-    return run_scenario(scenario(seed), left_out)
+def run_seed(seed: int, left_out: Collection[str] = (), aim: str = "") -> Verdict:
+    """Runs a seed's scenario, without the faults that are left out; with an aim in that variant."""
+    return replace(run_scenario(scenario(seed, aim), left_out), aim=aim)
 
 
 def run_scenario(plan: Scenario, left_out: Collection[str] = ()) -> Verdict:

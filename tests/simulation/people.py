@@ -1,0 +1,208 @@
+"""The source's side, which puts the history on the stream, and the operator's, who resolves what has failed.
+
+The producer puts messages in the source's order, in batches; a batch whose reply is lost is put again. It changes the
+target's tables where the source's change, if that is to come first; for a new key it waits until the daemons have been
+told. The operator makes the target take what it has refused, and retries failed units; what can never be applied, and
+has no correction, the operator discards, and with it what the target refuses because of that.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from kainite.log.format.entry import UnitStatus
+from kainite.log.owner.collect import MISSING
+from kainite.log.state.loading import load_units, low_water_mark
+from simulation.faults import Effects
+from simulation.oracle import Allowed
+from simulation.scenario import Scenario
+from simulation.schema import Change, SourceTable, Tables, ddl, rebuilding
+from simulation.source import Source
+from simulation.stream import TOP
+
+if TYPE_CHECKING:
+    from simulation.world import World
+
+LONG_LOCK_S = 35.0
+"""A lock that may last longer than all units wait for one with ``targetConsistency = prefix``, with other faults."""
+
+
+def allowed(plan: Scenario, source: Source, interrupted: set[int]) -> Allowed:
+    """Returns what the oracle overlooks."""
+    more = plan.more
+    prefix = more.prefix and not any(change.what == "key" for change in more.changes)
+    excused = {*plan.refused, *(one for one, _ in more.poison), *interrupted}
+    excused |= {number for begin, end, number in more.locks if end - begin > LONG_LOCK_S or plan.outages}
+    if more.changes:
+        excused |= {one.number for one in source.history if any(_is_new(source, write) for write in one.writes)}
+    later = range(1, plan.transactions + 1)
+    late = {(one, other) for one in interrupted for other in later if other > one} if plan.spread else ()
+    return Allowed(prefix=prefix, excused=excused, late=late)
+
+
+def _is_new(source: Source, write: Any) -> bool:
+    return bool(source.tables[write.table].since) or "w" in write.new or "w" in write.old
+
+
+class Producer:
+    """Puts the history on the stream.
+
+    Attributes:
+        interrupted: the numbers of the transactions in the middle of which the source pauses.
+        longest: seconds until the last message is put, at most, without faults.
+        done: whether all messages are put.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._plan = plan = world.plan
+        self._rng = rng = Random(f"producer {plan.seed}")
+        self._process = world.process("source")
+        self._home = rng.randrange(TOP)
+        history = world.source.history
+        self._messages = [(one.number, text) for one in history for text in world.source.messages(one, rng)]
+        last = len(self._messages) - 1
+        self._pauses = {1 + int(part * last): seconds for part, seconds in plan.more.pauses if last > 0}
+        self.interrupted = {
+            self._messages[at][0] for at in self._pauses if self._messages[at][0] == self._messages[at - 1][0]
+        }
+        self.longest = plan.until + sum(self._pauses.values())
+        self.done = False
+        self._changes = sorted(plan.more.changes, key=lambda change: change.number)
+
+    def start(self) -> None:
+        hub = self._world.hub
+        hub.spawn(self._process, self._produce)
+        for change in self._plan.more.changes:
+            if change.at > 0.0 and change.what != "key":
+                hub.after(change.at, lambda change=change: self._change(change))  # type: ignore[misc]
+
+    def _produce(self) -> None:
+        plan, faults, hub, rng = self._plan, self._world.faults, self._world.hub, self._rng
+        kinds = {"unsent", "unanswered", "late", "resent", "again"}
+        effects = Effects(faults, self._process, "put", TimeoutError, kinds)
+        place = 0
+        while place < len(self._messages):
+            self._prepare(self._messages[place][0])
+            batch = self._messages[place : self._end(place, rng.choice((1, 2, 5, 20)))]
+            try:
+                effects.call("put_records", lambda batch=batch: self._put(batch))  # type: ignore[misc]
+            except TimeoutError:
+                continue
+            place += len(batch)
+            if pause := self._pauses.pop(place, 0.0):
+                hub.pause(pause)
+            elif hub.now < plan.until:
+                place = self._again(place)
+            hub.pause(plan.until * rng.random() * 2 * len(batch) / len(self._messages))
+        self.done = True
+
+    def _end(self, place: int, size: int) -> int:
+        """Returns where a batch ends: before a pause, and before a change of the tables."""
+        stops = [at for at in self._pauses if at > place]
+        if self._changes:
+            first = self._changes[0].number
+            stops += [at for at, (number, _) in enumerate(self._messages) if at > place and number >= first][:1]
+        return min([place + size, *stops])
+
+    def _again(self, place: int) -> int:
+        """Returns the place from which the source goes on: now and then an earlier one."""
+        if self._rng.random() < 0.05 and self._world.faults.happens(f"source begins again at {place}"):
+            return max(0, place - self._rng.randrange(20))
+        far = self._rng.random() < self._plan.more.far_copies
+        return 0 if far and self._world.faults.happens(f"source begins anew at {place}") else place
+
+    def _put(self, batch: list[tuple[int, bytes]]) -> None:
+        faults = self._world.faults
+        for _, message in batch:
+            key = int(TOP * faults.chance(faults.named("hash key"))) if self._plan.spread else self._home
+            self._world.stream.put(key, message)
+
+    def _prepare(self, number: int) -> None:
+        """Makes the changes of the tables that must be there before transaction ``number``."""
+        while self._changes and self._changes[0].number <= number:
+            change = self._changes.pop(0)
+            if change.what == "key":
+                self._change(change)
+                self._world.restart_daemons()
+            elif change.at == 0.0:
+                self._change(change)
+
+    def _change(self, change: Change) -> None:
+        self._world.make_change(change_script(self._world.source.tables, change))
+
+
+def change_script(tables: Tables, change: Change) -> str:
+    """Returns what makes a change at the target."""
+    return "".join(_script(tables, table, change) for table in tables.values())
+
+
+def _script(tables: Tables, table: SourceTable, change: Change) -> str:
+    number = change.number
+    if change.what == "table":
+        return ddl(tables, table, number) if table.since == number else ""
+    if change.what == "key":
+        new = any(r.since == number > table.since for r in table.references)
+        return rebuilding(tables, table, number) if new else ""
+    column = table.wide == number and not any(r.since == number for r in table.references)
+    return f"ALTER TABLE {table.name} ADD COLUMN w bigint;" if column else ""
+
+
+class Operator:
+    """Resolves failed units."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._corrected = {one for one, correction in world.plan.more.poison if correction is not None}
+        self._poison = {one for one, _ in world.plan.more.poison}
+        self._tries: Counter[str] = Counter()
+        self._discards: dict[str, int] = {}
+
+    def heal(self) -> None:
+        """Lets the target take what it refused; from now on the operator looks at what has failed."""
+        database = sqlite3.connect(self._world.path, isolation_level=None)
+        for number in self._world.plan.refused:
+            if number not in self._poison:
+                database.execute("DELETE FROM refused WHERE what = ?", (f"T-{number}",))
+        database.close()
+        self._look()
+
+    def _look(self) -> None:
+        store = self._world.store
+        self._hear()
+        asked = {request["uow"] for _, request in store.read_requests("0")}
+        units = load_units(store, "0", low_water_mark(store, "0")).units.values()
+        for unit in units:
+            if unit.status is UnitStatus.FAILED and unit.uow not in asked and self._world.plan.may_fail:
+                self._resolve(unit.uow)
+        self._world.hub.after(3.0, self._look)
+
+    def _resolve(self, uow: str) -> None:
+        if uow.startswith(MISSING):
+            self._ask("discard", uow)
+            return
+        number = int(uow.partition("-")[2])
+        self._tries[uow] += 1
+        tries = self._tries[uow]
+        if number in self._corrected:
+            if self._world.faults.chance("retries in vain", uow, tries) < 0.1:
+                self._ask("retry", uow)
+        elif tries > 2 and (number in self._poison or (self._world.oracle.hopeless(number) and tries > 3)):
+            self._world.oracle.allowed.discarded.add(self._world.source.history[number - 1].stands_for)
+            self._discards[self._ask("discard", uow)] = self._world.source.history[number - 1].stands_for
+        else:
+            self._ask("retry", uow)
+
+    def _hear(self) -> None:
+        for request, number in list(self._discards.items()):
+            answer = self._world.store.take_answer("0", request)
+            if answer is not None:
+                del self._discards[request]
+                if answer["result"] == "ok":
+                    self._world.oracle.allowed.gone.add(number)
+
+    def _ask(self, action: str, uow: str) -> str:
+        return self._world.store.put_request("0", {"action": action, "uow": uow, "by": "an operator"})
