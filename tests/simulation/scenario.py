@@ -250,7 +250,7 @@ def _incidents(rng: Random, until: float) -> list[Incident]:
 
 
 def _frozen_task(plan: Scenario, rng: Random) -> Scenario:
-    """Tasks stand still in the middle of a transaction until long after their retry; apply jobs are killed."""
+    """Lets tasks stand still in the middle of a transaction until long after their retry, and kills apply jobs."""
     kills = [Incident(rng.uniform(2.0, plan.until), "kill", plan.daemons + rng.randrange(2), 0.0) for _ in range(3)]
     rates = {"task_freezes": 0.4, "unanswered": 0.01}
     return replace(
@@ -260,7 +260,7 @@ def _frozen_task(plan: Scenario, rng: Random) -> Scenario:
 
 
 def _lapse(plan: Scenario, rng: Random) -> Scenario:
-    """A shard's lease lapses while an append hangs, comes back to the same daemon, and the daemon is killed."""
+    """Lets a shard's lease lapse while an append hangs, and come back to the same daemon, which is killed."""
     outages, incidents = [], []
     begin = rng.uniform(2.0, 8.0)
     for _ in range(3):
@@ -275,7 +275,7 @@ def _lapse(plan: Scenario, rng: Random) -> Scenario:
 
 
 def _late_put(plan: Scenario, rng: Random) -> Scenario:
-    """An owner stands still before its put, until another one has mounted, appended and truncated."""
+    """Lets an owner stand still before its put, until another one has mounted, appended and truncated."""
     return replace(
         _calm(plan), rates={"put_freezes": 0.05}, until=60.0, daemons=2, hosts=5, one_worker=False, transactions=30,
         snapshot_entries=8,
@@ -283,18 +283,18 @@ def _late_put(plan: Scenario, rng: Random) -> Scenario:
 
 
 def _bursts(plan: Scenario, rng: Random) -> Scenario:
-    """Many copies of parts of units: replies of PutRecords get lost."""
+    """Makes many copies of parts of units: replies of PutRecords get lost."""
     return replace(_calm(plan), rates={"unanswered": 0.15, "resent": 0.1, "late": 0.1, "again": 0.1})
 
 
 def _slow_source(plan: Scenario, rng: Random) -> Scenario:
-    """The source stops in the middle of transactions for longer than a unit's time."""
+    """Stops the source in the middle of transactions for longer than a unit's time."""
     pauses = tuple((rng.random(), 70.0) for _ in range(3))
     return replace(_calm(plan), uow_timeout=20.0, more=replace(plan.more, pauses=pauses, prefix=False, stop=False))
 
 
 def _unread(plan: Scenario, rng: Random) -> Scenario:
-    """A shard is read by nobody, or a child keeps its batch, for longer than a unit's time."""
+    """Lets nobody read a shard, or a child keep its batch, for longer than a unit's time."""
     begin = rng.uniform(1.0, 10.0)
     return replace(
         _calm(plan), uow_timeout=20.0, spread=True, shards=3, until=60.0,
@@ -304,7 +304,7 @@ def _unread(plan: Scenario, rng: Random) -> Scenario:
 
 
 def _locked(plan: Scenario, rng: Random) -> Scenario:
-    """Rows are locked for long, and so are those of units that wait for them."""
+    """Locks rows for long, also those of units that wait for other locks."""
     locks = tuple(
         (begin := rng.uniform(0.0, 20.0), begin + rng.choice((10.0, 40.0)), rng.randrange(1, 13)) for _ in range(4)
     )
@@ -315,13 +315,13 @@ def _locked(plan: Scenario, rng: Random) -> Scenario:
 
 
 def _locked_prefix(plan: Scenario, rng: Random) -> Scenario:
-    """As :func:`_locked`, with ``targetConsistency = prefix``."""
+    """Does as :func:`_locked`, with ``targetConsistency = prefix``."""
     plan = _locked(plan, rng)
     return replace(plan, more=replace(plan.more, prefix=True))
 
 
 def _new_key(plan: Scenario, rng: Random) -> Scenario:
-    """A foreign key that cascades comes while units are delayed."""
+    """Adds a foreign key that cascades while units are delayed."""
     number = rng.randrange(5, 12)
     locks = tuple((0.0, 45.0, rng.randrange(1, number)) for _ in range(3))
     changes = (Change("key", number, rng.uniform(5.0, 15.0)),)
@@ -332,7 +332,7 @@ def _new_key(plan: Scenario, rng: Random) -> Scenario:
 
 
 def _new_table(plan: Scenario, rng: Random) -> Scenario:
-    """A column and a table come to the source first, or to the target first."""
+    """Adds a column and a table to the source first, or to the target first."""
     number = rng.randrange(2, 8)
     late = rng.random() < 0.7
     changes = tuple(Change(what, number, rng.uniform(3.0, 20.0) * late) for what in ("table", "column"))
@@ -343,7 +343,7 @@ def _new_table(plan: Scenario, rng: Random) -> Scenario:
 
 
 def _snapshots(plan: Scenario, rng: Random) -> Scenario:
-    """Snapshots of many parts, and daemons that are killed."""
+    """Makes snapshots of many parts, and kills daemons."""
     kills = tuple(Incident(rng.uniform(2.0, 40.0), "kill", 0, 0.0) for _ in range(4))
     return replace(
         _calm(plan), until=40.0, daemons=1, transactions=30, snapshot_entries=8, incidents=kills,
@@ -352,7 +352,7 @@ def _snapshots(plan: Scenario, rng: Random) -> Scenario:
 
 
 def _rivals(plan: Scenario, rng: Random) -> Scenario:
-    """Two daemons under one worker id."""
+    """Starts two daemons under one worker id."""
     return replace(_calm(plan), daemons=2, hosts=rng.choice((1, 5)), one_worker=True, more=replace(plan.more, pids=4))
 
 
@@ -363,7 +363,7 @@ def _calm(plan: Scenario) -> Scenario:
 
 
 def _target_away(plan: Scenario, rng: Random) -> Scenario:
-    """The target does not answer for long."""
+    """Lets the target not answer for long."""
     return replace(
         _calm(plan), spread=False, until=40.0, transactions=30, outages=((0.5, 38.0, "target"),),
         style=replace(plan.style, numbers=False), more=replace(plan.more, backlog_units=3),
