@@ -1,12 +1,14 @@
-"""``kainite log show``, ``kainite uow retry`` and ``kainite uow discard``."""
+"""``kainite log show`` and ``who``, ``kainite uow retry`` and ``discard``."""
 
 from __future__ import annotations
 
 import getpass
 import socket
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.table import Table
@@ -22,6 +24,9 @@ from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.log.views.unit_table import COLLECTING, LogRow, read_rows
 from kainite.settings import Settings, load
 
+if TYPE_CHECKING:
+    from kainite.log.views.row_holders import Toucher
+
 POLL_SECONDS = 0.1
 _STATUSES = [status.value for status in UnitStatus] + [COLLECTING]
 _COLOURS = {UnitStatus.FAILED: "red", UnitStatus.BLOCKED: "yellow", UnitStatus.COMMITTED: "green"}
@@ -32,8 +37,9 @@ def log() -> None:
     """Shows the serialization log.
 
     \b
-    Example:
+    Examples:
       kainite log show -p app.properties
+      kainite log who -p app.properties sales.orders id=17
     """
 
 
@@ -75,6 +81,57 @@ def show(
             say_json(asdict(row))
     else:
         stdout().print(_table(shown))
+
+
+@log.command("who")
+@properties_option
+@click.argument("table")
+@click.argument("key", nargs=-1, required=True, metavar="COLUMN=VALUE...")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on each line.")
+def who(properties: Path, table: str, key: tuple[str, ...], as_json: bool) -> None:
+    """Says which unit in progress holds a row of the target, and which units wait for it.
+
+    The row is named by all columns of its primary key. Units that are committed or discarded hold nothing.
+
+    \b
+    Examples:
+      kainite log who -p app.properties orders id=17
+      kainite log who -p app.properties sales.order_line order_id=17 line=2 --json
+    """
+    from kainite.log.state.loading import load_state
+    from kainite.log.views.row_holders import touchers
+    from kainite.uow.catalogue.load import load_catalogue
+
+    values = dict(_column(text) for text in key)
+    settings = load(properties)
+    apply = settings.apply
+    catalogue = load_catalogue(settings.uow.catalogue_file, apply.target, apply.schemas)
+    state = load_state(_store(settings), settings.log.partition)
+    found = touchers(state, catalogue, table, values)
+    if as_json:
+        for toucher in found:
+            say_json(asdict(toucher))
+    elif found:
+        stdout().print(_touchers(found))
+    else:
+        say("no unit in progress touches this row")
+
+
+def _column(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise click.UsageError(f"{text!r} is not COLUMN=VALUE")
+    return name, value
+
+
+def _touchers(found: Sequence[Toucher]) -> Table:
+    table = Table(header_style="bold")
+    for name in ("ID", "UofW", "Status", "ETL JI", "Waits for", "Cause"):
+        table.add_column(name, overflow="fold")
+    for unit in found:
+        cells = (unit.id, unit.uow, unit.status, unit.instance, unit.waits_for, unit.cause)
+        table.add_row(*(Text("" if cell is None else str(cell)) for cell in cells))
+    return table
 
 
 @click.group("uow")

@@ -168,3 +168,13 @@ async def test_without_a_log_table_the_name_and_what_makes_it_are_told(world: Wo
         assert status == 1
         assert errors.startswith("kainite: there is no log table 'no-such-log': ")
         assert "unitsOfWork" in errors
+
+
+async def test_who_says_which_units_touch_a_row(world: World) -> None:
+    status, output, errors = await world.kainite("log", "who", "t", "id=1", "--json")
+    assert status == 0, errors
+    assert output == ""  # the fragments of this log write plain numbers, not the signatures of rows
+    status, output, _ = await world.kainite("log", "who", "t", "id=1")
+    assert output == "no unit in progress touches this row\n"
+    status, _, errors = await world.kainite("log", "who", "t", "id")
+    assert (status, "'id' is not COLUMN=VALUE" in errors) == (2, True)
