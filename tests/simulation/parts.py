@@ -27,6 +27,8 @@ import kainite.child.process
 import kainite.leases.keeper
 import kainite.log.audit.opening
 import kainite.log.owner.owner
+import kainite.log.service.sharing.network
+import kainite.log.service.sharing.shared_log
 import kainite.log.state.snapshot
 import kainite.log.store.dynamodb
 import kainite.log.store.memory
@@ -61,6 +63,7 @@ from kainite_spark.targets.sql.identifiers import quoted
 from simulation.child import SimPipes
 from simulation.faults import Faults
 from simulation.loop import Hub, Process, SimEvent, SimThreading, SimTime
+from simulation.network import SimNetwork
 from simulation.runner import SimRunner
 from simulation.scenario import Scenario
 
@@ -114,13 +117,16 @@ def edges(
     }
     SimPipes.faults = faults
     random.seed(faults.seed)
-    supervisor = kainite.worker.supervisor
+    supervisor, sockets = kainite.worker.supervisor, kainite.log.service.sharing.network
+    network = SimNetwork(hub, faults, me)
     with contextlib.ExitStack() as stack:
         for module, name in _users():
             stack.enter_context(mock.patch.object(module, name, shims[name]))
         for owner, name, value in (
             (supervisor, "aws", SimpleNamespace(client=lambda service, settings: client(service, me()))),
             (supervisor, "Membership", _Membership),
+            (sockets, "listen", network.listen),
+            (sockets, "connect", network.connect),
             (kainite.log.store.dynamodb, "DynamoDBStore", lambda *_: store_of(me())),
             (kainite.uow.catalogue.load, "load_catalogue", lambda *_, **__: catalogue(me())),
             (kainite.leases.keeper, "Random", lambda *_: random.Random(f"{faults.seed} {me().name}")),

@@ -94,6 +94,17 @@ def _shows_own_namespace(pid: int) -> bool:
         return False
 
 
+def network_stack() -> str:
+    """Returns a name of the network stack that this process's loopback interface belongs to.
+
+    Two processes with one name reach each other by it; empty where no such name is known.
+    """
+    try:
+        return f"{_boot_id()} {Path('/proc/self/ns/net').readlink()}" if _boot_id() else ""
+    except OSError:
+        return ""
+
+
 def start_time(pid: int) -> int | None:
     """Returns when a process was started, in clock ticks since boot; None when this process cannot see it."""
     try:

@@ -4,7 +4,7 @@ A child hangs when it has not said anything for the setting's time since it was 
 is not asked because there are no records. The report answers three questions:
 
 * *live*: does the daemon's own event loop run? A restart mends nothing else, neither a child nor AWS.
-* *ready*: does it reach the lease table, and is the log, where there is one, its own?
+* *ready*: does it reach the lease table, and can it append to the log, where there is one?
 * *healthy*: is any shard hung or failing, does the lease table not answer, or do so many units wait to be applied that
   reading stopped? Then a person should look.
 """
@@ -47,8 +47,9 @@ class LogMountState(StrEnum):
     """The state of the serialization log, as this daemon sees it."""
 
     DISABLED = "disabled"
-    WAITING = "waiting"  # another daemon owns it
-    MOUNTED = "mounted"
+    WAITING = "waiting"  # another daemon owns it and is not reached, or nobody owns it yet
+    MOUNTED = "mounted"  # this daemon owns it
+    FOLLOWING = "following"  # another daemon owns it, and this one appends through it
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ def judge_shard(status: ShardStatus, limits: HealthLimits) -> ShardHealth:
 def _not_ready(worker: WorkerFacts, limits: HealthLimits) -> list[str]:
     reasons = ["the daemon stops"] if worker.stopping else []
     if worker.log is LogMountState.WAITING:
-        reasons.append("another daemon owns the log")
+        reasons.append("the log's owner is not reached")
     if worker.reached is None:
         reasons.append("the lease table was not read yet")
     elif _is_late(worker, limits):

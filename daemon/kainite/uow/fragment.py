@@ -41,7 +41,8 @@ class Fragment:
         rejects: lines of the unit that are no deltas.
         identities: of each delta (:mod:`kainite.uow.identity`). When none are given, those of ``deltas`` as they are.
         encoded: each delta as the log holds it, JSON. Always worked out here, on the thread that makes the fragment:
-            the log's owner, which must not keep its loop for long, only joins them.
+            the log's owner, which must not keep its loop for long, only joins them. A fragment that came from
+            another host has these and no ``deltas``.
         misfits: those of ``deltas`` that do not fit the target's catalogue.
         tables: the tables that the deltas touch.
         unsigned: those of ``tables`` with a delta whose row is not known.
@@ -62,7 +63,12 @@ class Fragment:
     encoded: tuple[bytes, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if len(self.encoded) != len(self.deltas):
+        if self.deltas and len(self.encoded) != len(self.deltas):
             object.__setattr__(self, "encoded", tuple(orjson.dumps(delta.to_json()) for delta in self.deltas))
-        if len(self.identities) != len(self.deltas):
+        if self.deltas and len(self.identities) != len(self.deltas):
             object.__setattr__(self, "identities", tuple(map(identity_of, self.deltas)))
+
+    @property
+    def count(self) -> int:
+        """Returns how many deltas there are."""
+        return len(self.encoded)

@@ -31,6 +31,7 @@ from kainite.base.errors import (
     KainiteError,
     LeaseLostError,
     LeaseTableError,
+    LogRequestError,
     StreamError,
 )
 from kainite.base.logs import event
@@ -170,7 +171,8 @@ class ShardConsumer:
         except LeaseLostError:
             self._set_interrupt(StateOutcome.LOST)
             return StateOutcome.LOST
-        except (ChildError, StreamError, LeaseTableError) as error:
+        except (ChildError, StreamError, LeaseTableError, LogRequestError) as error:
+            # LogRequestError: another holder of the shard has appended meanwhile; reading begins behind its append.
             await self._fail(error)
             return StateOutcome.FAILED
 

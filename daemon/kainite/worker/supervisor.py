@@ -1,16 +1,16 @@
-"""Runs the daemon: one lease keeper, one log owner, and a consumer for each shard whose lease is held.
+"""Runs the daemon: one lease keeper, one share in the log, and a consumer for each shard whose lease is held.
 
-Start: the daemon looks for the child's program, mounts the log, reads the target's catalogue, looks at the fleet, and
-then takes leases; a daemon that waits for a log that another owner holds has no shard. Any failure before that ends
-the daemon with an error.
+Start: the daemon looks for the child's program, joins those who share the log, reads the target's catalogue, looks at
+the fleet, and then takes leases; a daemon that neither owns the log nor reaches its owner has no shard. Any failure
+before that ends the daemon with an error.
 
 Stop, on the first SIGTERM or SIGINT: every child finishes its call, is asked ``shutdownRequested`` and ``leaseLost``
 and ends, all within the grace of the settings; children that are still running then are terminated. Then the daemon
 gives the leases back and releases the log, so that other workers need not wait until either expires. A second signal
 kills the children and ends the daemon at once (:mod:`kainite.base.signals`).
 
-Three failures end the daemon: another owner fenced the log (nothing may be appended any more), the log cannot be used,
-or the lease table cannot be used. A failing child, shard or network never does.
+Two failures end the daemon: the log cannot be used, or the lease table cannot be used. A failing child, shard or
+network never does, nor does a change of the log's owner (:mod:`kainite.log.service.sharing.shared_log`).
 
 A crash leaves behind: leases and a log partition that expire, children whose input ends, and nothing that was
 acknowledged and is not durable (:mod:`kainite.worker.call_rules`).
@@ -22,6 +22,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from kainite.aws import clients as aws
 from kainite.base.errors import KainiteError, LogHeldError
@@ -45,7 +46,10 @@ from kainite.worker.reading_reports import report_reading
 from kainite.worker.retrieval_mode import open_retrieval
 from kainite.worker.settings_in_force import SettingsInForce
 from kainite.worker.shard_consumer import ConsumerParts
-from kainite.worker.units_of_work import Backlog, NewUnitsOfWork, open_units_of_work
+from kainite.worker.units_of_work import NewUnitsOfWork, open_units_of_work
+
+if TYPE_CHECKING:
+    from kainite.log.service.sharing.shared_log import SharedLog
 
 logger = logging.getLogger(__name__)
 
@@ -88,28 +92,34 @@ class _Daemon:
         self._settings = SettingsInForce(settings)
         self._stop = stop
         self._reload = reload
-        self._log = LogMountState.WAITING if settings.log.enabled else LogMountState.DISABLED
         self._dynamodb = aws.client("dynamodb", settings.aws)
         self._membership = Membership(self._dynamodb, settings.leases)
         self._keeper: LeaseKeeper | None = None
-        self._backlog: Backlog = str
+        self._log: SharedLog | None = None
         self._consumers: Consumers | None = None
 
     def statuses(self) -> tuple[ShardStatus, ...]:
         return self._consumers.statuses() if self._consumers else ()
 
     def facts(self) -> WorkerFacts:
-        keeper = self._keeper
+        keeper, log = self._keeper, self._log
         return WorkerFacts(
             leases=len(keeper.held) if keeper else 0,
             reached=keeper.seconds_since_round if keeper else None,
-            log=self._log,
+            log=self._log_state(),
             stopping=self._stop.is_set(),
-            backlog=self._backlog(),
+            backlog=log.backlog() if log else "",
         )
 
-    def _mounted(self, backlog: Backlog) -> None:
-        self._backlog = backlog
+    def _log_state(self) -> LogMountState:
+        if not self._settings.current.log.enabled:
+            return LogMountState.DISABLED
+        if self._log is None or not self._log.is_reached:
+            return LogMountState.WAITING
+        return LogMountState.MOUNTED if self._log.owner is not None else LogMountState.FOLLOWING
+
+    def _opened(self, log: SharedLog) -> None:
+        self._log = log
 
     async def run(self, meter: Meter) -> None:
         """Runs until the daemon is told to stop."""
@@ -124,9 +134,8 @@ class _Daemon:
         try:
             async with (
                 asyncio.TaskGroup() as group,
-                open_units_of_work(settings, self._dynamodb, group, self._stop, self._mounted) as units,
+                open_units_of_work(settings, self._dynamodb, group, self._stop, self._opened) as units,
             ):
-                self._log = LogMountState.MOUNTED if units else LogMountState.DISABLED
 
                 def parts() -> ConsumerParts:
                     now = self._settings.current
@@ -136,12 +145,12 @@ class _Daemon:
                 async with _reporting(group, keeper, consumers, units):
                     await self._work(group, keeper, consumers)
         except BaseExceptionGroup as failures:
-            raise_first(failures, unless=LogHeldError)  # stopped while it waited for a log that another owner holds
+            raise_first(failures, unless=LogHeldError)  # stopped before the log was reached
         finally:
             await _give_back(keeper)
 
     async def _work(self, group: asyncio.TaskGroup, keeper: LeaseKeeper, consumers: Consumers) -> None:
-        # The log is mounted by now: a daemon that stands by for another one's log must leave it the shards.
+        # The log is reached by now: a daemon that cannot append must leave the shards to those who can.
         self._consumers = consumers
         settings = self._settings.current
         keeping = group.create_task(_keep(self._membership, keeper), name="lease keeper")

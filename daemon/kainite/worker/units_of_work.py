@@ -1,4 +1,6 @@
-"""Opens what brings the children's emits to the serialization log: the log's owner and the target's catalogue."""
+"""Opens what brings the children's emits to the serialization log: the log that all daemons share, and the target's
+catalogue.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+from kainite.base.errors import LogHeldError
 from kainite.settings import Settings
 from kainite.worker.heavy_work import OFF_LOOP_BYTES, HeavyWork
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
     from kainite.log.client import LogClient
-    from kainite.log.owner.owner import LogOwner
+    from kainite.log.service.sharing.shared_log import SharedLog
     from kainite.uow.admission import Admission
     from kainite.uow.current_catalogue import CurrentCatalogue
 
@@ -52,9 +55,6 @@ class UnitsOfWork:
             self.admission.adopt(await self.heavy.run(OFF_LOOP_BYTES, judging))
 
 
-Backlog: TypeAlias = Callable[[], str]
-"""Says why the log takes no more from the shards; an empty text while it does."""
-
 NewUnitsOfWork: TypeAlias = Callable[[], UnitsOfWork]
 """Makes the :class:`UnitsOfWork` of another shard."""
 
@@ -65,20 +65,23 @@ async def open_units_of_work(
     dynamodb: DynamoDBClient,
     group: asyncio.TaskGroup,
     stop: asyncio.Event,
-    mounted: Callable[[Backlog], None] = lambda _: None,
+    opened: Callable[[SharedLog], None] = lambda _: None,
 ) -> AsyncIterator[NewUnitsOfWork | None]:
-    """Mounts the log and reads the catalogue; yields None where units of work are disabled.
+    """Joins the daemons that share the log, and reads the catalogue; yields None where units of work are disabled.
+
+    Returns when the log is reached: this daemon owns it, or appends through its owner. Until then nothing could be
+    appended, and the shards are left to those who can.
 
     Args:
         settings: of the daemon.
         dynamodb: the client for the log's table.
-        group: runs the tasks that read the catalogue and watch the owner; a fenced log fails the group.
-        stop: ends the wait for a log that another owner holds.
-        mounted: is told once the log is mounted how to ask for its backlog.
+        group: runs the tasks that read the catalogue and share the log; a log that cannot be used fails the group.
+        stop: ends the wait for a log that is not reached.
+        opened: is told of the log, before it is reached.
 
     Raises:
         LogHeldError: ``stop`` was set during that wait.
-        LogError: the log cannot be mounted.
+        LogError: the log cannot be used.
         CatalogueError: the target's tables cannot be used.
     """
     if not settings.log.enabled:
@@ -86,7 +89,7 @@ async def open_units_of_work(
         return
     # Imported here, so that a worker without units of work starts without these modules.
     from kainite.log.audit.opening import open_audit
-    from kainite.log.owner.owner import LogOwner
+    from kainite.log.service.sharing.shared_log import open_shared_log
     from kainite.log.store.dynamodb import DynamoDBStore
     from kainite.uow.admission import Admission
     from kainite.uow.catalogue.load import load_catalogue
@@ -98,16 +101,34 @@ async def open_units_of_work(
     store = DynamoDBStore(dynamodb, settings.log.table)
     audit = await asyncio.to_thread(open_audit, settings.log, settings.aws)
     heavy = HeavyWork()
-    async with LogOwner.open(store, settings.log, settings.uow, audit=audit, stop=stop) as owner:
-        mounted(lambda: str(owner.backlog() or ""))
-        watching = group.create_task(_watch(owner), name="log owner")
+    async with open_shared_log(store, settings.log, settings.uow, settings.stream.name, audit=audit) as (log, running):
+        opened(log)
+        watching = group.create_task(_watch(running), name="shared log")
         try:
             catalogue = await reading
-            owner.judge_by(catalogue)
-            yield lambda: UnitsOfWork(owner, Admission(catalogue.signing), heavy, catalogue)
+            log.judge_by(catalogue)
+            await _reached(log, stop)
+            yield lambda: UnitsOfWork(log, Admission(catalogue.signing), heavy, catalogue)
         finally:
             watching.cancel()
 
 
-async def _watch(owner: LogOwner) -> NoReturn:
-    raise await owner.failed()
+async def _watch(running: asyncio.Task[None]) -> None:
+    """Waits for the task, and raises what it raises; to be cancelled without it."""
+    await asyncio.shield(running)
+
+
+async def _reached(log: SharedLog, stop: asyncio.Event) -> None:
+    """Waits until the log is reached.
+
+    Raises:
+        LogHeldError: ``stop`` was set before.
+    """
+    first = [asyncio.create_task(log.reached()), asyncio.create_task(stop.wait())]
+    try:
+        await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+        if not first[0].done():
+            raise LogHeldError(f"log partition {log.partition} was not reached before the daemon was stopped")
+    finally:
+        for task in first:
+            task.cancel()

@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from kainite.base.errors import CatalogueError, LogFencedError, LogHeldError
+from kainite.base.errors import CatalogueError, LogCorruptError, LogHeldError
 from kainite.base.position import Position
+from kainite.base.process_identity import ProcessIdentity
 from kainite.log.owner.mount import mount
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import Settings, examine
 from kainite.uow.catalogue.file import write_catalogue
 from kainite.worker.units_of_work import open_units_of_work
 from support.daemon_world import LIMIT
-from support.log_builders import fragment
+from support.log_builders import batch, fragment
 from support.names import unique
 from support.tables import SHOP
 
@@ -69,29 +70,45 @@ async def test_a_catalogue_that_cannot_be_used_is_an_error(settings: Settings, d
     assert raised.group_contains(CatalogueError)
 
 
-async def append_after_another_mount(settings: Settings, dynamodb: Any) -> None:
-    """Appends to a log that another owner has mounted meanwhile."""
+async def test_an_append_survives_an_owner_in_between(settings: Settings, dynamodb: Any) -> None:
     store, end = DynamoDBStore(dynamodb, settings.log.table), asyncio.Event()
     async with asyncio.TaskGroup() as group, open_units_of_work(settings, dynamodb, group, end) as units:
         assert units is not None
         head = store.read_head("0")
         assert head is not None
-        assert store.swap_head("0", replace(head, released=True, version="by hand"), head)
-        await asyncio.to_thread(mount, store, "0", "another", settings.log.lease)
+        between = await asyncio.to_thread(mount, store, "0", "another", settings.log.lease, gone=head.generation)
+        await asyncio.to_thread(between.release)
         await asyncio.wait_for(units().log.append(SHARD, Position(1), Position(1), [fragment("T-1", [1])]), LIMIT)
+        head = store.read_head("0")
+        assert head is not None
+        assert head.generation == between.generation + 1
 
 
-async def test_a_fenced_log_fails_the_group(settings: Settings, dynamodb: Any) -> None:
+async def test_a_log_that_cannot_be_read_fails_the_group(settings: Settings, dynamodb: Any) -> None:
+    store = DynamoDBStore(dynamodb, settings.log.table)
+    store.create()
+    held = mount(store, "0", "another", settings.log.lease)
+    assert store.put_batch("0", batch(held.first_id, held.generation), "n") is None
+    held.release()
+    key = {"p": {"S": "0#L"}, "s": {"S": f"{held.first_id:020}"}}
+    dynamodb.update_item(
+        TableName=settings.log.table,
+        Key=key,
+        UpdateExpression="SET i = :i",
+        ExpressionAttributeValues={":i": {"B": b""}},
+    )
     with pytest.raises(ExceptionGroup) as raised:
-        await append_after_another_mount(settings, dynamodb)
-    assert raised.group_contains(LogFencedError)
+        async with asyncio.TaskGroup() as group, open_units_of_work(settings, dynamodb, group, asyncio.Event()):
+            pass
+    assert raised.group_contains(LogCorruptError)
 
 
 async def test_a_wish_to_stop_ends_the_wait_for_another_owners_log(settings: Settings, dynamodb: Any) -> None:
-    stop = asyncio.Event()
+    store, stop = DynamoDBStore(dynamodb, settings.log.table), asyncio.Event()
+    store.create()
+    mount(store, "0", "another", settings.log.lease, process=ProcessIdentity("another"))
     stop.set()
-    async with asyncio.TaskGroup() as group, open_units_of_work(settings, dynamodb, group, asyncio.Event()):
-        waiting = replace(settings, log=replace(settings.log, owner="another"))
-        with pytest.raises(LogHeldError):
-            async with open_units_of_work(waiting, dynamodb, group, stop):
-                pass
+    with pytest.raises(ExceptionGroup) as raised:
+        async with asyncio.TaskGroup() as group, open_units_of_work(settings, dynamodb, group, stop):
+            pass
+    assert raised.group_contains(LogHeldError)

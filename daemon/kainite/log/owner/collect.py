@@ -180,7 +180,7 @@ def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment
     news = _news(unit, fragment)
     if news.dropped:
         event(_logger, logging.WARNING, "deltas sent again, dropped", deltas=news.dropped, uow=unit.uow, shard=shard)
-    if not (news.fragment.deltas or news.fragment.ends or news.fragment.rejects or news.repeated):
+    if not (news.fragment.count or news.fragment.ends or news.fragment.rejects or news.repeated):
         return
     note_scheme(journal, news.fragment.scheme)
     standing = _judge(unit, news, state, rules)
@@ -199,7 +199,7 @@ def _collect_late(journal: Journal, rules: UowSettings, shard: str, unit: UnitSt
     """Adds what comes late to a failed unit, and says in its cause when all of it has come."""
     assert unit.late is not None
     news = _news(unit.late, fragment)
-    if not (news.fragment.deltas or news.fragment.ends or news.fragment.rejects or news.repeated):
+    if not (news.fragment.count or news.fragment.ends or news.fragment.rejects or news.repeated):
         return
     numbered = unit.late.end_count is not None
     if rules.isolation is Isolation.SERIALIZE:
@@ -252,12 +252,12 @@ def _news(unit: OpenUnit, fragment: Fragment) -> _News:
             repeated += isinstance(identity, bytes)
         else:
             fresh[identity] = place
-    dropped = len(fragment.deltas) - len(fresh)
+    dropped = fragment.count - len(fresh)
     if not dropped:
         return _News(fragment)
     kept = replace(
         fragment,
-        deltas=tuple(fragment.deltas[place] for place in fresh.values()),
+        deltas=tuple(fragment.deltas[place] for place in fresh.values()) if fragment.deltas else (),
         identities=tuple(fresh),
         encoded=tuple(fragment.encoded[place] for place in fresh.values()),
     )
@@ -313,7 +313,7 @@ def _stand(unit: OpenUnit, news: _News) -> _Standing:
     """
     fragment = news.fragment
     standing = _Standing(
-        unit.count + len(fragment.deltas), unit.end_count, unit.number, unit.kind,
+        unit.count + fragment.count, unit.end_count, unit.number, unit.kind,
         bool(unit.causes) or unit.given_up is not None, [reject.cause for reject in fragment.rejects],
     )  # fmt: skip
     for end in fragment.ends:
@@ -356,7 +356,7 @@ def _merged(unit: OpenUnit, news: _News, standing: _Standing, shard: str) -> Ope
 
 
 def _scheme_of(unit: OpenUnit, fragment: Fragment) -> str | None:
-    if not fragment.deltas:
+    if not fragment.count:
         return unit.scheme
     return merged(unit.scheme, _scheme_id(fragment)) if unit.count else _scheme_id(fragment)
 
@@ -460,7 +460,7 @@ def _keep(journal: Journal, shard: str, news: _News, standing: _Standing) -> Non
     meta = FragmentMeta(
         uow=fragment.uow,
         shard=shard,
-        count=len(fragment.deltas),
+        count=fragment.count,
         ordinals=tuple(identity for identity in fragment.identities if isinstance(identity, int)),
         end_count=standing.end_count if has_end else None,
         number=standing.number if has_end else None,
@@ -478,6 +478,6 @@ def _keep(journal: Journal, shard: str, news: _News, standing: _Standing) -> Non
 
 
 def _data(fragment: Fragment | None) -> bytes:
-    if fragment is None or not fragment.deltas:
+    if fragment is None or not fragment.count:
         return b""
     return b"[%b]" % b",".join(fragment.encoded)

@@ -22,6 +22,8 @@ the head                                       the partition is free
 was released                                   at once
 is this process's own, under the same name     at once: a mount whose answer was lost, or that was not released
 is of a process that is provably gone          at once: a restart on one host (:mod:`kainite.base.process_identity`)
+is of a generation whose owner refuses         at once: its port is closed, so its process is most likely gone; when
+connections                                    this is believed says :mod:`kainite.log.service.sharing.membership`
 is anybody else's, or names no process         when it was silent for a whole lease on our own clock
 =============================================  =====================================================================
 
@@ -165,6 +167,9 @@ def mount_steps(
     watch: LeaseWatch,
     clock: Clock = boot_seconds,
     process: ProcessIdentity | None = None,
+    *,
+    address: str = "",
+    gone: int | None = None,
 ) -> Generator[str, None, Mount]:
     """Mounts a partition, yielding before each primitive: a point at which anything else may happen.
 
@@ -176,6 +181,8 @@ def mount_steps(
         watch: what we saw of the head before; the same one in every attempt.
         clock: measures the lease, in seconds.
         process: identity of the process that mounts; None: the calling one.
+        address: where other processes reach this one; empty: nowhere.
+        gone: a generation whose owner need not be waited for; None: no such generation is known.
 
     Raises:
         LogHeldError: another owner's lease is still running.
@@ -184,9 +191,9 @@ def mount_steps(
     process = process or this_process()
     yield "read head"
     old = store.read_head(partition)
-    if old is not None and not _is_free(old, owner, process) and (left := watch.remaining(old)) > 0:
+    if old is not None and (left := seconds_held(old, owner, watch, process, gone)) > 0:
         raise LogHeldError(
-            f"log partition {partition} is held by {_holder(old, owner)}; its lease runs {left:.1f} s more"
+            f"log partition {partition} is held by {holder_of(old, owner)}; its lease runs {left:.1f} s more"
         )
     head = LogHead(
         generation=old.generation + 1 if old else 1,
@@ -197,6 +204,7 @@ def mount_steps(
         low_water_mark=old.low_water_mark if old else 0,
         snapshot=old.snapshot if old else -1,
         process=process.as_text(),
+        address=address,
     )
     claimed_at = clock()
     yield "claim"
@@ -204,6 +212,18 @@ def mount_steps(
         raise LogHeldError(f"log partition {partition} was claimed by another owner just now")
     next_id = yield from _fence_steps(store, partition, head.generation)
     return Mount(store, partition, head, next_id, claimed_at, clock)
+
+
+def seconds_held(
+    head: LogHead, owner: str, watch: LeaseWatch, process: ProcessIdentity, gone: int | None = None
+) -> float:
+    """Returns the seconds until the partition may be claimed; 0 or less when it may be claimed now.
+
+    The arguments are those of :func:`mount_steps`.
+    """
+    if _is_free(head, owner, process) or head.generation == gone:
+        return 0.0
+    return watch.remaining(head)
 
 
 def _is_free(head: LogHead, owner: str, process: ProcessIdentity) -> bool:
@@ -214,8 +234,8 @@ def _is_free(head: LogHead, owner: str, process: ProcessIdentity) -> bool:
     return before is not None and before.is_gone(process)
 
 
-def _holder(head: LogHead, owner: str) -> str:
-    """Returns who holds a partition, for messages."""
+def holder_of(head: LogHead, owner: str = "") -> str:
+    """Returns who holds a partition, for messages to the worker ``owner``."""
     process = from_text(head.process)
     holder = f"{head.owner} ({process})" if process else head.owner
     return f"{holder}, under our own name" if head.owner == owner else holder
@@ -245,9 +265,14 @@ def mount(
     watch: LeaseWatch | None = None,
     clock: Clock = boot_seconds,
     process: ProcessIdentity | None = None,
+    *,
+    address: str = "",
+    gone: int | None = None,
 ) -> Mount:
     """Mounts ``partition`` in one go; arguments and errors as :func:`mount_steps`."""
-    steps = mount_steps(store, partition, owner, lease, watch or LeaseWatch(clock), clock, process)
+    steps = mount_steps(
+        store, partition, owner, lease, watch or LeaseWatch(clock), clock, process, address=address, gone=gone
+    )
     while True:
         try:
             next(steps)
@@ -259,8 +284,8 @@ def mount(
 def fenced(store: LogStore, partition: str, generation: int) -> LogFencedError:
     """Returns the error of an owner that was overtaken; its message names the new owner."""
     head = store.read_head(partition)
-    by = f"{_holder(head, '')} (generation {head.generation})" if head else "another owner"
+    by = f"{holder_of(head)} (generation {head.generation})" if head else "another owner"
     return LogFencedError(
         f"log partition {partition} was taken over from us (generation {generation}) by {by}; "
-        "two daemons must not share an applicationName and logPartition, and each needs a workerId of its own"
+        "a daemon goes on as its client, and of two apply jobs of one application one must end"
     )

@@ -172,6 +172,26 @@ class LogOwner:
         """
         await asyncio.to_thread(store.create)
         mounted = await _mount_patiently(store, settings, stop or asyncio.Event(), clock, process)
+        async with cls.serve(store, settings, uow, mounted, audit=audit, clock=clock) as owner:
+            yield owner
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def serve(
+        cls,
+        store: LogStore,
+        settings: LogSettings,
+        uow: UowSettings,
+        mounted: Mount,
+        *,
+        audit: AuditTrail | None = None,
+        clock: Callable[[], float] = boot_seconds,
+    ) -> AsyncIterator[LogOwner]:
+        """Loads the state of a partition that is mounted, and serves appends; releases the partition at the end.
+
+        Raises:
+            LogFencedError, LogUnavailableError, LogCorruptError: the state was not loaded.
+        """
         state = await _load(store, settings, uow, mounted)
         event(_logger, logging.INFO, "log mounted", partition=settings.partition, generation=mounted.generation,
               next_id=state.next_id, open_units=len(state.open), units=len(state.units))  # fmt: skip

@@ -53,6 +53,7 @@ def head_fields(head: LogHead) -> dict[str, Value]:
         "lwm": number(head.low_water_mark),
         "snap": number(head.snapshot),
         **({"w": text(head.process)} if head.process else {}),
+        **({"a": text(head.address)} if head.address else {}),
     }
 
 
@@ -67,4 +68,5 @@ def head_from(item: Item) -> LogHead:
         low_water_mark=int(item["lwm"]["N"]),
         snapshot=int(item["snap"]["N"]),
         process=item["w"]["S"] if "w" in item else "",
+        address=item["a"]["S"] if "a" in item else "",
     )

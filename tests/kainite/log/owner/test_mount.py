@@ -133,6 +133,23 @@ def process_on(boot: str, pid: int = 4711, started: int = 99) -> ProcessIdentity
 
 
 @on_each_store
+class TestAnOwnerThatRefusesConnections:
+    def test_is_not_waited_for(self, store: LogStore, clock: FakeClock) -> None:
+        mine = mount(store, P, "a", LEASE, LeaseWatch(clock), clock, ProcessIdentity("a"), address="10.0.0.7:7070")
+        head = store.read_head(P)
+        assert head is not None
+        assert head.address == "10.0.0.7:7070"
+        mine.renew()
+        again = store.read_head(P)
+        assert again is not None
+        assert again.address == "10.0.0.7:7070"
+        with pytest.raises(LogHeldError):
+            mount(store, P, "b", LEASE, LeaseWatch(clock), clock, ProcessIdentity("b"), gone=head.generation - 1)
+        second = mount(store, P, "b", LEASE, LeaseWatch(clock), clock, ProcessIdentity("b"), gone=head.generation)
+        assert second.generation == 2
+
+
+@on_each_store
 class TestOneNameOnTwoHosts:
     def test_the_second_waits_for_the_lease(self, store: LogStore, clock: FakeClock) -> None:
         first, second = process_on("boot-1"), process_on("boot-2")
@@ -149,7 +166,7 @@ class TestOneNameOnTwoHosts:
             mount(store, P, "a", LEASE, watch, clock, second)
         clock.now += LEASE
         assert mount(store, P, "a", LEASE, watch, clock, second).generation == 2
-        with pytest.raises(LogFencedError, match="each needs a workerId of its own"):
+        with pytest.raises(LogFencedError, match="a daemon goes on as its client"):
             mine.renew()
 
     def test_a_silent_namesake_is_not_called_alive(self, store: LogStore, clock: FakeClock) -> None:

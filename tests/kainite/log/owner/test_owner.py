@@ -241,7 +241,7 @@ class TestTwoOwners:
         async with LogOwner.open(store, replace(SETTINGS, heartbeat=99), UOW) as old:
             await old.append("s0", at(1), at(1), [fragment("T-1", [1], count=1)])
             await asyncio.to_thread(mount, store, P, SETTINGS.owner, 2.0)
-            with pytest.raises(LogFencedError, match="must not share an applicationName"):
+            with pytest.raises(LogFencedError, match="a daemon goes on as its client"):
                 await old.append("s0", at(2), at(2), [fragment("T-2", [2], count=1)])
             assert isinstance(await old.failed(), LogFencedError)
             with pytest.raises(LogFencedError):

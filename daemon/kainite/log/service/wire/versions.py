@@ -11,6 +11,7 @@ version  brought
 2        append locks; assignments, and preferred partitions
 3        the answer to a mount is a state
 4        the health of partitions
+5        Kainite's own: daemons append to a log that one of them owns
 =======  =========================================================================================
 """
 
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kainite.base.errors import LogProtocolError, LogRequestError
-from kainite.log.service.wire import layouts
+from kainite.log.service.wire import layouts, shard_messages
 from kainite.log.service.wire.fields import FieldReader, FieldWriter
 from kainite.log.service.wire.frames import MESSAGE, encode_frame
 from kainite.log.service.wire.layouts import Layout, Message
@@ -75,7 +76,9 @@ _V2: Final = table(
 _V3: Final = table(layouts.MOUNT_STATE, base=_V2)
 _V4: Final = table(layouts.HEALTH_REQUEST, layouts.HEALTH_RESPONSE, base=_V3)
 
-VERSIONS: Final[Mapping[int, Table]] = {0: _V0, 1: _V1, 2: _V2, 3: _V3, 4: _V4}
+_V5: Final = table(*shard_messages.LAYOUTS, base=_V4)
+
+VERSIONS: Final[Mapping[int, Table]] = {0: _V0, 1: _V1, 2: _V2, 3: _V3, 4: _V4, 5: _V5}
 
 
 def encode_message(version: int, message: Message) -> bytes:

@@ -1,0 +1,288 @@
+"""The owner's side of a connection: takes a member's requests, and asks how far its shards are read.
+
+=========  ==================================================  ====================================================
+phase      waits for                                           then
+=========  ==================================================  ====================================================
+greeting   the client's Hello, and Join, for GREETING_S        says where the owner is, if it is not here
+loading    the log's state, if this process is mounting it     keeps the connection alive
+open       requests; each append in a task of its own          answers when the append is durable
+ended      the client is gone, silent, too slow, or breaks     appends that are not queued yet are given up; those
+           the protocol; or this process is not the owner      that are become durable or not, without an answer
+           any more
+=========  ==================================================  ====================================================
+
+Bounds on what a peer can take: a frame has a greatest length, the appends that are not answered may have twice the
+credit and one frame, what waits to be sent to the client at most MAX_UNSENT bytes.
+
+A report of the reading (:class:`~kainite.log.client.ReadingReport`) has ages. How long it was under way is not known;
+it was written after the question that it answers was asked, so the time since the question is added to each age. A
+report that was held back for an hour therefore tells of the state an hour ago, whatever clocks say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from functools import partial
+from typing import Any, Final, Protocol
+
+from kainite.base.errors import KainiteError, LogProtocolError, LogRequestError
+from kainite.base.logs import event
+from kainite.log.client import ReadingReport
+from kainite.log.format.entry import ReqId
+from kainite.log.owner.owner import LogOwner
+from kainite.log.service.sharing import network
+from kainite.log.service.sharing.conversation import MAX_FRAME, MAX_NUMBER
+from kainite.log.service.sharing.fragments import decode_fragments
+from kainite.log.service.wire.frames import Frame, FrameDecoder, keep_alive
+from kainite.log.service.wire.hello import Hello, common_version, decode_hello, encode_hello
+from kainite.log.service.wire.layouts import Message
+from kainite.log.service.wire.shard_messages import (
+    VERSION,
+    Elsewhere,
+    Join,
+    Joined,
+    PositionAnswer,
+    PositionRequest,
+    ReadingAnswer,
+    ReadingRequest,
+    ShardAppend,
+    ShardAppended,
+    ShardRefused,
+)
+from kainite.log.service.wire.versions import decode_message, encode_message
+from kainite.uow.scheme import Scheme
+
+_logger = logging.getLogger(__name__)
+
+CREDIT: Final = 8 * 2**20
+"""Most bytes of appends that a client may have unanswered; one append of any size is always allowed."""
+
+GREETING_S: Final = 5.0
+"""Seconds in which a client must have said what it wants."""
+
+ASK_EVERY_S: Final = 1.0
+"""Seconds between two questions how far the shards are read."""
+
+SILENT_S: Final = 15.0
+"""Seconds without a word of the client after which the connection is closed."""
+
+MAX_UNSENT: Final = 2**20
+"""Most bytes that wait to be sent to a client; one that reads no more is cut off."""
+
+OFF_LOOP_BYTES: Final = 64 * 1024
+"""From so many bytes on, an append is decoded on a thread."""
+
+QUESTIONS_KEPT: Final = 60
+"""Questions that may still be answered."""
+
+
+class Terms(Protocol):
+    """What a session needs of the process that it belongs to."""
+
+    partition: str
+    stream: str
+    worker: str
+    clients: dict[str, str]
+
+    def clock(self) -> float:
+        """Returns seconds since boot."""
+
+    @property
+    def owner(self) -> LogOwner | None:
+        """Returns the log's owner, if it is here and serves."""
+
+    @property
+    def is_claiming(self) -> bool:
+        """Returns whether this process is about to own the log."""
+
+    def elsewhere(self) -> str:
+        """Returns the address of the log's owner as far as this process knows; empty when it does not."""
+
+
+class Session:
+    """One connection: :meth:`run`."""
+
+    def __init__(self, terms: Terms, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._terms = terms
+        self._reader = reader
+        self._writer = writer
+        self._decoder = FrameDecoder(MAX_FRAME)
+        self._schemes: dict[str, Scheme] = {}
+        self._unanswered = 0
+        self._asked: dict[int, float] = {}
+        self._questions = 0
+        self._generation = 0
+        self._requests: set[asyncio.Task[None]] = set()
+        self._broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.worker = ""
+        """The client's worker id, once it has joined."""
+
+    async def run(self) -> None:
+        """Serves the connection to its end, and closes it."""
+        try:
+            async with asyncio.timeout(GREETING_S):
+                joined = await self._greet()
+            if joined is not None:
+                await self._serve(joined)
+        except (OSError, TimeoutError):
+            pass
+        except KainiteError as error:
+            event(_logger, logging.WARNING, "log client cut off", worker=self.worker, error=error)
+        finally:
+            await network.hang_up(self._writer)
+
+    async def _greet(self) -> Join | None:
+        """Returns what the client wants; None when it wants nothing, or nothing that can be had here."""
+        frame = await self._frame()
+        if frame is None:
+            return None
+        hello = decode_hello(frame.body)
+        self._writer.write(encode_hello(Hello((VERSION,), self._terms.worker)))
+        if common_version((VERSION,), hello.versions) is None:
+            return None
+        self._decoder.expect_messages(VERSION)
+        frame = await self._frame()
+        join = None if frame is None else decode_message(VERSION, frame.body)
+        if join is not None and not isinstance(join, Join):
+            raise LogProtocolError(f"a client began with {type(join).__name__}")
+        return join
+
+    async def _serve(self, join: Join) -> None:
+        terms = self._terms
+        self.worker = join.worker
+        while terms.owner is None and terms.is_claiming:
+            self._writer.write(keep_alive(VERSION))
+            await asyncio.sleep(ASK_EVERY_S / 10)
+        owner = terms.owner
+        if owner is None:
+            self._send(Elsewhere(join.req_id, terms.elsewhere()))
+            return
+        if (cause := self._objection(join)) is not None:
+            self._send(ShardRefused(join.req_id, cause))
+            return
+        self._generation = owner.generation
+        terms.clients[join.worker] = join.process
+        try:
+            self._send(Joined(self._id(0), CREDIT))
+            await self._until_ended(owner)
+        finally:
+            if terms.clients.get(join.worker) == join.process:
+                del terms.clients[join.worker]
+
+    def _objection(self, join: Join) -> str | None:
+        """Returns why a client cannot append here; None when it can."""
+        terms = self._terms
+        if (join.partition, join.stream) != (terms.partition, terms.stream):
+            return (
+                f"log partition {terms.partition} collects stream {terms.stream}; worker {join.worker} has log "
+                f"partition {join.partition} and stream {join.stream}: give each stream a logPartition of its own"
+            )
+        # Two processes under one worker id would take each other's leases for their own.
+        if join.worker == terms.worker or terms.clients.get(join.worker, join.process) != join.process:
+            return f"another daemon runs under the worker id {join.worker}: give each its own workerId"
+        return None
+
+    async def _until_ended(self, owner: LogOwner) -> None:
+        """Takes requests until the client ends the connection, breaks the protocol, or the owner ends."""
+        ended = asyncio.create_task(owner.failed())
+        first: list[asyncio.Future[Any]] = [
+            asyncio.create_task(self._take_requests(owner)), asyncio.create_task(self._ask(owner)), ended, self._broken
+        ]  # fmt: skip
+        try:
+            done, _ = await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+            if ended in done:
+                self._send(Elsewhere(self._id(0), self._terms.elsewhere()))
+            for task in done:
+                await task
+        finally:
+            tasks = (*first, *self._requests)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _take_requests(self, owner: LogOwner) -> None:
+        while (frame := await self._frame(SILENT_S)) is not None:
+            if frame.body:
+                self._take(decode_message(VERSION, frame.body), owner)
+
+    def _take(self, message: Message, owner: LogOwner) -> None:
+        match message:
+            case ShardAppend():
+                self._count(message.size)
+                self._start(self._append(message, owner))
+            case PositionRequest(req_id, shard):
+                self._start(self._position(req_id, shard, owner))
+            case ReadingAnswer():
+                self._report(message, owner)
+            case _:
+                raise LogProtocolError(f"a client sent {type(message).__name__}")
+
+    def _count(self, size: int) -> None:
+        if self._unanswered > 2 * CREDIT:
+            raise LogProtocolError(f"a client has {self._unanswered} bytes of appends unanswered, of at most {CREDIT}")
+        self._unanswered += size
+
+    async def _append(self, message: ShardAppend, owner: LogOwner) -> None:
+        decode = partial(decode_fragments, message.fragments, message.payload, dict(self._schemes))
+        fragments, schemes = await asyncio.to_thread(decode) if message.size >= OFF_LOOP_BYTES else decode()
+        self._schemes.update(schemes)
+        try:
+            await owner.append(message.shard, message.first, message.last, fragments)
+        except LogRequestError as error:
+            self._send(ShardRefused(self._id(message.req_id.sequence), str(error)))
+        else:
+            self._send(ShardAppended(self._id(message.req_id.sequence)))
+        self._unanswered -= message.size
+
+    async def _position(self, req_id: ReqId, shard: str, owner: LogOwner) -> None:
+        self._send(PositionAnswer(self._id(req_id.sequence), await owner.position(shard)))
+
+    async def _ask(self, owner: LogOwner) -> None:
+        while True:
+            self._questions = self._questions % MAX_NUMBER + 1
+            self._asked[self._questions] = self._terms.clock()
+            for old in list(self._asked)[:-QUESTIONS_KEPT]:
+                del self._asked[old]
+            self._send(ReadingRequest(self._id(self._questions), str(owner.backlog() or "")))
+            await asyncio.sleep(ASK_EVERY_S)
+
+    def _report(self, answer: ReadingAnswer, owner: LogOwner) -> None:
+        asked = self._asked.pop(answer.req_id.sequence, None)
+        if asked is not None and answer.shards:
+            under_way = self._terms.clock() - asked
+            owner.report(ReadingReport(answer.shards, {shard: age + under_way for shard, age in answer.read.items()}))
+
+    def _start(self, request: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(request)
+        self._requests.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._requests.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None and not self._broken.done():
+            self._broken.set_exception(error)
+
+    async def _frame(self, limit: float | None = None) -> Frame | None:
+        """Returns the next frame; None at the connection's end.
+
+        Raises:
+            TimeoutError: nothing came for ``limit`` seconds.
+        """
+        while (frame := self._decoder.next_frame()) is None:
+            async with asyncio.timeout(limit):
+                data = await self._reader.read(network.CHUNK)
+            if not data:
+                return None
+            self._decoder.receive(data)
+        return frame
+
+    def _send(self, message: Message) -> None:
+        if self._writer.transport.get_write_buffer_size() > MAX_UNSENT:
+            self._writer.transport.abort()  # the reads fail, and the session ends
+            return
+        self._writer.write(encode_message(VERSION, message))
+
+    def _id(self, number: int) -> ReqId:
+        return ReqId(0, self._generation, 0, number)
