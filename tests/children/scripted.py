@@ -6,7 +6,8 @@ appended to the file TRANSCRIPT.
 
 Steps: ``status``, ``read``, ``hang``, ``die``, ``checkpoint first``, ``checkpoint last``, or one of
 ``["write", text]``, ``["bytes", hex]``, ``["flood", count, text]``, ``["stderr", text]``,
-``["exit", status]``, ``["close", fd]``, ``["ignore", signal]``, ``["spawn", FILE]``,
+``["exit", status]``, ``["close", fd]``, ``["ignore", signal]``, ``["note", signal, FILE]``
+(notes its name in FILE, and exits), ``["spawn", FILE]``,
 ``["die once", FILE]``, ``["wait for", FILE]``, ``["emit", {…}]``.
 """
 
@@ -49,6 +50,12 @@ def hang() -> None:
         signal.pause()
 
 
+def note_and_exit(number: int, path: Path) -> None:
+    with path.open("a") as file:
+        file.write(signal.Signals(number).name + "\n")
+    os._exit(0)
+
+
 def perform(step: Any, message: dict[str, Any]) -> None:
     match step:
         case "status":
@@ -86,6 +93,8 @@ def perform(step: Any, message: dict[str, Any]) -> None:
             os.close(fd)
         case ["ignore", number]:
             signal.signal(number, signal.SIG_IGN)
+        case ["note", number, path]:
+            signal.signal(number, lambda number, _: note_and_exit(number, Path(path)))
         case ["spawn", path]:
             Path(path).write_text(str(subprocess.Popen(["sleep", "1000"]).pid))
         case _:

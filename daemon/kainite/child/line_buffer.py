@@ -13,7 +13,7 @@ _ENDS = (b"\n", b"\r")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line without its end; ``cut`` says that the line was longer than the limit and its rest was dropped."""
+    """A line without its end; ``cut``: it was longer than the limit, and its rest follows or was dropped."""
 
     text: bytes
     cut: bool = False
@@ -23,12 +23,17 @@ class LineBuffer:
     """Collects the pieces of a line; holds at most ``max_line`` bytes of an unfinished line.
 
     Leaves empty lines out. The lines do not depend on how the bytes were cut into chunks.
+
+    Args:
+        max_line: the longest line, bytes.
+        in_pieces: hand out a longer line in pieces, cut between characters of UTF-8, instead of dropping its rest.
     """
 
-    __slots__ = ("_dropping", "_max_line", "_pieces", "_size")
+    __slots__ = ("_dropping", "_in_pieces", "_max_line", "_pieces", "_size")
 
-    def __init__(self, max_line: int) -> None:
+    def __init__(self, max_line: int, *, in_pieces: bool = False) -> None:
         self._max_line = max_line
+        self._in_pieces = in_pieces
         self._pieces: list[bytes] = []
         self._size = 0
         self._dropping = False  # the line was handed out cut, and its end has not come yet
@@ -55,10 +60,21 @@ class LineBuffer:
             return
         self._pieces.append(piece)
         self._size += len(piece)
-        if self._size > self._max_line:
-            lines.append(Line(b"".join(self._pieces)[: self._max_line], cut=True))
-            self._forget()
+        if self._size <= self._max_line:
+            return
+        text = b"".join(self._pieces)
+        self._forget()
+        if not self._in_pieces:
+            lines.append(Line(text[: self._max_line], cut=True))
             self._dropping = True
+            return
+        begin = 0
+        while len(text) - begin > self._max_line:
+            end = _between_characters(text, begin, begin + self._max_line)
+            lines.append(Line(text[begin:end], cut=True))
+            begin = end
+        self._pieces.append(text[begin:])
+        self._size = len(text) - begin
 
     def _finish(self, lines: list[Line]) -> None:
         if text := b"".join(self._pieces):
@@ -69,3 +85,11 @@ class LineBuffer:
     def _forget(self) -> None:
         self._pieces.clear()
         self._size = 0
+
+
+def _between_characters(text: bytes, begin: int, end: int) -> int:
+    """Returns ``end``, or up to three bytes less, so that no character of UTF-8 is cut; always more than ``begin``."""
+    for place in range(end, max(begin, end - 4), -1):
+        if text[place] & 0xC0 != 0x80:
+            return place
+    return end

@@ -8,7 +8,8 @@ The callers define what is said on the pipes. This module guarantees, whatever t
   What the program wrote before its end is still read.
 * After the program's end its whole process group is killed, before its process id returns to the system: no process of
   the group runs on, and no other process is hit by mistake.
-* The program's standard error goes to the log line by line, once, under the owner's name, cut at :data:`LOG_LINE`.
+* The program's standard error goes to the log line by line, once, under the owner's name; a line of more than
+  :data:`LOG_LINE` bytes in pieces: a program may write no line ends at all.
 
 Linux only, because of pidfds and the size of pipes.
 """
@@ -92,7 +93,7 @@ class PipedProcess:
         self._hooks = hooks
         self._gone = asyncio.Event()
         self._closing = False
-        self._stderr_lines = LineBuffer(LOG_LINE)
+        self._stderr_lines = LineBuffer(LOG_LINE, in_pieces=True)
         stdin, stdout, stderr = _pipes(process)
         self._stdin = PipeWriter(stdin, lambda: self._suspect("closed its standard input"))
         self._stdout = PipeReader(stdout, self._on_output, self._on_output_end)
@@ -166,14 +167,20 @@ class PipedProcess:
         if not self._gone.is_set():
             self._signal_group(signal.SIGTERM)
 
+    async def ends(self, grace: float) -> bool:
+        """Closes its input and waits ``grace`` seconds for its end; returns whether it has ended.
+
+        To be followed by :meth:`close`, also when this is cancelled.
+        """
+        self._leave()
+        return await wait_until_set(self._gone, grace)
+
     async def close(self, grace: float, kill_after: float) -> None:
         """Ends it: closes its input, waits ``grace`` seconds, sends TERM, waits ``kill_after`` seconds, sends KILL.
 
         Returns when the process is gone; may be called again. When cancelled, kills the process at once.
         """
-        self._closing = True
-        self._stdin.close()
-        self._stdout.resume()
+        self._leave()
         try:
             if not await wait_until_set(self._gone, grace):
                 self._signal_group(signal.SIGTERM)
@@ -192,6 +199,11 @@ class PipedProcess:
             self._signal_group(signal.SIGKILL)
             os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
             self._on_exit()
+
+    def _leave(self) -> None:
+        self._closing = True
+        self._stdin.close()
+        self._stdout.resume()
 
     def _on_output(self, data: bytes) -> None:
         # The pipe is drained even while closing, as KCL does: a child that still writes must reach its input's end.

@@ -24,12 +24,14 @@ from kainite.child.events import (
     Send,
     SkippedLine,
 )
+from kainite.child.json_lines.misread import why_unreadable
 from kainite.child.markers.start_parameters import start_parameters
 from kainite.child.piped_process import LOG_LINE, Hooks, PipedProcess, Program
 from kainite.child.turns import Turn
 from kainite.settings import ChildProtocol, ChildSettings
 
 SHARD_VARIABLE = "KCL_SHARD_ID"
+JUNK_KEPT = 20  # lines
 HELD_LIMIT = 2**20  # bytes of unread lines at which reading the child's output pauses
 
 
@@ -46,6 +48,7 @@ class ChildProcess:
         self._heard_at = self._loop.time()
         self._settings = settings
         self._news = asyncio.Event()
+        self._junk: list[str] = []  # the first lines since the last request or message that are no messages
         self._breather = Breather(self._loop.time)
         hooks = Hooks(self._on_output, self.dialect.receive_eof, self._news.set)
         self._process = PipedProcess.start(program, hooks)
@@ -105,18 +108,21 @@ class ChildProcess:
             ChildExitedError: the child ended, or closed a pipe.
         """
         self._heard_at = self._loop.time()
+        self._junk.clear()
         self._process.write(request)
         while True:
             match await self._next_event():
                 case ActionDone():
                     return
                 case CheckpointRequested() as wanted:
+                    self._junk.clear()
                     self._process.write(self.dialect.reply(wanted, await answer(wanted)))
                     self._heard_at = self._loop.time()
                 case Send(data):
                     self._process.write(data)
                     self._heard_at = self._loop.time()
                 case Emitted(line):
+                    self._junk.clear()
                     if (taking := emitted(line)) is not None:
                         await taking
                         self._breather.taken()
@@ -124,6 +130,13 @@ class ChildProcess:
                     rejected(records)
                 case ProtocolViolation(reason):
                     raise ChildProtocolError(f"{self._process.title} {reason}")
+
+    async def ends(self, grace: float) -> bool:
+        """Closes the child's input and waits ``grace`` seconds for its end; returns whether it has ended.
+
+        To be followed by :meth:`close`, also when this is cancelled: a child that outlives its grace gets TERM first.
+        """
+        return await self._process.ends(grace)
 
     async def close(self, grace: float) -> None:
         """Ends the child: closes its input, waits ``grace`` seconds, sends TERM, waits ``kill_after``, sends KILL.
@@ -153,13 +166,16 @@ class ChildProcess:
                 return happened
         except TimeoutError:
             seconds = self._settings.reply_timeout
+            unread = f", and wrote what is no message: {why_unreadable(self._junk)}" if self._junk else ""
             raise ChildTimeoutError(
-                f"{self._process.title} did not answer {self.dialect.action} in {seconds:g} s"
+                f"{self._process.title} did not answer {self.dialect.action} in {seconds:g} s{unread}"
             ) from None
 
     def _take_event(self) -> Event | None:
         """Returns the next event; logs the skipped lines before it."""
         while isinstance(happened := self.dialect.next_event(), SkippedLine):
+            if len(self._junk) < JUNK_KEPT:
+                self._junk.append(happened.text[:LOG_LINE])
             self._process.log(logging.INFO, "line on stdout skipped", line=happened.text.strip()[:LOG_LINE])
         if self.dialect.held < HELD_LIMIT:
             self._process.resume()

@@ -1,17 +1,22 @@
 """Decides when a failed child is started again, and when a batch is reported as poison. Without I/O.
 
-The policy's state: how often in a row the child failed, on which batch, and how far children of the shard have got.
+The policy's state: how many children failed since the last progress, how often in a row on which batch, and how far
+children of the shard have got.
 
 ::
 
-    no failures --failed--> n failures on one culprit --progress--> no failures
-                            another culprit starts at 1 again
+    no failures --failed--> n failures, m of them in a row on one culprit --progress--> no failures
 
 The *culprit* is the position of the first record of the batch in which the child failed, or of the part of the batch
 that was in flight; :data:`AT_SHARD_END` for a failure at the shard's end; None for a failure at another time.
-*Progress* means that a child passes the culprit, or, without a culprit, a batch that no child has passed before.
-Passing earlier batches again is no progress: otherwise a child that dies on each fifth batch, or at the shard's end,
-would be restarted at full speed without end.
+
+*Progress* means that a child passes the furthest culprit, or comes to a later one, or, without any culprit, that it
+passes a batch that no child has passed before. Passing earlier batches again is no progress: otherwise a child that
+dies on each fifth batch, or at the shard's end, would be restarted at full speed without end. Nor is a failure without
+a culprit: a child that dies soon after its start dies now before its first batch, now in it.
+
+The pause grows with the failures since the last progress. The tries, of which ``poison_tries`` make a batch poison,
+count the failures on one culprit; a failure without a culprit does not interrupt them, one on another culprit does.
 """
 
 from __future__ import annotations
@@ -32,7 +37,7 @@ class RestartDecision:
 
     Attributes:
         pause: seconds to wait before the child is started again.
-        tries: how often in a row children failed on the same culprit.
+        tries: how often in a row children failed on the same culprit; without a culprit, since the last progress.
         poison: whether to report the batch now; True once for each culprit.
     """
 
@@ -54,23 +59,26 @@ class RestartPolicy:
         self._backoff = Backoff.doubling(backoff, backoff_max)
         self._backoff_max = backoff_max
         self._poison_tries = poison_tries
-        self._culprit: Position | None = None
-        self._furthest: Position | None = None
-        self._tries = 0
+        self._culprit: Position | None = None  # the last one, since the last progress
+        self._furthest_culprit: Position | None = None
+        self._furthest: Position | None = None  # the first record of the furthest batch that a child has passed
+        self._tries = 0  # on the culprit
+        self._failures = 0
 
     @property
-    def tries(self) -> int:
-        """Returns how often in a row children have failed."""
-        return self._tries
+    def failures(self) -> int:
+        """Returns how many children have failed since the last progress."""
+        return self._failures
 
     def failed(self, culprit: Position | None) -> RestartDecision:
         """Counts a failure on the records that begin with ``culprit``; returns what to do."""
-        if culprit != self._culprit:
-            self._culprit, self._tries = culprit, 0
-        self._tries += 1
+        if culprit is not None:
+            self._blame(culprit)
+        self._failures += 1
         poisoned = culprit is not None and self._tries >= self._poison_tries
-        pause = self._backoff_max if poisoned else self._backoff.after(self._tries)
-        return RestartDecision(pause, self._tries, poisoned and self._tries == self._poison_tries)
+        pause = self._backoff_max if poisoned else self._backoff.after(self._failures)
+        tries = self._failures if culprit is None else self._tries
+        return RestartDecision(pause, tries, poisoned and self._tries == self._poison_tries)
 
     def passed(self, first: Position | None, last: Position | None) -> None:
         """Notes that a child has processed the batch from ``first`` to ``last``; None for an empty batch."""
@@ -78,5 +86,17 @@ class RestartPolicy:
             return
         news = self._furthest is None or first > self._furthest
         self._furthest = first if self._furthest is None else max(first, self._furthest)
-        if news if self._culprit is None else last >= self._culprit:
-            self._culprit, self._tries = None, 0
+        if news if self._furthest_culprit is None else last >= self._furthest_culprit:
+            self._progress()
+
+    def _blame(self, culprit: Position) -> None:
+        if self._furthest_culprit is not None and culprit > self._furthest_culprit:
+            self._progress()
+        if culprit != self._culprit:
+            self._culprit, self._tries = culprit, 0
+        self._furthest_culprit = max(culprit, self._furthest_culprit or culprit)
+        self._tries += 1
+
+    def _progress(self) -> None:
+        self._culprit = self._furthest_culprit = None
+        self._tries = self._failures = 0

@@ -25,7 +25,7 @@ class Failure:
 
     Attributes:
         pause: seconds until the next child is started.
-        tries: how often in a row children failed on the same records.
+        tries: how often in a row children failed on the same records; without a culprit, since the last progress.
         culprit: the records on which the child failed; None when it failed at another time.
         left_out: whether the culprit is not sent any more.
         poison: whether the culprit is to be reported as poison now.
@@ -52,9 +52,9 @@ class ChildFailures:
         self._deaths = DeathPolicy()
 
     @property
-    def tries(self) -> int:
-        """Returns how often in a row children have failed."""
-        return self._restarts.tries
+    def count(self) -> int:
+        """Returns how many children have failed since the last progress."""
+        return self._restarts.failures
 
     def begin(self, settings: ChildSettings, position: Position | None) -> None:
         """Begins another child, which continues after ``position``."""

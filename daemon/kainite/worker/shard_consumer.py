@@ -123,10 +123,11 @@ class ShardConsumer:
         try:
             while self.state is not ConsumerState.COMPLETE:
                 self.state = TRANSITIONS[self.state, await self._outcome(steps[self.state])]
-            await self._close(self._parts.child_settings.shutdown_grace)
+            await self._ends()
+            await self._close()
             await self._release()
         finally:
-            await self._close(0)
+            await self._close()
 
     def stop(self) -> None:
         """Finishes the current call, lets the child checkpoint, and ends it."""
@@ -157,7 +158,7 @@ class ShardConsumer:
             silent=silent,
             behind_ms=self._reading.millis_behind_latest,
             last_record=self._metrics.since_records,
-            failures=self._failures.tries,
+            failures=self._failures.count,
         )
 
     @property
@@ -266,8 +267,8 @@ class ShardConsumer:
         await self._calls.finish()
 
     def _rejected(self, records: Rejected) -> None:
-        self._calls.rejected(records)
-        self._metrics.rejected()
+        if self._calls.rejected(records):
+            self._metrics.rejected()
 
     def _current_child(self) -> ChildProcess:
         assert self._child is not None
@@ -286,18 +287,25 @@ class ShardConsumer:
         else:
             failure = self._failures.failed(error, self.state, settings)
         self._pause = failure.pause
-        await self._close(0)
+        await self._close()
         self._failures.report(failure, child.stderr_tail if child else None)
 
-    async def _close(self, grace: float) -> None:
-        """Ends the child and the reading; may be called again."""
+    async def _ends(self) -> None:
+        """Ends the reading and the child's input, and gives the child its grace to end."""
+        self._batch = None
+        await self._reading.close()
+        if self._child is not None:
+            await self._child.ends(self._parts.child_settings.shutdown_grace)
+
+    async def _close(self) -> None:
+        """Ends the reading, and the child (TERM, then KILL) if it has not ended; may be called again."""
         child = self._child
         self._batch = None
         try:
             await self._reading.close()
         finally:  # also when this is cancelled: no child is left behind
             if child is not None:
-                await child.close(grace)
+                await child.close(0)
             self._child = None
 
     async def _release(self) -> None:

@@ -145,6 +145,19 @@ async def test_closing_ends_a_program_that_does_not_obey(
     assert stubborn.process.status == status
 
 
+async def test_a_program_that_outlives_its_grace_is_left_to_be_terminated(run: Make) -> None:
+    stubborn = run("trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done")
+    await stubborn.hear(b"ready\n")
+    ending = asyncio.create_task(stubborn.process.ends(LIMIT))
+    await asyncio.sleep(0)  # lets the task begin to wait
+    ending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await ending
+    assert not await stubborn.process.ends(0.01)
+    await stubborn.process.close(grace=0, kill_after=LIMIT)
+    assert stubborn.process.status == 7
+
+
 async def test_a_cancelled_close_kills_at_once(run: Make) -> None:
     stubborn = run("echo ready; exec sleep 1000")
     await stubborn.hear(b"ready\n")
@@ -175,6 +188,16 @@ async def test_standard_error_goes_to_the_log_and_its_last_lines_are_kept(
     await script.broken()
     assert _lines(caplog.records) == [*(f"line {n}" for n in range(1, 31)), "no end"]
     assert list(script.process.stderr_tail) == _lines(caplog.records)[-STDERR_KEPT:]
+
+
+async def test_standard_error_without_a_line_end_goes_to_the_log_in_pieces(
+    run: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    script = run("head -c 20000 /dev/zero | tr '\\0' x >&2; echo done; cat")
+    await script.hear(b"done\n")
+    await script.process.close(grace=LIMIT, kill_after=LIMIT)
+    assert [line.rstrip("…") for line in _lines(caplog.records)] == ["x" * 8_000, "x" * 8_000, "x" * 4_000]
 
 
 def _lines(records: Sequence[Any]) -> list[str]:

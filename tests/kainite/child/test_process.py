@@ -154,7 +154,7 @@ async def test_case_7_junk_is_no_answer_but_an_emit_line_is() -> None:
     }
     async with started(script, reply_timeout=3, kill_after=0.1) as caller:
         await caller.initialize()
-        with pytest.raises(ChildTimeoutError):
+        with pytest.raises(ChildTimeoutError, match=r"in 3 s, and wrote what is no message: it wrote 'junk'"):
             await caller.process(RECORD)
         assert caller.emitted == [b'{"action": "emit", "deltas": []}']
         await caller.child.close(0)
@@ -248,13 +248,13 @@ async def test_idle_chatter_is_read_and_logged_so_that_it_cannot_block_the_child
         await caller.process(RECORD)
 
 
-async def test_stderr_is_logged_line_by_line_once_and_cut(caplog: pytest.LogCaptureFixture) -> None:
+async def test_stderr_is_logged_line_by_line_once_and_a_long_line_in_pieces(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     script = {"initialize": [["stderr", "first\nsecond\n" + "x" * 20_000 + "\nlast"], "status"]}
     async with started(script) as caller:
         await caller.initialize()
     lines = [record.kainite_fields["line"] for record in caplog.records if record.getMessage() == "child stderr"]  # type: ignore[attr-defined]
-    assert lines == ["first", "second", "x" * 8_000 + "…", "last"]
+    assert lines == ["first", "second", *["x" * 8_000 + "…"] * 2, "x" * 4_000, "last"]
     assert list(caller.child.stderr_tail) == lines
 
 

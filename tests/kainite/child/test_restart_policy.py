@@ -35,7 +35,7 @@ def test_passing_the_culprit_starts_anew() -> None:
     policy = restarts()
     policy.failed(Position(5))
     policy.passed(Position(5), Position(5))
-    assert policy.tries == 0
+    assert policy.failures == 0
     assert policy.failed(Position(5)).tries == 1
 
 
@@ -43,9 +43,9 @@ def test_a_batch_that_the_culprit_stands_within_passes_it() -> None:
     policy = restarts()
     policy.failed(Position(5))
     policy.passed(Position(1), Position(4))
-    assert policy.tries == 1
+    assert policy.failures == 1
     policy.passed(Position(3), Position(7))
-    assert policy.tries == 0
+    assert policy.failures == 0
 
 
 def test_after_a_failure_while_idle_only_a_batch_that_nobody_passed_before_starts_anew() -> None:
@@ -67,10 +67,35 @@ def test_whatever_is_passed_again_on_the_way_to_the_shards_end_its_pauses_grow()
     assert pauses == [1, 2, 10, 10]
 
 
-def test_another_culprit_starts_at_one() -> None:
+def test_a_later_culprit_is_progress() -> None:
     policy = restarts()
-    policy.failed(Position(5))
-    assert policy.failed(Position(6)).tries == 1
+    assert [policy.failed(Position(n)).pause for n in (5, 5, 6, 7)] == [1, 2, 1, 1]
+    assert policy.failed(Position(7)).tries == 2
+
+
+def test_an_earlier_culprit_has_tries_of_its_own_and_is_no_progress() -> None:
+    policy = restarts()
+    found = [policy.failed(Position(n)) for n in (5, 4, 5, 4, 5)]
+    assert [decision.tries for decision in found] == [1] * 5
+    assert [decision.pause for decision in found] == [1, 2, 4, 8, 10]
+
+
+def test_a_death_before_the_first_batch_interrupts_neither_the_pauses_nor_the_tries_of_a_batch() -> None:
+    policy = restarts()
+    found = [policy.failed(culprit) for culprit in [None, Position(5)] * 4]
+    assert [decision.pause for decision in found] == [1, 2, 4, 8, 10, 10, 10, 10]
+    assert [decision.tries for decision in found[1::2]] == [1, 2, 3, 4]
+    assert [decision.poison for decision in found] == [False] * 5 + [True] + [False] * 2
+
+
+def test_after_failures_of_both_kinds_passing_the_culprit_starts_anew() -> None:
+    policy = restarts()
+    for culprit in (Position(5), None):
+        policy.failed(culprit)
+    policy.passed(Position(4), Position(4))
+    assert policy.failures == 2
+    policy.passed(Position(5), Position(5))
+    assert policy.failures == 0
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 3).map(Position)), max_size=200))

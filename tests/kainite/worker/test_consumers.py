@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -111,6 +112,24 @@ async def test_a_child_that_does_not_end_in_time_is_killed(
             await asyncio.wait_for(daemon.consumers.stop(), LIMIT)
         assert not any(psutil.pid_exists(pid) for pid in pids)
     assert [record.getMessage() for record in caplog.records].count("child did not end in time") == 2
+
+
+@pytest.mark.parametrize("part", ["shutdownRequested", "eof"])
+async def test_a_child_that_outlives_the_grace_is_terminated_before_it_is_killed(
+    world: World, tmp_path: Path, part: str
+) -> None:
+    noted = tmp_path / "terminated"
+    note = ["note", signal.SIGTERM, str(noted)]
+    async with running(
+        world,
+        {"initialize": [note, "status"], part: ["hang"]},
+        tmp_path / "transcript",
+        shutdown_grace=0.1,
+        kill_after=LIMIT,
+    ) as daemon:
+        await daemon.all_initialized()
+        await asyncio.wait_for(daemon.consumers.stop(), LIMIT)
+    assert noted.read_text() == "SIGTERM\n" * 2
 
 
 async def test_a_kill_ends_every_child_at_once(world: World, tmp_path: Path) -> None:

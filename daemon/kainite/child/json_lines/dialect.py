@@ -29,6 +29,7 @@ Rules
 * A wrong call by the *daemon* (an action out of phase, a reply that nobody asked for) raises ``ValueError``: it is a
   defect of Kainite. A wrong line of the *child* comes out as :class:`ProtocolViolation`, once, and ends the
   conversation.
+* A checkpoint request of the protocol's other form is a violation that names the form, although KCL skips it.
 * The first form spells some messages otherwise and has no ``shutdownRequested``
   (:class:`~kainite.child.json_lines.messages.Spelling`); phases and turns are the same.
 * Memory is bounded: one unfinished line of ``max_line`` bytes, ``max_emitted`` bytes of emit lines
@@ -61,6 +62,7 @@ from kainite.child.json_lines.messages import (
     parse,
     reply_line,
 )
+from kainite.child.json_lines.misread import of_another_form
 from kainite.child.line_buffer import Line, LineBuffer
 from kainite.child.turns import TURNS, Move, Turn
 
@@ -157,6 +159,8 @@ class JsonLines:
             self._message = None
             self._lines.popleft()
             self.held -= len(line.text)
+            if isinstance(message, SkippedLine) and (other := of_another_form(message.text, self._spelling.sequence)):
+                return self._break(other)  # else child and daemon would wait for each other
             if message is not None:
                 return self._event(message, line)
         return None

@@ -233,3 +233,19 @@ def test_events_do_not_depend_on_the_chunks(parts: list[bytes], spelling: Spelli
 @given(st.lists(st.binary(max_size=40), max_size=10), spellings)
 def test_no_bytes_can_break_the_machine(chunks: list[bytes], spelling: Spelling) -> None:
     play(chunks, spelling)
+
+
+@pytest.mark.parametrize(
+    ("spelling", "line", "dialect"),
+    [
+        (KCL, b'{"action":"checkpoint","checkpoint":"495"}\n', "json-lines-v0"),
+        (V0, b'{"action":"checkpoint","sequenceNumber":"495","subSequenceNumber":0}\n', "json-lines"),
+    ],
+)
+def test_a_child_of_the_other_form_is_told_so(spelling: Spelling, line: bytes, dialect: str) -> None:
+    child = JsonLines(spelling)
+    child.initialize("s", "TRIM_HORIZON", 0)
+    child.receive(line)
+    happened = child.next_event()
+    assert isinstance(happened, ProtocolViolation)
+    assert happened.reason.endswith(f"set childProtocol={dialect}")
