@@ -15,3 +15,7 @@ class Position:
 
     sequence: int
     sub: int = 0
+
+    def __str__(self) -> str:
+        """Returns the sequence number, and after a dot the record inside an aggregate unless it is the first."""
+        return f"{self.sequence}.{self.sub}" if self.sub else str(self.sequence)

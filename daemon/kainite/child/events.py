@@ -57,8 +57,8 @@ class Span:
 
     def __str__(self) -> str:
         if self.first == self.last:
-            return f"record {self.first.sequence}"
-        return f"records {self.first.sequence} to {self.last.sequence}"
+            return f"record {self.first}"
+        return f"records {self.first} to {self.last}"
 
 
 @dataclass(frozen=True, slots=True)

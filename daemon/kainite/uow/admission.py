@@ -3,7 +3,8 @@
 A line that is no delta fails its unit, never the shard, and is never dropped: it becomes a
 :class:`~kainite.uow.fragment.Reject` on the unit's fragment. A line that cannot be parsed is
 searched for the names of units, all of which get the reject. When the line has no such name, the reject goes to
-a unit that the caller names, complete in itself, so that it is listed among the failed units.
+a unit that the caller names, complete in itself, so that it is listed among the failed units; so do records that were
+never processed (:mod:`kainite.uow.unprocessed`).
 
 A delta that does not fit the target's catalogue is no reject: it is kept as it was emitted, and is reported among the
 fragment's misfits (:mod:`kainite.uow.signing`). The caller may read the catalogue again, and have everything
@@ -24,6 +25,7 @@ from kainite.uow.delta import MAX_UOW_LENGTH, Delta, Json, UnitEnd, is_end, pars
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.identity import Identity, identity_of
 from kainite.uow.signing import SignedDeltas, Signing
+from kainite.uow.unprocessed import Unprocessed
 
 _UOW = re.compile(rb'"uow"\s*:\s*("(?:[^"\\\x00-\x1f]|\\.)*")')
 
@@ -47,7 +49,7 @@ class Admission:
     def __init__(self, signing: Signing) -> None:
         self._signing = signing
         self._units: dict[str, _Unit] = {}
-        self._anonymous = _Rejects()
+        self._unprocessed = Unprocessed()
 
     def feed(self, line: bytes) -> None:
         """Takes the bytes of one ``emit`` line; whatever is wrong with them becomes a reject."""
@@ -87,32 +89,31 @@ class Admission:
             self._units[name].signed = signed
         self._signing = judgement.signing
 
-    def reject(self, cause: str, text: str) -> None:
-        """Takes what is no line and belongs to no unit: a message that was never processed."""
-        self._anonymous.add(Reject(cause, text[: Reject.MAX_LINE]))
+    def reject(self, uow: str, cause: str, text: str) -> None:
+        """Takes records that were never processed, and the name of the failed unit that they become."""
+        self._unprocessed.add(uow, cause, text)
 
     def take(self, anonymous: str) -> tuple[Fragment, ...]:
         """Returns what was fed since the last take, a fragment for each unit in order of first appearance.
 
         Args:
-            anonymous: name for the unit that gets the rejects without a unit's name;
+            anonymous: name for the unit that gets the lines without a unit's name;
                 the same name whenever the same records are processed again.
         """
         fragments = [unit.fragment(name, self._signing) for name, unit in self._units.items()]
-        if rejects := self._anonymous.told():
-            fragments.append(Fragment(uow=anonymous, ends=(UnitEnd(count=0),), rejects=rejects))
+        fragments += self._unprocessed.fragments(anonymous)
         self.drop()
         return tuple(fragments)
 
     def drop(self) -> None:
         """Forgets what was fed since the last take."""
-        self._units, self._anonymous = {}, _Rejects()
+        self._units, self._unprocessed = {}, Unprocessed()
 
     def _admit(self, item: Json) -> None:
         try:
             unit = self._unit(uow_of(item))
         except DeltaError as error:
-            self._anonymous.add(Reject(str(error), _shown(item)))
+            self._unprocessed.add_line(str(error), _shown(item))
             return
         try:
             if is_end(item):
@@ -131,7 +132,7 @@ class Admission:
         for name in names:
             self._unit(name).rejects.add(reject)
         if not names:
-            self._anonymous.add(reject)
+            self._unprocessed.add_line(reject.cause, reject.line)
 
     def _unit(self, name: str) -> _Unit:
         unit = self._units.get(name)

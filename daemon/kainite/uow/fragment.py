@@ -18,7 +18,8 @@ class Reject:
 
     Attributes:
         cause: what is wrong, one line.
-        line: the offending text, cut to :data:`MAX_LINE` characters.
+        line: the offending text, cut to :data:`MAX_LINE` characters; of what belongs to no unit, a listing
+            (:mod:`kainite.uow.unprocessed`).
     """
 
     cause: str

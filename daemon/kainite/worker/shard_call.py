@@ -29,9 +29,6 @@ logger = logging.getLogger(__name__)
 APPEND_BACKOFF = Backoff((0.1, 0.2, 0.5, 1.0, 2.0, 5.0))
 """Seconds before an append is tried again while the log is unavailable; the last one repeats."""
 
-REJECTIONS_LOGGED = 10
-"""Most rejections of one call that are logged one by one."""
-
 
 class Checkpoints(Protocol):
     """The store of checkpoints: :class:`~kainite.leases.keeper.LeaseKeeper`."""
@@ -60,7 +57,7 @@ class ShardCalls:
         self._checkpoints = checkpoints
         self._units = units
         self._rules = CallRules(lease.shard_id, collecting=units is not None)
-        self._rejections = 0  # in the current call
+        self._told: set[Span] = set()  # records beyond the checkpoint that were reported as not processed
         self._warned = False  # that this child's emits are skipped
         self._fed = 0  # bytes of emit lines that the admission holds
 
@@ -72,7 +69,6 @@ class ShardCalls:
         """Begins a call; ``initialize`` begins the calls of another child."""
         if action is Action.INITIALIZE:
             self._warned = False
-        self._rejections = 0
         records = span_of(batch)
         reached = None if records is None else await self.position()
         self._rules.begin(action, records, reached)
@@ -94,17 +90,23 @@ class ShardCalls:
                 self._warn_once()
         return None
 
-    def rejected(self, records: Rejected) -> None:
-        """Takes records that the child did not process: reports them, and passes them."""
+    def rejected(self, records: Rejected) -> bool:
+        """Takes records that the child did not process, and passes them; returns whether they were reported now.
+
+        They are reported once by this consumer, however often they are delivered.
+        """
         if not self._rules.rejected():
-            return
-        self._rejections += 1
-        if self._rejections <= REJECTIONS_LOGGED:
-            event(logger, logging.ERROR, "message rejected", shard=self._lease.shard_id,
-                  first=records.span.first.sequence, last=records.span.last.sequence, cause=records.cause)  # fmt: skip
+            return False
+        place, cause = records.span, records.cause
         if self._units is not None:
             text = records.payload.decode("utf-8", "replace")
-            self._units.admission.reject(f"{records.span}: {records.cause}", text)
+            self._units.admission.reject(f"invalid:{self._lease.shard_id}:{place.first}", f"{place}: {cause}", text)
+        if place in self._told:
+            return False
+        self._told.add(place)
+        event(logger, logging.ERROR, "message rejected", shard=self._lease.shard_id,
+              first=str(place.first), last=str(place.last), cause=cause)  # fmt: skip
+        return True
 
     async def answer(self, request: CheckpointRequested) -> str | None:
         """Decides a checkpoint request: returns None when it is granted, else the name of KCL's exception."""
@@ -117,9 +119,6 @@ class ShardCalls:
 
     async def finish(self) -> None:
         """Ends a call that the child answered: makes its emits durable, then writes the checkpoint that is owed."""
-        if self._rejections > REJECTIONS_LOGGED:
-            event(logger, logging.ERROR, "more messages rejected", shard=self._lease.shard_id,
-                  count=self._rejections - REJECTIONS_LOGGED)  # fmt: skip
         await self._carry_out(self._rules.finished())
 
     def abandon(self) -> None:
@@ -149,6 +148,9 @@ class ShardCalls:
                   checkpoint=checkpoint, error=error)  # fmt: skip
             return name.value
         self._rules.written(checkpoint)
+        self._told = {
+            span for span in self._told if checkpoint.position is not None and span.last > checkpoint.position
+        }
         return None
 
     async def _append(self, units: UnitsOfWork, records: Span) -> None:

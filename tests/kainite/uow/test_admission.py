@@ -264,9 +264,18 @@ def test_no_bytes_raise(line: bytes) -> None:
 def test_rejects_beyond_the_first_ones_are_counted() -> None:
     admission = Admission(Signing(None))
     for number in range(MAX_REJECTS + 7):
-        admission.reject(f"bad {number}", "text")
+        admission.feed(b'{"uow":"A",%d' % number)
     [fragment] = admission.take("nobody")
-    assert [reject.cause for reject in fragment.rejects] == [
-        *(f"bad {number}" for number in range(MAX_REJECTS)),
-        "and 7 more",
+    assert len(fragment.rejects) == MAX_REJECTS + 1
+    assert fragment.rejects[-1].cause == "and 7 more"
+
+
+def test_a_record_that_was_not_processed_is_a_unit_of_its_own() -> None:
+    admission = Admission(Signing(None))
+    admission.feed(b"no JSON")
+    admission.reject("invalid:s:2", "record 2: no good", "payload")
+    assert [(one.uow, one.rejects[0].line) for one in admission.take("invalid:s:1")] == [
+        ("invalid:s:2", "payload"),
+        ("invalid:s:1", "no JSON"),
     ]
+    assert admission.take("invalid:s:1") == ()

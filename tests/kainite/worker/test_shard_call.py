@@ -51,7 +51,7 @@ from kainite.uow.admission import Admission
 from kainite.uow.fragment import Fragment
 from kainite.uow.signing import Signing
 from kainite.worker.heavy_work import OFF_LOOP_BYTES
-from kainite.worker.shard_call import REJECTIONS_LOGGED, ShardCalls
+from kainite.worker.shard_call import ShardCalls
 from kainite.worker.units_of_work import UnitsOfWork
 from support.daemon_world import delta
 
@@ -267,11 +267,11 @@ CHECKPOINTS = {
     ),
     "a rejected message is appended with the call": (
         [records(1, 3, "emit T-1", "reject 2")],
-        ["append 1-3 T-1 invalid:shardId-000000000000:1"],
+        ["append 1-3 T-1 invalid:shardId-000000000000:2"],
     ),
     "a rejected message alone is appended, too": (
         [records(1, 3, "reject 2", "checkpoint")],
-        ["append 1-3 invalid:shardId-000000000000:1", "write 3", "ok"],
+        ["append 1-3 invalid:shardId-000000000000:2", "write 3", "ok"],
     ),
 }
 
@@ -393,12 +393,27 @@ async def test_emits_that_are_a_protocol_error(calls: list[Call], message: str) 
         await play(Journal(), *calls)
 
 
-async def test_rejections_are_logged_one_by_one_up_to_a_limit(caplog: pytest.LogCaptureFixture) -> None:
+async def test_each_rejection_is_logged_and_a_failed_unit_under_its_own_place(caplog: pytest.LogCaptureFixture) -> None:
     journal = Journal()
-    await play(journal, records(1, 20, *(f"reject {number}" for number in range(1, REJECTIONS_LOGGED + 4))))
-    assert len(events(caplog, "message rejected")) == REJECTIONS_LOGGED
-    assert [more["count"] for more in events(caplog, "more messages rejected")] == [3]
+    await play(journal, records(1, 400, *(f"reject {number}" for number in range(1, 301))))
+    assert [fields["first"] for fields in events(caplog, "message rejected")] == [str(n) for n in range(1, 301)]
+    assert journal.entries == [" ".join(["append 1-400", *(f"invalid:{SHARD}:{number}" for number in range(1, 21))])]
     assert journal.texts[0] == "record 1: not good"
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+async def test_a_rejection_is_reported_once_however_often_its_record_is_delivered(
+    collecting: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    twice = records(1, 3, "reject 2", "die")
+    await play(Journal(), twice, twice, records(1, 3, "reject 2"), records(4, 4, "reject 4"), collecting=collecting)
+    assert [fields["first"] for fields in events(caplog, "message rejected")] == ["2", "4"]
+
+
+async def test_what_is_rejected_again_in_a_call_that_was_dropped_is_still_appended() -> None:
+    journal = Journal()
+    await play(journal, records(1, 3, "reject 2", "die"), records(1, 3, "reject 2"))
+    assert journal.entries == [f"append 1-3 invalid:{SHARD}:2"]
 
 
 async def test_skipped_emits_are_warned_of_once_a_child(caplog: pytest.LogCaptureFixture) -> None:
