@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from kainite.log.owner.upkeep import outcomes_partition
+from kainite.log.state.outcomes import outcomes_partition
 from kainite.log.store.dynamodb import DynamoDBStore
 from support.apply_world import World, insert, noted, update
 from support.names import unique

@@ -12,10 +12,10 @@ from kainite.log.owner.collect import collect, expire
 from kainite.log.owner.mount import mount, new_token
 from kainite.log.owner.refit import is_kept, judge_anew, refit_entries
 from kainite.log.owner.requests import decide
-from kainite.log.owner.upkeep import outcomes_partition
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
+from kainite.log.state.outcomes import outcomes_partition
 from kainite.log.store.contract import LogStore
 from kainite.settings import UowSettings
 from kainite.uow.delta import Delta, UnitEnd, UnitKind

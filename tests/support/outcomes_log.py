@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kainite.log.format.entry import Batch, Entry, EntryKind, Outcome, StatusMeta
 from kainite.log.owner.mount import mount
-from kainite.log.owner.upkeep import outcomes_partition
+from kainite.log.state.outcomes import outcomes_partition
 from kainite.log.store.contract import LogStore
 
 LIMIT = 30.0

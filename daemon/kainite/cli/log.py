@@ -1,10 +1,7 @@
-"""``kainite log show`` and ``who``, ``kainite uow retry`` and ``discard``."""
+"""``kainite log show`` and ``who``."""
 
 from __future__ import annotations
 
-import getpass
-import socket
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,21 +11,16 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from kainite.aws.clients import client
-from kainite.base.errors import LogRequestError, LogUnavailableError
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json, stdout
+from kainite.cli.unit_filter import UnitFilter, opened_log, unit_filter
 from kainite.log.format.entry import UnitStatus
-from kainite.log.owner.requests import OK
-from kainite.log.store.dynamodb import DynamoDBStore
-from kainite.log.views.unit_table import COLLECTING, LogRow, read_rows
-from kainite.settings import Settings, load
+from kainite.log.views.unit_table import COLLECTING, LogRow, read_present_rows
+from kainite.settings import load
 
 if TYPE_CHECKING:
     from kainite.log.views.row_holders import Toucher
 
-POLL_SECONDS = 0.1
-_STATUSES = [status.value for status in UnitStatus] + [COLLECTING]
 _COLOURS = {UnitStatus.FAILED: "red", UnitStatus.BLOCKED: "yellow", UnitStatus.COMMITTED: "green"}
 
 
@@ -45,19 +37,11 @@ def log() -> None:
 
 @log.command("show")
 @properties_option
-@click.option("--status", "statuses", multiple=True, type=click.Choice(_STATUSES), help="Only units of this status.")
+@unit_filter([*UnitStatus, COLLECTING])
 @click.option("--uow", "uows", multiple=True, metavar="NAME", help="Only this unit of work.")
-@click.option("--table", "tables", multiple=True, metavar="TABLE", help="Only units that change this table.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the last N rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on each line.")
-def show(
-    properties: Path,
-    statuses: tuple[str, ...],
-    uows: tuple[str, ...],
-    tables: tuple[str, ...],
-    limit: int | None,
-    as_json: bool,
-) -> None:
+def show(properties: Path, wanted: UnitFilter, uows: tuple[str, ...], limit: int | None, as_json: bool) -> None:
     """Prints the log as a table, a row for each unit of work.
 
     \b
@@ -65,15 +49,13 @@ def show(
       kainite log show -p app.properties
       kainite log show -p app.properties --status failed --status blocked
       kainite log show -p app.properties --table sales.order_line --limit 20
+      kainite log show -p app.properties --cause 23503
       kainite log show -p app.properties --uow T-17 --json
     """
-    settings = load(properties)
     rows = [
         row
-        for row in read_rows(_store(settings), settings.log.partition)
-        if (not statuses or row.status in statuses)
-        and (not uows or row.uow in uows)
-        and (not tables or row.tables & set(tables))
+        for row in read_present_rows(*opened_log(load(properties, needs=("applicationName",))))
+        if wanted.takes(row) and (not uows or row.uow in uows)
     ]
     shown = rows[-limit:] if limit else rows
     if as_json:
@@ -103,10 +85,10 @@ def who(properties: Path, table: str, key: tuple[str, ...], as_json: bool) -> No
     from kainite.uow.catalogue.load import load_catalogue
 
     values = dict(_column(text) for text in key)
-    settings = load(properties)
+    settings = load(properties, needs=("applicationName",))
     apply = settings.apply
     catalogue = load_catalogue(settings.uow.catalogue_file, apply.target, apply.schemas)
-    state = load_state(_store(settings), settings.log.partition)
+    state = load_state(*opened_log(settings))
     found = touchers(state, catalogue, table, values)
     if as_json:
         for toucher in found:
@@ -132,72 +114,6 @@ def _touchers(found: Sequence[Toucher]) -> Table:
         cells = (unit.id, unit.uow, unit.status, unit.instance, unit.waits_for, unit.cause)
         table.add_row(*(Text("" if cell is None else str(cell)) for cell in cells))
     return table
-
-
-@click.group("uow")
-def uow() -> None:
-    """Resolves failed units of work.
-
-    \b
-    Examples:
-      kainite uow retry -p app.properties T-17      the target was at fault, and is corrected
-      kainite uow discard -p app.properties T-17    the unit was at fault
-    """
-
-
-@uow.command("retry")
-@properties_option
-@click.argument("name")
-@click.option("--timeout", default=10.0, show_default=True, metavar="SECONDS", help="How long to wait for the daemon.")
-def retry(properties: Path, name: str, timeout: float) -> None:
-    """Applies a failed unit again, and then the units that it holds back.
-
-    \b
-    Example:
-      kainite uow retry -p app.properties T-17
-    """
-    _request(load(properties), "retry", name, timeout)
-
-
-@uow.command("discard")
-@properties_option
-@click.argument("name")
-@click.option("--timeout", default=10.0, show_default=True, metavar="SECONDS", help="How long to wait for the daemon.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-def discard(properties: Path, name: str, timeout: float, yes: bool) -> None:
-    """Gives a failed unit up: it is never applied.
-
-    The units that it holds back are applied.
-
-    \b
-    Example:
-      kainite uow discard -p app.properties T-17
-    """
-    settings = load(properties)
-    if not yes:
-        click.confirm(f"Unit {name} will never be applied to the target. Discard it?", abort=True)
-    _request(settings, "discard", name, timeout)
-
-
-def _request(settings: Settings, action: str, name: str, timeout: float) -> None:
-    store, partition = _store(settings), settings.log.partition
-    request = {"action": action, "uow": name, "by": f"{getpass.getuser()}@{socket.gethostname()}"}
-    request_id = store.put_request(partition, request)
-    deadline = time.monotonic() + timeout
-    while (answer := store.take_answer(partition, request_id)) is None:
-        if time.monotonic() > deadline:
-            raise LogUnavailableError(
-                f"no answer within {timeout:g} s: is a daemon running for log {settings.log.table}, partition "
-                f"{partition}? The request stays in the log's table, and the next daemon carries it out"
-            )
-        time.sleep(POLL_SECONDS)
-    if answer["result"] != OK:
-        raise LogRequestError(answer["message"])
-    say(answer["message"])
-
-
-def _store(settings: Settings) -> DynamoDBStore:
-    return DynamoDBStore(client("dynamodb", settings.aws), settings.log.table)
 
 
 def _table(rows: list[LogRow]) -> Table:

@@ -43,7 +43,7 @@ from kainite.base.errors import KainiteError, SparkUnavailableError, TargetRejec
 from kainite.base.logs import event
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.log.owner.mount import LeaseWatch
-from kainite.log.owner.upkeep import outcomes_partition
+from kainite.log.state.outcomes import outcomes_partition
 from kainite.log.store.contract import LogStore
 from kainite.settings import ApplySettings, OnFailure
 from kainite_spark.driver import patience

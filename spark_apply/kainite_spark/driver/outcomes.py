@@ -27,7 +27,7 @@ from kainite.base.process_identity import ProcessIdentity
 from kainite.log.format.entry import Entry, EntryKind, Outcome, StatusMeta
 from kainite.log.owner.append import PartitionWriter, take_steps
 from kainite.log.owner.mount import LeaseWatch, Mount, mount
-from kainite.log.owner.upkeep import outcomes_of
+from kainite.log.state.outcomes import outcomes_of
 from kainite.log.store.contract import LogStore
 
 _LOG = logging.getLogger(__name__)

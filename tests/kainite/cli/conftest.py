@@ -1,6 +1,7 @@
-"""Gives the tests of commands a stream to extract onto, and a lease table with a stream."""
+"""Gives the tests of commands a stream to extract onto, a lease table with a stream, and a log with units."""
 
 from support.extract_bench import bench, whole
 from support.lease_commands import double, table, world
+from support.log_cli import log_world
 
-__all__ = ["bench", "double", "table", "whole", "world"]
+__all__ = ["bench", "double", "log_world", "table", "whole", "world"]

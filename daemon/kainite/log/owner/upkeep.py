@@ -15,33 +15,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from kainite.base.clock import epoch_ms
 from kainite.log.audit.trail import AuditTrail, audited
-from kainite.log.format.entry import SNAPSHOT, SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind, Outcome, StatusMeta
+from kainite.log.format.entry import SNAPSHOT, SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind, StatusMeta
 from kainite.log.owner.collect import expire
 from kainite.log.owner.mount import Mount
 from kainite.log.owner.refit import Refitting, is_kept, refit_entries
-from kainite.log.owner.requests import decide
+from kainite.log.owner.requests import decide, unit_asked
 from kainite.log.owner.waiting import Waiting
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
+from kainite.log.state.outcomes import outcomes_of, outcomes_partition
 from kainite.log.store.contract import LogStore
 from kainite.settings import LogSettings, UowSettings
-
-
-def outcomes_partition(partition: str) -> str:
-    """Returns the name of the log partition that has the outcomes of the units of ``partition``."""
-    return f"{partition}:outcomes"
-
-
-def outcomes_of(batches: Iterable[Batch], first_id: int) -> tuple[Outcome, ...]:
-    """Returns all outcomes in the entries of ``batches`` from ``first_id`` on, in order."""
-    metas = (entry.meta for batch in batches for _, entry in batch.entries_from(first_id))
-    return tuple(outcome for meta in metas if isinstance(meta, StatusMeta) for outcome in meta.outcomes)
 
 
 class Writer(Protocol):
@@ -105,7 +95,7 @@ class LogUpkeep:
     async def _carry_out(self, owner: Writer, request_id: str, request: Mapping[str, str]) -> Mapping[str, str]:
         """Appends the request's outcome, if the state allows it; returns the answer once the outcome is durable."""
         answer: Mapping[str, str] = {}
-        unit = owner.state.find(request.get("uow", "")) if request.get("action") == "retry" else None
+        unit = unit_asked(owner.state, request) if request.get("action") == "retry" else None
         anew = await owner.refitting.judged(unit) if owner.refitting and unit and is_kept(unit) else None
 
         def decided(state: FoldedLog) -> Sequence[Entry]:

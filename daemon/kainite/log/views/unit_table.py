@@ -12,8 +12,9 @@ from typing import Any
 
 import orjson
 
-from kainite.log.format.entry import Entry, FragmentMeta, UnitMeta
-from kainite.log.state.loading import low_water_mark
+from kainite.log.format.entry import Entry, EntryKind, FragmentMeta, Outcome, StatusMeta, UnitMeta
+from kainite.log.state.loading import load_state, low_water_mark
+from kainite.log.state.outcomes import outcomes_of, stored_batches
 from kainite.log.state.units import OpenUnit, UnitFold, UnitState
 from kainite.log.store.contract import LogStore
 
@@ -76,9 +77,14 @@ class _Dispatched:
 
 
 class UnitTable:
-    """Folds entries, with their data, into rows."""
+    """Folds entries, with their data, into rows.
+
+    Attributes:
+        through: the id up to which the entries hold the outcomes of the apply job; None when none of them says so.
+    """
 
     def __init__(self) -> None:
+        self.through: int | None = None
         self._fold = UnitFold(keep_resolved=True)
         self._open: dict[str, list[str]] = {}
         self._dispatched: dict[int, _Dispatched] = {}
@@ -99,7 +105,14 @@ class UnitTable:
                 self._open.setdefault(uow, []).extend(signatures(entry.data))
             case UnitMeta() as meta:
                 self._dispatched[tid] = self._dispatch(entry, meta)
+            case StatusMeta(through=int() as through):
+                self.through = through
         self._fold.apply(tid, entry, time_ms)
+
+    def settle(self, outcomes: tuple[Outcome, ...]) -> None:
+        """Applies outcomes that are in no entry of the log yet."""
+        status = Entry(EntryKind.STATUS, StatusMeta(outcomes))
+        self._fold.apply(-1, status, 0)
 
     def _dispatch(self, entry: Entry, meta: UnitMeta) -> _Dispatched:
         signature = self._open.pop(meta.uow, []) + signatures(entry.data)
@@ -142,18 +155,39 @@ def _open_row(unit: OpenUnit, signature: list[str]) -> LogRow:
 
 
 def read_rows(store: LogStore, partition: str, first_id: int | None = None) -> list[LogRow]:
-    """Returns all rows from ``first_id``, or from the log's low-water mark, to the tail.
+    """Returns all rows from ``first_id``, or from the log's low-water mark, to the tail, as the log alone has them.
 
     Raises:
         LogCorruptError: the log does not read back as written.
     """
+    return list(_read_table(store, partition, first_id).rows())
+
+
+def read_present_rows(store: LogStore, partition: str) -> list[LogRow]:
+    """Returns all rows, with the outcomes that the owner has not copied into the log yet: it may not be running.
+
+    The outcomes are read first. So the log may hold them already, and none can be missing that was truncated because
+    the owner had copied it meanwhile.
+
+    Raises:
+        LogCorruptError: the log does not read back as written.
+    """
+    outcomes = stored_batches(store, partition)
+    table = _read_table(store, partition)
+    if outcomes:
+        through = load_state(store, partition).through if table.through is None else table.through
+        table.settle(outcomes_of(outcomes, through + 1))
+    return list(table.rows())
+
+
+def _read_table(store: LogStore, partition: str, first_id: int | None = None) -> UnitTable:
     if first_id is None:
         first_id = low_water_mark(store, partition)
     table = UnitTable()
     for batch in store.read_batches(partition, first_id, strong=True):
         for tid, entry in batch.entries_from(first_id):
             table.apply(tid, entry, batch.time_ms)
-    return list(table.rows())
+    return table
 
 
 def signatures(data: bytes) -> list[str]:

@@ -109,3 +109,42 @@ def test_a_request_whose_answer_was_lost_is_not_carried_out_twice() -> None:
     folded = state(Outcome(0, FAILED, 3, "bad"), answered=("r",))
     assert decide(folded, "r", {"action": "retry", "uow": "T"}).outcome is None
     assert decide(folded, "r", {"action": "retry", "uow": "T"}).answer["result"] == OK
+
+
+def chain(root: UnitStatus) -> FoldedLog:
+    """Returns a log in which unit 2 waits for 1, which waits for 0."""
+    folded = FoldedLog()
+    for tid, name in enumerate(("R", "S", "T", "17")):
+        folded.apply(tid, Entry(EntryKind.UNIT, UnitMeta(name, 1)), 0)
+    outcomes = (
+        Outcome(0, root, 3, "no parent"),
+        Outcome(1, BLOCKED, None, "waits for 0"),
+        Outcome(2, BLOCKED, None, "waits for 1"),
+    )
+    folded.apply(4, Entry(EntryKind.STATUS, StatusMeta(outcomes)), 0)
+    return folded
+
+
+@pytest.mark.parametrize(
+    ("root", "message"),
+    [
+        (FAILED, "it waits for unit R (id 0), which is failed (no parent) and holds back 2 units; resolve that one"),
+        (IN_PROGRESS, "it waits for unit R (id 0), which is in progress, and goes on by itself after it"),
+        (COMMITTED, "it waits for id 0, which is resolved; it goes on by itself"),
+    ],
+)
+@pytest.mark.parametrize("action", ["retry", "discard"])
+def test_the_root_of_a_chain_is_named(action: str, root: UnitStatus, message: str) -> None:
+    decision = decide(chain(root), "r", {"action": action, "uow": "T"})
+    assert decision.answer == {"result": REFUSED, "message": f"unit T is blocked, not failed: {message}"}
+
+
+def test_a_unit_may_be_named_by_its_transaction_id() -> None:
+    assert decide(chain(FAILED), "r", {"action": "retry", "uow": "0"}).outcome == Outcome(
+        0, IN_PROGRESS, cause="retried by somebody"
+    )
+    assert "no unit '9'" in decide(chain(FAILED), "r", {"action": "retry", "uow": "9"}).answer["message"]
+
+
+def test_a_units_name_goes_before_a_transaction_id() -> None:
+    assert "unit 17 is in progress" in decide(chain(FAILED), "r", {"action": "retry", "uow": "17"}).answer["message"]

@@ -1,0 +1,215 @@
+"""``kainite uow``: shows one unit of work with what it waits for, and resolves failed ones, alone or in bulk.
+
+A retry or a discard is a request in the log's inbox for each unit, in the log's order, which is the order in which the
+owner carries them out. At most :data:`AT_ONCE` are without an answer at any time, because the inbox keeps few answers.
+A command that is killed leaves requests that are carried out, or were; to run it again does what is left.
+"""
+
+from __future__ import annotations
+
+import getpass
+import socket
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+
+from kainite.base.errors import LogRequestError, LogUnavailableError
+from kainite.cli.options import properties_option
+from kainite.cli.terminal import say, say_json
+from kainite.cli.unit_filter import UnitFilter, opened_log, unit_filter
+from kainite.log.format.entry import UnitStatus
+from kainite.log.owner.requests import OK
+from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.log.views.unit_detail import UnitDetail, read_detail
+from kainite.log.views.unit_table import LogRow, read_present_rows
+from kainite.settings import load
+
+POLL_SECONDS: Final = 0.1
+AT_ONCE: Final = 50
+_NAMED: Final = 10
+_SHOWN_DELTAS: Final = 100
+
+_names = click.argument("names", nargs=-1, metavar="[NAME|ID]...")
+_all = click.option("--all", "everything", is_flag=True, help="All failed units.")
+_timeout = click.option(
+    "--timeout", default=10.0, show_default=True, metavar="SECONDS", help="How long to wait for the daemon's answers."
+)
+
+
+@click.group("uow")
+def uow() -> None:
+    """Looks at units of work, and resolves failed ones.
+
+    \b
+    Examples:
+      kainite uow show -p app.properties T-17       its deltas, what it waits for, what waits for it
+      kainite uow retry -p app.properties T-17      the target was at fault, and is corrected
+      kainite uow discard -p app.properties T-17    the unit was at fault
+    """
+
+
+@uow.command("show")
+@properties_option
+@click.argument("name", metavar="NAME|ID")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with all deltas.")
+def show(properties: Path, name: str, as_json: bool) -> None:
+    """Shows a unit: its deltas, its cause, the units that it waits for, and those that wait for it.
+
+    \b
+    Examples:
+      kainite uow show -p app.properties T-17
+      kainite uow show -p app.properties 1307 --json
+    """
+    found = read_detail(*opened_log(load(properties, needs=("applicationName",))), name)
+    if found is None:
+        raise LogRequestError(f"no unit {name!r} is in the log; units that were applied leave it after a while")
+    if as_json:
+        say_json(found.as_json())
+    else:
+        for line in _lines(found):
+            say(line)
+
+
+@uow.command("retry")
+@properties_option
+@_names
+@unit_filter([UnitStatus.FAILED])
+@_all
+@_timeout
+def retry(properties: Path, names: tuple[str, ...], wanted: UnitFilter, everything: bool, timeout: float) -> int:
+    """Applies failed units again, and then the units that they hold back.
+
+    Units are named, or selected by filters among the failed ones.
+
+    \b
+    Examples:
+      kainite uow retry -p app.properties T-17
+      kainite uow retry -p app.properties 1307 1309
+      kainite uow retry -p app.properties --table sales.order_line --cause 23503
+      kainite uow retry -p app.properties --all
+    """
+    store, partition = opened_log(load(properties, needs=("applicationName",)))
+    chosen = names or _selected(store, partition, wanted, everything=everything)
+    return _resolve(store, partition, "retry", chosen, timeout)
+
+
+@uow.command("discard")
+@properties_option
+@_names
+@unit_filter([UnitStatus.FAILED])
+@_all
+@_timeout
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def discard(
+    properties: Path, names: tuple[str, ...], wanted: UnitFilter, everything: bool, timeout: float, yes: bool
+) -> int:
+    """Gives failed units up: they are never applied.
+
+    The units that they hold back are applied. Units are named, or selected by filters among the failed ones.
+
+    \b
+    Examples:
+      kainite uow discard -p app.properties T-17
+      kainite uow discard -p app.properties --cause "is no JSON"
+    """
+    store, partition = opened_log(load(properties, needs=("applicationName",)))
+    chosen = names or _selected(store, partition, wanted, everything=everything)
+    if chosen and not yes:
+        what = f"Unit {chosen[0]}" if len(chosen) == 1 else f"{len(chosen)} units ({_some(chosen)})"
+        them = "it" if len(chosen) == 1 else "them"
+        click.confirm(f"{what} will never be applied to the target. Discard {them}?", abort=True)
+    return _resolve(store, partition, "discard", chosen, timeout)
+
+
+def _selected(store: DynamoDBStore, partition: str, wanted: UnitFilter, *, everything: bool) -> tuple[str, ...]:
+    """Returns the names of the failed units that the filters select, in the log's order, and says how many."""
+    if not (wanted or everything):
+        raise click.UsageError("name units, or select them: --status failed, --table, --cause or --all")
+    failed = [row for row in read_present_rows(store, partition) if row.status == UnitStatus.FAILED]
+    chosen = tuple(row.uow for row in failed if wanted.takes(row))
+    say(f"{len(chosen)} of {len(failed)} failed units" + (f": {_some(chosen)}" if chosen else ""))
+    return chosen
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A request that was left in the inbox."""
+
+    name: str
+    request_id: str
+
+
+def _resolve(store: DynamoDBStore, partition: str, action: str, names: Sequence[str], timeout: float) -> int:
+    """Asks for all units in order, and says what became of each; returns 1 if any was refused.
+
+    Raises:
+        LogRequestError: the only unit that was named is refused.
+        LogUnavailableError: no answer came for ``timeout`` seconds.
+    """
+    by = f"{getpass.getuser()}@{socket.gethostname()}"
+    left, asked, refused = deque(names), deque[_Asked](), 0
+    while left or asked:
+        while left and len(asked) < AT_ONCE:
+            name = left.popleft()
+            asked.append(_Asked(name, store.put_request(partition, {"action": action, "uow": name, "by": by})))
+        answer = _answer(store, partition, asked.popleft(), len(asked) + len(left), timeout)
+        if answer["result"] == OK:
+            say(answer["message"])
+        elif len(names) == 1:
+            raise LogRequestError(answer["message"])
+        else:
+            refused += 1
+            say(f"refused: {answer['message']}", err=True)
+    if len(names) > 1:
+        say(f"{len(names) - refused} of {len(names)} units: {action}" + (f"; {refused} refused" if refused else ""))
+    return 1 if refused else 0
+
+
+def _answer(store: DynamoDBStore, partition: str, asked: _Asked, more: int, timeout: float) -> dict[str, str]:
+    deadline = time.monotonic() + timeout
+    while (answer := store.take_answer(partition, asked.request_id)) is None:
+        if time.monotonic() > deadline:
+            others = f" (nor for {more} more)" if more else ""
+            raise LogUnavailableError(
+                f"no answer for unit {asked.name}{others} within {timeout:g} s: is a daemon running for this log, "
+                f"partition {partition}? The requests stay in the log's table, and the next daemon carries them out"
+            )
+        time.sleep(POLL_SECONDS)
+    return dict(answer)
+
+
+def _lines(found: UnitDetail) -> list[str]:
+    """Returns what a person reads about a unit."""
+    row = found.row
+    place = "not dispatched" if row.id is None else f"id {row.id}"
+    lines = [f"unit {row.uow} ({place}): {row.status}"]
+    if row.cause:
+        lines.append(f"cause: {row.cause}")
+    if found.before:
+        root = found.before[-1]
+        lines += [f"waits for: {_named(one)}" for one in found.before[:_NAMED]]
+        lines.append(f"root: {_named(root)}" + (f": {root.cause}" if root.cause else ""))
+    behind = f"{len(found.behind)}: {_some([one.uow for one in found.behind])}" if found.behind else "none"
+    lines.append(f"units that wait behind it: {behind}")
+    announced = "an unknown number" if row.trans_in is None else str(row.trans_in)
+    lines.append(f"deltas: {row.trans_out} of {announced}, through {', '.join(row.queue) or 'no shard'}")
+    lines += [f"  {delta}" for delta in found.shown_deltas(_SHOWN_DELTAS)]
+    if len(found.deltas) > _SHOWN_DELTAS:
+        lines.append(f"  and {len(found.deltas) - _SHOWN_DELTAS} more: --json has all")
+    if row.offending:
+        lines.append(f"offending text: {row.offending}")
+    return lines
+
+
+def _named(row: LogRow) -> str:
+    return f"{row.uow} (id {row.id}), {row.status}"

@@ -1,0 +1,52 @@
+"""The chains in which units wait: what a blocked unit waits for in the end, and what waits behind a unit. Pure.
+
+A blocked unit's cause names one unit that it waits for, by its transaction id. That one may be blocked itself. The
+last unit of the chain is its *root*: a failed unit, which a person resolves, or one that is delayed, which goes on by
+itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from kainite.log.format.entry import UnitStatus
+
+_WAITS: Final = re.compile(r"waits for (\d+)")
+
+
+class Chains:
+    """The chains among the units of a log.
+
+    Args:
+        units: transaction id, status and cause of each unresolved unit.
+    """
+
+    def __init__(self, units: Iterable[tuple[int, str, str | None]]) -> None:
+        self._holder: dict[int, int] = {}
+        self._behind: dict[int, list[int]] = defaultdict(list)
+        for tid, status, cause in units:
+            if status == UnitStatus.BLOCKED and (named := _WAITS.match(cause or "")):
+                holder = int(named[1])
+                self._holder[tid] = holder
+                self._behind[holder].append(tid)
+
+    def before(self, tid: int) -> Sequence[int]:
+        """Returns the units that ``tid`` waits for, the nearest first and its root last; none for none."""
+        chain: dict[int, None] = {}
+        while (holder := self._holder.get(tid)) is not None and holder not in chain:
+            chain[holder] = None
+            tid = holder
+        return tuple(chain)
+
+    def behind(self, tid: int) -> Sequence[int]:
+        """Returns the units that wait for ``tid``, directly or behind others, in the log's order."""
+        found: set[int] = set()
+        ahead = [tid]
+        while ahead:
+            direct = [each for each in self._behind.get(ahead.pop(), ()) if each not in found]
+            found.update(direct)
+            ahead += direct
+        return tuple(sorted(found - {tid}))

@@ -1,0 +1,38 @@
+"""The outcomes partition: where the apply job writes what became of units, until the owner copies it into the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kainite.base.errors import LogCorruptError
+from kainite.log.format.entry import Batch, Outcome, StatusMeta
+from kainite.log.state.loading import low_water_mark
+from kainite.log.store.contract import LogStore
+
+
+def outcomes_partition(partition: str) -> str:
+    """Returns the name of the log partition that has the outcomes of the units of ``partition``."""
+    return f"{partition}:outcomes"
+
+
+def outcomes_of(batches: Iterable[Batch], first_id: int) -> tuple[Outcome, ...]:
+    """Returns all outcomes in the entries of ``batches`` from ``first_id`` on, in order."""
+    metas = (entry.meta for batch in batches for _, entry in batch.entries_from(first_id))
+    return tuple(outcome for meta in metas if isinstance(meta, StatusMeta) for outcome in meta.outcomes)
+
+
+def stored_batches(store: LogStore, partition: str) -> list[Batch]:
+    """Returns the batches of the outcomes partition of ``partition`` that are not truncated.
+
+    Raises:
+        LogCorruptError: the partition does not read back as written.
+    """
+    outcomes = outcomes_partition(partition)
+    while True:
+        low = low_water_mark(store, outcomes)
+        try:
+            return list(store.read_batches(outcomes, low, data=False, strong=True))
+        except LogCorruptError:
+            if low_water_mark(store, outcomes) == low:
+                raise
+            # The apply job truncated entries during the read.

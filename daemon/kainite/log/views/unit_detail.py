@@ -1,0 +1,99 @@
+"""One unit of work of the log as a person looks at it: its row, its deltas, and the chains in which it waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import orjson
+
+from kainite.log.format.entry import Entry, FragmentMeta, RefitMeta, UnitMeta
+from kainite.log.state.chains import Chains
+from kainite.log.state.loading import low_water_mark
+from kainite.log.store.contract import LogStore
+from kainite.log.views.unit_table import LogRow, read_present_rows
+
+_CHAINED: Final = ("id", "uow", "status", "cause")
+
+
+@dataclass(frozen=True, slots=True)
+class UnitDetail:
+    """A unit, and what has to do with it.
+
+    Attributes:
+        row: the unit.
+        deltas: as they are in the log, in the order in which they came.
+        before: the units that it waits for, the nearest first, and its root last.
+        behind: the units that wait for it, directly or behind others, in the log's order.
+    """
+
+    row: LogRow
+    deltas: Sequence[dict[str, Any]]
+    before: Sequence[LogRow]
+    behind: Sequence[LogRow]
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns all of it as JSON; of the units before and behind, who they are and why they wait."""
+        return {
+            **asdict(self.row),
+            "deltas": list(self.deltas),
+            "before": [_chained(row) for row in self.before],
+            "behind": [_chained(row) for row in self.behind],
+        }
+
+    def shown_deltas(self, most: int) -> list[str]:
+        """Returns the first deltas, one line each."""
+        return [_shown(delta) for delta in self.deltas[:most]]
+
+
+def read_detail(store: LogStore, partition: str, name: str) -> UnitDetail | None:
+    """Returns the unit with a name or, where none is called so, with a transaction id; None where there is none.
+
+    Raises:
+        LogCorruptError: the log does not read back as written.
+    """
+    rows = read_present_rows(store, partition)
+    row = next((row for row in reversed(rows) if row.uow == name), None)
+    if row is None and name.isdecimal():
+        row = next((row for row in rows if row.id == int(name)), None)
+    if row is None:
+        return None
+    by_id = {each.id: each for each in rows if each.id is not None}
+    chains = Chains((tid, each.status, each.cause) for tid, each in by_id.items())
+    before, behind = ((), ()) if row.id is None else (chains.before(row.id), chains.behind(row.id))
+    return UnitDetail(
+        row,
+        _deltas(store, partition, row),
+        [by_id[tid] for tid in before if tid in by_id],
+        [by_id[tid] for tid in behind],
+    )
+
+
+def _deltas(store: LogStore, partition: str, row: LogRow) -> list[dict[str, Any]]:
+    """Returns the deltas of a unit; those that were judged anew replace the others."""
+    first_id, deltas = low_water_mark(store, partition), list[dict[str, Any]]()
+    for batch in store.read_batches(partition, first_id, strong=True):
+        for tid, entry in batch.entries_from(first_id):
+            match entry.meta:
+                case RefitMeta(unit=unit) if unit == row.id:
+                    deltas = _of(entry)
+                case UnitMeta(uow=uow) if uow == row.uow and tid == row.id:
+                    deltas += _of(entry)
+                case FragmentMeta(uow=uow) if uow == row.uow:
+                    deltas += _of(entry)
+    return deltas
+
+
+def _of(entry: Entry) -> list[dict[str, Any]]:
+    return list(orjson.loads(entry.data)) if entry.data else []
+
+
+def _chained(row: LogRow) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in _CHAINED}
+
+
+def _shown(delta: dict[str, Any]) -> str:
+    parts = (f"{name} {orjson.dumps(delta[name]).decode()}" for name in ("key", "row", "before") if delta.get(name))
+    ordinal = f"{delta['ordinal']}: " if delta.get("ordinal") is not None else ""
+    return f"{ordinal}{delta.get('op')} {delta.get('table')} {' '.join(parts)}"

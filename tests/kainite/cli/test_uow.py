@@ -1,0 +1,157 @@
+"""``kainite uow show``, ``retry`` and ``discard``, as a person calls them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kainite.base.position import Position
+from kainite.log.format.entry import Outcome, UnitStatus
+from support.log_builders import fragment
+from support.log_cli import REFUSED, LogWorld
+
+
+async def more_units(log_world: LogWorld) -> None:
+    """Adds two failed units, and two that wait behind ``waiting``: ids 6 to 9."""
+    units = [fragment(uow, [key], count=1) for key, uow in enumerate(("bad2", "bad3", "behind", "last"), 20)]
+    await log_world.owner.append("shard-2", Position(1), Position(1), units)
+    ids = {unit.uow: tid for tid, unit in log_world.owner.state.units.items()}
+    await log_world.apply(
+        Outcome(ids["bad2"], UnitStatus.FAILED, 0, "no parent [23503]"),
+        Outcome(ids["bad3"], UnitStatus.FAILED, 0, "no parent [23503]"),
+        Outcome(ids["behind"], UnitStatus.BLOCKED, None, f"waits for {ids['waiting']}"),
+        Outcome(ids["last"], UnitStatus.BLOCKED, None, f"waits for {ids['behind']}"),
+    )
+
+
+async def test_retry(log_world: LogWorld) -> None:
+    status, output, _ = await log_world.kainite("uow", "retry", "bad")
+    assert (status, output) == (0, "unit bad will be applied again\n")
+    assert [row["status"] for row in await log_world.rows("--uow", "bad")] == ["in progress"]
+    status, _, errors = await log_world.kainite("uow", "discard", "bad", "--yes")
+    assert (status, errors) == (1, "kainite: unit bad is in progress, not failed\n")
+
+
+async def test_discard(log_world: LogWorld) -> None:
+    status, _, errors = await log_world.kainite("uow", "discard", "waiting", "--yes")
+    waits = f"it waits for unit bad (id 1), which is failed ({REFUSED}) and holds back 1 unit; resolve that one"
+    assert (status, errors) == (1, f"kainite: unit waiting is blocked, not failed: {waits}\n")
+    status, output, _ = await log_world.kainite("uow", "discard", "bad", "--yes")
+    assert (status, output) == (0, "unit bad is discarded\n")
+
+
+async def test_without_a_daemon_the_request_says_so(log_world: LogWorld) -> None:
+    elsewhere = log_world.properties.with_name("elsewhere.properties")
+    elsewhere.write_text(f"{log_world.properties.read_text()}logPartition = 7\n")
+    lonely = LogWorld(elsewhere, log_world.table, log_world.store, log_world.owner)
+    status, _, errors = await lonely.kainite("uow", "retry", "bad", "--timeout", "0.2")
+    assert status == 1
+    assert "is a daemon running" in errors
+
+
+async def test_without_a_log_table_the_name_and_what_makes_it_are_told(log_world: LogWorld) -> None:
+    log_world.properties.write_text(log_world.properties.read_text().replace(log_world.table, "no-such-log"))
+
+    for arguments in (("log", "show"), ("uow", "retry", "bad")):
+        status, _, errors = await log_world.kainite(*arguments)
+
+        assert status == 1
+        assert errors.startswith("kainite: there is no log table 'no-such-log': ")
+        assert "unitsOfWork" in errors
+
+
+async def test_units_are_retried_by_name_and_by_id(log_world: LogWorld) -> None:
+    await more_units(log_world)
+    status, output, errors = await log_world.kainite("uow", "retry", "1", "bad3", "waiting", "nobody")
+    assert (status, output.splitlines()) == (
+        1,
+        ["unit bad will be applied again", "unit bad3 will be applied again", "2 of 4 units: retry; 2 refused"],
+    )
+    assert [line.partition(",")[0] for line in errors.splitlines()] == [
+        "refused: unit waiting is blocked",
+        "refused: no unit 'nobody' is failed or in progress; see kainite log show",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "retried"),
+    [
+        (["--all"], ["bad", "bad2", "bad3"]),
+        (["--status", "failed", "--cause", "no parent"], ["bad2", "bad3"]),
+        (["--table", "elsewhere"], []),
+    ],
+)
+async def test_failed_units_are_selected_and_retried_in_the_logs_order(
+    log_world: LogWorld, options: list[str], retried: list[str]
+) -> None:
+    await more_units(log_world)
+    status, output, errors = await log_world.kainite("uow", "retry", *options)
+    assert (status, errors) == (0, "")
+    first, *others = output.splitlines()
+    assert first == f"{len(retried)} of 3 failed units" + (f": {', '.join(retried)}" if retried else "")
+    assert others[: len(retried)] == [f"unit {name} will be applied again" for name in retried]
+
+
+async def test_nothing_is_resolved_that_was_not_asked_for(log_world: LogWorld) -> None:
+    for action in ("retry", "discard"):
+        status, _, errors = await log_world.kainite("uow", action)
+        assert status == 2
+        assert "name units, or select them" in errors
+
+
+async def test_more_units_are_discarded_than_are_asked_at_once(log_world: LogWorld) -> None:
+    units = [fragment(f"b{number}", [number], count=1) for number in range(100, 160)]
+    await log_world.owner.append("shard-2", Position(1), Position(1), units)
+    ids = [tid for tid, unit in log_world.owner.state.units.items() if unit.uow.startswith("b") and unit.uow != "bad"]
+    await log_world.apply(*(Outcome(tid, UnitStatus.FAILED, 0, "junk") for tid in ids))
+    status, output, errors = await log_world.kainite("uow", "discard", "--cause", "junk", "--yes", "--timeout", "60")
+    assert (status, errors) == (0, "")
+    assert output.splitlines()[-1] == "60 of 60 units: discard"
+    assert {row["status"] for row in await log_world.rows("--cause", "discarded by")} == {"discarded"}
+
+
+async def test_discarding_several_asks_first_and_says_how_many(log_world: LogWorld) -> None:
+    await more_units(log_world)
+    status, output, errors = await log_world.kainite("uow", "discard", "--all")
+    assert status == 1
+    assert "3 units (bad, bad2, bad3) will never be applied to the target. Discard them?" in output + errors
+    assert [row["status"] for row in await log_world.rows("--uow", "bad")] == ["failed"]
+
+
+async def test_a_unit_is_shown_with_its_deltas_and_what_it_waits_for(log_world: LogWorld) -> None:
+    await more_units(log_world)
+    status, output, _ = await log_world.kainite("uow", "show", "behind")
+    assert status == 0
+    ids = {row["uow"]: row["id"] for row in await log_world.rows()}
+    assert output.splitlines() == [
+        f"unit behind (id {ids['behind']}): blocked",
+        "cause: waits for 2",
+        "waits for: waiting (id 2), blocked",
+        "waits for: bad (id 1), failed",
+        f"root: bad (id 1), failed: {REFUSED}",
+        "units that wait behind it: 1: last",
+        "deltas: 1 of 1, through shard-2",
+        '  upsert t key {"id":22} row {"id":22,"v":22}',
+    ]
+
+
+async def test_a_unit_is_shown_as_json_by_its_id(log_world: LogWorld) -> None:
+    await more_units(log_world)
+    status, output, _ = await log_world.kainite("uow", "show", "1", "--json")
+    assert status == 0
+    found = json.loads(output)
+    assert (found["uow"], found["before"], [delta["key"] for delta in found["deltas"]]) == ("bad", [], [{"id": 1}])
+    assert [row["uow"] for row in found["behind"]] == ["waiting", "behind", "last"]
+
+
+async def test_a_unit_that_is_being_collected_shows_what_has_come(log_world: LogWorld) -> None:
+    _, output, _ = await log_world.kainite("uow", "show", "half")
+    assert output.splitlines()[0] == "unit half (not dispatched): collecting"
+    assert "deltas: 2 of 3, through shard-1" in output
+
+
+async def test_a_unit_that_is_not_there_cannot_be_shown(log_world: LogWorld) -> None:
+    status, _, errors = await log_world.kainite("uow", "show", "nobody")
+    assert status == 1
+    assert errors.startswith("kainite: no unit 'nobody' is in the log")
