@@ -19,7 +19,7 @@ from kainite.aws import clients as aws
 from kainite.base.errors import SettingsError
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
-from kainite.log.owner.upkeep import outcomes_partition
+from kainite.log.state.outcomes import outcomes_partition
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import Settings
 from kainite.uow.catalogue.load import load_catalogue
@@ -52,7 +52,7 @@ def apply(properties: Path, once: bool, as_json: bool) -> None:
       kainite apply -p app.properties               follow the log
       kainite apply -p app.properties --once --json catch up, and print a summary
     """
-    summary = run(settings.load(properties), once=once)
+    summary = run(settings.load(properties, needs=("applicationName",)), once=once)
     if as_json:
         say_json(_as_json(summary))
     else:

@@ -143,7 +143,7 @@ def log_of(options: Mapping[str, str]) -> Log:
     if unknown := sorted(given.keys() - _OPTIONS):
         raise SettingsError(f"option {unknown[0]!r} is unknown to the format kainite; see kainite_spark.data_source")
     if "properties" in given:
-        configured = settings.load(given["properties"])
+        configured = settings.load(given["properties"], needs=("applicationName",))
         return Log(configured.aws, configured.log.table, configured.log.partition)
     if "table" not in given:
         raise SettingsError("the format kainite needs the option 'properties' (a settings file) or 'table'")

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from kainite.base.markers import Mark, Markers
+from kainite.base.markers import Markers
 from kainite.child.markers.framing import Piece
 
 _ALPHABET = b"ab\n\0\x17\xff"
@@ -47,7 +47,7 @@ def slowly_scanned(markers: Markers, data: bytes) -> tuple[list[Piece], bytes]:
     rest = b""
     for number in data:
         rest += bytes([number])
-        for mark in Mark:
+        for mark in markers.marks().values():
             if rest.endswith(markers.of(mark)):
                 pieces.append(Piece(rest.removesuffix(markers.of(mark)), mark))
                 rest = b""

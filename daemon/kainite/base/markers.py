@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum, auto
+from typing import Final
 
 from kainite.base.errors import MessageRefusedError
 
@@ -18,12 +20,31 @@ class Mark(Enum):
     BNC = auto()  # worker: one more message, please
 
 
+class Batching(StrEnum):
+    """The side that decides where a batch ends."""
+
+    SINGLE = "single"
+    WORKER = "worker"
+    SUPERVISOR = "supervisor"
+
+
+EXTRACTION: Final = frozenset({Mark.EOM, Mark.EOP})
+"""The markers of a conversation with an extractor."""
+
+USED: Final = {
+    Batching.SINGLE: frozenset({Mark.EOM, Mark.EOP}),
+    Batching.SUPERVISOR: frozenset({Mark.EOM, Mark.EOP, Mark.EOB}),
+    Batching.WORKER: frozenset(Mark),
+}
+"""The markers of a conversation with a worker."""
+
+
 @dataclass(frozen=True, slots=True)
 class Markers:
-    """The bytes of each marker.
+    """The bytes of each marker, and the markers that a conversation uses.
 
-    No marker may be empty or contain another one: so at most one marker ends at any byte, and each is recognised at
-    its last byte, without waiting for the next byte.
+    No marker that is used may be empty or contain another one that is: so at most one marker ends at any byte, and each
+    is recognised at its last byte, without waiting for the next byte. The bytes of the others mean nothing.
 
     Raises:
         ValueError: one is empty, or contains another.
@@ -33,9 +54,12 @@ class Markers:
     eop: bytes = b"\0"
     eob: bytes = b"\x17"
     bnc: bytes = b"\x06"
+    used: AbstractSet[Mark] = field(default=frozenset(Mark), kw_only=True)
+    _never: tuple[bytes, ...] = field(init=False, repr=False, compare=False)  # in a message, beside EOM
 
     def __post_init__(self) -> None:
-        spelled = [(mark, self.of(mark)) for mark in Mark]
+        object.__setattr__(self, "_never", tuple(self.of(mark) for mark in Mark if mark in self.used - {Mark.EOM}))
+        spelled = [(mark, self.of(mark)) for mark in Mark if mark in self.used]
         for mark, marker in spelled:
             if not marker:
                 raise ValueError(f"{mark.name} is empty")
@@ -43,6 +67,10 @@ class Markers:
                 if other is not mark and inner in marker:
                     relation = "is the same as" if inner == marker else "contains"
                     raise ValueError(f"{mark.name} {relation} {other.name}")
+
+    def using(self, used: AbstractSet[Mark]) -> Markers:
+        """Returns the same bytes for a conversation that uses these markers."""
+        return replace(self, used=used)
 
     def of(self, mark: Mark) -> bytes:
         """Returns the bytes of one marker."""
@@ -60,10 +88,10 @@ class Markers:
         """Returns the payload and its EOM.
 
         Raises:
-            MessageRefusedError: a marker stands in it, or its end and EOM's beginning would read as one.
+            MessageRefusedError: a marker that is used stands in it, or its end and EOM's beginning would read as one.
         """
         framed = payload + self.eom
-        if self.eop in framed or self.eob in framed or self.bnc in framed or framed.find(self.eom) != len(payload):
+        if any(marker in framed for marker in self._never) or framed.find(self.eom) != len(payload):
             found = self.pattern().search(framed)
             assert found is not None
             raise MessageRefusedError(
@@ -74,16 +102,12 @@ class Markers:
 
     def pattern(self) -> re.Pattern[bytes]:
         """Finds the marker that ends first: none contains another, so the one that begins first does."""
-        return re.compile(b"|".join(re.escape(self.of(mark)) for mark in Mark))
+        return re.compile(b"|".join(re.escape(self.of(mark)) for mark in Mark if mark in self.used))
 
     def marks(self) -> dict[bytes, Mark]:
-        """Returns the meaning of each marker's bytes."""
-        return {self.of(mark): mark for mark in Mark}
+        """Returns the meaning of the bytes of each marker that is used."""
+        return {self.of(mark): mark for mark in Mark if mark in self.used}
 
-
-class Batching(StrEnum):
-    """The side that decides where a batch ends."""
-
-    SINGLE = "single"
-    WORKER = "worker"
-    SUPERVISOR = "supervisor"
+    def unused(self) -> dict[bytes, Mark]:
+        """Returns the meaning that bytes have in other conversations."""
+        return {self.of(mark): mark for mark in Mark if mark not in self.used and self.of(mark)}

@@ -135,7 +135,7 @@ def _child(
     """Returns how the child is run, by the settings file, if there is one, and the command line, which wins."""
     if properties is None and not command:
         raise click.UsageError("say which COMMAND to try: kainite conform -- COMMAND...")
-    child = load(properties).child if properties else ChildSettings(command)
+    child = load(properties, needs=()).child if properties else ChildSettings(command)
     markers = replace(child.markers, batching=Batching(batching)) if batching else child.markers
     return replace(
         child,

@@ -43,7 +43,7 @@ def extract(
         return checking.show(path, options, as_json=as_json)
     from kainite.settings import load
 
-    settings = load(path, options)
+    settings = load(path, options, needs=("streamName", "extractorName"))
     if begin is not None:
         from kainite.extract.offsets.begin import begin_at
 

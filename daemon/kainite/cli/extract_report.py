@@ -29,7 +29,7 @@ def show(path: Path | None, options: Sequence[str], *, as_json: bool) -> int:
     Raises:
         SettingsError: the file cannot be read, or an option is unknown.
     """
-    examined = examine(path, options=options)
+    examined = examine(path, options=options, needs=("streamName", "extractorName"))
     found = check.report(examined)
     problems = (*examined.problems, *_problems(examined))
     return check.say(

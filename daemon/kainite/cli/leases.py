@@ -87,7 +87,7 @@ def show(properties: Path, lag: bool, wait: float | None, watch: float | None, a
     """
     if watch is not None and wait is not None:
         raise click.UsageError("--wait cannot go with --watch, which goes on observing anyway")
-    settings = load(properties)
+    settings = load(properties, needs=("applicationName", "streamName"))
     table = lease_table(settings)
     stream = stream_of(settings) if lag else None
     if watch is None:

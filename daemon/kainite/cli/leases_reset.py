@@ -53,7 +53,7 @@ def reset(properties: Path, to: str | None, at: str | None, shard_ids: tuple[str
     wanted = _wanted(to, at, shard_ids)
     if not yes and not interactive():
         raise click.UsageError("there is no terminal to ask for confirmation: add --yes")
-    settings = load(properties)
+    settings = load(properties, needs=("applicationName", "streamName"))
     table, stream = lease_table(settings), stream_of(settings)
     everything = select(table.scan(), shard_ids, table.name)
     if not force:

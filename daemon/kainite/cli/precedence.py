@@ -43,7 +43,7 @@ def precedence(properties: Path, form: str, write: Path | None) -> None:
     """
     from kainite.settings import load
 
-    settings = load(properties)
+    settings = load(properties, needs=())
     graph = _from_target(settings, write) if write else _from_settings(settings)
     found = levels(graph)
     if form == "json":

@@ -29,7 +29,7 @@ class Extractor:
         self._child = child
         self._news = asyncio.Event()
         self._ended = False
-        self._talk = Extraction(child.markers.markers, cyclic=self._cyclic)
+        self._talk = Extraction(child.markers.extraction, cyclic=self._cyclic)
         program = Program((*extract.command, *arguments), OWNER, "child", environment, "extractorName")
         self._process = PipedProcess.start(program, Hooks(self._on_output, self._on_output_end, self._news.set))
 

@@ -71,9 +71,22 @@ def _loader(
     from kainite_spark.targets.exec.target import ExecTarget
 
     find(command, "target")
-    markers = replace(markers, batching=apply.loader_batching, batch_size=apply.loader_batch_size)
     known = Schema.of(catalogue, levels).levels if catalogue else levels or {}
-    return ExecTarget(LoaderSettings(command, markers, apply.loader_timeout), DeltaOrder(catalogue, known))
+    loader = LoaderSettings(command, loader_markers(apply, markers), apply.loader_timeout)
+    return ExecTarget(loader, DeltaOrder(catalogue, known))
+
+
+def loader_markers(apply: ApplySettings, children: MarkersSettings) -> MarkersSettings:
+    """Returns how a loader is spoken to: with its own batches and markers, and as the children where it has none."""
+    return replace(
+        children,
+        batching=apply.loader_batching,
+        batch_size=apply.loader_batch_size,
+        eom=apply.loader_eom or children.eom,
+        eop=apply.loader_eop or children.eop,
+        eob=apply.loader_eob or children.eob,
+        bnc=apply.loader_bnc or children.bnc,
+    )
 
 
 def _postgresql(url: str, schema: Schema) -> Target:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.errors import MessageRefusedError
-from kainite.base.markers import Mark, Markers
+from kainite.base.markers import EXTRACTION, USED, Batching, Mark, Markers
 
 DEFAULTS = Markers()
 LONG = Markers(eom=b"<m>", eop=b"<p>", eob=b"<b>", bnc=b"<n>")
@@ -22,9 +24,23 @@ OVERLAPPING = Markers(eom=b"aab", eop=b"0", eob=b"1", bnc=b"2")
         ({"eob": b"x", "bnc": b"axb"}, "BNC contains EOB"),
     ],
 )
-def test_markers_that_cannot_be_told_apart_are_refused(spelled: dict[str, bytes], problem: str) -> None:
+def test_markers_that_cannot_be_told_apart_are_refused(spelled: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValueError, match=f"^{problem}$"):
         Markers(**spelled)
+
+
+def test_only_markers_that_are_used_are_compared_and_looked_for() -> None:
+    markers = Markers(eop=b"\x06", used=USED[Batching.SINGLE])
+    assert markers.marks() == {b"\n": Mark.EOM, b"\x06": Mark.EOP}
+    assert markers.message(b"a\x17\0") == b"a\x17\0\n"
+    assert markers.using(EXTRACTION) == markers
+    with pytest.raises(ValueError, match=r"^EOP is the same as BNC$"):
+        markers.using(USED[Batching.WORKER])
+
+
+def test_the_bytes_of_unused_markers_are_known() -> None:
+    assert DEFAULTS.using(USED[Batching.SUPERVISOR]).unused() == {b"\x06": Mark.BNC}
+    assert Markers(bnc=b"", used=USED[Batching.SUPERVISOR]).unused() == {}
 
 
 @pytest.mark.parametrize("markers", [DEFAULTS, LONG, OVERLAPPING])

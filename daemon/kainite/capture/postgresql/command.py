@@ -18,7 +18,7 @@ from kainite import __version__
 from kainite.base import display
 from kainite.base.errors import KainiteError, MissingExtraError
 from kainite.base.marker_spelling import unescape
-from kainite.base.markers import Markers
+from kainite.base.markers import EXTRACTION, Markers
 from kainite.base.redaction import learn, redacted, secrets_in_url
 from kainite.child.markers.framing import Scanner
 
@@ -75,7 +75,10 @@ def main(source: str, slot: str, publication: str, journal: Path | None) -> None
 def markers_of(environment: Mapping[str, str]) -> Markers:
     """Returns the markers that Kainite names in a child's environment, or the default ones."""
     names = ("KAINITE_EOM", "KAINITE_EOP", "KAINITE_EOB", "KAINITE_BNC")
-    return Markers(*(unescape(environment[name]) for name in names)) if names[0] in environment else Markers()
+    if names[0] not in environment:
+        return Markers(used=EXTRACTION)
+    eom, eop, eob, bnc = (unescape(environment[name]) for name in names)
+    return Markers(eom, eop, eob, bnc, used=EXTRACTION)
 
 
 def _run(source: str, slot: str, publication: str, journal: Path | None) -> None:

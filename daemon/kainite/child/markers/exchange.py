@@ -32,6 +32,8 @@ Decisions on what the original protocol leaves open (docs/protocol.md, *Decision
   after the message that completes the worker's batch asks for a message that the worker will not read; the EOB makes
   the worker write one EOP too many. Where that EOP shows, it is a violation: otherwise it would pass for the answer to
   the next request.
+* A marker that the batching does not use is part of the data, in both directions. Alone it is a violation: a worker
+  that waits after a BNC which nobody answers would wait for ever.
 * All other output, all output that nobody asked for, and EOB from a worker are violations.
 
 Memory is bounded: a message of ``max_message`` bytes, and ``max_answer`` bytes of an answer that has no EOP yet.
@@ -46,7 +48,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
-from kainite.base.markers import Batching, Mark, Markers
+from kainite.base.markers import USED, Batching, Mark, Markers
 from kainite.child.events import Send
 from kainite.child.markers.framing import MAX_MESSAGE, Piece, Scanner
 
@@ -126,10 +128,11 @@ class Exchange:
         max_answer: int = MAX_ANSWER,
     ) -> None:
         self.held = 0
-        self._markers = markers
+        self._markers = markers.using(USED[batching])
+        self._unused = self._markers.unused()
         self._batching = batching
         self._batch_size = batch_size
-        self._scanner = Scanner(markers, max_message)
+        self._scanner = Scanner(self._markers, max_message)
         self._max_message = max_message
         self._max_answer = max_answer
         self._state = _State.IDLE
@@ -189,6 +192,8 @@ class Exchange:
     def _stuck(self) -> Violation | None:
         if self._scanner.too_long:
             return self._break(f"wrote more than {self._max_message} bytes without a marker")
+        if (misplaced := self._scanner.waits_at(self._unused)) is not None:
+            return self._misplaced(self._unused[misplaced])
         if self._ended and self._state is _State.ASKED:
             return self._break("ended its output before EOP")
         return None
@@ -211,6 +216,8 @@ class Exchange:
             return None
         if self._state is not _State.ASKED:
             return self._break(f"wrote {_shown(piece)} while nothing was asked of it")
+        if (misplaced := self._unused.get(piece.payload)) is not None:
+            return self._misplaced(misplaced)
         if piece.mark is Mark.EOM or piece.payload:
             self._answer.append(piece.payload)
             self._answer_bytes += len(piece.payload) + 1
@@ -224,7 +231,14 @@ class Exchange:
             case Mark.BNC:
                 return self._one_more()
             case Mark.EOB:
-                return self._break("wrote EOB, which is the supervisor's")
+                return self._misplaced(Mark.EOB)
+
+    def _misplaced(self, mark: Mark) -> Violation:
+        if self._state is not _State.ASKED:
+            return self._break(f"wrote {mark.name} while nothing was asked of it")
+        if mark is Mark.BNC:
+            return self._break(f"wrote BNC, but batching is {self._batching}")
+        return self._break("wrote EOB, which is the supervisor's")
 
     def _answered(self) -> Answer | Violation:
         if self._suspect and not self._pleas:
@@ -239,8 +253,6 @@ class Exchange:
         return answer
 
     def _one_more(self) -> Violation | None:
-        if self._batching is not Batching.WORKER:
-            return self._break(f"wrote BNC, but batching is {self._batching}")
         if self._closed:
             return self._break("wrote BNC after EOB")
         if self._answer:

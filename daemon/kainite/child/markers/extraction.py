@@ -11,8 +11,8 @@ messages of an unfinished cycle count.
 
 Decisions on what the original protocol leaves open (docs/protocol.md, *Decisions*): bytes between the last EOM and EOP
 are a message. An EOM right after EOP is a line end, and no message. A plain worker may write EOP, which then has no
-meaning. Bytes after the last marker of the output are :class:`Unfinished`: nobody knows whether they are whole. All
-other output, and all output that nobody asked for, is a violation.
+meaning. Bytes after the last marker of the output are :class:`Unfinished`: nobody knows whether they are whole. The
+bytes of EOB and BNC are part of the data. All output that nobody asked for is a violation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
-from kainite.base.markers import Mark, Markers
+from kainite.base.markers import EXTRACTION, Mark, Markers
 from kainite.child.markers.exchange import Violation
 from kainite.child.markers.framing import MAX_MESSAGE, Piece, Scanner
 
@@ -81,9 +81,9 @@ class Extraction:
         self._cyclic = cyclic
         self._transitions = _CYCLIC if cyclic else _PLAIN
         self._state = _State.IDLE if cyclic else _State.ASKED
-        self._markers = markers
+        self._markers = markers.using(EXTRACTION)
         self._max_message = max_message
-        self._scanner = Scanner(markers, max_message)
+        self._scanner = Scanner(self._markers, max_message)
         self._pieces: deque[Piece] = deque()
         self._residue = b""
         self._after_mark = False  # the last piece ended with EOP
@@ -135,8 +135,6 @@ class Extraction:
         noise = self._after_mark and not piece.payload and piece.mark is Mark.EOM
         if not noise and not self.asked:
             return self._break("wrote while no cycle was requested")
-        if piece.mark not in (Mark.EOM, Mark.EOP):
-            return self._break(f"wrote {piece.mark.name}, which has no place in an extraction")
         if piece.payload and piece.mark is Mark.EOP:  # first the message, then its EOP
             self._pieces[0] = Piece(b"", Mark.EOP)
             self.held -= len(piece.payload)

@@ -6,6 +6,7 @@ and never stands in a message: :meth:`kainite.base.markers.Markers.message` chec
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -43,6 +44,10 @@ class Scanner:
         self._overlap = max(map(len, self._marks)) - 1
         self._max_message = max_message
         self._rest = bytearray()
+
+    def waits_at(self, texts: Iterable[bytes]) -> bytes | None:
+        """Returns that one of ``texts`` which is all that has come since the last marker; None for none."""
+        return next((text for text in texts if self._rest == text), None)
 
     def feed(self, data: bytes) -> list[Piece]:
         """Takes the next bytes; returns the pieces that they finish."""

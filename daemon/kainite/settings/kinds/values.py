@@ -22,6 +22,8 @@ from kainite.settings.loader_command import EXEC, command_words, loader_command
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
 _SQLITE = "sqlite:///"
+_POSTGRESQL = frozenset({"postgresql", "postgres", "postgresql+psycopg"})
+"""The spellings of one scheme; libraries differ in which ones they know, so they get the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,15 +216,15 @@ def target() -> Kind:
     def parse(value: str, folder: Path) -> str:
         if loader_command(value) is not None:
             return value
-        scheme = value.partition("://")[0].partition("+")[0]
-        if scheme not in ("postgresql", "postgres", "sqlite") or "://" not in value:
-            # The text is not repeated: what was not understood may hold a password anywhere.
-            raise ValueError(f"must be {allowed}")
         if value.startswith(_SQLITE):
             return _SQLITE + str((folder / value.removeprefix(_SQLITE)).absolute())
-        if scheme != "sqlite" and (problem := problem_of_database_url(value)):
+        scheme, separator, rest = value.partition("://")
+        if scheme not in _POSTGRESQL or not separator:
+            # The text is not repeated: what was not understood may hold a password anywhere.
+            raise ValueError(f"must be {allowed}")
+        if problem := problem_of_database_url(value):
             raise ValueError(problem)
-        return value
+        return f"postgresql://{rest}"
 
     return Kind(allowed, parse, show_target, secrets=_secrets_in_target)
 

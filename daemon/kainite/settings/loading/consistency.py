@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
-from kainite.base.markers import Markers
+from kainite.base.markers import USED, Markers
 from kainite.settings.keys.table import DEFAULTS, KEYS
 from kainite.settings.keys.without_effect import INERT_KEYS, is_client_key
+from kainite.settings.loader_command import EXEC
 from kainite.settings.loading.overrides import Given
 from kainite.settings.loading.surprises import problem_of
 from kainite.settings.settings import UnknownKey
+
+MARKS: Final = ("eom", "eop", "eob", "bnc")
 
 
 class Overridden(NamedTuple):
@@ -49,13 +52,15 @@ def clashes(changed: Sequence[Overridden]) -> list[str]:
     ]
 
 
-def missing(texts: Mapping[str, Given]) -> list[str]:
-    """Returns the keys that must be set and are not.
+def missing(texts: Mapping[str, Given], needs: Collection[str]) -> list[str]:
+    """Returns the keys among ``needs`` that are not set; ``streamArn`` stands in for ``streamName``.
 
-    ``streamArn`` stands in for ``streamName``. A file for ``kainite extract`` alone needs no ``executableName``.
+    A file for ``kainite extract`` alone needs no ``executableName``.
     """
     instead = {"streamName": "streamArn", "executableName": "extractorName"}
-    missing = [key for key in KEYS if key.required and key.name not in texts and instead.get(key.name) not in texts]
+    missing = [
+        key for key in KEYS if key.name in needs and key.name not in texts and instead.get(key.name) not in texts
+    ]
     return [f"{key.name} is missing: {key.meaning[0].lower()}{key.meaning[1:].rstrip('.')}" for key in missing]
 
 
@@ -82,12 +87,23 @@ def contradictions(values: Mapping[tuple[str, str], Any]) -> list[str]:
     longest = values.get(("child", "restart_backoff_max"))
     if longest is not None and now["child", "restart_backoff"] > longest:
         problems.append("childRestartBackoffMillis must not be above childRestartBackoffMaxMillis")
-    problems += _of_the_service(now)
-    try:
-        Markers(*(now["markers", mark] for mark in ("eom", "eop", "eob", "bnc")))
-    except ValueError as error:
-        problems.append(f"markerEom, markerEop, markerEob, markerBnc: {error}; none may stand in another")
-    return problems
+    return [*problems, *_of_the_service(now), *_unclear_markers(now)]
+
+
+def _unclear_markers(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
+    """Yields a problem for each conversation whose markers cannot be told apart; those it does not use do not count."""
+    own = {mark: now["markers", mark] for mark in MARKS}
+    conversations = [("marker", own, now["markers", "batching"])]
+    if (now["apply", "target"] or "").startswith(EXEC):
+        loaders = {mark: now["apply", f"loader_{mark}"] or own[mark] for mark in MARKS}
+        conversations.append(("loaderMarker", loaders, now["apply", "loader_batching"]))
+    for prefix, spelled, batching in conversations:
+        try:
+            Markers(**spelled, used=USED[batching])
+        except ValueError as error:
+            keys = ", ".join(f"{prefix}{mark.capitalize()}" for mark in MARKS)
+            yield f"{keys}: {error}; none may stand in another"
+            return
 
 
 def _of_the_service(now: Mapping[tuple[str, str], Any]) -> list[str]:

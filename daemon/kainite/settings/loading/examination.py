@@ -10,10 +10,10 @@ import difflib
 import os
 import secrets
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kainite.base.errors import SettingsError
 from kainite.base.redaction import learn, redacted
@@ -84,8 +84,16 @@ class Examination:
         return self.settings
 
 
+NEEDED: Final = frozenset(key.name for key in KEYS if key.required)
+"""The keys that the daemon cannot do without."""
+
+
 def examine(
-    path: Path | None, *, options: Sequence[str] = (), environment: Mapping[str, str] | None = None
+    path: Path | None,
+    *,
+    options: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+    needs: Collection[str] = NEEDED,
 ) -> Examination:
     """Reads a file and what overrides it; problems with the contents are returned.
 
@@ -93,6 +101,7 @@ def examine(
         path: the file; None where all settings come from elsewhere.
         options: the command line's settings, as :func:`~kainite.settings.loading.overrides.from_options` takes them.
         environment: ``os.environ`` unless given.
+        needs: the keys that must be set.
 
     Raises:
         SettingsError: the file cannot be read, or an option is unknown.
@@ -108,7 +117,7 @@ def examine(
     unknown = tuple(UnknownKey(key, nearest(key)) for key in (*texts, *strangers) if not _is_known(key))
     problems = _harmless(
         *misread.values(),
-        *consistency.missing(texts),
+        *consistency.missing(texts, needs),
         *consistency.contradictions(values),
         *consistency.refused(texts, unknown),
         *consistency.clashes(overridden),
@@ -128,13 +137,18 @@ def examine(
     return found if problems else replace(found, settings=_settings(found, tuple(options)))
 
 
-def load(path: str | Path | None, options: Sequence[str] = ()) -> Settings:
+def load(path: str | Path | None, options: Sequence[str] = (), *, needs: Collection[str] = NEEDED) -> Settings:
     """Reads and validates a settings file, with what the environment and ``options`` override.
+
+    Args:
+        path: the file; None where all settings come from elsewhere.
+        options: the command line's settings.
+        needs: the keys that must be set; what else the command does not use has a default.
 
     Raises:
         SettingsError: the file cannot be read, or a setting is wrong; the message has all problems.
     """
-    return examine(None if path is None else Path(path), options=options).settings_or_raise()
+    return examine(None if path is None else Path(path), options=options, needs=needs).settings_or_raise()
 
 
 def nearest(key: str) -> str | None:
@@ -228,9 +242,11 @@ def _of(section: str, values: Values) -> dict[str, Any]:
 
 def _worked_out(values: Values) -> Values:
     """Adds the values that follow from others."""
-    application = values["leases", "application"]
+    application = values.get(("leases", "application"), "")
     backoff = values.get(("child", "restart_backoff"), 0.0)
     defaults: Values = {
+        ("leases", "application"): application,
+        ("stream", "name"): "",
         ("leases", "table"): application,
         ("leases", "worker_id"): f"{socket.gethostname()}:{secrets.token_hex(8)}",
         ("log", "table"): f"{application}-log",

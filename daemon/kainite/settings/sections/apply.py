@@ -39,6 +39,7 @@ class ApplySettings:
         idle: how often an idle apply job looks for units, seconds.
         loader_batching: who ends a loader's batch.
         loader_batch_size: most units in a loader's batch.
+        loader_eom, loader_eop, loader_eob, loader_bnc: a loader's markers; None: those of the children.
         loader_timeout: a loader that was asked and is silent for so long is killed, seconds.
         master: the Spark master.
         lease: an apply job that was silent for so long may be replaced, seconds.
@@ -55,6 +56,10 @@ class ApplySettings:
     idle: float = 0.2
     loader_batching: Batching = Batching.SINGLE
     loader_batch_size: int = 100
+    loader_eom: bytes | None = None
+    loader_eop: bytes | None = None
+    loader_eob: bytes | None = None
+    loader_bnc: bytes | None = None
     loader_timeout: float = 300.0
     master: str = "local[*]"
     lease: float = 10.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kainite.base.markers import Batching, Markers
+from kainite.base.markers import EXTRACTION, USED, Batching, Markers
 
 
 class CheckpointAt(StrEnum):
@@ -73,5 +73,10 @@ class MarkersSettings:
 
     @property
     def markers(self) -> Markers:
-        """Returns the four markers."""
-        return Markers(self.eom, self.eop, self.eob, self.bnc)
+        """Returns the markers of a conversation with a worker."""
+        return Markers(self.eom, self.eop, self.eob, self.bnc, used=USED[self.batching])
+
+    @property
+    def extraction(self) -> Markers:
+        """Returns the markers of a conversation with an extractor."""
+        return Markers(self.eom, self.eop, self.eob, self.bnc, used=EXTRACTION)

@@ -154,8 +154,11 @@ def test_several_bytes_a_marker() -> None:  # 16, 31
     ("batching", "said", "reason"),
     [
         (Batching.SINGLE, b"\x06", "wrote BNC, but batching is single"),
+        (Batching.SINGLE, b"x\n\x06\n", "wrote BNC, but batching is single"),
+        (Batching.SINGLE, b"\0\x06", "wrote BNC while nothing was asked of it"),
         (Batching.SUPERVISOR, b"\x06", "wrote BNC, but batching is supervisor"),
         (Batching.SINGLE, b"\x17", "wrote EOB, which is the supervisor's"),
+        (Batching.SUPERVISOR, b"x\x17", "wrote EOB, which is the supervisor's"),
         (Batching.WORKER, b"x\n\x06", "wrote BNC after messages"),
         (Batching.SINGLE, b"\0\0", "wrote EOP while nothing was asked of it"),
         (Batching.SINGLE, b"\0junk\n", "wrote EOM after b'junk' while nothing was asked of it"),
@@ -166,6 +169,14 @@ def test_a_worker_that_breaks_the_protocol(batching: Batching, said: bytes, reas
     last = talk(batching, [A], said)[-1]
     assert isinstance(last, Violation)
     assert reason in last.reason
+
+
+def test_the_bytes_of_a_marker_that_the_batching_does_not_use_are_data() -> None:
+    assert talk(Batching.SINGLE, [b"a\x06b\x17\n"], b"c\x06\x17d\n\0") == [
+        Send(b"a\x06b\x17\n"),
+        Answer(0, 1, (b"c\x06\x17d",)),
+    ]
+    assert talk(Batching.SUPERVISOR, [b"a\x06b\n"], b"\x06d\n\0")[-1] == Answer(0, 1, (b"\x06d",))
 
 
 def test_a_batch_of_one_takes_no_more() -> None:

@@ -73,3 +73,14 @@ def test_names_lose_their_surrounding_space() -> None:
 )
 def test_a_password_is_hidden_wherever_it_stands(url: str, shown: str) -> None:
     assert show_target(url) == shown
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres", "postgresql+psycopg"])
+def test_every_spelling_of_postgresql_reads_as_the_one_that_all_libraries_know(scheme: str) -> None:
+    assert target().parse(f"{scheme}://u@h/d", FOLDER) == "postgresql://u@h/d"
+
+
+@pytest.mark.parametrize("url", ["postgresql+asyncpg://h/d", "mysql://h/d", "sqlite+pysqlite:///x", "sqlite://", "x"])
+def test_a_target_that_nothing_here_can_open_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match=r"must be postgresql://"):
+        target().parse(url, FOLDER)

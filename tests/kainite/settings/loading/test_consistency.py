@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kainite.base.address import Address
+from kainite.base.markers import Batching
 from kainite.settings.keys.table import KEYS
 from kainite.settings.loading.consistency import Overridden, clashes, contradictions, missing, overridden
 from kainite.settings.loading.overrides import Given
@@ -31,7 +32,6 @@ def given(text: str, origin: str = "file") -> Given:
             {("child", "restart_backoff_max"): 1.0, ("child", "restart_backoff"): 2.0},
             "childRestartBackoffMillis must not be above childRestartBackoffMaxMillis",
         ),
-        ({("markers", "eop"): b"\n"}, "markerEom, markerEop, markerEob, markerBnc"),
         ({("service", "listen"): OPEN}, "logListen 10.0.0.5:9000 is reached from other hosts"),
         ({("service", "listen"): OPEN, ("service", "secret_file"): FILE}, "logListen 10.0.0.5:9000 is reached"),
         ({("service", "listen"): OPEN, **CERTIFICATE}, "logListen 10.0.0.5:9000 is reached from other hosts"),
@@ -40,6 +40,19 @@ def given(text: str, origin: str = "file") -> Given:
         (
             {("service", "listen"): Address("0.0.0.0", 1), **CERTIFICATE, ("service", "trust_file"): FILE},
             "logListen 0.0.0.0:1 is no address to connect to: set logAdvertise",
+        ),
+        ({("markers", "eop"): b"\n"}, "markerEom, markerEop, markerEob, markerBnc: EOM is the same as EOP"),
+        (
+            {("markers", "eop"): b"\x06", ("markers", "batching"): Batching.WORKER},
+            "markerEom, markerEop, markerEob, markerBnc: EOP is the same as BNC",
+        ),
+        (
+            {("markers", "eop"): b"\x06", ("apply", "target"): "exec:x", ("apply", "loader_batching"): Batching.WORKER},
+            "loaderMarkerEom, loaderMarkerEop, loaderMarkerEob, loaderMarkerBnc: EOP is the same as BNC",
+        ),
+        (
+            {("apply", "target"): "exec:x", ("apply", "loader_eop"): b"\n"},
+            "loaderMarkerEom, loaderMarkerEop, loaderMarkerEob, loaderMarkerBnc: EOM is the same as EOP",
         ),
     ],
 )
@@ -53,6 +66,14 @@ def test_values_that_contradict_each_other_are_a_problem(values: dict[tuple[str,
     [
         {},
         {("log", "heartbeat"): 5.0},
+        {("markers", "eop"): b"\x06"},  # BNC's default, which only batches of the child's use
+        {("markers", "eop"): b"\x06", ("markers", "batching"): Batching.SUPERVISOR},
+        {
+            ("markers", "eop"): b"\x06",
+            ("apply", "target"): "exec:x",
+            ("apply", "loader_batching"): Batching.WORKER,
+            ("apply", "loader_bnc"): b"\x05",
+        },
         {("child", "restart_backoff"): 60.0},  # the longest wait grows with it where none is set
         {("child", "restart_backoff_max"): 2.0, ("child", "restart_backoff"): 2.0},
         {("service", "listen"): Address("127.0.0.1", 0)},
@@ -75,7 +96,7 @@ def test_values_that_agree_are_no_problem(values: dict[tuple[str, str], Any]) ->
     ],
 )
 def test_a_required_key_is_missing_unless_another_stands_in(present: set[str], absent: set[str]) -> None:
-    found = missing({name: given("x") for name in present})
+    found = missing({name: given("x") for name in present}, REQUIRED)
     assert {line.partition(" ")[0] for line in found} == absent
     assert absent <= REQUIRED
 

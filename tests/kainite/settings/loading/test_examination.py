@@ -225,3 +225,14 @@ def test_whatever_stands_in_a_file_gives_settings_or_problems(
     except SettingsError:
         return  # a broken escape
     assert (found.settings is None) == bool(found.problems)
+
+
+def test_a_command_asks_only_for_the_keys_that_it_uses(tmp_path: Path) -> None:
+    file = tmp_path / "app.properties"
+    file.write_text("applicationName = orders\ntarget = sqlite:///x\n")
+    assert examine(file, environment={}, needs=("applicationName",)).problems == ()
+    assert load(file, needs=("applicationName",)).log.table == "orders-log"
+    file.write_text("streamName = s\nextractorName = cat\n")
+    assert examine(file, environment={}, needs=("streamName", "extractorName")).problems == ()
+    (problem,) = examine(file, environment={}).problems
+    assert problem.startswith("applicationName is missing")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kainite.base.markers import Batching
 from kainite.settings.keys.key import Key
+from kainite.settings.kinds.markers import marker
 from kainite.settings.kinds.values import choice, millis, names, target, text, whole
 from kainite.settings.sections.apply import Consistency, OnFailure
 
@@ -58,6 +59,17 @@ APPLY_KEYS: tuple[Key, ...] = (
         "`target=exec:…`: one unit at a time, or batches that the loader or the apply job ends.",
     ),
     Key("loaderBatchSize", "apply", "loader_batch_size", whole(1, 100_000), "Most units in a loader's batch."),
+    Key("loaderMarkerEom", "apply", "loader_eom", marker(), "Ends a unit.", default="that of `markerEom`"),
+    Key("loaderMarkerEop", "apply", "loader_eop", marker(), "Ends a loader's answer.", default="that of `markerEop`"),
+    Key("loaderMarkerEob", "apply", "loader_eob", marker(), "Ends a batch of units.", default="that of `markerEob`"),
+    Key(
+        "loaderMarkerBnc",
+        "apply",
+        "loader_bnc",
+        marker(),
+        "The loader asks for one more unit of a batch.",
+        default="that of `markerBnc`",
+    ),
     Key(
         "loaderTimeoutMillis",
         "apply",
