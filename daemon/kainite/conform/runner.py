@@ -210,7 +210,10 @@ class _CaseRun:
                 self.findings += judge_call(self._case, step, step_result, self._limits.slow, own_samples=own)
             case Messages(), MarkersDriver() as driver:
                 step_result = await driver.ask(step)
-                self.findings += judge_messages(self._case, step, step_result, self._limits.slow, own_samples=own)
+                on_death = self._options.child.markers.on_death
+                self.findings += judge_messages(
+                    self._case, step, step_result, self._limits.slow, own_samples=own, on_death=on_death
+                )
             case EndOfInput(), _:
                 took = await self._child.ends(self._limits.timeout)
                 self.findings += judge_end(took, self._child.status, self._limits.timeout)

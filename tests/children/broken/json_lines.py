@@ -18,7 +18,9 @@ def write(text: str) -> None:
 
 
 def say(**message: Any) -> None:
-    write(json.dumps(message) + ("" if FAULT == "no line end" else "\n"))
+    text = json.dumps(message, indent=1 if FAULT == "pretty-printed" else None)
+    mark = "\ufeff" if FAULT == "byte-order mark" else ""
+    write(mark + text + ("" if FAULT == "no line end" else "\n"))
 
 
 def status(action: str) -> None:
@@ -26,7 +28,17 @@ def status(action: str) -> None:
 
 
 def checkpoint(sequence: str | None = None) -> str | None:
-    say(action="checkpoint", sequenceNumber=sequence, subSequenceNumber=None)
+    match FAULT:
+        case "speaks v0":
+            say(action="checkpoint", checkpoint=sequence)
+        case "one too high" if sequence is not None:
+            say(action="checkpoint", sequenceNumber=str(int(sequence) + 1))
+        case "rounded" if sequence is not None:
+            say(action="checkpoint", sequenceNumber=str(int(float(sequence))))
+        case "invented":
+            say(action="checkpoint", sequenceNumber="17")
+        case _:
+            say(action="checkpoint", sequenceNumber=sequence, subSequenceNumber=None)
     if FAULT == "does not read the reply":
         return None
     error: str | None = json.loads(sys.stdin.readline())["error"]
@@ -56,7 +68,8 @@ def process(records: list[dict[str, Any]]) -> None:
         case "closes its output":
             os.close(1)
             hang()
-    while checkpoint() and FAULT == "asks for ever":
+    last = records[-1]["sequenceNumber"] if FAULT in ("one too high", "rounded") else None
+    while checkpoint(last) and FAULT == "asks for ever":
         pass
 
 

@@ -41,6 +41,12 @@ JSON_LINES = {
     "no checkpoint at the end": ("shard-ended", "asked for no checkpoint in shardEnded: the shard is never done"),
     "checkpoints a record at the end": ("shard-ended", "in shardEnded, which is not the shard's end"),
     "checkpoints a lost lease": ("lease-lost", "asked for a checkpoint in leaseLost"),
+    "pretty-printed": ("initialize", "it spreads a message over several lines: write each JSON object on one line"),
+    "byte-order mark": ("initialize", "a byte-order mark stands before its first message"),
+    "speaks v0": ("one-record", "asks for a checkpoint with 'checkpoint', as json-lines-v0 does: set childProtocol="),
+    "one too high": ("one-record", "that no daemon grants: '49590338271490256608559692538361571095921575989136588899'"),
+    "rounded": ("one-record", "asked in processRecords for a checkpoint"),
+    "invented": ("one-record", "no record that was delivered has the number 17"),
     "ignores the end of its input": ("end-of-input", "had not ended 4 s after the end of its input"),
 }
 MARKERS = {
@@ -57,8 +63,17 @@ MARKERS = {
     ("answers before it reads", "single"): ("reads-first", "wrote its answer before it had read its input"),
     ("dies", "single"): ("one-message", "ended with status 3 in a message; its last words on stderr: no such table"),
     ("hangs", "single"): ("one-message", "did not answer a message in 4 s"),
+    ("ignores EOB", "worker"): ("one-message", "did not answer a message in 4 s after EOB: EOB ends the batch"),
+    ("silent to an empty batch", "worker"): ("empty-batch", "wrote no EOP for an empty batch in 4 s"),
+    ("silent to an empty batch", "supervisor"): ("empty-batch", "wrote no EOP for an empty batch in 4 s"),
+    ("silent to a bad message", "single"): ("bad-message", "wrote no EOP for a message that is no record in 4 s"),
+    ("BNC with the answer", "worker"): ("whole-batch", "after BNC, which asks for one more message"),
+    ("dies of an empty message", "single"): ("empty-message", "stops its shard for ever (markersOnDeath=retry)"),
 }
-SILENTLY = {"no flush", "no line end", "hangs", "ignores the end of its input", "no EOP", "EOB needs EOM"}
+SILENTLY = {
+    "no flush", "no line end", "hangs", "ignores the end of its input", "no EOP", "EOB needs EOM", "pretty-printed",
+    "byte-order mark", "ignores EOB", "silent to an empty batch", "silent to a bad message",
+}  # fmt: skip
 
 
 def tried(child: ChildSettings, case: str, fault: str) -> CaseResult:

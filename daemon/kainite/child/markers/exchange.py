@@ -214,6 +214,11 @@ class Exchange:
         self._after_mark = piece.mark is not Mark.EOM
         if noise:
             return None
+        if self._state is _State.READY and self._pleas:
+            return self._break(
+                f"wrote {_shown(piece)} after BNC, which asks for one more message: read that first, and write no BNC"
+                f" after the message that completes a batch of {self._batch_size}"
+            )
         if self._state is not _State.ASKED:
             return self._break(f"wrote {_shown(piece)} while nothing was asked of it")
         if (misplaced := self._unused.get(piece.payload)) is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kainite.base.checkpoint import SHARD_END, Checkpoint
+from kainite.base.position import Position
 from kainite.base.record import position_of
 from kainite.child.events import Action, CheckpointRequested
 from kainite.conform.cases.case import Call
@@ -21,7 +22,7 @@ class AnsweredCheckpoint:
     Attributes:
         request: the request as the child wrote it.
         error: the error that was answered; None: granted.
-        cause: says why the request was refused, where no daemon would grant it.
+        cause: says why no daemon would grant the request or, of one that is granted, why it means nothing.
         end: whether the checkpoint at the shard's end was granted.
     """
 
@@ -37,6 +38,7 @@ class CheckpointAnswers:
     def __init__(self) -> None:
         self._stored = _START
         self._delivered: Checkpoint | None = None
+        self._places: set[Position] = set()  # of all records that were delivered
 
     def deliver(self, call: Call) -> None:
         """Takes note of a call that is about to be made."""
@@ -44,6 +46,7 @@ class CheckpointAnswers:
             self._stored = Checkpoint(call.start, call.sub or 0)
         if call.records:
             self._delivered = Checkpoint.at(position_of(call.records[-1]))
+            self._places.update(map(position_of, call.records))
 
     def answer(self, call: Call, request: CheckpointRequested, before: int) -> AnsweredCheckpoint:
         """Answers a request; ``before`` says how many requests the call had already."""
@@ -56,4 +59,13 @@ class CheckpointAnswers:
         if not isinstance(verdict, Grant):
             return AnsweredCheckpoint(request, verdict.error.value, cause=verdict.cause)
         self._stored = verdict.checkpoint
-        return AnsweredCheckpoint(request, None, end=verdict.checkpoint == SHARD_END)
+        return AnsweredCheckpoint(
+            request, None, self._meaningless(verdict.checkpoint), end=verdict.checkpoint == SHARD_END
+        )
+
+    def _meaningless(self, checkpoint: Checkpoint) -> str | None:
+        """Returns what is wrong with a checkpoint that lies within the range, and at no record of it."""
+        at = checkpoint.position
+        if at is None or not self._places or at in self._places:
+            return None
+        return f"no record that was delivered has the number {at}: numbers of 56 digits are text, not numbers"

@@ -11,6 +11,7 @@ from typing import Final
 
 from kainite.child.events import Action, ActionDone, CheckpointRequested, Emitted, Event, ProtocolViolation, SkippedLine
 from kainite.child.json_lines.dialect import JsonLines
+from kainite.child.json_lines.misread import why_unreadable
 from kainite.child.turns import Turn
 from kainite.conform.cases.case import Call, Held
 from kainite.conform.exchange.checkpoint_answers import AnsweredCheckpoint, CheckpointAnswers
@@ -51,12 +52,14 @@ class JsonLinesDriver:
         self._began = 0.0
         self._asked: list[AnsweredCheckpoint] = []
         self._junk: list[str] = []
+        self._heard: list[str] = []  # lines since the last request or message that are no messages
         self._emitted = 0
         self._deltas = DeltaCheck()
 
     async def ask(self, call: Call) -> StepResult:
         """Makes one call, and reads until it is answered or will not be."""
         self._asked, self._junk, self._emitted, self._began = [], [], 0, self._child.now()
+        self._heard.clear()
         if self._spoke_unasked():
             return self._result(call, Reaction.EARLY, self._child.transcript.last_heard())
         self._granting.deliver(call)
@@ -116,6 +119,8 @@ class JsonLinesDriver:
         """Returns the result for a child that does not answer; one that does when its input ends did not flush."""
         waited = self._seconds()
         self._child.transcript.happened(f"no answer in {waited:.1f} s")
+        if self._heard:
+            return self._result(call, Reaction.UNREADABLE, why_unreadable(self._heard))
         self._child.end_input()
         try:
             late = await self._child.until(self._next, LATE_S)
@@ -139,7 +144,10 @@ class JsonLinesDriver:
 
     def _next(self) -> Event | None:
         while isinstance(happened := self._dialect.next_event(), SkippedLine):
+            self._heard.append(happened.text)
             self._junk.append(shown(happened.text.encode(), 100))
+        if happened is not None:
+            self._heard.clear()
         return happened
 
     def _spoke_unasked(self) -> bool:

@@ -126,7 +126,7 @@ class MarkersDriver:
         """Returns the result for a child that does not answer: maybe it does after an EOM, or when its input ends."""
         waited = self._child.now() - self._began
         self._child.transcript.happened(f"no answer in {waited:.1f} s")
-        reaction = Reaction.SILENT if self._child.output_bytes == self._output_before else Reaction.UNFINISHED
+        reaction = self._how_silent(step)
         try:
             if self._batch_ended and await self._answers_eom():
                 reaction = Reaction.NEEDS_EOM
@@ -138,9 +138,23 @@ class MarkersDriver:
             self._child.transcript.happened("it is gone, without an answer")
         return self._result(step, reaction, f"{waited:.0f} s")
 
+    def _how_silent(self, step: Messages) -> Reaction:
+        if self._child.output_bytes != self._output_before:
+            return Reaction.UNFINISHED
+        if self._batch_ended:
+            return Reaction.IGNORES_EOB if step.payloads else Reaction.NO_EMPTY_ANSWER
+        return Reaction.NO_BAD_ANSWER if step.bad else Reaction.SILENT
+
     async def _answers_eom(self) -> bool:
         self._child.write(self._markers.eom)
-        return await self._child.until(self._exchange.next_event, LATE_S) is not None
+        return isinstance(await self._child.until(self._answer, LATE_S), Answer)
+
+    def _answer(self) -> Answer | Violation | None:
+        """Returns an answer, or how the child breaks the protocol; what a BNC asks for is not written any more."""
+        while (happened := self._exchange.next_event()) is not None:
+            if not isinstance(happened, Send):
+                return happened
+        return None
 
     def _result(self, step: Messages, reaction: Reaction, detail: str = "") -> StepResult:
         rejects = self._deltas.taken()

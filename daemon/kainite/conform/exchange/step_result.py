@@ -16,8 +16,12 @@ class Reaction(Enum):
     EARLY = auto()  # it wrote before it had read
     HASTY = auto()  # it went on before it had read the answer to its checkpoint
     SILENT = auto()
+    UNREADABLE = auto()  # it wrote, and no message
     UNFINISHED = auto()  # silent after messages without EOP
     NEEDS_EOM = auto()  # silent until an EOM followed EOB
+    IGNORES_EOB = auto()  # silent after EOB, also when an EOM followed
+    NO_EMPTY_ANSWER = auto()  # silent after the EOB of an empty batch
+    NO_BAD_ANSWER = auto()  # silent after a message that is no record
     FLUSHED_LATE = auto()  # silent until its input ended
     ENDLESS = auto()  # it asks for checkpoints without end
     GONE = auto()

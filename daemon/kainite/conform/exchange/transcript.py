@@ -65,9 +65,9 @@ class Transcript:
         return next((entry.text for entry in entries if entry.mark == "←"), "")
 
     def _add_lines(self, mark: str, data: bytes) -> None:
-        for line in data.splitlines() if data.count(b"\n") <= KEPT_LAST else [data]:
-            if line:
-                self._add(mark, shown(line))
+        lines = data.splitlines() if data.count(b"\n") <= KEPT_LAST else [data]
+        for line in filter(None, lines) if any(lines) else [data]:
+            self._add(mark, shown(line))
 
     def _add(self, mark: str, text: str) -> None:
         entry = Entry(self._clock() - self._began, mark, text)

@@ -5,25 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kainite.base.checkpoint import SHARD_END
 from kainite.child.events import Action
 from kainite.child.markers.exchange import bad_message
 from kainite.conform.cases.case import Call, Case, Checkpointing, Messages, Step, Weight
+from kainite.conform.exchange.checkpoint_answers import AnsweredCheckpoint
 from kainite.conform.exchange.step_result import Reaction, StepResult
 from kainite.conform.report.findings import CaseVerdict, Finding
+from kainite.settings import OnDeath
 
 _FAILURES: Final = {
     Reaction.EARLY: "wrote its answer before it had read its input, or one answer too many: {detail}",
     Reaction.HASTY: "answered {asked} before it had read the answer to its checkpoint: read one line after each"
     " request",
     Reaction.SILENT: "did not answer {asked} in {detail}; did it flush its standard output?",
+    Reaction.UNREADABLE: "answered {asked} with what is no message: {detail}",
     Reaction.UNFINISHED: "wrote something for {asked}, but no EOP in {detail}: each answer ends with EOP",
     Reaction.NEEDS_EOM: "noticed EOB only when an EOM followed: act on EOB at once, nothing comes after it",
+    Reaction.IGNORES_EOB: "did not answer {asked} in {detail} after EOB: EOB ends the batch, whatever its size; answer"
+    " what has come, and write EOP",
+    Reaction.NO_EMPTY_ANSWER: "wrote no EOP for an empty batch in {detail}: EOB alone is answered by EOP alone",
+    Reaction.NO_BAD_ANSWER: "wrote no EOP for a message that is no record in {detail}: answer each message, a bad one"
+    ' by {{"bad":"why"}} and EOP',
     Reaction.FLUSHED_LATE: "answered {asked} only when its input had ended, not in {detail}: flush the standard output"
     " after each answer, end it as the protocol says, and do not read ahead",
     Reaction.ENDLESS: "asks for checkpoints without end in {asked}: give up after some tries",
     Reaction.GONE: "{detail}",
     Reaction.VIOLATED: "{detail}",
 }
+_STOPS: Final = (
+    "{detail}; one such record stops its shard for ever (markersOnDeath=retry): answer it by"
+    ' {{"bad":"why"}} and EOP, or set markersOnDeath to tries, once or skip'
+)
 _TAKES_EOM: Final = "takes an EOM after EOB for a message; Kainite writes none there, other supervisors do"
 _SHOWN: Final = 100
 
@@ -47,10 +60,17 @@ def judge_call(case: Case, call: Call, result: StepResult, slow: float, *, own_s
     return findings
 
 
-def judge_messages(case: Case, step: Messages, result: StepResult, slow: float, *, own_samples: bool) -> list[Finding]:
-    """Returns the findings about messages that were sent to a ``markers`` child; see :func:`judge_call`."""
+def judge_messages(
+    case: Case, step: Messages, result: StepResult, slow: float, *, own_samples: bool, on_death: OnDeath = OnDeath.SKIP
+) -> list[Finding]:
+    """Returns the findings about messages that were sent to a ``markers`` child; see :func:`judge_call`.
+
+    ``on_death`` says what the daemon does with a message on which the child dies.
+    """
     if step.eom_after_eob and _took_eom_for_message(result):
         return [Finding(CaseVerdict.NOTE, _TAKES_EOM, once=True)]
+    if step.bad and result.reaction is Reaction.GONE and on_death is OnDeath.RETRY:
+        return [Finding(CaseVerdict.FAIL, _STOPS.format(detail=result.detail))]
     findings = list(_reaction(case, result, may_end=False))
     if result.reaction is Reaction.ANSWERED:
         findings += [*_answers(case, step, result, own_samples=own_samples), *_slow(case, step, result, slow)]
@@ -108,8 +128,7 @@ def _checkpoints(call: Call, result: StepResult) -> Iterator[Finding]:
     asked = result.checkpoints
     for one in asked:
         if one.cause:
-            yield Finding(CaseVerdict.NOTE, f"asked in {result.asked} for a checkpoint that no daemon grants:"
-                          f" {one.request.sequence!r}, told {one.error}", once=True)  # fmt: skip
+            yield _meaningless(result, one)
     match call.checkpoint:
         case Checkpointing.REQUIRED if not any(one.end for one in asked):
             yield Finding(CaseVerdict.FAIL, _no_end(result))
@@ -123,6 +142,16 @@ def _checkpoints(call: Call, result: StepResult) -> Iterator[Finding]:
         yield Finding(CaseVerdict.NOTE, "asked for a checkpoint in initialize, where none can be had", once=True)
     if call.refuse and call.action is Action.SHARD_ENDED:
         yield _tries(len(asked), call.refuse.error.value)
+
+
+def _meaningless(result: StepResult, one: AnsweredCheckpoint) -> Finding:
+    number = one.request.sequence
+    if one.error is None:
+        return Finding(CaseVerdict.FAIL, f"asked in {result.asked} for a checkpoint at {number!r}: {one.cause}")
+    text = f"asked in {result.asked} for a checkpoint that no daemon grants: {number!r}, told {one.error}"
+    if number == SHARD_END.sequence:
+        return Finding(CaseVerdict.NOTE, text, once=True)
+    return Finding(CaseVerdict.FAIL, f"{text}; ask with the number of a record, as it was sent, or with none")
 
 
 def _no_end(result: StepResult) -> str:

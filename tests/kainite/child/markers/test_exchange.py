@@ -160,6 +160,7 @@ def test_several_bytes_a_marker() -> None:  # 16, 31
         (Batching.SINGLE, b"\x17", "wrote EOB, which is the supervisor's"),
         (Batching.SUPERVISOR, b"x\x17", "wrote EOB, which is the supervisor's"),
         (Batching.WORKER, b"x\n\x06", "wrote BNC after messages"),
+        (Batching.WORKER, b"\x06x\n\0", "wrote EOM after b'x' after BNC, which asks for one more message: read that"),
         (Batching.SINGLE, b"\0\0", "wrote EOP while nothing was asked of it"),
         (Batching.SINGLE, b"\0junk\n", "wrote EOM after b'junk' while nothing was asked of it"),
         (Batching.SINGLE, b"\0\n\n", "wrote EOM while nothing was asked of it"),
