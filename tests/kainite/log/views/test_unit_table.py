@@ -19,7 +19,7 @@ def status(first_id: int, *outcomes: Outcome, through: int | None = None) -> Bat
 
 
 def test_outcomes_that_no_daemon_has_copied_are_shown(store: LogStore) -> None:
-    """Unit 0 failed, which was copied, and was retried; units 1 and 2 were applied while no daemon ran."""
+    # Unit 0 failed, which was copied, and was retried; units 1 and 2 were applied while no daemon ran.
     failed, committed = Outcome(0, UnitStatus.FAILED, 0, "no"), Outcome(1, UnitStatus.COMMITTED, 3)
     assert store.put_batch("p", batch(0, count=3), "n0") is None
     assert store.put_batch("p", status(3, failed, through=0), "n1") is None
