@@ -128,6 +128,15 @@ class Connection:
         if self.state is not State.CLOSED:
             self._decoder.receive(data)
 
+    def offer(self, versions: Collection[int]) -> None:
+        """Speaks no other version than these from now on, unless the peer's Hello has come already."""
+        self._versions = versions
+
+    def greet(self, now: float) -> None:
+        """Takes the peer's Hello, if it is there, and nothing behind it; raises as :meth:`next_message`."""
+        if self.state is State.GREETING:
+            self._step(now)
+
     def next_message(self, now: float) -> Received | None:
         """Returns the next message; None until more bytes come.
 
@@ -135,18 +144,8 @@ class Connection:
             LogProtocolError: the peer says what it must not, or its introduction is refused; the state is CLOSED.
         """
         while self.state is not State.CLOSED:
-            try:
-                frame = self._decoder.next_frame()
-                found = None if frame is None else self._taken(frame)
-            except LogProtocolError:
-                self._enter(Event.GARBAGE)
-                raise
-            if frame is None:
-                self._note_frame(now)
-                self._heard = now  # silence counts while somebody listens
-                return None
-            self._frame_began = None
-            if found is not None:
+            frame, found = self._step(now)
+            if frame is None or found is not None:
                 return found
         return None
 
@@ -167,6 +166,21 @@ class Connection:
     def keep_alive(self) -> bytes:
         """Returns the bytes that say that this side is alive."""
         return keep_alive(self.version)
+
+    def _step(self, now: float) -> tuple[Frame | None, Received | None]:
+        """Takes one frame, if one is there; returns it, and the message in it."""
+        try:
+            frame = self._decoder.next_frame()
+            found = None if frame is None else self._taken(frame)
+        except LogProtocolError:
+            self._enter(Event.GARBAGE)
+            raise
+        if frame is None:
+            self._note_frame(now)
+            self._heard = now  # silence counts while somebody listens
+        else:
+            self._frame_began = None
+        return frame, found
 
     def _taken(self, frame: Frame) -> Received | None:
         if frame.magic == HELLO:

@@ -31,8 +31,8 @@ import contextlib
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator, Collection, Coroutine
-from typing import Any, Final, Protocol
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping
+from typing import Any, Final, Protocol, TypeAlias
 
 from kainite.base.address import Address
 from kainite.base.errors import KainiteError, SettingsError
@@ -53,6 +53,9 @@ LOOK_EVERY_S: Final = 1.0
 STOP_S: Final = 5.0
 """Seconds that a stop waits for replies under way."""
 
+HELLO_FIRST_S: Final = 0.5
+"""Seconds for which a peer's Hello is waited for, where its version decides who answers."""
+
 NAME: Final = "Kainite log"
 
 
@@ -71,6 +74,10 @@ class Peer(Protocol):
 
     def cut(self, why: str) -> None:
         """Ends the connection at once; ``why`` goes into the log."""
+
+
+Stream: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
+"""Answers a connection by itself: reads the peer's Hello first, and says its own; at its end the connection ends."""
 
 
 class Service(Protocol):
@@ -101,6 +108,7 @@ async def serving(
     tls: ssl.SSLContext | None = None,
     secrets: Secrets | None = None,
     limits: Limits | None = None,
+    streams: Mapping[int, Stream] | None = None,
 ) -> AsyncIterator[LogServer]:
     """Serves until the end, which is a stop with replies sent.
 
@@ -110,11 +118,12 @@ async def serving(
         tls: the owner's side of TLS; None: nothing is encrypted.
         secrets: who may connect.
         limits: what a peer may take.
+        streams: what answers peers of further versions, by version. These are judged here, and bounded there.
 
     Raises:
         SettingsError: the address cannot be listened on.
     """
-    server = LogServer(service, tls, secrets or Secrets(), limits or Limits())
+    server = LogServer(service, tls, secrets or Secrets(), limits or Limits(), streams or {})
     loop = asyncio.get_running_loop()
     try:
         listening = await loop.create_server(lambda: _Conversation(server), listen.host, listen.port)
@@ -134,8 +143,16 @@ async def serving(
 class LogServer:
     """The peers of a listening service."""
 
-    def __init__(self, service: Service, tls: ssl.SSLContext | None, secrets: Secrets, limits: Limits) -> None:
+    def __init__(
+        self,
+        service: Service,
+        tls: ssl.SSLContext | None,
+        secrets: Secrets,
+        limits: Limits,
+        streams: Mapping[int, Stream],
+    ) -> None:
         self.service = service
+        self.streams = streams
         self.tls = tls
         self.secrets = secrets
         self.limits = limits
@@ -184,8 +201,9 @@ class _Conversation(asyncio.Protocol):
         self._server = server
         self._loop = asyncio.get_running_loop()
         self.connection = Connection(
-            server.service.versions, self._loop.time(), server.limits, judge=server.secrets.judge
+            (*server.service.versions, *server.streams), self._loop.time(), server.limits, judge=server.secrets.judge
         )
+        self._raw = bytearray()  # what came until the greeting was over
         self._transport: asyncio.Transport | None = None
         self._from = ""
         self._arrived = asyncio.Event()
@@ -216,6 +234,8 @@ class _Conversation(asyncio.Protocol):
         self._conversing = self._loop.create_task(self._converse(), name=f"log peer {self._from}")
 
     def data_received(self, data: bytes) -> None:
+        if self.connection.state is State.GREETING:
+            self._raw += data
         self.connection.receive(data, self._loop.time())
         self._arrived.set()
         if self.connection.buffered > self._server.limits.bytes and self._transport is not None:
@@ -267,6 +287,7 @@ class _Conversation(asyncio.Protocol):
         """Takes no further message, waits for the replies under way, and closes."""
         if self._conversing is not None:
             self._conversing.cancel()
+            await asyncio.wait({self._conversing}, timeout=STOP_S)
         if self._rests:
             await asyncio.wait(self._rests, timeout=STOP_S)
         if self.connection.state is State.OPEN and self._transport is not None and not self._gone:
@@ -278,8 +299,9 @@ class _Conversation(asyncio.Protocol):
         try:
             await self._secure()
             assert self._transport is not None
-            versions = tuple(sorted(self._server.service.versions))
-            self._transport.write(encode_hello(Hello(versions, NAME)))
+            stream = await self._greet()
+            if stream is not None:
+                await self._hand_over(stream)
             while not self._gone:
                 await self._take_next()
         except (KainiteError, ssl.SSLError) as error:
@@ -307,16 +329,60 @@ class _Conversation(asyncio.Protocol):
             raise ConnectionResetError(f"peer {self._from} is gone")
         self._transport = secured
 
+    async def _greet(self) -> Stream | None:
+        """Says Hello; returns what answers the peer, if it is a stream.
+
+        A stream says its own Hello. So where there are streams, the peer's Hello is waited for, but not for long: a
+        peer may wait as well.
+        """
+        assert self._transport is not None
+        if self._server.streams:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(HELLO_FIRST_S):
+                    while self.connection.state is State.GREETING:
+                        self.connection.greet(self._loop.time())
+                        if self.connection.state is State.GREETING:
+                            await self._more()
+            if self.connection.state is State.OPEN and self.connection.version in self._server.streams:
+                return self._server.streams[self.connection.version]
+        versions = tuple(sorted(self._server.service.versions))
+        self._transport.write(encode_hello(Hello(versions, NAME)))
+        self.connection.offer(versions)
+        return None
+
+    async def _hand_over(self, stream: Stream) -> None:
+        """Has a stream answer the peer, to the connection's end."""
+        assert self._transport is not None
+        self._listens = False
+        reader = asyncio.StreamReader()
+        protocol = asyncio.StreamReaderProtocol(reader)
+        self._transport.set_protocol(protocol)
+        protocol.connection_made(self._transport)
+        reader.feed_data(bytes(self._raw))
+        self._raw.clear()
+        self._transport.resume_reading()
+        writer = asyncio.StreamWriter(self._transport, protocol, reader, self._loop)
+        try:
+            await stream(reader, writer)
+        finally:
+            writer.transport.abort()
+            self._lost.set()
+        self._end()
+
+    async def _more(self) -> None:
+        """Waits for more bytes."""
+        self._arrived.clear()
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+        self._listens = True
+        await self._arrived.wait()
+        self._listens = False
+
     async def _take_next(self) -> None:
         """Takes one message, or waits for more bytes."""
         received = self.connection.next_message(self._loop.time())
         if received is None:
-            self._arrived.clear()
-            if self._transport is not None and not self._transport.is_closing():
-                self._transport.resume_reading()
-            self._listens = True
-            await self._arrived.wait()
-            self._listens = False
+            await self._more()
             return
         await self._take_credit(received.size)
         rest = await self._server.service.take(self, received.message)

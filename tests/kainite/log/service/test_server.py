@@ -314,3 +314,51 @@ def test_a_file_that_is_no_certificate_is_told(authority: Authority, tmp_path: P
     files[field] = broken
     with pytest.raises(SettingsError, match=said):
         owner_context(ServiceSettings(None, None, files["certificate_file"], files["key_file"], files["trust_file"]))
+
+
+async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answers with what came, Hello and all, until the peer has nothing more."""
+    while data := await reader.read(1 << 16):
+        writer.write(data)
+        await writer.drain()
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+async def test_a_peer_of_a_streams_version_is_judged_here_and_answered_there(
+    authority: Authority, encrypted: bool
+) -> None:
+    tls = owner_context(settings_of(authority, "owner")) if encrypted else None
+    trust = client_context(settings_of(authority, "client")) if encrypted else None
+    secrets = Secrets({"ann": "one"})
+    known = Introduction("test", "ann", "one").as_message()
+    async with serving(Answers(), HERE, tls=tls, secrets=secrets, streams={9: echo}) as server:
+        for message in (known, "stranger"):
+            async with client_of(server, trust) as client:
+                hello = encode_hello(Hello((4, 9), message)) + b"L and more"
+                for byte in hello:
+                    client.writer.write(bytes([byte]))
+                if message == known:
+                    assert await asyncio.wait_for(client.reader.readexactly(len(hello)), LIMIT_S) == hello
+                    client.writer.write(bytes(1 << 18))
+                    assert await asyncio.wait_for(client.reader.readexactly(1 << 18), LIMIT_S) == bytes(1 << 18)
+                else:
+                    assert await client.is_cut()
+        await answers_well(server, trust, known)
+
+
+async def test_a_peer_that_waits_for_the_owners_hello_is_greeted_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "HELLO_FIRST_S", 0.05)
+    async with serving(Answers(), HERE, streams={9: echo}) as server, client_of(server) as client:
+        assert decode_hello(await client.frame()).versions == (0, 1, 2, 3, 4)
+        client.writer.write(encode_hello(Hello((4, 9), "late")))
+        client.ask(FlushRequest(REQ))
+        assert await client.message() == FlushResponse(REQ, 7)
+
+
+async def test_a_stop_ends_streams() -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        async with serving(Answers(), HERE, streams={9: echo}) as server:
+            client = await stack.enter_async_context(client_of(server))
+            client.writer.write(encode_hello(Hello((9,), "x")))
+            assert await client.frame()
+        assert await client.is_cut()
