@@ -29,7 +29,7 @@ class SimNetwork:
         self._me = me
         self._ports: dict[Address, tuple[Process, Any]] = {}
 
-    async def listen(self, serve: Any, host: str, port: int) -> tuple[SimListener, Address]:
+    async def listen(self, serve: Any, *_: object) -> tuple[SimListener, Address]:
         process = self._me()
         address = Address(process.host, 1000 + process.pid)
         self._ports[address] = process, serve

@@ -89,6 +89,7 @@ async def open_units_of_work(
         return
     # Imported here, so that a worker without units of work starts without these modules.
     from kainite.log.audit.opening import open_audit
+    from kainite.log.service.access import access_of
     from kainite.log.service.sharing.shared_log import open_shared_log
     from kainite.log.store.dynamodb import DynamoDBStore
     from kainite.uow.admission import Admission
@@ -101,7 +102,9 @@ async def open_units_of_work(
     store = DynamoDBStore(dynamodb, settings.log.table)
     audit = await asyncio.to_thread(open_audit, settings.log, settings.aws)
     heavy = HeavyWork()
-    async with open_shared_log(store, settings.log, settings.uow, settings.stream.name, audit=audit) as (log, running):
+    access = await asyncio.to_thread(access_of, settings.service)
+    opening = open_shared_log(store, settings.log, settings.uow, settings.stream.name, audit=audit, access=access)
+    async with opening as (log, running):
         opened(log)
         watching = group.create_task(_watch(running), name="shared log")
         try:

@@ -69,7 +69,7 @@ class Limits:
     """
 
     body: int = MAX_BODY
-    greeting: float = 10.0
+    greeting: float = 5.0
     frame: float = 60.0
     silent: float = 900.0
     slow: float = 300.0

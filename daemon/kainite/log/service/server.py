@@ -53,7 +53,7 @@ LOOK_EVERY_S: Final = 1.0
 STOP_S: Final = 5.0
 """Seconds that a stop waits for replies under way."""
 
-HELLO_FIRST_S: Final = 0.5
+HELLO_FIRST_S: Final = 2.0
 """Seconds for which a peer's Hello is waited for, where its version decides who answers."""
 
 NAME: Final = "Kainite log"
@@ -338,7 +338,7 @@ class _Conversation(asyncio.Protocol):
         assert self._transport is not None
         if self._server.streams:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(HELLO_FIRST_S):
+                async with asyncio.timeout(HELLO_FIRST_S if self._server.service.versions else None):
                     while self.connection.state is State.GREETING:
                         self.connection.greet(self._loop.time())
                         if self.connection.state is State.GREETING:

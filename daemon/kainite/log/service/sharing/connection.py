@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Final
@@ -146,15 +147,18 @@ class OwnerConnection:
 
 @contextlib.asynccontextmanager
 async def connected(
-    address: Address, conversation: Conversation, reading: Callable[[], ReadingReport | None]
+    address: Address,
+    conversation: Conversation,
+    reading: Callable[[], ReadingReport | None],
+    tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[OwnerConnection]:
-    """Connects to an owner, and closes the connection at the end.
+    """Connects to an owner, over TLS if its context is given, and closes the connection at the end.
 
     Raises:
         ConnectionRefusedError: nobody listens there.
         OSError: the connection cannot be made.
     """
-    reader, writer = await network.connect(address)
+    reader, writer = await (network.connect(address, tls) if tls else network.connect(address))
     connection = OwnerConnection(conversation, reader, writer, reading)
     try:
         yield connection

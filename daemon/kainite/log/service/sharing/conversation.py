@@ -121,16 +121,19 @@ class Conversation:
         stream: the stream that this process reads.
         worker, process: this process's worker id and identity, as text.
         generation: of the owner that HEAD named.
+        introduction: what the Hello says of this process; empty: its worker id.
     """
 
-    def __init__(self, partition: str, stream: str, worker: str, process: str, generation: int) -> None:
+    def __init__(
+        self, partition: str, stream: str, worker: str, process: str, generation: int, introduction: str = ""
+    ) -> None:
         self.phase = Phase.GREETING
         self.schemes: set[str] = set()
         """Ids of the schemes that were sent."""
         self._join = Join(self._id(0, generation), partition, stream, worker, process)
         self._generation = generation
         self._decoder = FrameDecoder(MAX_FRAME)
-        self._out: list[bytes] = [encode_hello(Hello((VERSION,), worker))]
+        self._out: list[bytes] = [encode_hello(Hello((VERSION,), introduction or worker))]
         self._number = 0
         self._credit = 0
         self._unanswered: dict[int, int] = {}  # requests and the bytes that each takes of the credit

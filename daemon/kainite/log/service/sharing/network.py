@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Final, TypeAlias
+import contextlib
+import ssl
+from typing import Final
 
+from kainite.base.errors import LogProtocolError
+from kainite.log.service.access import Access
+from kainite.log.service.server import Peer, Service, Stream, serving
 from kainite.log.service.sharing.address import Address, of_listener
-
-Serve: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]
+from kainite.log.service.wire.layouts import Message
+from kainite.log.service.wire.shard_messages import VERSION
 
 CONNECT_LIMIT_S: Final = 5.0
 """Seconds in which a connection must be made."""
@@ -21,63 +25,67 @@ CHUNK: Final = 256 * 1024
 
 
 class Listener:
-    """A port that is open from :meth:`open` until :meth:`close`; each connection is served in a task of its own."""
+    """A port that is open until :meth:`close`; each connection of a member is served in a task of its own."""
 
-    def __init__(self, serve: Serve) -> None:
-        self._serve = serve
-        self._server: asyncio.Server | None = None
-        self._connections: set[asyncio.Task[None]] = set()
-        self._closed = False
-
-    async def open(self, host: str, port: int) -> Address:
-        self._server = await asyncio.start_server(self._accept, host, port)
-        return of_listener(host, self._server.sockets[0].getsockname()[1])
+    def __init__(self, stack: contextlib.AsyncExitStack) -> None:
+        self._stack = stack
 
     async def close(self) -> None:
         """Closes the port and all connections."""
-        self._closed = True
-        if self._server is not None:
-            self._server.close()
-        for task in self._connections:
-            task.cancel()
-        if self._connections:
-            await asyncio.wait(self._connections)
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._closed:
-            writer.transport.abort()
-            return
-        task = asyncio.create_task(self._serve(reader, writer))
-        self._connections.add(task)
-        task.add_done_callback(self._connections.discard)
-        # Also for a task that is cancelled before it begins.
-        task.add_done_callback(lambda _: writer.transport.abort())
+        await self._stack.aclose()
 
 
-async def listen(serve: Serve, host: str, port: int) -> tuple[Listener, Address]:
-    """Opens a port; returns it with its address.
+class _NoApplications:
+    """Answers no version by messages: members alone connect."""
+
+    versions: tuple[int, ...] = ()
+
+    async def take(self, peer: Peer, message: Message) -> None:
+        raise LogProtocolError("only members of the log are served here")
+
+    def left(self, peer: Peer) -> None:
+        pass
+
+
+async def listen(
+    serve: Stream, access: Access | None = None, applications: Service | None = None
+) -> tuple[Listener, Address]:
+    """Opens a port; returns it with the address at which others reach it.
 
     Args:
-        serve: serves a connection, and closes it at the end.
-        host: the interface's address.
-        port: 0 for any free one.
+        serve: serves a member's connection; at its end the connection is closed.
+        access: where to listen, and who may connect; None: on any free port of loopback, everybody.
+        applications: answers the versions of the protocol that applications speak; None: they are not served.
 
     Raises:
-        OSError: the port cannot be opened.
+        SettingsError: the port cannot be opened.
     """
-    listener = Listener(serve)
-    return listener, await listener.open(host, port)
+    access = access or Access()
+    stack = contextlib.AsyncExitStack()
+    server = await stack.enter_async_context(
+        serving(
+            applications or _NoApplications(),
+            access.listen,
+            tls=access.owner_tls,
+            secrets=access.secrets,
+            streams={VERSION: serve},
+        )
+    )
+    reached = access.advertise or server.address
+    return Listener(stack), of_listener(reached.host, reached.port or server.address.port)
 
 
-async def connect(address: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connects to an address.
+async def connect(
+    address: Address, tls: ssl.SSLContext | None = None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connects to an address, over TLS if its context is given.
 
     Raises:
         ConnectionRefusedError: nobody listens there.
         OSError: the connection cannot be made, or not in time.
     """
     async with asyncio.timeout(CONNECT_LIMIT_S):
-        return await asyncio.open_connection(address.host, address.port)
+        return await asyncio.open_connection(address.host, address.port, ssl=tls)
 
 
 async def hang_up(writer: asyncio.StreamWriter) -> None:

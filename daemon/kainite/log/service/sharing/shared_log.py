@@ -39,6 +39,8 @@ from kainite.log.audit.trail import AuditTrail
 from kainite.log.client import LogClient, ReadingReport
 from kainite.log.owner.mount import LeaseWatch, Mount, holder_of, mount, seconds_held
 from kainite.log.owner.owner import LogOwner
+from kainite.log.service.access import Access
+from kainite.log.service.server import Service
 from kainite.log.service.sharing import address as addresses
 from kainite.log.service.sharing import network
 from kainite.log.service.sharing.address import Address
@@ -98,7 +100,9 @@ class SharedLog:
         audit: AuditTrail | None = None,
         clock: Callable[[], float] = boot_seconds,
         process: ProcessIdentity | None = None,
+        access: Access | None = None,
     ) -> None:
+        self._access = access or Access()
         self.partition = settings.partition
         self.stream = stream
         self.worker = settings.owner
@@ -306,10 +310,9 @@ class SharedLog:
             self._tell(NotMounted(), epoch)
 
     async def _mounted(self, gone: int | None) -> Mount | None:
-        address = self._address.as_text() if self._address else ""
         claim = partial(
             mount, self._store, self.partition, self.worker, self._settings.lease, self._watch, self.clock,
-            self._process, address=address, gone=gone,
+            self._process, address=self.address, gone=gone,
         )  # fmt: skip
         try:
             return await asyncio.to_thread(claim)
@@ -334,9 +337,10 @@ class SharedLog:
         """Connects to an owner, and appends through it until the connection ends."""
         epoch = self._epoch
         me = self._process.as_text()
-        conversation = Conversation(self.partition, self.stream, self.worker, me, generation)
+        introduction = self._access.introduce(self.worker).as_message()
+        conversation = Conversation(self.partition, self.stream, self.worker, me, generation, introduction)
         try:
-            async with connected(to, conversation, self._reading) as connection:
+            async with connected(to, conversation, self._reading, self._access.client_tls) as connection:
                 await self._append_through(connection, to, epoch)
         except ConnectionRefusedError:
             self._tell(Refused(), epoch)
@@ -380,16 +384,21 @@ class SharedLog:
 
     # Connections of others.
 
-    async def open_port(self, host: str, port: int) -> None:
+    @property
+    def address(self) -> str:
+        """Returns where other processes reach this one, as HEAD has it; empty before its port is open."""
+        return self._address.as_text() if self._address else ""
+
+    async def open_port(self, applications: Service | None = None) -> None:
         """Opens the port of this process.
 
+        Args:
+            applications: answers applications there; None: they are not served.
+
         Raises:
-            LogUnavailableError: the port cannot be opened.
+            SettingsError: the port cannot be opened.
         """
-        try:
-            self._listener, self._address = await network.listen(self._serve_client, host, port)
-        except OSError as error:
-            raise LogUnavailableError(f"cannot listen on {host}:{port} for the log's clients: {error}") from error
+        self._listener, self._address = await network.listen(self._serve_client, self._access, applications)
 
     async def close_port(self) -> None:
         """Closes the port, and all connections to it."""
@@ -420,8 +429,14 @@ async def open_shared_log(
     audit: AuditTrail | None = None,
     clock: Callable[[], float] = boot_seconds,
     process: ProcessIdentity | None = None,
+    access: Access | None = None,
+    applications: Service | None = None,
 ) -> AsyncIterator[tuple[SharedLog, asyncio.Task[None]]]:
     """Creates the store and takes part in sharing the log.
+
+    Args:
+        access: where this process listens, and who may connect; None: on loopback, everybody.
+        applications: answers applications on the same port; None: they are not served.
 
     Yields the log, which need not be reached yet, and the task that ends with what makes the log unusable.
 
@@ -429,8 +444,8 @@ async def open_shared_log(
         KainiteError: the store cannot be used, or the port cannot be opened.
     """
     await asyncio.to_thread(store.create)
-    log = SharedLog(store, settings, uow, stream, audit, clock, process)
-    await log.open_port("127.0.0.1", 0)
+    log = SharedLog(store, settings, uow, stream, audit, clock, process, access)
+    await log.open_port(applications)
     running = asyncio.create_task(log.run(), name="shared log")
     try:
         yield log, running
