@@ -130,6 +130,7 @@ class Fleet:
     leases: tuple[Lease, ...] = ()
     backwards: list[str] = field(default_factory=list)
     more: Mapping[str, str] = field(default_factory=dict)
+    emits: str = ""
 
     def join(self, worker: str) -> Daemon:
         """Starts a daemon without waiting for it."""
@@ -143,7 +144,7 @@ class Fleet:
     def _properties(self, worker: str) -> Path:
         values = {
             "applicationName": self.table.name, "streamName": self.table.name, "regionName": "us-east-1",
-            "executableName": f"{sys.executable} -S -E {RECORDER} {self.folder / 'calls'} {worker}",
+            "executableName": f"{sys.executable} -S -E {RECORDER} {self.folder / 'calls'} {worker} {self.emits}",
             "kinesisEndpoint": self.endpoint, "dynamoDBEndpoint": self.endpoint, "workerId": worker,
             "initialPositionInStream": "TRIM_HORIZON", "idleTimeBetweenReadsInMillis": "100",
             "failoverTimeMillis": str(int(self.failover * 1000)), "childKillMillis": "500",
@@ -241,10 +242,14 @@ def overlap(ones: Sequence[Span], others: Sequence[Span]) -> float:
 def fleet(
     kinesis: Any, dynamodb: Any, endpoint: str, name: str, folder: Path, *, shards: int, failover: float, **more: str
 ) -> Iterator[Fleet]:
-    """Opens a stream with a writer and a watcher; at the end runs :meth:`Fleet.check` and kills all daemons."""
+    """Opens a stream with a writer and a watcher; at the end runs :meth:`Fleet.check` and kills all daemons.
+
+    Children emit where ``unitsOfWork`` is on.
+    """
     kinesis.create_stream(StreamName=name, ShardCount=shards)
     (folder / "calls").mkdir()
-    world = Fleet(kinesis, LeaseTable(dynamodb, name), endpoint, folder, shards, failover, more=more)
+    emits = "emit" if more.get("unitsOfWork") == "true" else ""
+    world = Fleet(kinesis, LeaseTable(dynamodb, name), endpoint, folder, shards, failover, more=more, emits=emits)
     ended = threading.Event()
     threads = [threading.Thread(target=work, args=(world, ended)) for work in (_write, _watch)]
     for thread in threads:
