@@ -1,4 +1,4 @@
-"""``kainite log show`` and ``who``."""
+"""``kainite log show``, ``who`` and ``serve``."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ _COLOURS = {UnitStatus.FAILED: "red", UnitStatus.BLOCKED: "yellow", UnitStatus.C
 
 @click.group("log")
 def log() -> None:
-    """Shows the serialization log.
+    """Shows and serves the serialization log.
 
     \b
     Examples:
       kainite log show -p app.properties
       kainite log who -p app.properties sales.orders id=17
+      kainite log serve -p app.properties
     """
 
 
@@ -97,6 +98,25 @@ def who(properties: Path, table: str, key: tuple[str, ...], as_json: bool) -> No
         stdout().print(_touchers(found))
     else:
         say("no unit in progress touches this row")
+
+
+@log.command("serve")
+@properties_option
+def serve(properties: Path) -> int:
+    """Owns the log without reading shards, and serves applications.
+
+    Daemons of the same application append through it. While a daemon owns the log, this waits to take over. The key
+    logApplications says how many log partitions programs may use; docs/log-service.md says how.
+
+    \b
+    Examples:
+      kainite log serve -p app.properties
+      KAINITE_LOG_APPLICATIONS=1 kainite log serve -p app.properties
+      KAINITE_LOG_LISTEN=127.0.0.1:7070 kainite log serve -p app.properties
+    """
+    from kainite.worker.log_service import run
+
+    return run(load(properties, needs=("applicationName", "streamName")))
 
 
 def _column(text: str) -> tuple[str, str]:

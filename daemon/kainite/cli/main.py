@@ -21,7 +21,7 @@ _OWN = {
     ),
     "precedence": LazyCommand("kainite.cli.precedence:precedence", "Show the target's tables in foreign-key order."),
     "leases": LazyCommand("kainite.cli.leases:leases", "Show who reads which shard and how far, or set checkpoints."),
-    "log": LazyCommand("kainite.cli.log:log", "Look into the serialization log."),
+    "log": LazyCommand("kainite.cli.log:log", "Look into the serialization log, or serve it."),
     "uow": LazyCommand("kainite.cli.uow:uow", "Look at units of work, and retry or discard failed ones."),
 }
 

@@ -8,6 +8,7 @@
 :mod:`~kainite.log.service.applications.service`         messages to partitions and feeds
 :mod:`~kainite.log.service.applications.owning`          mounts partitions, and mounts them again
 :mod:`~kainite.log.service.applications.context`         what a program writes: its state, its transactions
+:mod:`~kainite.log.service.applications.connecting`      finds a partition's owner
 :mod:`~kainite.log.service.applications.client`          a program's side; its connection is ``link``, its appends
                                                          under way ``monitor``, the hashes of its locks ``lock_hash``
 =======================================================  ============================================================

@@ -17,7 +17,6 @@ import logging
 from collections.abc import AsyncIterator
 from functools import partial
 
-from kainite.base.address import Address
 from kainite.base.clock import boot_seconds
 from kainite.base.errors import KainiteError, LogFencedError, LogHeldError
 from kainite.base.logs import event
@@ -35,7 +34,7 @@ LOOK_EVERY_S = 0.5
 
 @contextlib.asynccontextmanager
 async def owning(
-    service: Applications, store: LogStore, settings: LogSettings, count: int, address: Address
+    service: Applications, store: LogStore, settings: LogSettings, count: int, address: str
 ) -> AsyncIterator[None]:
     """Owns the partitions 0 to ``count`` − 1 until the end, as far as they are free.
 
@@ -44,7 +43,7 @@ async def owning(
         store: where they are.
         settings: of the log beside which they are.
         count: how many there are.
-        address: where clients reach this process.
+        address: where clients reach this process, as HEAD has it.
     """
     tasks = [
         asyncio.create_task(_own(service, store, settings, number, address), name=f"log partition {number}")
@@ -58,7 +57,7 @@ async def owning(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _own(service: Applications, store: LogStore, settings: LogSettings, number: int, address: Address) -> None:
+async def _own(service: Applications, store: LogStore, settings: LogSettings, number: int, address: str) -> None:
     failures = 0
     while True:
         try:
@@ -84,14 +83,14 @@ async def _serve(service: Applications, number: int, partition: ApplicationParti
         service.owns_no_more(number, why)
 
 
-async def _mounted(store: LogStore, settings: LogSettings, name: str, address: Address) -> Mount:
+async def _mounted(store: LogStore, settings: LogSettings, name: str, address: str) -> Mount:
     """Waits until a partition is free, and mounts it.
 
     Raises:
         LogUnavailableError: the store does not answer.
     """
     watch = LeaseWatch(boot_seconds)
-    mounting = partial(mount, store, name, settings.owner, settings.lease, watch)
+    mounting = partial(mount, store, name, settings.owner, settings.lease, watch, address=address)
     while True:
         with contextlib.suppress(LogHeldError, LogFencedError):
             return await asyncio.to_thread(mounting)

@@ -10,7 +10,7 @@ mount              feed, then READY; CLIENT_AHEAD for a mark    NOT_READY; so fo
 append, feed       after a mount on the same connection, under  the connection is cut: the client mounts anew, where
                    the owner's generation                       the owner is by then
 flush, mark        answered                                     the connection is cut
-data               answered                                     answered with an error that says where the owner is
+data               answered                                     answered with an error that says so
 what asks for the  answered                                     answered
 owner itself
 =================  ===========================================  ====================================================
@@ -59,18 +59,12 @@ class Applications:
     """Implements :class:`~kainite.log.service.server.Service` for the partitions that this process owns.
 
     Args:
-        elsewhere: returns where the owner of a partition that is not owned here listens, for messages; "" for unknown.
-        reaches_store: tells whether the store answers.
+        reaches_store: tells whether the store answers; None: it does.
     """
 
     versions: Collection[int] = VERSIONS
 
-    def __init__(
-        self,
-        elsewhere: Callable[[int], str] = lambda _: "",
-        reaches_store: Callable[[], Coroutine[Any, Any, bool]] | None = None,
-    ) -> None:
-        self._elsewhere = elsewhere
+    def __init__(self, reaches_store: Callable[[], Coroutine[Any, Any, bool]] | None = None) -> None:
         self._reaches_store = reaches_store
         self._partitions: dict[int, ApplicationPartition] = {}
         self._mounts: dict[tuple[int, int], _Mounted] = {}  # by client and partition, as what follows
@@ -118,7 +112,7 @@ class Applications:
         """
         found = self._partitions.get(req_id.partition)
         if found is None:
-            raise LogProtocolError(self._not_here(req_id.partition))
+            raise LogProtocolError(_not_here(req_id.partition))
         return found
 
     def _mounted(self, peer: Peer, req_id: ReqId) -> _Mounted:
@@ -137,10 +131,6 @@ class Applications:
                 f" of generation {partition.generation}"
             )
         return mount
-
-    def _not_here(self, number: int) -> str:
-        address = self._elsewhere(number)
-        return f"partition {number} has its owner elsewhere" + (f": {address}" if address else "")
 
     async def _mount(self, peer: Peer, request: m.MountRequest) -> Rest:
         req_id = request.req_id
@@ -198,7 +188,7 @@ class Applications:
         tid = request.transaction_id
         partition = self._partitions.get(request.req_id.partition)
         if partition is None:
-            error = self._not_here(request.req_id.partition)
+            error = _not_here(request.req_id.partition)
         elif not 0 <= tid <= partition.mark:
             error = f"partition {request.req_id.partition} has no transaction {tid} yet; {partition.mark} is the last"
         else:
@@ -230,6 +220,10 @@ class Applications:
     async def _check_store(self, peer: Peer, req_id: ReqId) -> None:
         reached = self._reaches_store is None or await self._reaches_store()
         await peer.send(m.CheckStorageConnectivityResponse(req_id, (("DynamoDB", reached),)))
+
+
+def _not_here(number: int) -> str:
+    return f"partition {number} has its owner elsewhere: its HEAD says where"
 
 
 async def _feeding(feed: Feed, peer: Peer) -> None:

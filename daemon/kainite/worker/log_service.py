@@ -1,0 +1,108 @@
+"""Runs an owner of the log without shards: ``kainite log serve``.
+
+It takes part in sharing the log as a daemon does (:mod:`kainite.log.service.sharing.shared_log`): whoever mounts the
+partition owns it, does the upkeep, and is appended through; here, with no shard of its own, it only waits while another
+process owns it. Applications' partitions are owned by whichever of these processes mounts each
+(:mod:`kainite.log.service.applications.owning`).
+
+Stop, on SIGTERM or SIGINT: the partitions are released, so that others mount them at once. A crash leaves leases that
+run out, and nothing that was acknowledged and is not durable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from functools import partial
+
+from kainite.aws import clients as aws
+from kainite.base.errors import LogUnavailableError
+from kainite.base.logs import event
+from kainite.base.signals import Signals
+from kainite.log.audit.opening import open_audit
+from kainite.log.service.access import access_of
+from kainite.log.service.applications.owning import owning
+from kainite.log.service.applications.service import Applications
+from kainite.log.service.sharing.shared_log import open_shared_log
+from kainite.log.store.contract import LogStore
+from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.settings import Settings
+from kainite.uow.catalogue.load import load_catalogue
+from kainite.uow.current_catalogue import CurrentCatalogue
+from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
+
+logger = logging.getLogger(__name__)
+
+
+def run(settings: Settings) -> int:
+    """Runs the owner until a signal; returns the exit status.
+
+    Raises:
+        KainiteError: what ended the owner, or kept it from starting.
+    """
+    status = asyncio.run(_run(settings))
+    leave_unanswered_calls(status)
+    return status
+
+
+async def serve(settings: Settings, stop: asyncio.Event) -> None:
+    """Runs the owner until ``stop`` is set.
+
+    Raises:
+        KainiteError: the log, a file of the settings or the catalogue cannot be used.
+    """
+    # A daemon of the same settings file is another member.
+    log = replace(settings.log, owner=f"{settings.log.owner} serve")
+    apply, count = settings.apply, settings.service.applications
+    load = partial(load_catalogue, settings.uow.catalogue_file, apply.target, apply.schemas)
+    with aws_threads():
+        catalogue = await CurrentCatalogue.read(load)
+        store = DynamoDBStore(aws.client("dynamodb", settings.aws), log.table)
+        audit = await asyncio.to_thread(open_audit, log, settings.aws)
+        access = await asyncio.to_thread(access_of, settings.service)
+        applications = Applications(partial(_reaches, store, log.partition)) if count else None
+        opening = open_shared_log(
+            store, log, settings.uow, settings.stream.name, audit=audit, access=access, applications=applications
+        )
+        async with opening as (shared, running):
+            shared.judge_by(catalogue)
+            event(logger, logging.INFO, "log service ready", partition=log.partition, applications=count)
+            if applications is None:
+                await _until(stop, running)
+            else:
+                async with owning(applications, store, log, count, shared.address):
+                    await _until(stop, running)
+    event(logger, logging.INFO, "log service stopped", partition=log.partition)
+
+
+async def _until(stop: asyncio.Event, running: asyncio.Task[None]) -> None:
+    """Waits for a stop; raises what makes the log unusable before that."""
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({stopping, running}, return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            running.result()
+    finally:
+        stopping.cancel()
+
+
+async def _reaches(store: LogStore, partition: str) -> bool:
+    try:
+        await asyncio.to_thread(store.read_head, partition)
+    except LogUnavailableError:
+        return False
+    return True
+
+
+async def _run(settings: Settings) -> int:
+    stop, reload = asyncio.Event(), asyncio.Event()
+    serving = asyncio.create_task(serve(settings, stop))
+    signals = Signals(stop, serving.cancel, reload)
+    try:
+        await serving
+    except asyncio.CancelledError:
+        return 1
+    finally:
+        signals.remove()
+    return 0
