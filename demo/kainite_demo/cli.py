@@ -33,10 +33,13 @@ def _address(context: click.Context, parameter: click.Parameter, value: str | No
 @click.command()
 @click.option("--seconds", default=30, show_default=True, type=click.IntRange(1), help="How long pgbench runs.")
 @click.option("--shards", default=4, show_default=True, type=click.IntRange(1, 100), help="Shards of the stream.")
+@click.option(
+    "--daemons", default=1, show_default=True, type=click.IntRange(1, 16), help="Daemons that share the shards."
+)
 @click.option("--clients", default=8, show_default=True, type=click.IntRange(1, 90), help="pgbench's clients.")
 @click.option("--scale", default=20, show_default=True, type=click.IntRange(1), help="pgbench's scale: branches.")
 @click.option("--rate", default=100, show_default=True, type=click.IntRange(1), help="Transactions a second.")
-@click.option("--kill", is_flag=True, help="SIGKILL the daemon, the apply job and the extractor during the run.")
+@click.option("--kill", is_flag=True, help="SIGKILL daemons, the apply job and the extractor during the run.")
 @click.option("--keep", is_flag=True, help="Keep the work folder: logs, settings, databases, audit trail.")
 @click.option("--seed", default=1, show_default=True, help="Seed of pgbench and of the moments of the kills.")
 @click.option("--endpoint", metavar="URL", callback=_address,
@@ -53,6 +56,7 @@ def _address(context: click.Context, parameter: click.Parameter, value: str | No
 def demo(
     seconds: int,
     shards: int,
+    daemons: int,
     clients: int,
     scale: int,
     rate: int,
@@ -74,6 +78,7 @@ def demo(
     Examples:
       kainite demo
       kainite demo --kill --seconds 60
+      kainite demo --daemons 3 --kill
       kainite demo --shards 8 --rate 200 --keep
       kainite demo --rate 10 --endpoint http://localhost:4566 -p properties/localstack.properties
     """
@@ -84,8 +89,9 @@ def demo(
 
     console = Console(stderr=as_json, soft_wrap=True)
     options = Options(
-        seconds, shards, clients, scale, rate, seed, kill=kill, keep=keep, endpoint=endpoint, settings=settings
-    )
+        seconds, shards, clients, scale, rate, seed, kill=kill, keep=keep, endpoint=endpoint, settings=settings,
+        daemons=daemons,
+    )  # fmt: skip
     with _ended_by_signals():
         summary = run(options, Display(console))
     if as_json:

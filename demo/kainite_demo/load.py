@@ -13,7 +13,7 @@ from kainite_demo.killer import Killer
 from kainite_demo.monitor import Monitor
 from kainite_demo.processes import Process
 from kainite_demo.progress import Display
-from kainite_demo.run_layout import PGBENCH, READY, Options
+from kainite_demo.run_layout import DAEMON, PGBENCH, Options, daemon_names, ready_events
 
 _TICK = 0.25
 _DRAIN_LIMIT = 120.0
@@ -36,7 +36,9 @@ class Load:
         self._processes = processes
         self._monitor = monitor
         self._display = display
-        self._killer = Killer(tuple(READY) if options.kill else (), options.seconds / _KILLS_A_RUN, options.seed)
+        self._parts = tuple(ready_events(options))
+        self._daemons = daemon_names(options)
+        self._killer = Killer(self._parts if options.kill else (), options.seconds / _KILLS_A_RUN, options.seed)
         self._started = time.monotonic()
 
     def carry(self, source: str) -> float:
@@ -73,13 +75,18 @@ class Load:
 
     def _tick(self) -> None:
         time.sleep(_TICK)
-        for name in READY:
+        for name in self._parts:
             self._processes[name].check()
         self._display.show(self._monitor.poll(self.kills.total()))
         for tid, cause in self._monitor.log.counts.failed.items():
             raise DemoError(f"unit {tid} was not applied: {cause}")
-        for victim in self._killer.choose(time.monotonic(), self._monitor.done):
+        for victim in self._killer.choose(time.monotonic(), self._done()):
             self._kill(victim)
+
+    def _done(self) -> dict[str, int]:
+        """Returns each process's progress in units; the daemons' is their common log's."""
+        done = self._monitor.done
+        return {**done, **dict.fromkeys(self._daemons, done[DAEMON])}
 
     def _kill(self, victim: str) -> None:
         self.kills[victim] += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import sysconfig
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,15 +17,13 @@ from kainite_demo.processes import Process
 
 PRECEDENCE, DAEMON, APPLY_JOB, EXTRACTOR, PGBENCH = "precedence", "daemon", "apply job", "extractor", "pgbench"
 
-# The processes that run throughout, and the log event by which each reports that it is ready.
-READY: Mapping[str, str] = {DAEMON: "daemon ready", APPLY_JOB: "apply job started", EXTRACTOR: "extraction started"}
-
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """The size of a run: seconds and clients of pgbench, transactions a second, shards, scale.
 
-    ``endpoint`` is the address of a running Kinesis and DynamoDB; ``settings`` is a file to begin with.
+    ``endpoint`` is the address of a running Kinesis and DynamoDB; ``settings`` is a file to begin with; so many
+    ``daemons`` share the shards.
     """
 
     seconds: int
@@ -38,6 +36,7 @@ class Options:
     keep: bool
     endpoint: str | None = None
     settings: Path | None = None
+    daemons: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +72,17 @@ class RunLayout:
         return self.folder / "extractor.journal"
 
 
+def daemon_names(options: Options) -> tuple[str, ...]:
+    """Returns the names of the daemons' processes."""
+    return (DAEMON, *(f"{DAEMON} {number}" for number in range(2, options.daemons + 1)))
+
+
+def ready_events(options: Options) -> dict[str, str]:
+    """Returns the processes that run throughout, and the log event by which each reports that it is ready."""
+    daemons = dict.fromkeys(daemon_names(options), "daemon ready")
+    return {**daemons, APPLY_JOB: "apply job started", EXTRACTOR: "extraction started"}
+
+
 def processes(layout: RunLayout, options: Options) -> dict[str, Process]:
     """Returns all processes of a run by name, not started."""
     source = layout.source
@@ -80,13 +90,17 @@ def processes(layout: RunLayout, options: Options) -> dict[str, Process]:
     settings = ["-p", str(layout.settings)]
     commands: dict[str, Sequence[str]] = {
         PRECEDENCE: [*kainite, "precedence", *settings, "--write", str(layout.catalogue)],
-        DAEMON: [*kainite, "run", *settings],
+        **{name: [*kainite, "run", *settings, "--worker-id", _worker_id(name)] for name in daemon_names(options)},
         APPLY_JOB: [*kainite, "apply", *settings],
         EXTRACTOR: [*kainite, "extract", *settings],
         PGBENCH: pgbench.run_command(source.url, options.clients, options.seconds, options.rate, options.seed),
     }
     env = services.environment(layout.folder)
     return {name: Process(name, command, layout.folder, env) for name, command in commands.items()}
+
+
+def _worker_id(daemon: str) -> str:
+    return f"demo-{daemon.replace(' ', '-')}"
 
 
 def extractor_command(layout: RunLayout) -> list[str]:

@@ -27,7 +27,16 @@ from kainite_demo.monitor import Monitor
 from kainite_demo.postgres_server import postgres
 from kainite_demo.processes import Process
 from kainite_demo.progress import Display
-from kainite_demo.run_layout import APPLY_JOB, DAEMON, EXTRACTOR, PRECEDENCE, READY, Options, RunLayout, processes
+from kainite_demo.run_layout import (
+    APPLY_JOB,
+    EXTRACTOR,
+    PRECEDENCE,
+    Options,
+    RunLayout,
+    daemon_names,
+    processes,
+    ready_events,
+)
 from kainite_demo.settings_file import LOG_PARTITION, log_table, write_settings
 from kainite_demo.summary import Summary
 
@@ -111,13 +120,14 @@ def _prepare(layout: RunLayout, options: Options, running: dict[str, Process], d
     write_settings(layout, options.settings)
     running[PRECEDENCE].start()
     running[PRECEDENCE].wait(_READY_LIMIT)
-    display.say("starting the daemon and the apply job")
-    for name in (DAEMON, APPLY_JOB):
+    daemons = "the daemon" if options.daemons == 1 else f"{options.daemons} daemons"
+    display.say(f"starting {daemons} and the apply job")
+    for name in (*daemon_names(options), APPLY_JOB):
         running[name].start()
     display.say(f"filling the source (scale {options.scale}) and copying it to the target")
     _initial_copy(layout, options.scale)
     running[EXTRACTOR].start()
-    for name, event in READY.items():
+    for name, event in ready_events(options).items():
         _wait_for_event(running[name], event)
 
 

@@ -51,7 +51,6 @@ def _settings(layout: RunLayout) -> dict[str, str]:
         "applicationName": layout.name,
         "streamName": layout.name,
         "executableName": shlex.join([sys.executable, str(PROCESSOR)]),
-        "workerId": "demo-worker",
         "extractorName": shlex.join(extractor_command(layout)),
         "extractorMode": "cyclic",
         "extractorOffsets": str(layout.offset_file.offsets),

@@ -85,7 +85,7 @@ def demos() -> Iterator[list[Demo]]:
 
 
 def test_killed_again_and_again_the_target_equals_the_source(demos: list[Demo]) -> None:
-    demo = Demo(*SMALL, "15", "--kill", "--json")
+    demo = Demo(*SMALL, "15", "--kill", "--json", "--daemons", "2")
     demos.append(demo)
     assert demo.end() == 0, demo.lines
     summary = orjson.loads(demo.lines[-1])
