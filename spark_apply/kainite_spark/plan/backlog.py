@@ -38,7 +38,8 @@ Invariants:
 * with ``onUowFailure=skip`` a failed unit holds back no other, and only delayed units do;
 * with ``targetConsistency=prefix`` one job instance applies all units in log order, and tries nothing behind a unit
   that is busy or refused before that unit was tried again. A busy unit holds up all units behind it for
-  :data:`PATIENCE` seconds, and is delayed only then; with ``onUowFailure=stop`` it holds them up as long as it takes;
+  :data:`PATIENCE` seconds, in which it is tried alone, and is delayed only then; with ``onUowFailure=stop`` it holds
+  them up as long as it takes;
 * delayed units take at most a fifth of the time while others can run, however many there are: a locked row costs a task
   a second for each try;
 * the whole state can be folded anew from the log: a crash loses only the notes that a unit was refused
@@ -78,7 +79,7 @@ REST = 4
 PATIENCE = 60.0
 """How long all units wait for a busy one with ``targetConsistency=prefix``, in seconds."""
 
-_IN_FRONT = Backoff.doubling(0.5, 5.0)
+_IN_FRONT = Backoff.doubling(0.5, 2.0)
 """Pauses between the tries of a busy unit that all others wait for."""
 
 
@@ -198,7 +199,8 @@ class Backlog:
         self._serial = bool(chosen)
         due = [] if chosen else self._due(now)
         self._alone_since = now if due else None
-        chosen = chosen or due or self._select(max_units, max_deltas)
+        # Behind a locked row nothing may pass, so whatever came along would be sent to the target in vain.
+        chosen = chosen or due or self._select(1 if self._in_front is not None else max_units, max_deltas)
         self._in_order = self._prefix and not due
         self._running = {unit.tid: unit for unit in chosen}
         return Selection(tuple(chosen), self._serial, bool(due), self._in_order)

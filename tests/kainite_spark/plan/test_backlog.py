@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kainite.log.format.entry import Outcome, UnitStatus
-from kainite.settings import OnFailure
+from kainite.settings import Consistency, OnFailure
 from kainite.uow.conflicts import conflict
 from kainite.uow.delta import UnitKind
-from kainite_spark.plan.backlog import Backlog
+from kainite_spark.plan.backlog import PATIENCE, Backlog
 from kainite_spark.plan.pending_unit import PendingUnit
 
 COMMITTED, FAILED, BLOCKED = UnitStatus.COMMITTED, UnitStatus.FAILED, UnitStatus.BLOCKED
@@ -429,3 +429,36 @@ class SerialModel(RuleBasedStateMachine):
 
 TestSerialModel = SerialModel.TestCase
 TestSerialModel.settings = settings(max_examples=200, stateful_step_count=20, deadline=None)
+
+
+def test_with_prefix_the_busy_unit_that_all_wait_for_is_tried_alone_until_it_can_run() -> None:
+    held = Backlog(OnFailure.BLOCK, Consistency.PREFIX)
+    units = [unit(tid, tid) for tid in range(4)]
+    for one in units:
+        held.add(one)
+    assert held.take(9, 99, 0.0).units == tuple(units)
+    held.settle([Outcome(0, COMMITTED), Outcome(1, IN_PROGRESS, cause="locked")], 1.0)
+
+    assert held.take(9, 99, 1.1).units == (), "it is tried again after a pause"
+    held.settle([], 1.1)
+    assert held.take(9, 99, 2.0).units == (units[1],), "what would wait for the same lock is not sent along"
+    held.settle([Outcome(1, IN_PROGRESS, cause="locked")], 3.0)
+    assert held.take(9, 99, 9.0).units == (units[1],)
+    held.settle([Outcome(1, COMMITTED)], 9.1)
+    assert held.take(9, 99, 9.1).units == tuple(units[2:])
+
+
+@pytest.mark.parametrize("policy", OnFailure)
+def test_with_prefix_a_unit_that_stays_busy_is_passed_after_a_minute_unless_the_policy_is_stop(
+    policy: OnFailure,
+) -> None:
+    held = Backlog(policy, Consistency.PREFIX)
+    units = [unit(0, 7), unit(1, 8), unit(2, 7)]
+    for one in units:
+        held.add(one)
+    assert held.take(9, 99, 0.0).units == tuple(units)
+    held.settle([Outcome(0, IN_PROGRESS, cause="locked")], 0.0)
+    assert held.take(9, 99, PATIENCE - 1).units == (units[0],)
+    held.settle([Outcome(0, IN_PROGRESS, cause="locked")], PATIENCE + 1)
+    waits_on = policy is OnFailure.STOP
+    assert held.take(9, 99, PATIENCE + 1.1).units == (() if waits_on else (units[1],)), "what conflicts never passes"
