@@ -16,9 +16,11 @@ it reads the units from a log in moto's server, as executors do, and distributes
 ``--consistency`` compares ``targetConsistency=prefix`` with ``conflict`` instead: the whole apply job on Spark with so
 many lanes (``--lanes``, ``local[N]``), warm, on the orders above and on TPC-B's transactions (a row in ``history``, the
 update of an account, of one of 1,000 tellers and of one of 100 branches), in turns; medians are compared.
+``--statement-millis`` lets each statement take so much longer in the target, without using the processor: what a
+target with processors and disks of its own adds.
 
     python benchmarks/apply.py [--units N] [--rounds N] [--group-units N] [--spark] [--json]
-    python benchmarks/apply.py --consistency [--lanes N] [--units N] [--rounds N] [--json]
+    python benchmarks/apply.py --consistency [--lanes N] [--statement-millis MS] [--units N] [--rounds N] [--json]
 """
 
 from __future__ import annotations
@@ -97,6 +99,14 @@ FILL = f"""
     INSERT INTO account SELECT i, 'owner ' || i, 100 FROM generate_series(1, {ACCOUNTS}) i;
     INSERT INTO product SELECT i, 'product ' || i FROM generate_series(1, {PRODUCTS}) i;
 """
+
+SLOW = """
+    CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM pg_sleep({seconds}); RETURN NULL; END $$;
+""" + "".join(
+    f"CREATE TRIGGER slow BEFORE INSERT OR UPDATE OR DELETE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION slow();"
+    for table in ("account", "orders", "order_line", "branch", "teller", "history")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,6 +328,8 @@ def compare_consistency(options: argparse.Namespace) -> dict[str, list[float]]:
     ):
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(SCHEMA)
+            if options.statement_millis:
+                connection.execute(SLOW.format(seconds=options.statement_millis / 1000).encode())
         settings = AwsSettings(region="us-east-1", dynamodb_endpoint=endpoint)
         catalogue = reflect(url)
         target = open_target(url, catalogue)
@@ -391,6 +403,9 @@ def main() -> None:
     parser.add_argument("--spark", action="store_true", help="measure the whole apply job on Spark too")
     parser.add_argument("--consistency", action="store_true", help="compare prefix with conflict, on Spark")
     parser.add_argument("--lanes", type=int, default=4, help="tasks at once, with --consistency")
+    parser.add_argument(
+        "--statement-millis", type=float, default=0.0, help="added to each statement's time in the target"
+    )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.consistency:
