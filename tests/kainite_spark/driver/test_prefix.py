@@ -1,8 +1,8 @@
 """Snapshots of the target while units are applied: each is the source's state after a prefix of the log.
 
-The units are those of a small TPC-C: New-Order, Payment and Delivery, with the consistency conditions that the tables
-here can express. Tasks run in threads, one a job instance, so that lanes really run at the same time; connections are
-cut at random meanwhile.
+The units are those of a small TPC-C (:mod:`support.tpcc`). Tasks run in threads, one a job instance, so that lanes
+really run at the same time; connections are cut at random meanwhile. tests/end_to_end/test_tpcc.py has the whole way,
+and kills processes.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import Any
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -21,121 +20,17 @@ from kainite.base.retry import Backoff
 from kainite.log.format.entry import UnitStatus
 from kainite.log.store.memory import MemoryStore
 from kainite.settings import Consistency, OnFailure
-from kainite.uow.delta import Delta, Operation
 from kainite_spark.driver import patience
 from kainite_spark.driver.job import ApplyJob
 from kainite_spark.executor.group_commit import ApplyOptions, Retry
 from kainite_spark.executor.tasks import read_slice
 from kainite_spark.plan.micro_batch import MicroBatch, TaskResult
+from kainite_spark.targets.contract import Unit
+from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.postgresql.target import PostgresSession
 from support.apply_world import World, insert, noted, update
-from support.inline_runner import InlineRunner
-
-TPCC = """
-    CREATE TABLE district (d_id bigint PRIMARY KEY, d_next_o_id bigint NOT NULL, d_ytd bigint NOT NULL);
-    CREATE TABLE history (
-        h_id bigint PRIMARY KEY, h_d_id bigint NOT NULL REFERENCES district, h_amount bigint NOT NULL);
-    CREATE TABLE stock (s_id bigint PRIMARY KEY, s_quantity bigint NOT NULL, s_ytd bigint NOT NULL);
-    CREATE TABLE orders (
-        o_d_id bigint REFERENCES district, o_id bigint, o_carrier_id bigint, o_ol_cnt bigint NOT NULL,
-        PRIMARY KEY (o_d_id, o_id));
-    CREATE TABLE new_order (
-        no_d_id bigint, no_o_id bigint, PRIMARY KEY (no_d_id, no_o_id),
-        FOREIGN KEY (no_d_id, no_o_id) REFERENCES orders);
-    CREATE TABLE order_line (
-        ol_d_id bigint, ol_o_id bigint, ol_number bigint, ol_i_id bigint NOT NULL REFERENCES stock,
-        ol_delivered boolean NOT NULL, ol_quantity bigint NOT NULL, PRIMARY KEY (ol_d_id, ol_o_id, ol_number),
-        FOREIGN KEY (ol_d_id, ol_o_id) REFERENCES orders);
-"""
-
-DISTRICTS, ITEMS, START = 2, 20, 1_000
-
-CONDITIONS = {
-    "1: payments add up": "SELECT d_id FROM district WHERE d_ytd <>"
-    " (SELECT coalesce(sum(h_amount), 0) FROM history WHERE h_d_id = d_id)",
-    "2: the next order number": "SELECT d_id FROM district WHERE d_next_o_id - 1 <>"
-    " (SELECT coalesce(max(o_id), 0) FROM orders WHERE o_d_id = d_id)",
-    "2: the latest new order": "SELECT d_id FROM district,"
-    " (SELECT no_d_id, max(no_o_id) AS latest FROM new_order GROUP BY 1) AS n"
-    " WHERE no_d_id = d_id AND latest <> d_next_o_id - 1",
-    "3: new orders have no gaps": "SELECT no_d_id FROM new_order GROUP BY 1"
-    " HAVING max(no_o_id) - min(no_o_id) + 1 <> count(*)",
-    "4: lines are counted": "SELECT o_d_id FROM orders GROUP BY 1 HAVING sum(o_ol_cnt) <>"
-    " (SELECT count(*) FROM order_line WHERE ol_d_id = o_d_id)",
-    "5: no carrier while new": "SELECT o_id FROM orders LEFT JOIN new_order ON (no_d_id, no_o_id) = (o_d_id, o_id)"
-    " WHERE (o_carrier_id IS NULL) <> (no_o_id IS NOT NULL)",
-    "6: each order's lines": "SELECT o_id FROM orders WHERE o_ol_cnt <>"
-    " (SELECT count(*) FROM order_line WHERE (ol_d_id, ol_o_id) = (o_d_id, o_id))",
-    "7: delivered with the order": "SELECT o_id FROM orders JOIN order_line ON (ol_d_id, ol_o_id) = (o_d_id, o_id)"
-    " WHERE ol_delivered <> (o_carrier_id IS NOT NULL)",
-    "stock is sold once": f"SELECT s_id FROM stock WHERE s_quantity + s_ytd <> {START} OR s_ytd <>"
-    " (SELECT coalesce(sum(ol_quantity), 0) FROM order_line WHERE ol_i_id = s_id)",
-}
-
-
-class Source:
-    """The source: runs TPC-C's transactions on its own state, and gives their deltas."""
-
-    def __init__(self, chance: random.Random) -> None:
-        self._chance = chance
-        self._next = dict.fromkeys(range(DISTRICTS), 1)
-        self._ytd = dict.fromkeys(range(DISTRICTS), 0)
-        self._sold = dict.fromkeys(range(ITEMS), 0)
-        self._payments = 0
-        self._new: dict[int, list[tuple[int, int]]] = {district: [] for district in range(DISTRICTS)}
-
-    def transaction(self) -> list[Delta]:
-        district = self._chance.randrange(DISTRICTS)
-        kind = self._chance.choice(("order", "order", "payment", "delivery"))
-        if kind == "delivery" and len(self._new[district]) > 1:
-            return self._delivery(district)
-        return self._payment(district) if kind == "payment" else self._order(district)
-
-    def _order(self, district: int) -> list[Delta]:
-        number = self._next[district]
-        self._next[district] += 1
-        items = self._chance.sample(range(ITEMS), self._chance.randint(1, 3))
-        self._new[district].append((number, len(items)))
-        key = {"no_d_id": district, "no_o_id": number}
-        order = {"o_d_id": district, "o_id": number}
-        deltas = [
-            _update("district", {"d_id": district}, d_next_o_id=number + 1),
-            Delta("orders", Operation.INSERT, order, {**order, "o_carrier_id": None, "o_ol_cnt": len(items)}, {}),
-            Delta("new_order", Operation.INSERT, key, key, {}),
-        ]
-        for line, item in enumerate(items):
-            quantity = self._chance.randint(1, 5)
-            self._sold[item] += quantity
-            line_key = {"ol_d_id": district, "ol_o_id": number, "ol_number": line}
-            row = {**line_key, "ol_i_id": item, "ol_delivered": False, "ol_quantity": quantity}
-            deltas.append(Delta("order_line", Operation.INSERT, line_key, row, {}))
-            deltas.append(_update("stock", {"s_id": item}, s_quantity=START - self._sold[item], s_ytd=self._sold[item]))
-        return deltas
-
-    def _payment(self, district: int) -> list[Delta]:
-        amount = self._chance.randint(1, 50)
-        self._ytd[district] += amount
-        self._payments += 1
-        row = {"h_id": self._payments, "h_d_id": district, "h_amount": amount}
-        return [
-            _update("district", {"d_id": district}, d_ytd=self._ytd[district]),
-            Delta("history", Operation.INSERT, {"h_id": self._payments}, row, {}),
-        ]
-
-    def _delivery(self, district: int) -> list[Delta]:
-        number, lines = self._new[district].pop(0)
-        key = {"no_d_id": district, "no_o_id": number}
-        return [
-            Delta("new_order", Operation.DELETE, key, {}, key),
-            _update("orders", {"o_d_id": district, "o_id": number}, o_carrier_id=7),
-            *(
-                _update("order_line", {"ol_d_id": district, "ol_o_id": number, "ol_number": line}, ol_delivered=True)
-                for line in range(lines)
-            ),
-        ]
-
-
-def _update(table: str, key: dict[str, Any], **row: Any) -> Delta:
-    return Delta(table, Operation.UPDATE, key, row, {})
+from support.inline_runner import QUICK, InlineRunner
+from support.tpcc import CONDITIONS, Source, Watched
 
 
 class InThreads(InlineRunner):
@@ -149,32 +44,12 @@ class InThreads(InlineRunner):
             return list(pool.map(lambda instance: self._apply(batch, instance, parts), instances))
 
 
-@contextmanager
-def watched(url: str, look: Callable[[psycopg.Connection], None]) -> Iterator[list[int]]:
-    """Calls ``look`` in one snapshot after the other; gives a list whose length is their number."""
-    ended = threading.Event()
-    looked: list[int] = []
+class LastFirst(InlineRunner):
+    """Runs the last job instance of a micro-batch first: what may commit out of order does."""
 
-    def watch() -> None:
-        with psycopg.connect(url) as connection:
-            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-            while not ended.is_set():
-                look(connection)
-                connection.rollback()
-                looked.append(1)
-
-    with ThreadPoolExecutor(1) as pool:
-        watching = pool.submit(watch)
-        try:
-            yield looked
-        finally:
-            ended.set()
-            watching.result()
-
-
-def conditions_hold(connection: psycopg.Connection) -> None:
-    for name, query in CONDITIONS.items():
-        assert connection.execute(query).fetchall() == [], name
+    def run(self, batch: MicroBatch) -> list[TaskResult]:
+        parts = [part for piece in batch.slices for part in read_slice(self.store, self.partition, piece)]
+        return [self._apply(batch, instance, parts) for instance in reversed(range(batch.instances))]
 
 
 def apply_cut(world: World, job: ApplyJob, seed: int, cuts: int) -> None:
@@ -206,18 +81,13 @@ def no_long_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "BACKOFF", Backoff.doubling(0.001, 10.0))
 
 
-def tpcc(postgres: str, seed: int, count: int) -> World:
-    with psycopg.connect(postgres) as connection:
-        connection.execute(TPCC)
-        connection.execute(
-            f"INSERT INTO district SELECT n, 1, 0 FROM generate_series(0, {DISTRICTS - 1}) n;"
-            f"INSERT INTO stock SELECT n, {START}, 0 FROM generate_series(0, {ITEMS - 1}) n"
-        )
-    world = World(MemoryStore(), postgres)
+def tpcc(postgres: str, seed: int, count: int) -> tuple[World, Source]:
     source = Source(random.Random(seed))
+    source.create(postgres)
+    world = World(MemoryStore(), postgres)
     for n in range(count):
         world.log.unit(f"T-{n}", *source.transaction())
-    return world
+    return world, source
 
 
 def runner_of(world: World, group_units: int = 2) -> InThreads:
@@ -227,37 +97,69 @@ def runner_of(world: World, group_units: int = 2) -> InThreads:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_snapshot_meets_tpc_c_s_conditions_also_while_connections_are_cut(postgres: str, seed: int) -> None:
-    world = tpcc(postgres, seed, 200)
+    world, source = tpcc(postgres, seed, 200)
     job = world.job(runner_of(world), consistency=Consistency.PREFIX, max_units=40)
-    with watched(postgres, conditions_hold) as snapshots:
+    with source.watched(postgres) as seen:
         apply_cut(world, job, seed, 20)
     assert job.summary.outcomes == {UnitStatus.COMMITTED: 200}
-    assert len(snapshots) > 10
-    with psycopg.connect(postgres) as connection:
-        conditions_hold(connection)
+    assert not seen.wrong, seen.wrong
+    assert seen.snapshots > 10
+    assert source.reached(postgres) == 200
 
 
-def test_two_deliveries_that_do_not_conflict_are_never_seen_in_the_wrong_order(postgres: str) -> None:
-    world = tpcc(postgres, 1, 0)
-    pairs = 30
-    with psycopg.connect(postgres) as connection:
-        connection.execute(
-            f"INSERT INTO orders SELECT 0, n, 1, 0 FROM generate_series(1, {2 * pairs}) n;"
-            f"INSERT INTO new_order SELECT 0, n FROM generate_series(1, {2 * pairs}) n"
-        )
-    for n in range(1, 2 * pairs + 1):
-        key = {"no_d_id": 0, "no_o_id": n}
-        world.log.unit(f"D-{n}", Delta("new_order", Operation.DELETE, key, {}, key))
+Apply = Callable[[PostgresSession, Fence, Sequence[Unit]], None]
 
-    def no_gaps(connection: psycopg.Connection) -> None:
-        found = [n for (n,) in connection.execute("SELECT no_o_id FROM new_order ORDER BY 1")]
-        assert found == list(range(2 * pairs + 1 - len(found), 2 * pairs + 1))
 
-    job = world.job(runner_of(world, 1), consistency=Consistency.PREFIX)
-    with watched(postgres, no_gaps) as snapshots:
-        apply_cut(world, job, 3, 10)
-    assert job.summary.outcomes == {UnitStatus.COMMITTED: 2 * pairs}
-    assert snapshots
+@pytest.fixture
+def at_commits(postgres: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Source], tuple[Watched, Apply]]]:
+    """Looks at the target after each commit; gives what was seen, and what makes one transaction."""
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        whole = PostgresSession.apply
+
+        def looking(source: Source) -> tuple[Watched, Apply]:
+            seen = Watched()
+
+            def apply(session: PostgresSession, fence: Fence, units: Sequence[Unit]) -> None:
+                whole(session, fence, units)
+                source.look(connection, seen)
+
+            monkeypatch.setattr(PostgresSession, "apply", apply)
+            return seen, apply
+
+        yield looking
+
+
+@pytest.mark.parametrize("consistency", Consistency)
+def test_with_prefix_each_commit_leaves_a_state_of_the_source_with_conflict_condition_3_is_violated(
+    postgres: str, at_commits: Callable[[Source], tuple[Watched, Apply]], consistency: Consistency
+) -> None:
+    world, source = tpcc(postgres, 3, 60)
+    seen, _ = at_commits(source)
+    options = replace(QUICK, group_units=1)
+    runner = LastFirst(world.store, "0", world.target, parallelism=6, options=options)
+    world.job(runner, consistency=consistency).run(once=True)
+    assert source.reached(postgres) == seen.snapshots == 60
+    if consistency is Consistency.PREFIX:
+        assert not seen.wrong, seen.wrong
+    else:
+        assert seen.wrong["condition 3"]
+
+
+def test_units_that_are_not_applied_whole_violate_every_other_condition(
+    postgres: str, at_commits: Callable[[Source], tuple[Watched, Apply]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, source = tpcc(postgres, 3, 20)
+    seen, apply = at_commits(source)
+
+    def torn(session: PostgresSession, fence: Fence, units: Sequence[Unit]) -> None:
+        for unit in units:
+            for number, delta in enumerate(unit.deltas):
+                apply(session, fence, (replace(unit, deltas=(delta,), tid=unit.tid + 1_000 * number),))
+
+    monkeypatch.setattr(PostgresSession, "apply", torn)
+    world.job(runner_of(world), consistency=Consistency.PREFIX).run(once=True)
+    assert {f"condition {n}" for n in CONDITIONS if n != 3} <= set(seen.wrong)
+    assert source.reached(postgres) == 20
 
 
 def test_a_locked_row_holds_everything_up_for_a_while_then_only_what_conflicts(
