@@ -15,6 +15,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,10 @@ def put(pipeline: Pipeline, source: Source, numbers: range, chance: random.Rando
     pipeline.kinesis.put_records(StreamName=pipeline.name, Records=records)
 
 
+def has_reached(seen: Watched, transactions: int) -> bool:
+    return seen.reached >= transactions
+
+
 @pytest.mark.timeout(240)
 def test_every_snapshot_is_consistent_while_all_parts_are_killed(pipeline: Pipeline) -> None:
     chance = random.Random(11)
@@ -148,10 +153,10 @@ def test_every_snapshot_is_consistent_while_all_parts_are_killed(pipeline: Pipel
     ):
         for portion in range(PORTIONS):
             put(pipeline, source, range(portion * PORTION + 1, (portion + 1) * PORTION + 1), chance)
-            eventually(lambda past=(portion - 1) * PORTION: seen.reached >= past, SLOW)
+            eventually(partial(has_reached, seen, (portion - 1) * PORTION), SLOW)
             if portion in (2, 4):
                 (daemon if portion == 2 else apply).kill()
-        eventually(lambda: seen.reached == PORTIONS * PORTION, SLOW)
+        eventually(partial(has_reached, seen, PORTIONS * PORTION), SLOW)
     assert not seen.wrong, seen.wrong
     assert seen.snapshots > PORTIONS
     assert harm
