@@ -7,6 +7,8 @@ has failed: it would only fail for the same reason, and a child that hangs would
 from __future__ import annotations
 
 import asyncio
+import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
@@ -28,7 +30,7 @@ from kainite.conform.exchange.json_lines import SHARD, JsonLinesDriver
 from kainite.conform.exchange.markers import MarkersDriver
 from kainite.conform.exchange.step_result import StepResult
 from kainite.conform.report.findings import CaseResult, CaseVerdict, Finding, Report
-from kainite.conform.report.judging import judge_call, judge_end, judge_idle, judge_messages, over
+from kainite.conform.report.judging import judge_arrangements, judge_call, judge_end, judge_idle, judge_messages, over
 from kainite.kinesis.read.record_batch import Render
 from kainite.settings import ChildProtocol, ChildSettings
 
@@ -149,18 +151,38 @@ def _without_repeats(result: CaseResult, results: dict[str, CaseResult]) -> Case
 
 
 async def _tried(case: Case, options: Options, limits: AnswerLimits) -> CaseResult:
-    """Starts a child, takes it through the case, and ends it."""
+    """Takes one child through the case, or one for each life of its arrangements."""
+    began = time.monotonic()
+    if not case.arrangements:
+        lived = await _lived(case, options, limits)
+        return _result(case, lived.findings, lived, began)
+    given: dict[str, Counter[bytes]] = {}
+    for arrangement in case.arrangements:
+        given[arrangement.name] = Counter()
+        for steps in arrangement.lives:
+            lived = await _lived(replace(case, steps=steps), options, limits)
+            if lived.failed or not lived.settled:
+                return _result(case, lived.findings, lived, began)
+            given[arrangement.name] += lived.given
+    return _result(case, judge_arrangements(case, given), lived, began)
+
+
+def _result(case: Case, findings: list[Finding], lived: _CaseRun, began: float) -> CaseResult:
+    failed = any(finding.verdict is CaseVerdict.FAIL for finding in findings)
+    exchange = lived.transcript if failed else ()
+    return CaseResult(case.name, case.title, tuple(findings), lived.slowest, time.monotonic() - began, exchange)
+
+
+async def _lived(case: Case, options: Options, limits: AnswerLimits) -> _CaseRun:
+    """Starts a child, takes it through the case's steps, and ends it."""
     own = replace(limits, timeout=limits.timeout * case.patience, hold=limits.hold or UNKNOWN_HOLD_S)
     child, driver = _started(options.child, own, case.held)
     case_run = _CaseRun(case, options, own, child, driver)
-    began = child.now()
     try:
         await case_run.live()
     finally:
         await child.close(0.0 if case_run.failed else GRACE_S)
-    took = child.now() - began
-    exchange = child.transcript.lines() if case_run.failed else ()
-    return CaseResult(case.name, case.title, tuple(case_run.findings), case_run.slowest, took, exchange)
+    return case_run
 
 
 def _started(child: ChildSettings, limits: AnswerLimits, held: Held | None) -> tuple[ChildRun, Driver]:
@@ -193,6 +215,19 @@ class _CaseRun:
     @property
     def failed(self) -> bool:
         return any(finding.verdict is CaseVerdict.FAIL for finding in self.findings)
+
+    @property
+    def settled(self) -> bool:
+        """Tells whether no record of the child will come again."""
+        return self._driver.settled
+
+    @property
+    def given(self) -> Counter[bytes]:
+        return self._driver.given()
+
+    @property
+    def transcript(self) -> tuple[str, ...]:
+        return self._child.transcript.lines()
 
     async def live(self) -> None:
         """Takes the child through all steps, or as many as it survives."""

@@ -8,7 +8,10 @@ from typing import Any
 
 FAULT = sys.argv[1]
 OUTPUT = open(1, "w", closefd=False)  # noqa: SIM115  # buffered, whatever the environment says
+EMITTING = ("emits", "drops the last record", "loses sub-records", "marks its deltas")
 first = ""
+kept: list[dict[str, Any]] = []
+calls = 0
 
 
 def write(text: str) -> None:
@@ -45,9 +48,31 @@ def checkpoint(sequence: str | None = None) -> str | None:
     return error
 
 
+def emit(record: dict[str, Any]) -> None:
+    row = {"id": record["data"]} | ({"at": record["sequenceNumber"]} if FAULT == "marks its deltas" else {})
+    if FAULT == "marks its deltas":
+        row["call"] = str(calls)
+    say(action="emit", deltas=[{"uow": "T-1", "table": "orders", "op": "insert", "row": row}])
+
+
+def emit_all(records: list[dict[str, Any]]) -> None:
+    """Emits a delta a record, but for what the fault loses."""
+    global kept, calls
+    calls += 1
+    match FAULT:
+        case "drops the last record":
+            records, kept = [*kept, *records[:-1]], records[-1:]
+        case "loses sub-records":
+            records = [record for record in records if not record["subSequenceNumber"]]
+    for record in records:
+        emit(record)
+
+
 def process(records: list[dict[str, Any]]) -> None:
     global first
     first = records[0]["sequenceNumber"]
+    if FAULT in EMITTING:
+        emit_all(records)
     match FAULT:
         case "dies":
             print("no such table: orders", file=sys.stderr)

@@ -11,6 +11,7 @@ import sys
 FAULT = sys.argv[1]
 OUTPUT = open(1, "wb", closefd=False)  # noqa: SIM115  # buffered, whatever the environment says
 EOM, EOP, EOB, BNC = b"\n", b"\0", b"\x17", b"\x06"
+late: list[bytes] = []
 BATCHING, SIZE = os.environ["KAINITE_BATCHING"], int(os.environ["KAINITE_BATCH_SIZE"])
 
 
@@ -45,6 +46,11 @@ def done(batch: list[bytes]) -> None:
             pass
         case "dies of an empty message" if b"" in batch:
             sys.exit(4)
+        case "one late":
+            write((late[0] if late else b"") + EOP)
+            late[:] = [b"".join(map(answer_to, batch))]
+        case "drops partial batches" if len(batch) < SIZE:
+            write(EOP)
         case "BNC with the answer" if len(batch) == SIZE:
             write(BNC + b"".join(map(answer_to, batch)) + EOP)
         case "dies":

@@ -46,6 +46,8 @@ JSON_LINES = {
     "speaks v0": ("one-record", "asks for a checkpoint with 'checkpoint', as json-lines-v0 does: set childProtocol="),
     "one too high": ("one-record", "that no daemon grants: '49590338271490256608559692538361571095921575989136588899'"),
     "rounded": ("one-record", "asked in processRecords for a checkpoint"),
+    "drops the last record": ("same-deltas", "gave 3 deltas for records that came in one call, and 0"),
+    "loses sub-records": ("same-deltas", "and 1 for the same records as one aggregate"),
     "invented": ("one-record", "no record that was delivered has the number 17"),
     "ignores the end of its input": ("end-of-input", "had not ended 4 s after the end of its input"),
 }
@@ -63,6 +65,12 @@ MARKERS = {
     ("answers before it reads", "single"): ("reads-first", "wrote its answer before it had read its input"),
     ("dies", "single"): ("one-message", "ended with status 3 in a message; its last words on stderr: no such table"),
     ("hangs", "single"): ("one-message", "did not answer a message in 4 s"),
+    ("one late", "single"): (
+        "same-deltas",
+        "gave 3 deltas for records that came at once, and 2 for the same records 1",
+    ),
+    ("drops partial batches", "worker"): ("same-deltas", "gave 100 deltas for records that came at once, and 0"),
+    ("drops partial batches", "supervisor"): ("same-deltas", "gave 100 deltas for records that came at once, and 0"),
     ("ignores EOB", "worker"): ("one-message", "did not answer a message in 4 s after EOB: EOB ends the batch"),
     ("silent to an empty batch", "worker"): ("empty-batch", "wrote no EOP for an empty batch in 4 s"),
     ("silent to an empty batch", "supervisor"): ("empty-batch", "wrote no EOP for an empty batch in 4 s"),
@@ -125,6 +133,18 @@ def test_what_is_allowed_but_unwise_is_a_note() -> None:
     assert "asked for no checkpoint in shutdownRequested" in shutdown.text
     assert "ended with status 5" in badly.text
     assert "answered nothing, as if all were well" in dropped.text
+
+
+def test_deltas_that_differ_from_call_to_call_are_a_note() -> None:
+    result = tried(json_lines_child("marks its deltas"), "same-deltas", "")
+
+    assert result.verdict is CaseVerdict.NOTE
+    assert "gives other deltas for the same records in a call each" in result.text
+
+
+@pytest.mark.parametrize("child", [json_lines_child("emits"), markers_child("none"), markers_child("none", "worker")])
+def test_a_child_that_loses_nothing_passes(child: ChildSettings) -> None:
+    assert tried(child, "same-deltas", "").verdict is CaseVerdict.PASS
 
 
 def test_cases_that_build_on_a_failed_one_are_left_out() -> None:

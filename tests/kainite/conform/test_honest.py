@@ -73,7 +73,7 @@ def test_a_child_in_perl_passes(tmp_path: Path) -> None:
 
     assert report.ok()
     assert set(noted(report)) == {"one-record"}
-    assert len(report.results) == 27
+    assert len(report.results) == 28
 
 
 def test_a_child_in_bash_passes(tmp_path: Path) -> None:

@@ -100,18 +100,34 @@ Step: TypeAlias = Call | Messages | EndOfInput
 
 
 @dataclass(frozen=True, slots=True)
+class Arrangement:
+    """The same records, cut into requests in one of several ways.
+
+    Attributes:
+        name: says how.
+        lives: the requests to each of several children, one child after another.
+        renumbered: whether the records have other numbers than in the first arrangement.
+    """
+
+    name: str
+    lives: tuple[tuple[Step, ...], ...]
+    renumbered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
-    """One run of one child.
+    """One run of one child or, with arrangements, several runs whose deltas are compared.
 
     Attributes:
         name: the case's name, for ``--case`` and reports.
         title: says what is tried.
-        steps: the requests, in order.
+        steps: the requests, in order; none with arrangements.
         needs: cases that must not have failed: otherwise the case would only fail for the same reason.
         weight: the weight of a failure.
         held: the part that is held back.
         strict_output: whether a line on standard output that is no message is a failure; otherwise it is a note.
         patience: how many times the usual limits an answer may take.
+        arrangements: the same records in several ways, for which the child must give the same deltas.
     """
 
     name: str
@@ -122,6 +138,7 @@ class Case:
     held: Held | None = None
     strict_output: bool = False
     patience: float = 1.0
+    arrangements: tuple[Arrangement, ...] = ()
 
     @property
     def on_known_payloads(self) -> bool:

@@ -6,12 +6,25 @@ from typing import Final
 
 from kainite.base.record import RawRecord, payload_bytes
 from kainite.child.events import Action
-from kainite.conform.cases.case import ONE_RECORD, Call, Case, Checkpointing, EndOfInput, Held, Refuse, Weight
+from kainite.conform.cases.case import (
+    ONE_RECORD,
+    Arrangement,
+    Call,
+    Case,
+    Checkpointing,
+    EndOfInput,
+    Held,
+    Refuse,
+    Weight,
+)
 from kainite.conform.cases.samples import BINARY, ODD_KEYS, ODD_TEXTS, Samples, padded, records
 from kainite.leases.holding.checkpoint_requests import CheckpointErrorName
 from kainite.settings import ChildProtocol
 
 PIECES: Final = 10
+COMPARED: Final = 4
+"""Records of the case that compares arrangements."""
+
 LARGE_PATIENCE: Final = 6.0
 FAILURES: Final = (
     ("throttled", CheckpointErrorName.THROTTLING, 2),
@@ -42,6 +55,7 @@ def json_lines_cases(dialect: ChildProtocol, samples: Samples, large: int) -> tu
         *_odd(samples, large),
         *_checkpoints(samples),
         *_ends(samples),
+        _same_deltas(samples, _SHARD_ENDED if dialect is ChildProtocol.JSON_LINES_V0 else _SHUTDOWN),
     )
     if dialect is ChildProtocol.JSON_LINES_V0:
         return tuple(case for case in cases if not _of_later_form(case))
@@ -50,7 +64,9 @@ def json_lines_cases(dialect: ChildProtocol, samples: Samples, large: int) -> tu
 
 def _of_later_form(case: Case) -> bool:
     calls = [step for step in case.steps if isinstance(step, Call)]
-    return calls[0].start != _INITIALIZE.start or any(call.action is Action.SHUTDOWN_REQUESTED for call in calls)
+    return bool(calls) and (
+        calls[0].start != _INITIALIZE.start or any(call.action is Action.SHUTDOWN_REQUESTED for call in calls)
+    )
 
 
 def _life(*calls: Call) -> tuple[Call, ...]:
@@ -123,3 +139,16 @@ def _ends(samples: Samples) -> tuple[Case, ...]:
         Case("shutdown", "asked to shut down, then the lease lost", _life(process, _SHUTDOWN, _LEASE_LOST), _NEEDS),
         Case("end-of-input", "its input ends: it ends too", (*_life(process), EndOfInput()), _NEEDS),
     )
+
+
+def _same_deltas(samples: Samples, last: Call) -> Case:
+    """Returns the case that shows what a child loses: each of its faults shows in another arrangement."""
+    taken, aggregate = samples.records(COMPARED), samples.aggregated(COMPARED, 0)
+    each = [_process((record,)) for record in taken]
+    arrangements = (
+        Arrangement("in one call", (_life(_process(taken), last),)),
+        Arrangement("in a call each", (_life(*each, last),)),
+        Arrangement("alone, each to a child of its own", tuple(_life(one, last) for one in each)),
+        Arrangement("as one aggregate", (_life(_process(aggregate), last),), renumbered=True),
+    )
+    return Case("same-deltas", "the same deltas, however the records come", (), _NEEDS, arrangements=arrangements)

@@ -7,11 +7,14 @@ from typing import Final
 
 from kainite.base.errors import MessageRefusedError
 from kainite.base.markers import Batching, Markers
-from kainite.conform.cases.case import ONE_MESSAGE, Case, EndOfInput, Held, Messages, Weight
+from kainite.conform.cases.case import ONE_MESSAGE, Arrangement, Case, EndOfInput, Held, Messages, Weight
 from kainite.conform.cases.samples import BINARY, ODD_TEXTS, Samples, padded
 
 LARGE_PATIENCE: Final = 6.0
 PIECES: Final = 10
+COMPARED: Final = 4
+"""Messages of the case that compares arrangements, where there are no batches."""
+
 _NEEDS: Final = (ONE_MESSAGE,)
 
 
@@ -29,8 +32,9 @@ def markers_cases(markers: Markers, batching: Batching, size: int, samples: Samp
         *(() if batching is Batching.SINGLE else _batches(samples, size)),
         *_odd(markers, samples, large),
         Case("end-of-input", "its input ends: it ends too", (_of(samples, 1), EndOfInput()), _NEEDS),
+        _same_deltas(samples, COMPARED if batching is Batching.SINGLE else size),
     )
-    return tuple(case for case in cases if case.steps)
+    return tuple(case for case in cases if case.steps or case.arrangements)
 
 
 def _of(samples: Samples, count: int) -> Messages:
@@ -44,6 +48,19 @@ def _messages(samples: Samples) -> tuple[Case, ...]:
         Case("reads-first", "each message read before it is answered", (one, one, one), held=Held.REQUESTS),
         Case("several-messages", "messages one after another", (_of(samples, 10), _of(samples, 3)), _NEEDS),
     )
+
+
+def _same_deltas(samples: Samples, count: int) -> Case:
+    """Returns the case that shows what a child loses; in batches ``count`` is a whole one, which EOB need not end."""
+    taken = samples.taken(count)
+    cuts = sorted({1, count // 2, count - 1} - {0, count})
+    arrangements = [Arrangement("at once", ((Messages(taken),),))]
+    for cut in cuts:
+        parts = Messages(taken[:cut]), Messages(taken[cut:])
+        arrangements.append(Arrangement(f"{cut}, then the others", (parts,)))
+        arrangements.append(Arrangement(f"{cut}, the others to another child", tuple((part,) for part in parts)))
+    title = "the same deltas, however the messages come"
+    return Case("same-deltas", title, (), _NEEDS, arrangements=tuple(arrangements))
 
 
 def _batches(samples: Samples, size: int) -> tuple[Case, ...]:

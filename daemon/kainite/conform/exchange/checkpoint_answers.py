@@ -40,6 +40,11 @@ class CheckpointAnswers:
         self._delivered: Checkpoint | None = None
         self._places: set[Position] = set()  # of all records that were delivered
 
+    @property
+    def settled(self) -> bool:
+        """Tells whether the checkpoint is at the last record that was delivered, or behind it."""
+        return self._delivered is None or self._stored >= self._delivered
+
     def deliver(self, call: Call) -> None:
         """Takes note of a call that is about to be made."""
         if call.action is Action.INITIALIZE and call.start is not None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import orjson
+
 from kainite.conform.exchange.transcript import shown
 from kainite.uow import exact_json
 from kainite.uow.admission import Admission
@@ -18,9 +22,15 @@ class DeltaCheck:
     def __init__(self) -> None:
         self._admission = Admission(Signing(None))
         self._rejects: list[str] = []
+        self._lines: list[bytes] = []
+
+    def given(self) -> Counter[bytes]:
+        """Returns all deltas and ends so far, and how often each was given; an unreadable line counts as one."""
+        return Counter(delta for line in self._lines for delta in _canonical(line))
 
     def emitted(self, line: bytes) -> None:
         """Takes an emit line."""
+        self._lines.append(line)
         self._admission.feed(line)
         rejects = [reject for fragment in self._admission.take(_NO_UNIT) for reject in fragment.rejects]
         self._reject(*(f"{reject.cause}: {shown(reject.line.encode(), _SHOWN)}" for reject in rejects))
@@ -41,3 +51,11 @@ class DeltaCheck:
 
     def _reject(self, *causes: str) -> None:
         self._rejects += causes[: _MOST - len(self._rejects)]
+
+
+def _canonical(line: bytes) -> list[bytes]:
+    """Returns the deltas of an emit line, each in one spelling, whatever the order of its keys."""
+    try:
+        return [orjson.dumps(delta, option=orjson.OPT_SORT_KEYS) for delta in exact_json.loads(line)["deltas"]]
+    except (ValueError, TypeError, KeyError):
+        return [line]

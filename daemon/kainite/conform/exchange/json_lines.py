@@ -7,6 +7,7 @@ request and the reply to a checkpoint request, and looks whether the child write
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Final
 
 from kainite.child.events import Action, ActionDone, CheckpointRequested, Emitted, Event, ProtocolViolation, SkippedLine
@@ -67,6 +68,15 @@ class JsonLinesDriver:
             return await self._request_and_serve(call)
         except ChildGone as gone:
             return self._result(call, Reaction.GONE, gone.told(call.action.value))
+
+    def given(self) -> Counter[bytes]:
+        """Returns all deltas and ends of the child, and how often each was given."""
+        return self._deltas.given()
+
+    @property
+    def settled(self) -> bool:
+        """Tells whether all records are behind the checkpoint: none of them comes again."""
+        return self._granting.settled
 
     async def idle(self) -> StepResult | None:
         """Returns a result when the child writes something after its last answer."""

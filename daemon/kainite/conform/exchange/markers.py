@@ -6,6 +6,7 @@ a request, writes an EOM after EOB, and looks whether the child writes meanwhile
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from kainite.base.markers import Markers
@@ -61,6 +62,15 @@ class MarkersDriver:
             return await self._served(step)
         except ChildGone as gone:
             return self._result(step, Reaction.GONE, gone.told(_asked(step)))
+
+    def given(self) -> Counter[bytes]:
+        """Returns all deltas and ends of the child, and how often each was given."""
+        return self._deltas.given()
+
+    @property
+    def settled(self) -> bool:
+        """Tells that all records are behind the checkpoint: the daemon takes it."""
+        return True
 
     async def idle(self) -> StepResult | None:
         """Returns a result when the child writes something after its last answer."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kainite.base.checkpoint import SHARD_END
@@ -11,6 +12,7 @@ from kainite.child.markers.exchange import bad_message
 from kainite.conform.cases.case import Call, Case, Checkpointing, Messages, Step, Weight
 from kainite.conform.exchange.checkpoint_answers import AnsweredCheckpoint
 from kainite.conform.exchange.step_result import Reaction, StepResult
+from kainite.conform.exchange.transcript import shown
 from kainite.conform.report.findings import CaseVerdict, Finding
 from kainite.settings import OnDeath
 
@@ -97,6 +99,26 @@ def judge_end(took: float | None, status: int | None, limit: float) -> list[Find
     if status:
         text = f"ended with status {status} at the end of its input, where nothing is wrong"
         return [Finding(CaseVerdict.NOTE, text)]
+    return []
+
+
+def judge_arrangements(case: Case, given: Mapping[str, Counter[bytes]]) -> list[Finding]:
+    """Returns the findings about the deltas that a child gave for the same records in each arrangement."""
+    first, *others = case.arrangements
+    wanted = given[first.name]
+    for other in others:
+        found = given[other.name]
+        if wanted.total() != found.total():
+            differs = next(iter([*(wanted - found), *(found - wanted)]))
+            text = (
+                f"gave {wanted.total()} deltas for records that came {first.name}, and {found.total()} for the same"
+                f" records {other.name}, such as {shown(differs, _SHOWN)}: answer each record before the next"
+            )
+            return [Finding(CaseVerdict.FAIL, text)]
+        if wanted != found and not other.renumbered:
+            differs = next(iter(found - wanted))
+            text = f"gives other deltas for the same records {other.name}, such as {shown(differs, _SHOWN)}: without an"
+            return [Finding(CaseVerdict.NOTE, f"{text} ordinal, copies of a delta are recognised by being equal")]
     return []
 
 
