@@ -5,7 +5,7 @@ fault, the first time that it gives T4, after the first record of that unit:
 
 ``die``      it kills itself
 ``hang``     it says nothing any more, and does not end when its input does
-``junk``     it asks for a message of a batch, which an extraction knows nothing of
+``junk``     it ends its answer there, and goes on writing although nothing is asked of it
 ``offset``   it gives no offset
 
 ``FOLDER/fault`` says that the fault has been; ``FOLDER/pids`` has a line for each process.
@@ -34,7 +34,7 @@ def fault() -> None:
     while FAULT == "hang":
         time.sleep(60)
     if FAULT == "junk":
-        sys.stdout.write("\x06")
+        sys.stdout.write("\0")
 
 
 def answer(start: int) -> None:
