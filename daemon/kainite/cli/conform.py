@@ -17,18 +17,26 @@ from kainite.base.markers import Batching
 from kainite.base.redaction import shown_command
 from kainite.child.program_lookup import find_program
 from kainite.cli.terminal import say_json, stdout
+from kainite.conform.cases.case import Stage
 from kainite.conform.cases.samples import generic, read_samples
 from kainite.conform.exchange.child_run import AnswerLimits
 from kainite.conform.report import rendering as reporting
 from kainite.conform.report.findings import Report
 from kainite.conform.runner import LARGE, CaseProgress, Options, run
-from kainite.settings import ChildProtocol, ChildSettings, load
+from kainite.settings import ApplySettings, ChildProtocol, ChildSettings, load
+from kainite.settings.loader_command import loader_command
+from kainite.settings.loader_markers import loader_markers
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _SECONDS = click.FloatRange(min=0, min_open=True)
 
 
 @click.command("conform", context_settings={"allow_interspersed_args": False})
+@click.option(
+    "--stage",
+    type=click.Choice([stage.value for stage in Stage]),
+    help="What the command is meant for: records in and deltas out, or a loader.  [transform, or what FILE sets]",
+)
 @click.option("--dialect", type=click.Choice([protocol.value for protocol in ChildProtocol]),
               help="The dialect that the command speaks.  [json-lines, or what FILE says]")  # fmt: skip
 @click.option("--batching", type=click.Choice([batching.value for batching in Batching]),
@@ -47,6 +55,7 @@ _SECONDS = click.FloatRange(min=0, min_open=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] COMMAND...")
 def conform(
+    stage: str | None,
     dialect: str | None,
     batching: str | None,
     properties: Path | None,
@@ -78,14 +87,17 @@ def conform(
       kainite conform -- python processor.py
       kainite conform --records samples.jsonl -- node processor.js --verbose
       kainite conform --dialect markers --batching worker --timeout 3 -- ./transform
+      kainite conform --stage load -- python loader.py
       kainite conform -p app.properties --junit conform.xml
       kainite conform --case shard-ended --case large -- python processor.py
     """
     if junit and not junit.parent.is_dir():
         raise click.UsageError(f"--junit: there is no folder {junit.parent}")
     try:
+        meant, child = _child(properties, command, stage)
         options = Options(
-            child=_child(properties, command, dialect, batching),
+            child=_spoken(child, dialect, batching),
+            stage=meant,
             samples=read_samples(samples) if samples else generic(),
             limits=AnswerLimits(timeout, slow),
             large=large,
@@ -129,20 +141,27 @@ def _terminated_as_interrupted() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _child(
-    properties: Path | None, command: tuple[str, ...], dialect: str | None, batching: str | None
-) -> ChildSettings:
-    """Returns how the child is run, by the settings file, if there is one, and the command line, which wins."""
+def _child(properties: Path | None, command: tuple[str, ...], stage: str | None) -> tuple[Stage, ChildSettings]:
+    """Returns the stage, and how its program is run by the settings file, if there is one, and the command line."""
     if properties is None and not command:
         raise click.UsageError("say which COMMAND to try: kainite conform -- COMMAND...")
-    child = load(properties, needs=()).child if properties else ChildSettings(command)
+    settings = load(properties, needs=()) if properties else None
+    loader = loader_command(settings.apply.target or "") if settings else None
+    no_child = settings is not None and not (settings.child.command or command)
+    meant = Stage(stage) if stage else Stage.LOAD if loader and no_child else Stage.TRANSFORM
+    child = settings.child if settings else ChildSettings(())
+    if meant is Stage.TRANSFORM:
+        return meant, replace(child, command=command or child.command)
+    if not command and not loader:
+        raise click.UsageError("--stage load: FILE sets no target = exec:COMMAND; say which COMMAND to try")
+    markers = loader_markers(settings.apply if settings else ApplySettings(), child.markers)
+    return meant, replace(child, command=command or loader or (), protocol=ChildProtocol.MARKERS, markers=markers)
+
+
+def _spoken(child: ChildSettings, dialect: str | None, batching: str | None) -> ChildSettings:
+    """Returns the child with the dialect and the batching of the command line, which win."""
     markers = replace(child.markers, batching=Batching(batching)) if batching else child.markers
-    return replace(
-        child,
-        command=command or child.command,
-        protocol=ChildProtocol(dialect) if dialect else child.protocol,
-        markers=markers,
-    )
+    return replace(child, protocol=ChildProtocol(dialect) if dialect else child.protocol, markers=markers)
 
 
 def _shown(options: Options) -> Report:

@@ -21,8 +21,9 @@ from kainite.child.markers.exchange import Exchange
 from kainite.child.markers.start_parameters import start_parameters
 from kainite.child.piped_process import Program
 from kainite.child.process import SHARD_VARIABLE
-from kainite.conform.cases.case import Call, Case, EndOfInput, Held, Messages, Step
+from kainite.conform.cases.case import Call, Case, EndOfInput, Held, Messages, Stage, Step
 from kainite.conform.cases.json_lines import json_lines_cases
+from kainite.conform.cases.loader import loader_cases
 from kainite.conform.cases.markers import markers_cases
 from kainite.conform.cases.samples import Samples, generic
 from kainite.conform.exchange.child_run import AnswerLimits, ChildRun
@@ -31,6 +32,7 @@ from kainite.conform.exchange.markers import MarkersDriver
 from kainite.conform.exchange.step_result import StepResult
 from kainite.conform.report.findings import CaseResult, CaseVerdict, Finding, Report
 from kainite.conform.report.judging import judge_arrangements, judge_call, judge_end, judge_idle, judge_messages, over
+from kainite.conform.report.loader_answers import refused
 from kainite.kinesis.read.record_batch import Render
 from kainite.settings import ChildProtocol, ChildSettings
 
@@ -65,6 +67,7 @@ class Options:
         limits: how long answers may take.
         large: the payload of the large call, bytes.
         only: names of cases; none: all.
+        stage: what the command is meant for; a loader speaks markers.
     """
 
     child: ChildSettings
@@ -72,6 +75,7 @@ class Options:
     limits: AnswerLimits = field(default_factory=AnswerLimits)
     large: int = LARGE
     only: tuple[str, ...] = ()
+    stage: Stage = Stage.TRANSFORM
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +130,8 @@ def _all_cases(options: Options) -> tuple[Case, ...]:
     if child.protocol in _FORMS:
         return json_lines_cases(child.protocol, options.samples, options.large)
     spoken = child.markers
+    if options.stage is Stage.LOAD:
+        return loader_cases(spoken.batching, options.samples)
     return markers_cases(spoken.markers, spoken.batching, spoken.batch_size, options.samples, options.large)
 
 
@@ -206,6 +212,7 @@ class _CaseRun:
     def __init__(self, case: Case, options: Options, limits: AnswerLimits, child: ChildRun, driver: Driver) -> None:
         self.findings: list[Finding] = []
         self.slowest: float | None = None
+        self._refused = False  # a loader has refused the unit that it was sent
         self._case = case
         self._options = options
         self._limits = limits
@@ -244,7 +251,10 @@ class _CaseRun:
                 step_result = await driver.ask(step)
                 self.findings += judge_call(self._case, step, step_result, self._limits.slow, own_samples=own)
             case Messages(), MarkersDriver() as driver:
+                if step.loading is not None and self._refused:
+                    step = replace(step, loading=replace(step.loading, loaded=frozenset()))
                 step_result = await driver.ask(step)
+                self._refused = self._refused or (step.loading is not None and refused(step_result))
                 on_death = self._options.child.markers.on_death
                 self.findings += judge_messages(
                     self._case, step, step_result, self._limits.slow, own_samples=own, on_death=on_death

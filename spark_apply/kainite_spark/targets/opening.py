@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from kainite.base.errors import MissingExtraError, SettingsError
 from kainite.base.markers import Batching
 from kainite.child.program_lookup import find
 from kainite.settings import ApplySettings, MarkersSettings
 from kainite.settings.loader_command import loader_command
+from kainite.settings.loader_markers import loader_markers
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Target
 from kainite_spark.targets.schema import Schema
@@ -74,19 +74,6 @@ def _loader(
     known = Schema.of(catalogue, levels).levels if catalogue else levels or {}
     loader = LoaderSettings(command, loader_markers(apply, markers), apply.loader_timeout)
     return ExecTarget(loader, DeltaOrder(catalogue, known))
-
-
-def loader_markers(apply: ApplySettings, children: MarkersSettings) -> MarkersSettings:
-    """Returns how a loader is spoken to: with its own batches and markers, and as the children where it has none."""
-    return replace(
-        children,
-        batching=apply.loader_batching,
-        batch_size=apply.loader_batch_size,
-        eom=apply.loader_eom or children.eom,
-        eop=apply.loader_eop or children.eop,
-        eob=apply.loader_eob or children.eob,
-        bnc=apply.loader_bnc or children.bnc,
-    )
 
 
 def _postgresql(url: str, schema: Schema) -> Target:

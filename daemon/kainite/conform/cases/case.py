@@ -7,7 +7,7 @@ cannot ask for what the daemon would never ask.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum, StrEnum, auto
 from typing import Final, TypeAlias
 
 from kainite.base.record import RawRecord
@@ -16,6 +16,13 @@ from kainite.leases.holding.checkpoint_requests import CheckpointErrorName
 
 ONE_RECORD: Final = "one-record"
 ONE_MESSAGE: Final = "one-message"
+
+
+class Stage(StrEnum):
+    """The stage of a pipeline that a command is meant for (docs/protocol.md, *Stages*)."""
+
+    TRANSFORM = "transform"
+    LOAD = "load"
 
 
 class Checkpointing(Enum):
@@ -82,6 +89,21 @@ class EndOfInput:
 
 
 @dataclass(frozen=True, slots=True)
+class Loading:
+    """What a loader may answer to a request.
+
+    Attributes:
+        loaded: the units that have been loaded so far.
+        asked: whether it is asked which units are loaded.
+        outranked: whether the request comes from an apply job that another one has replaced.
+    """
+
+    loaded: frozenset[int] = frozenset()
+    asked: bool = False
+    outranked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Messages:
     """Messages in the markers dialect, alone or in batches as the settings have it; each is to be answered.
 
@@ -89,11 +111,13 @@ class Messages:
         payloads: the messages' payloads; none: an empty batch.
         bad: whether the payloads are no records, and are to be reported as bad messages.
         eom_after_eob: whether an EOM is written after EOB, as some supervisors write it.
+        loading: what a loader may answer; None for a transform, which answers with deltas.
     """
 
     payloads: tuple[bytes, ...]
     bad: bool = False
     eom_after_eob: bool = False
+    loading: Loading | None = None
 
 
 Step: TypeAlias = Call | Messages | EndOfInput

@@ -100,7 +100,7 @@ class MarkersDriver:
                 case Answer(_, count, messages):
                     answered += max(count, 1)
                     self._requests = 0
-                    self._take(messages)
+                    self._take(step, messages)
                     self._slowest = max(self._slowest, self._child.now() - self._began)
                 case Violation(reason):
                     return self._result(step, Reaction.VIOLATED, reason)
@@ -119,9 +119,9 @@ class MarkersDriver:
         self._began, self._output_before = self._child.now(), self._child.output_bytes
         return early
 
-    def _take(self, messages: Sequence[bytes]) -> None:
+    def _take(self, step: Messages, messages: Sequence[bytes]) -> None:
         self._messages += messages
-        for message in messages:
+        for message in messages if step.loading is None else ():
             if bad_message(message) is None:
                 self._deltas.answered(message)
 

@@ -14,6 +14,7 @@ from kainite.conform.exchange.checkpoint_answers import AnsweredCheckpoint
 from kainite.conform.exchange.step_result import Reaction, StepResult
 from kainite.conform.exchange.transcript import shown
 from kainite.conform.report.findings import CaseVerdict, Finding
+from kainite.conform.report.loader_answers import judge_loader
 from kainite.settings import OnDeath
 
 _FAILURES: Final = {
@@ -71,6 +72,8 @@ def judge_messages(
     """
     if step.eom_after_eob and _took_eom_for_message(result):
         return [Finding(CaseVerdict.NOTE, _TAKES_EOM, once=True)]
+    if step.loading is not None and result.reaction is Reaction.ANSWERED:
+        return [*judge_loader(step.loading, result), *_slow(case, step, result, slow)]
     if step.bad and result.reaction is Reaction.GONE and on_death is OnDeath.RETRY:
         return [Finding(CaseVerdict.FAIL, _STOPS.format(detail=result.detail))]
     findings = list(_reaction(case, result, may_end=False))

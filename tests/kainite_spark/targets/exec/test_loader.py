@@ -19,7 +19,7 @@ for line in sys.stdin:
     if word == "die":
         sys.exit("last words")
     if word == "junk":
-        sys.stdout.write("\x17\x17")
+        sys.stdout.write("\x17")
     elif word != "silence":
         sys.stdout.write(f"{os.getpid()}\n\0")
     sys.stdout.flush()
