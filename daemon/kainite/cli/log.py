@@ -1,4 +1,4 @@
-"""``kainite log show``, ``who`` and ``serve``."""
+"""``kainite log show``, ``who``, ``serve`` and ``status``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from kainite.cli.log_status import status
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.cli.unit_filter import UnitFilter, opened_log, unit_filter
@@ -30,10 +31,14 @@ def log() -> None:
 
     \b
     Examples:
+      kainite log status -p app.properties
       kainite log show -p app.properties
       kainite log who -p app.properties sales.orders id=17
       kainite log serve -p app.properties
     """
+
+
+log.add_command(status)
 
 
 @log.command("show")
