@@ -13,6 +13,7 @@ from every room below it: ``fleet``, ``leases``, ``child``, ``kinesis``, ``log``
 :mod:`~kainite.worker.consumers`                a consumer for each lease gained
 :mod:`~kainite.worker.shard_consumer`           one shard: source, child, log, lease
 :mod:`~kainite.worker.reading_reports`          tells the log how far shards are read
+:mod:`~kainite.worker.cut_off`                  gives the shards back while the log is not reached
 :mod:`~kainite.worker.consumer_states`          its states and transitions, as a table
 :mod:`~kainite.worker.shard_reading`            reads the shard, across restarts of the child
 :mod:`~kainite.worker.shard_call`               the calls of its child: carries out the rules

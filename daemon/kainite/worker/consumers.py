@@ -69,6 +69,15 @@ class Consumers:
             consumer.stop()
         await asyncio.gather(*(self._end(task, self._grace) for _, task in running))
 
+    async def give_back(self) -> None:
+        """Ends all consumers within the grace, and releases every lease; other workers may take them at once."""
+        running = tuple(self._running.values())
+        for consumer, _ in running:
+            consumer.hand_over()
+        await asyncio.gather(*(self._end(task, self._grace) for _, task in running))
+        for lease in self._keeper.held:
+            await self._keeper.release(lease)
+
     def kill(self) -> None:
         """Kills all children; the caller cancels their consumers."""
         for consumer, _ in self._running.values():

@@ -32,6 +32,7 @@ from kainite.child.program_lookup import find_program
 from kainite.fleet.kcl3.membership import Membership
 from kainite.kinesis.client import StreamClient
 from kainite.leases.keeper import LeaseKeeper
+from kainite.leases.stance import Stance
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.observe.health import LogMountState, WorkerFacts
 from kainite.observe.meter import Meter
@@ -41,12 +42,13 @@ from kainite.settings import Settings
 from kainite.worker import malloc_arena
 from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
 from kainite.worker.consumers import Consumers
+from kainite.worker.cut_off import give_back_while_cut_off
 from kainite.worker.first_failure import raise_first
 from kainite.worker.reading_reports import report_reading
 from kainite.worker.retrieval_mode import open_retrieval
 from kainite.worker.settings_in_force import SettingsInForce
 from kainite.worker.shard_consumer import ConsumerParts
-from kainite.worker.units_of_work import NewUnitsOfWork, open_units_of_work
+from kainite.worker.units_of_work import open_units_of_work
 
 if TYPE_CHECKING:
     from kainite.log.service.sharing.shared_log import SharedLog
@@ -118,6 +120,11 @@ class _Daemon:
             return LogMountState.WAITING
         return LogMountState.MOUNTED if self._log.owner is not None else LogMountState.FOLLOWING
 
+    def _stance(self) -> Stance:
+        """Returns what to do about other workers' leases: none is taken while the log's owner is not reached."""
+        cut_off = self._log is not None and self._log.is_cut_off
+        return Stance.ABSTAIN if cut_off else self._membership.stance()
+
     def _opened(self, log: SharedLog) -> None:
         self._log = log
 
@@ -128,8 +135,7 @@ class _Daemon:
         stream = StreamClient(kinesis, settings.stream.name, settings.stream.arn)
         sources = await asyncio.to_thread(open_retrieval, kinesis, stream, settings, meter)
         table = LeaseTable(self._dynamodb, settings.leases.table)
-        stance = self._membership.stance
-        keeper = LeaseKeeper(table, stream, settings.leases, settings.stream, stance=stance, meter=meter)
+        keeper = LeaseKeeper(table, stream, settings.leases, settings.stream, stance=self._stance, meter=meter)
         self._keeper = keeper
         try:
             async with (
@@ -142,7 +148,7 @@ class _Daemon:
                     return ConsumerParts(sources(now.child.protocol), keeper, now.stream, now.child, units, meter)
 
                 consumers = Consumers(keeper, parts, group)
-                async with _reporting(group, keeper, consumers, units):
+                async with _sharing(group, keeper, consumers, self._log):
                     await self._work(group, keeper, consumers)
         except BaseExceptionGroup as failures:
             raise_first(failures, unless=LogHeldError)  # stopped before the log was reached
@@ -176,18 +182,22 @@ class _Daemon:
 
 
 @asynccontextmanager
-async def _reporting(
-    group: asyncio.TaskGroup, keeper: LeaseKeeper, consumers: Consumers, units: NewUnitsOfWork | None
+async def _sharing(
+    group: asyncio.TaskGroup, keeper: LeaseKeeper, consumers: Consumers, log: SharedLog | None
 ) -> AsyncIterator[None]:
-    """Tells the log how far the shards are read, where units of work are enabled."""
-    if units is None:
+    """Tells the log how far the shards are read, and leaves them to others while the log is not reached."""
+    if log is None:
         yield
         return
-    reporting = group.create_task(report_reading(keeper, consumers, units().log), name="reading reports")
+    tasks = (
+        group.create_task(report_reading(keeper, consumers, log), name="reading reports"),
+        group.create_task(give_back_while_cut_off(log, consumers), name="cut off"),
+    )
     try:
         yield
     finally:
-        reporting.cancel()
+        for task in tasks:
+            task.cancel()
 
 
 async def _keep(membership: Membership, keeper: LeaseKeeper) -> None:

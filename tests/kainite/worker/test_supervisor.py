@@ -22,6 +22,7 @@ import pytest
 from kainite.base.errors import KainiteError, SettingsError, StreamError
 from kainite.log.format.entry import EntryKind, UnitMeta
 from kainite.log.owner.mount import mount
+from kainite.log.service.sharing.address import of_listener
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import Settings, load
 from kainite.worker.supervisor import supervise
@@ -196,6 +197,38 @@ async def test_a_fenced_daemon_goes_on_with_the_same_children(world: World, moto
     assert status == 0
     assert "log is owned elsewhere now" in errors
     assert "Traceback" not in errors
+
+
+async def test_a_daemon_that_is_cut_off_from_the_logs_owner_gives_its_shards_back(
+    world: World, moto_endpoint: str
+) -> None:
+    command = shell(world, {"processRecords": [["emit", delta("T-1")], "checkpoint last", "status"]})
+    path = properties(
+        world, moto_endpoint, command, unitsOfWork="true", logLeaseMillis="1000", logHeartbeatMillis="200",
+        leaseAssignmentIntervalMillis="500", shutdownGraceMillis="500",
+    )  # fmt: skip
+    store = DynamoDBStore(world.dynamodb, f"{world.name}-log")
+
+    def owners() -> list[str]:
+        items = world.dynamodb.scan(TableName=world.name, ConsistentRead=True)["Items"]
+        return [item["leaseOwner"]["S"] for item in items if "leaseOwner" in item]
+
+    with daemon(path), socket.create_server(("127.0.0.1", 0)) as silent:
+        await until(lambda: actions(world, FIRST) == ["initialize"] and len(owners()) == 2)
+        head = store.read_head("0")
+        assert head is not None
+        # The next owner lives, takes connections, and never says a word.
+        address = of_listener("127.0.0.1", silent.getsockname()[1]).as_text()
+        held = mount(store, "0", "elsewhere", 1.0, gone=head.generation, address=address)
+
+        def given_back() -> bool:
+            held.renew()
+            return owners() == []
+
+        world.put("a", shard=0, shards=2)
+        await until(given_back)
+        held.release()
+        await until(lambda: units(store) == ["T-1"] and len(owners()) == 2)
 
 
 async def test_a_daemon_that_waits_for_anothers_log_takes_no_shard_and_can_be_stopped(

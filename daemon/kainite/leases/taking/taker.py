@@ -174,7 +174,7 @@ class LeaseTaker:
 
     def _choose(self, leases: Sequence[Lease]) -> Choice:
         settings, now = self._settings.leases, self._clock()
-        if self._stopped:
+        if self._stopped or self._stance() is Stance.ABSTAIN:
             return Choice()
         # A lease that stands still is free: a leader (KCL 3) has assigned it here again, or the namesake has gone.
         namesakes = self._held_leases.namesakes(leases)

@@ -35,6 +35,16 @@ from support.keepers import (
 from support.kinesis_double import KinesisDouble
 
 
+async def test_a_worker_that_abstains_leaves_the_leases_to_others(keep: Keep, table: LeaseTable) -> None:
+    abstaining, sharing = keep("one", failover=1.5, stance=Stance.ABSTAIN), keep("two", failover=1.5)
+    async with running(abstaining):
+        await until(lambda: abstaining.seconds_since_round is not None)
+        async with running(sharing):
+            await gain_all(sharing, 2)
+        assert abstaining.held == ()
+    assert owners(table) == {FIRST: "two", SECOND: "two"}
+
+
 async def test_a_second_worker_steals_its_part_and_no_more(keep: Keep, table: LeaseTable) -> None:
     sinks = MetricSink(), MetricSink()
     async with running(keep("one", failover=1.5, steal=1, meter=Meter(sinks[0]))) as one:

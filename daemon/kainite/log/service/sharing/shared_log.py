@@ -123,6 +123,8 @@ class SharedLog:
         self._address: Address | None = None
         self._log: LogClient | None = None  # what stands behind the facade
         self._there = asyncio.Event()
+        self._left_at = clock()  # when the facade had nothing behind it for the first time since it had something
+        self._held_elsewhere = False  # whether an owner that lives was seen since then, in the last look at HEAD
         self._report: tuple[ReadingReport, float] | None = None
         self._events: asyncio.Queue[tuple[int, Event] | BaseException] = asyncio.Queue()
         self._epoch = 0
@@ -155,6 +157,12 @@ class SharedLog:
     def is_reached(self) -> bool:
         """Returns whether there is a log to append to."""
         return self._there.is_set()
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Returns whether the log's owner lives and was not reached for two leases."""
+        waited = self.clock() - self._left_at
+        return not self.is_reached and self._held_elsewhere and waited >= 2 * self._settings.lease
 
     @property
     def owner(self) -> LogOwner | None:
@@ -201,6 +209,7 @@ class SharedLog:
         if self._log is log:
             self._log = None
             self._there.clear()
+            self._left_at, self._held_elsewhere = self.clock(), False
 
     # What membership asks for.
 
@@ -264,6 +273,7 @@ class SharedLog:
         try:
             head = await asyncio.to_thread(self._store.read_head, self.partition)
         except LogUnavailableError as error:
+            self._held_elsewhere = False
             self._say_once("log not looked at", error=error)
             self._tell(HeadUnread(), epoch)
             return
@@ -274,6 +284,7 @@ class SharedLog:
         if head is None:
             return HeadSeen(0, free=True)
         left = seconds_held(head, self.worker, self._watch, self._process)
+        self._held_elsewhere = left > 0
         address = addresses.from_text(head.address)
         reachable = address if address is not None and address.is_reachable and not self._is_mine(head) else None
         if left > 0 and reachable is None:
