@@ -272,7 +272,7 @@ class Proxy:
         self._tasks.add(task)
         self._writers.add(writer)
         try:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, asyncio.CancelledError):  # the end of the test may cancel it
                 far_reader, far_writer = await asyncio.open_connection(self._target.host, self._target.port)
                 self._writers.add(far_writer)
                 try:

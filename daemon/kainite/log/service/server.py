@@ -392,6 +392,7 @@ class _Conversation(asyncio.Protocol):
         task = self._loop.create_task(self._finish(rest, received.size))
         self._rests.add(task)
         task.add_done_callback(self._rests.discard)
+        task.add_done_callback(lambda _: rest.close())  # for a task that is cancelled before it begins
 
     async def _finish(self, rest: Coroutine[Any, Any, None], size: int) -> None:
         try:

@@ -20,6 +20,7 @@ a former owner answers                        its generation is lower than one t
 the program is killed before it learns        the transaction may be in the log; it is fed to the next run. Whether to
                                               append it again the program decides by its state
 the state's store fails in the midst          the mark was not raised: the transaction is applied again from the mark
+the connection is cut in the midst            the application's step is waited for before the mark is asked for again
 a transaction is fed twice                    its id is not the one behind the mark: it is passed over
 the log lacks what the state has              the mount is refused: LogRequestError; another log's state, most likely
 ============================================  =======================================================================
@@ -149,8 +150,9 @@ class ApplicationLog:
         await self._until(lambda: self._link is not None)
         assert self._link is not None
         link, req_id = self._link, self._next_id()
+        frame = link.encode(_append(req_id, mark, builder))
         future = self._monitor.begin(req_id)
-        link.send(_append(req_id, mark, builder))
+        link.send_frame(frame)
         with contextlib.suppress(LogUnavailableError):  # then the next mount tells what became of it
             await link.drained()
         return await future
@@ -199,7 +201,7 @@ class ApplicationLog:
         ):
             reads = _Reads(data)
             told: asyncio.Queue[_Told] = asyncio.Queue(FED_AHEAD)
-            self._set_mark(mark)
+            self._mark = mark
             link.send(m.MountRequest(self._next_id(), mark, next(self._connections)))
             try:
                 await _first_to_fail(self._read(link, told), self._apply(link, told, reads), reads.run())
@@ -249,12 +251,9 @@ class ApplicationLog:
         async def read() -> bytes:
             return await reads.data(self._next_id(), fed.transaction_id)
 
-        await self._application.apply(Transaction(fed.transaction_id, fed.header, read))
-        self._set_mark(fed.transaction_id)
+        await _whole(self._application.apply(Transaction(fed.transaction_id, fed.header, read)))
+        self._mark = fed.transaction_id
         await self._notify()
-
-    def _set_mark(self, mark: int) -> None:
-        self._mark = mark
 
     def _next_id(self) -> ReqId:
         return ReqId(self._client, self._generation, self._partition, next(self._sequence) & 0x7FFFFFFF)
@@ -280,6 +279,7 @@ class _Reads:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._waiting: dict[ReqId, asyncio.Future[bytes]] = {}
+        self._ended = False
 
     async def data(self, req_id: ReqId, transaction: int) -> bytes:
         """Returns a transaction's data.
@@ -287,6 +287,8 @@ class _Reads:
         Raises:
             LogUnavailableError: the owner does not give it.
         """
+        if self._ended:
+            raise LogUnavailableError("the connection to the log's owner has ended")
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._waiting[req_id] = future
         try:
@@ -296,23 +298,43 @@ class _Reads:
             self._waiting.pop(req_id, None)
 
     async def run(self) -> None:
-        """Takes the answers, for ever."""
-        while True:
-            message = await self._link.next()
-            if not isinstance(message, m.TransactionDataResponse):
-                continue
-            future = self._waiting.get(message.req_id)
-            if future is None or future.done():
-                continue
-            if message.data is None:
-                future.set_exception(LogUnavailableError(f"transaction {message.transaction_id}: {message.error}"))
-            else:
-                future.set_result(message.data)
+        """Takes the answers, for ever; at the end nobody waits for one any more."""
+        try:
+            while True:
+                message = await self._link.next()
+                if isinstance(message, m.TransactionDataResponse):
+                    self._answer(message)
+        finally:
+            self._ended = True
+            for future in self._waiting.values():
+                if not future.done():
+                    future.set_exception(LogUnavailableError("the connection to the log's owner has ended"))
+
+    def _answer(self, message: m.TransactionDataResponse) -> None:
+        future = self._waiting.get(message.req_id)
+        if future is None or future.done():
+            return
+        if message.data is None:
+            future.set_exception(LogUnavailableError(f"transaction {message.transaction_id}: {message.error}"))
+        else:
+            future.set_result(message.data)
 
 
 def _append(req_id: ReqId, mark: int, builder: TransactionBuilder) -> m.AppendRequest:
     write, read, append = map(tuple, (builder.write_locks, builder.read_locks, builder.append_locks))
     return m.AppendRequest(req_id, mark, write, read, append, builder.header, builder.data)
+
+
+async def _whole(work: Awaitable[None]) -> None:
+    """Waits for a work to its end, also when it is not wanted any more: it must not go on beside what comes next."""
+    working = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait({working})
+        if not working.cancelled():
+            working.exception()  # marks it as handled
+        raise
 
 
 async def _first_to_fail(*works: Coroutine[Any, Any, None]) -> None:

@@ -17,6 +17,7 @@ from kainite.base.errors import LogRequestError, LogUnavailableError
 from kainite.log.format.entry import ReqId
 from kainite.log.service.connection import Connection, State
 from kainite.log.service.introduction import Introduction
+from kainite.log.service.wire.frames import HEADER_SIZE, MAX_BODY
 from kainite.log.service.wire.hello import Hello, encode_hello
 from kainite.log.service.wire.layouts import Message
 from kainite.log.service.wire.messages import HighWaterMarkRequest
@@ -77,12 +78,25 @@ class Link:
         return received.message
 
     def send(self, message: Message) -> None:
-        """Sends a message, or keeps it until the owner takes it (:meth:`drained`).
+        """Sends a message, or keeps it until the owner takes it (:meth:`drained`); raises as :meth:`encode`."""
+        self.send_frame(self.encode(message))
+
+    def encode(self, message: Message) -> bytes:
+        """Returns a message as a frame.
 
         Raises:
-            LogRequestError: the version that the owner speaks cannot say it.
+            LogRequestError: it is larger than an owner takes, or the version that the owner speaks cannot say it.
         """
-        self._writer.write(self._connection.encode(message))
+        frame = self._connection.encode(message)
+        if len(frame) > MAX_BODY + HEADER_SIZE:
+            raise LogRequestError(
+                f"a transaction of {len(frame)} bytes is larger than the log's owner takes ({MAX_BODY}): split it"
+            )
+        return frame
+
+    def send_frame(self, frame: bytes) -> None:
+        """Sends what :meth:`encode` gave."""
+        self._writer.write(frame)
 
     async def drained(self) -> None:
         """Waits until the owner has taken most of what was sent; raises LogUnavailableError when it is gone."""

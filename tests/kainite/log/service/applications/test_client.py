@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import os
 import random
+from collections.abc import Sequence
 
 import pytest
 
 from kainite.base.errors import LogRequestError, LogUnavailableError
-from kainite.log.service.applications.context import TransactionBuilder, TransactionContext
+from kainite.log.service.applications.context import Transaction, TransactionBuilder, TransactionContext
+from kainite.log.service.wire.frames import MAX_BODY
 from support.application_world import Ledger, Proxy, World, program, raw_client, world
 from support.waiting import until
 
@@ -183,13 +185,83 @@ async def test_appends_that_were_under_way_when_the_link_was_cut_are_in_the_log_
             assert sorted(ledger.entries) == sorted(name.encode() for name in names)
 
 
-class Named(TransactionContext):
-    """Appends a name, without locks: if it is appended again after all, nothing else would show it."""
+class Large(Next):
+    async def execute(self, builder: TransactionBuilder) -> bool:
+        builder.data = bytes(MAX_BODY)
+        return True
 
-    def __init__(self, name: str) -> None:
+
+async def test_a_transaction_that_no_owner_takes_is_refused_to_its_maker() -> None:
+    async with world() as found:
+        ledger = Ledger()
+        async with program(found, ledger) as log:
+            with pytest.raises(LogRequestError, match="is larger than the log's owner takes"):
+                await log.submit(Large(ledger))
+            assert await log.submit(Next(ledger))
+
+
+class Slow(Ledger):
+    """A state whose store commits a while after it was asked to, whoever waits for that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.applying = 0
+        self.go = asyncio.Event()
+
+    async def apply(self, transaction: Transaction) -> None:
+        self.applying += 1
+        assert self.applying == 1, "two transactions are applied at once"
+        data = await transaction.read()
+        await self.go.wait()
+        self.entries.append(data)
+        self.applying -= 1
+
+
+async def test_a_cut_in_the_midst_of_an_application_waits_for_its_end() -> None:
+    async with world() as found, Proxy(found.server.address).running() as proxy:
+        slow = Slow()
+        async with program(found, slow, proxy) as log:
+            submitting = asyncio.create_task(log.submit(Named("one")))
+            await until(lambda: slow.applying)
+            await until(lambda: len(slow.entries) == 0 and found.owned.mark == 0)
+            proxy.cut()
+            await asyncio.sleep(0.2)  # in which a client that does not wait would mount, and apply again
+            slow.go.set()
+            assert await submitting
+        assert slow.entries == [b"one"]
+
+
+async def test_a_cut_while_a_transaction_is_read_does_not_hang() -> None:
+    async with world() as found, Proxy(found.server.address).running() as proxy:
+        ledger = Ledger()
+        async with raw_client(found) as raw:
+            raw.append(-1, data=b"x" * 1_000_000)
+            assert await raw.flush() == ([], 0)
+        proxy.chunk, proxy.delay = 10_000, 0.02
+        async with program(found, ledger, proxy) as log:
+            for _ in range(5):
+                await asyncio.sleep(0.1)
+                proxy.cut()
+            proxy.chunk, proxy.delay = 1 << 16, 0.0
+            await log.applied(0)
+        assert ledger.entries == [b"x" * 1_000_000]
+
+
+class Named(TransactionContext):
+    """Appends a name, without locks: if it is appended again after all, nothing else would show it.
+
+    Args:
+        name: of the transaction.
+        locks: numbers that it locks.
+    """
+
+    def __init__(self, name: str, locks: Sequence[int] = ()) -> None:
         self._name = name
+        self._locks = locks
 
     async def execute(self, builder: TransactionBuilder) -> bool:
+        for number, lock in enumerate(self._locks):
+            (builder.write_lock, builder.read_lock, builder.append_lock)[number % 3]("lock", lock)
         builder.data = self._name.encode()
         return True
 
@@ -233,3 +305,29 @@ async def test_under_chaos_each_transaction_is_the_one_behind_its_makers_mark(se
         await until(lambda: all(len(ledger.entries) == 36 for ledger in ledgers))
         assert await found.stored() == [str(number).encode() for number in range(36)]
         assert all(ledger.entries == ledgers[0].entries for ledger in ledgers)
+
+
+@pytest.mark.parametrize("seed", range(ROUNDS))
+@pytest.mark.timeout(300)
+async def test_under_chaos_each_transaction_is_in_the_log_once_and_a_replay_gives_the_same_state(seed: int) -> None:
+    stop, chance = asyncio.Event(), random.Random(seed)
+    async with (
+        world() as found,
+        Proxy(found.server.address, seed).running() as proxy,
+        contextlib.AsyncExitStack() as running,
+    ):
+        ledgers = [Ledger() for _ in range(2)]
+        logs = [await running.enter_async_context(program(found, ledger, proxy)) for ledger in ledgers]
+        storm = asyncio.create_task(chaos(found, proxy, stop, seed))
+        names = [f"{number}" for number in range(120)]
+        contexts = [Named(name, chance.sample(range(100), 2)) for name in names]
+        assert all(await asyncio.gather(*(logs[at % 2].submit(each) for at, each in enumerate(contexts))))
+        stop.set()
+        await storm
+        await until(lambda: all(len(ledger.entries) >= 120 for ledger in ledgers))
+        replayed = Ledger()
+        async with program(found, replayed) as log:
+            await log.applied(found.owned.mark)
+        stored = await found.stored()
+        assert sorted(stored) == sorted(name.encode() for name in names)
+        assert [replayed.entries, *(ledger.entries for ledger in ledgers)] == [stored] * 3
