@@ -10,7 +10,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from kainite.base.address import Address
 from kainite.base.errors import LogRequestError, LogUnavailableError
+from kainite.log.service.applications.client import ApplicationLog, Owner, connected
 from kainite.log.service.applications.context import Transaction, TransactionBuilder, TransactionContext
 from kainite.log.service.wire.frames import MAX_BODY
 from support.application_world import Ledger, Proxy, World, program, raw_client, world
@@ -264,6 +266,32 @@ class Named(TransactionContext):
             (builder.write_lock, builder.read_lock, builder.append_lock)[number % 3]("lock", lock)
         builder.data = self._name.encode()
         return True
+
+
+async def test_a_former_owner_is_not_asked_once_a_later_one_was_seen() -> None:
+    connections = []
+
+    async def former(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
+        writer.transport.abort()
+
+    async with world() as found, await asyncio.start_server(former, "127.0.0.1", 0) as stale:
+        await found.own()
+        former_owner = Owner(Address("127.0.0.1", stale.sockets[0].getsockname()[1]), found.owned.generation - 1)
+        named = 0
+
+        async def find() -> Owner:
+            nonlocal named
+            named += 1
+            return former_owner if 1 < named < 4 else await found.find()
+
+        ledger = Ledger()
+        async with connected(ApplicationLog(ledger, find, 0)) as log:
+            assert await log.submit(Next(ledger))
+            found.service.owns_no_more(0, "the test cuts it")
+            found.service.owns(0, found.owned)
+            assert await log.submit(Next(ledger))
+        assert (ledger.entries, named, connections) == ([b"0", b"1"], 4, [])
 
 
 async def chaos(found: World, proxy: Proxy, stop: asyncio.Event, seed: int) -> None:
