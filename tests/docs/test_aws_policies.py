@@ -209,6 +209,9 @@ def own_the_log(aws: Aws) -> None:
         assert store.put_batch("0", batch(first_id), f"n{first_id}") is None
     assert store.read_tail("0") is not None
     assert store.truncate("0", 1) == 1
+    store.put_names("0", "key", b"names")
+    store.delete_names("0", [key for key, _ in store.read_names("0")])
+    assert aws.stream in str(StreamClient(aws.client("kinesis"), aws.stream).identity())
     request = DynamoDBStore(aws.unrecorded("dynamodb"), aws.log).put_request("0", {"action": "retry"})
     store.answer_request("0", request, {"result": "ok"})
 

@@ -260,7 +260,7 @@ _BATCH: Final = Batch(0, 1, 1_700_000_000_000, _ENTRIES)
 
 
 def _folded() -> FoldedLog:
-    state = FoldedLog(100)
+    state = FoldedLog()
     for tid, entry in enumerate(_ENTRIES):
         state.apply(tid, entry, 1_700_000_000_000)
     return state
@@ -290,7 +290,7 @@ def _batch(data: bytes) -> None:
 
 def _folded_batch(data: bytes) -> None:
     batch = decode(MAGIC + _packed(data), None)
-    state, table = FoldedLog(100), UnitTable()
+    state, table = FoldedLog(), UnitTable()
     state.next_id = batch.first_id
     for tid, entry in enumerate(batch.entries[:50], batch.first_id):
         state.apply(tid, entry, batch.time_ms)
@@ -364,7 +364,7 @@ READERS: Final[Mapping[str, Reader]] = {
             encode_message(4, ServerPartitionsHealthStatResponse(ReqId(1, 2, 3, 4), ((1, True), (2, False)))),
         ),
     ),
-    "log snapshots": Reader(load, (dump(_folded()), dump(FoldedLog(10))), (LogCorruptError,)),
+    "log snapshots": Reader(load, (dump(_folded()), dump(FoldedLog())), (LogCorruptError,)),
     "properties": Reader(
         _in_file(_settings),
         (

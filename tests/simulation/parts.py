@@ -186,7 +186,7 @@ def settings_of(plan: Scenario, worker: str) -> Settings:
             "l", worker, enabled=True, lease=5.0, heartbeat=1.5, poll=1.0, snapshot_entries=plan.snapshot_entries,
             put_interval=0.05, batch_bytes=2_000, backlog_units=plan.more.backlog_units or 200_000,
         ),
-        uow=UowSettings(order=order, timeout=plan.uow_timeout),
+        uow=UowSettings(order=order, timeout=plan.uow_timeout, dedup_window=64),  # segments of four names
         apply=ApplySettings(),
     )  # fmt: skip
 

@@ -13,8 +13,7 @@ from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from kainite.log.format.entry import UnitStatus
-from kainite.log.owner.collect import MISSING
+from kainite.log.format.entry import MISSING, UnitStatus
 from kainite.log.state.loading import load_units, low_water_mark
 from simulation.faults import Effects
 from simulation.oracle import Allowed

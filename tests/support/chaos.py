@@ -86,6 +86,15 @@ class MortalStore:
     def truncate(self, partition: str, below: int) -> int:
         return self.fate.effect("truncate", lambda: self.inner.truncate(partition, below))
 
+    def put_names(self, partition: str, segment: str, names: bytes) -> None:
+        self.fate.effect("put_names", lambda: self.inner.put_names(partition, segment, names))
+
+    def read_names(self, partition: str) -> Iterator[tuple[str, bytes]]:
+        return self.inner.read_names(partition)
+
+    def delete_names(self, partition: str, keys: Sequence[str]) -> None:
+        self.fate.effect("delete_names", lambda: self.inner.delete_names(partition, keys))
+
     def put_request(self, partition: str, request: Mapping[str, str]) -> str:
         return self.inner.put_request(partition, request)
 

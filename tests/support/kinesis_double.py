@@ -53,6 +53,7 @@ class KinesisDouble:
         }
         self.requests: list[tuple[str, dict[str, Any]]] = []
         self.children_in_replies = True
+        self.created = 1_700_000_000.123
         self._page = page
         self._faults: dict[str, deque[Fault]] = defaultdict(deque)
         self._iterators: dict[str, tuple[str, int]] = {}
@@ -131,11 +132,24 @@ class KinesisDouble:
                 "ListShards": self._list_shards,
                 "GetShardIterator": self._get_shard_iterator,
                 "GetRecords": self._get_records,
+                "DescribeStreamSummary": self._describe,
             }
             try:
                 return Fault(200, json.dumps(answers[operation](request)).encode())
             except _RefusedError as refused:
                 return Fault(400, json.dumps({"__type": refused.code, "message": "refused"}).encode())
+
+    def _describe(self, request: dict[str, Any]) -> dict[str, Any]:
+        summary = {
+            "StreamName": request["StreamName"],
+            "StreamARN": f"arn:aws:kinesis:us-east-1:123456789012:stream/{request['StreamName']}",
+            "StreamStatus": "ACTIVE",
+            "StreamCreationTimestamp": self.created,
+            "RetentionPeriodHours": 24,
+            "EnhancedMonitoring": [],
+            "OpenShardCount": sum(shard.open for shard in self.shards.values()),
+        }
+        return {"StreamDescriptionSummary": summary}
 
     def _list_shards(self, request: dict[str, Any]) -> dict[str, Any]:
         begin = int(request.get("NextToken", 0))

@@ -79,7 +79,7 @@ _METAS = {
         _NUMBER, st.lists(_TEXT, max_size=2).map(tuple),
     ),
     EntryKind.POSITION: st.builds(PositionMeta, _TEXT, st.builds(Position, st.integers(0, 2**190), st.integers(0, 9))),
-    EntryKind.CONTROL: st.builds(ControlMeta, _TEXT),
+    EntryKind.CONTROL: st.builds(ControlMeta, _TEXT, _NUMBER, st.integers(0, 9), st.none() | _TEXT, st.integers(0, 9)),
     EntryKind.SCHEME: st.builds(
         SchemeMeta, _TEXT, st.dictionaries(_TEXT, st.tuples(_TEXT, st.lists(_TEXT, max_size=2).map(tuple)), max_size=2)
     ),

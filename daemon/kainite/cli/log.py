@@ -1,4 +1,4 @@
-"""``kainite log show``, ``who``, ``serve`` and ``status``."""
+"""``kainite log show``, ``who``, ``serve``, ``status`` and ``adopt-stream``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from kainite.cli.adopt_stream import adopt_stream
 from kainite.cli.log_status import status
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json, stdout
@@ -39,6 +40,7 @@ def log() -> None:
 
 
 log.add_command(status)
+log.add_command(adopt_stream)
 
 
 @log.command("show")

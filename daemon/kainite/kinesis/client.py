@@ -25,6 +25,7 @@ from kainite.kinesis.start_position import StartAt
 if TYPE_CHECKING:
     from types_boto3_kinesis import KinesisClient
     from types_boto3_kinesis.type_defs import (
+        DescribeStreamSummaryInputTypeDef,
         GetRecordsInputTypeDef,
         GetShardIteratorInputTypeDef,
         ListShardsInputTypeDef,
@@ -48,6 +49,23 @@ class Reply:
     millis_behind_latest: int | None
     next_iterator: str | None
     children: tuple[Shard, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamIdentity:
+    """What tells a stream from another one of the same name, before it or elsewhere.
+
+    Attributes:
+        arn: the stream's ARN.
+        created_ms: when it was made, in milliseconds since the epoch.
+    """
+
+    arn: str
+    created_ms: int
+
+    def __str__(self) -> str:
+        created = datetime.fromtimestamp(self.created_ms / 1000, UTC).isoformat(timespec="milliseconds")
+        return f"{self.arn} made {created}"
 
 
 class StreamClient:
@@ -91,6 +109,22 @@ class StreamClient:
             if not page.get("NextToken"):
                 return tuple(shards)
             request = {"NextToken": page["NextToken"]}  # nothing else: the token names the stream
+
+    def identity(self) -> StreamIdentity:
+        """Returns which stream it is.
+
+        Raises:
+            StreamUnavailableError: throttled, or no answer.
+            StreamError: there is no such stream, or the role may not ask.
+        """
+        request: DescribeStreamSummaryInputTypeDef = {"StreamName": self.name}
+        if self.arn is not None:
+            request["StreamARN"] = self.arn
+        try:
+            summary = self._kinesis.describe_stream_summary(**request)["StreamDescriptionSummary"]
+            return StreamIdentity(summary["StreamARN"], round(summary["StreamCreationTimestamp"].timestamp() * 1000))
+        except Exception as error:
+            raise stream_error(self.name, "DescribeStreamSummary", error) from error
 
     def iterator(self, shard_id: str, start: StartAt) -> tuple[str, float]:
         """Returns an iterator, and the time at which Kinesis made it by its own clock (epoch seconds, rounded down).

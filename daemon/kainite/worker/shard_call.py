@@ -81,14 +81,25 @@ class ShardCalls:
         """
         match self._rules.emitted():
             case EmitHandling.COLLECT if self._units is not None:
-                self._fed += len(line)
-                feed = partial(self._units.admission.feed, line)
-                if len(line) >= OFF_LOOP_BYTES:
-                    return self._units.heavy.run(len(line), feed)
-                feed()
+                waiting = self._units.room.take(len(line))
+                return self._collect(self._units, line) if waiting is None else self._collect_in_turn(waiting, line)
             case EmitHandling.SKIP:
                 self._warn_once()
         return None
+
+    def _collect(self, units: UnitsOfWork, line: bytes) -> Awaitable[None] | None:
+        self._fed += len(line)
+        feed = partial(units.admission.feed, line)
+        if len(line) >= OFF_LOOP_BYTES:
+            return units.heavy.run(len(line), feed)
+        feed()
+        return None
+
+    async def _collect_in_turn(self, waiting: Awaitable[None], line: bytes) -> None:
+        await waiting
+        assert self._units is not None
+        if (collecting := self._collect(self._units, line)) is not None:
+            await collecting
 
     def rejected(self, records: Rejected) -> bool:
         """Takes records that the child did not process, and passes them; returns whether they were reported now.
@@ -122,10 +133,11 @@ class ShardCalls:
         await self._carry_out(self._rules.finished())
 
     def abandon(self) -> None:
-        """Ends a call in which the child failed: drops its emits; its records will be delivered again."""
+        """Ends a call in which the child failed, or the last one: drops its emits; its records will come again."""
         self._rules.abandoned()
         if self._units is not None:
             self._units.admission.drop()
+            self._units.room.give_back()
             self._fed = 0
 
     async def _carry_out(self, steps: tuple[Step, ...]) -> str | None:
@@ -169,6 +181,7 @@ class ShardCalls:
             retryable=only(LogUnavailableError),
             failed=put_off,
         )
+        units.room.give_back()
 
     def _warn_once(self) -> None:
         if not self._warned:

@@ -127,6 +127,7 @@ class ShardConsumer:
             await self._close()
             await self._release()
         finally:
+            self._calls.abandon()
             await self._close()
 
     def stop(self) -> None:

@@ -140,7 +140,7 @@ class _Daemon:
         try:
             async with (
                 asyncio.TaskGroup() as group,
-                open_units_of_work(settings, self._dynamodb, group, self._stop, self._opened) as units,
+                open_units_of_work(settings, self._dynamodb, group, self._stop, self._opened, stream) as units,
             ):
 
                 def parts() -> ConsumerParts:

@@ -5,14 +5,21 @@ catalogue.
 from __future__ import annotations
 
 import asyncio
+import itertools
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from kainite.base.errors import LogHeldError
+from kainite.base.errors import LogHeldError, StreamError, StreamUnavailableError
+from kainite.base.logs import event
+from kainite.base.retry import AWS_BACKOFF
+from kainite.base.waiting import wait_until_set
+from kainite.kinesis.client import StreamClient
 from kainite.settings import Settings
+from kainite.worker.emit_budget import EmitBudget, EmitShare
 from kainite.worker.heavy_work import OFF_LOOP_BYTES, HeavyWork
 
 if TYPE_CHECKING:
@@ -22,6 +29,8 @@ if TYPE_CHECKING:
     from kainite.log.service.sharing.shared_log import SharedLog
     from kainite.uow.admission import Admission
     from kainite.uow.current_catalogue import CurrentCatalogue
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +42,14 @@ class UnitsOfWork:
         admission: the shard's own.
         heavy: runs what takes long; shared by all shards of the daemon.
         catalogue: the target's tables, shared by all shards; None where none is read again.
+        room: the shard's part of what all shards may hold of emitted lines.
     """
 
     log: LogClient
     admission: Admission
     heavy: HeavyWork = field(default_factory=HeavyWork)
     catalogue: CurrentCatalogue | None = None
+    room: EmitShare = field(default_factory=lambda: EmitBudget().share())
 
     async def settle(self) -> None:
         """Has what was admitted judged under the catalogue as it is now.
@@ -66,6 +77,7 @@ async def open_units_of_work(
     group: asyncio.TaskGroup,
     stop: asyncio.Event,
     opened: Callable[[SharedLog], None] = lambda _: None,
+    stream: StreamClient | None = None,
 ) -> AsyncIterator[NewUnitsOfWork | None]:
     """Joins the daemons that share the log, and reads the catalogue; yields None where units of work are disabled.
 
@@ -78,10 +90,11 @@ async def open_units_of_work(
         group: runs the tasks that read the catalogue and share the log; a log that cannot be used fails the group.
         stop: ends the wait for a log that is not reached.
         opened: is told of the log, before it is reached.
+        stream: the stream whose shards are collected: the log must be its log; None: any.
 
     Raises:
-        LogHeldError: ``stop`` was set during that wait.
-        LogError: the log cannot be used.
+        LogHeldError: ``stop`` was set during that wait, or before the stream was identified.
+        LogError: the log cannot be used, or is another stream's.
         CatalogueError: the target's tables cannot be used.
     """
     if not settings.log.enabled:
@@ -101,9 +114,12 @@ async def open_units_of_work(
     reading = group.create_task(CurrentCatalogue.read(load), name="catalogue")
     store = DynamoDBStore(dynamodb, settings.log.table)
     audit = await asyncio.to_thread(open_audit, settings.log, settings.aws)
-    heavy = HeavyWork()
+    identity = await _identity(stream, stop) if stream is not None else None
+    heavy, budget = HeavyWork(), EmitBudget(settings.log.emit_bytes)
     access = await asyncio.to_thread(access_of, settings.service)
-    opening = open_shared_log(store, settings.log, settings.uow, settings.stream.name, audit=audit, access=access)
+    opening = open_shared_log(
+        store, settings.log, settings.uow, settings.stream.name, audit=audit, access=access, identity=identity
+    )
     async with opening as (log, running):
         opened(log)
         watching = group.create_task(_watch(running), name="shared log")
@@ -111,9 +127,25 @@ async def open_units_of_work(
             catalogue = await reading
             log.judge_by(catalogue)
             await _reached(log, stop)
-            yield lambda: UnitsOfWork(log, Admission(catalogue.signing), heavy, catalogue)
+            yield lambda: UnitsOfWork(log, Admission(catalogue.signing), heavy, catalogue, budget.share())
         finally:
             watching.cancel()
+
+
+async def _identity(stream: StreamClient, stop: asyncio.Event) -> str | None:
+    """Returns which stream it is, as soon as Kinesis tells; None when it never will."""
+    for failures in itertools.count(1):
+        try:
+            return str(await asyncio.to_thread(stream.identity))
+        except StreamUnavailableError as error:
+            event(logger, logging.WARNING, "stream not identified, trying again", error=error)
+            if await wait_until_set(stop, AWS_BACKOFF.after(failures)):
+                raise LogHeldError("stopped before the stream was identified") from error
+        except StreamError as error:
+            event(logger, logging.WARNING, "stream not identified: a stream that replaces it will not be noticed",
+                  error=error)  # fmt: skip
+            return None
+    raise AssertionError("unreachable: the loop returns or raises")
 
 
 async def _watch(running: asyncio.Task[None]) -> None:

@@ -88,6 +88,27 @@ def test_moto_reads_by_arn(kinesis: Any, name: str) -> None:
     assert len(parse_reply(stream.get_records(iterator, 10)).records) == 1
 
 
+def test_a_stream_is_identified_by_its_arn_and_the_time_it_was_made(
+    double: KinesisDouble, stream: StreamClient
+) -> None:
+    arn = "arn:aws:kinesis:us-east-1:123456789012:stream/orders"
+    assert str(stream.identity()) == f"{arn} made 2023-11-14T22:13:20.123+00:00"
+    double.created += 60
+    assert stream.identity().created_ms == 1_700_000_060_123
+    double.fail("DescribeStreamSummary", "AccessDeniedException")
+    with pytest.raises(StreamError, match="DescribeStreamSummary is refused"):
+        stream.identity()
+
+
+def test_moto_identifies_a_stream_that_was_replaced(kinesis: Any, name: str) -> None:
+    stream = StreamClient(kinesis, name)
+    first = stream.identity()
+    assert stream.identity() == first
+    kinesis.delete_stream(StreamName=name)
+    kinesis.create_stream(StreamName=name, ShardCount=1)
+    assert stream.identity() != first
+
+
 def test_a_stream_that_is_not_there_is_named(kinesis: Any) -> None:
     with pytest.raises(StreamError, match="'nowhere' does not exist") as raised:
         StreamClient(kinesis, "nowhere").list_shards()

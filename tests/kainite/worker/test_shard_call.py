@@ -23,6 +23,7 @@ The journal holds what the log and the lease were asked, in order, and the repli
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import threading
@@ -50,6 +51,7 @@ from kainite.log.client import ReadingReport
 from kainite.uow.admission import Admission
 from kainite.uow.fragment import Fragment
 from kainite.uow.signing import Signing
+from kainite.worker.emit_budget import EmitBudget
 from kainite.worker.heavy_work import OFF_LOOP_BYTES
 from kainite.worker.shard_call import ShardCalls
 from kainite.worker.units_of_work import UnitsOfWork
@@ -428,6 +430,41 @@ async def test_a_request_where_no_checkpoint_is_possible_is_not_logged(caplog: p
     assert not events(caplog, "checkpoint refused")
     await play(Journal(), records(1, 3, "checkpoint 9"))
     assert len(events(caplog, "checkpoint refused")) == 1
+
+
+def emit(unit: str, size: int = 0) -> bytes:
+    return json.dumps({"action": "emit", **delta(unit)}).encode() + b" " * size
+
+
+async def test_a_line_waits_until_the_lines_of_other_shards_are_durable_or_dropped() -> None:
+    budget, journal = EmitBudget(1_000), Journal()
+    calls = [
+        ShardCalls(
+            HeldLease(Lease(SHARD, "w", checkpoint=TRIM_HORIZON), 0.0),
+            journal,
+            UnitsOfWork(journal, Admission(Signing(None)), room=budget.share()),
+        )
+        for _ in range(3)
+    ]
+    for each in calls:
+        await each.begin(Action.PROCESS_RECORDS, records(1, 3).batch)
+    first, second, third = calls
+    assert first.emitted(emit("T-1", 2_000)) is None
+    waiting = [
+        asyncio.ensure_future(each.emitted(emit(unit)) or none()) for each, unit in ((second, "T-2"), (third, "T-3"))
+    ]
+    await asyncio.sleep(0)
+    assert not any(each.done() for each in waiting)
+    await first.finish()
+    await asyncio.gather(*waiting)
+    second.abandon()
+    await third.finish()
+    assert budget.held == 0
+    assert journal.entries == ["append 1-3 T-1", "append 1-3 T-3"]
+
+
+async def none() -> None:
+    pass
 
 
 async def test_a_long_line_is_admitted_off_the_loop_and_appended_with_its_call() -> None:

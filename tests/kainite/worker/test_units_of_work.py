@@ -1,21 +1,26 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kainite.base.errors import CatalogueError, LogCorruptError, LogHeldError
+from kainite.base.errors import CatalogueError, LogCorruptError, LogHeldError, LogRequestError
 from kainite.base.position import Position
 from kainite.base.process_identity import ProcessIdentity
+from kainite.kinesis.client import StreamClient
 from kainite.log.owner.mount import mount
+from kainite.log.owner.owner import LogOwner
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import Settings, examine
 from kainite.uow.catalogue.file import write_catalogue
 from kainite.worker.units_of_work import open_units_of_work
 from support.daemon_world import LIMIT
+from support.kinesis_double import KinesisDouble, stream_of
 from support.log_builders import batch, fragment
 from support.names import unique
 from support.tables import SHOP
@@ -47,6 +52,58 @@ async def test_each_shard_has_its_own_admission_to_one_log(settings: Settings, d
         assert one.admission is not other.admission
         await one.log.append(SHARD, Position(1), Position(2), [fragment("T-1", [1], count=1)])
         assert await other.log.position(SHARD) == Position(2)
+
+
+async def collect(settings: Settings, dynamodb: Any, stream: StreamClient) -> None:
+    """Collects record 5 of the stream, unless the log has it."""
+    async with (
+        asyncio.TaskGroup() as group,
+        open_units_of_work(settings, dynamodb, group, asyncio.Event(), stream=stream) as units,
+    ):
+        assert units is not None
+        if await units().log.position(SHARD) is None:
+            await units().log.append(SHARD, Position(5), Position(5), [])
+
+
+async def test_a_stream_that_replaced_the_logs_own_is_refused_until_it_is_adopted(
+    settings: Settings, dynamodb: Any, kinesis: Any, moto_endpoint: str
+) -> None:
+    name = unique("stream")
+    kinesis.create_stream(StreamName=name, ShardCount=1)
+    stream = StreamClient(kinesis, name)
+    for _ in range(2):
+        await collect(settings, dynamodb, stream)
+    kinesis.delete_stream(StreamName=name)
+    kinesis.create_stream(StreamName=name, ShardCount=1)
+    with pytest.raises(LogRequestError, match=r"choose another logPartition, or .* kainite log adopt-stream"):
+        raise_first_of(await failing(collect(settings, dynamodb, stream)))
+    store = DynamoDBStore(dynamodb, settings.log.table)
+    async with LogOwner.open(store, settings.log, settings.uow) as owner:
+        assert await owner.position(SHARD) == Position(5)
+        await owner.collect_from(str(stream.identity()), adopt=True)
+        assert await owner.position(SHARD) is None
+    await collect(settings, dynamodb, stream)
+
+
+async def failing(call: Coroutine[Any, Any, None]) -> BaseExceptionGroup[BaseException]:
+    with pytest.raises(BaseExceptionGroup) as raised:
+        await call
+    return raised.value
+
+
+def raise_first_of(errors: BaseExceptionGroup[BaseException]) -> None:
+    raise errors.exceptions[0]
+
+
+async def test_a_stream_that_nobody_may_identify_is_collected(
+    settings: Settings, dynamodb: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(KinesisDouble()) as double, stream_of(double) as stream:
+        double.fail("DescribeStreamSummary", "LimitExceededException")
+        double.fail("DescribeStreamSummary", "AccessDeniedException")
+        await collect(settings, dynamodb, stream)
+    assert "stream not identified, trying again" in caplog.text
+    assert "a stream that replaces it will not be noticed" in caplog.text
 
 
 async def test_the_log_is_mounted_once_more_after_it_was_released(settings: Settings, dynamodb: Any) -> None:

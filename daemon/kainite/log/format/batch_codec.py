@@ -235,7 +235,9 @@ def _position(fields: list[Any]) -> PositionMeta:
 
 
 def _control(fields: Mapping[str, Any]) -> ControlMeta:
-    return ControlMeta(fields["what"], fields.get("since"))
+    return ControlMeta(
+        fields["what"], fields.get("since"), fields.get("count", 0), fields.get("key"), fields.get("forget", 0)
+    )
 
 
 def _refit(fields: Mapping[str, Any]) -> RefitMeta:
@@ -267,7 +269,9 @@ _TYPES: Mapping[EntryKind, tuple[tuple[str, type | tuple[type, ...]], ...]] = {
     ),
     EntryKind.STATUS: (("through", _NUMBER_OR_NONE),),
     EntryKind.POSITION: (("shard", str),),
-    EntryKind.CONTROL: (("what", str), ("since", _NUMBER_OR_NONE)),
+    EntryKind.CONTROL: (
+        ("what", str), ("since", _NUMBER_OR_NONE), ("count", int), ("key", _TEXT_OR_NONE), ("forget", int),
+    ),
     EntryKind.SCHEME: (("scheme", str),),
     EntryKind.REFIT: (("unit", int), ("uow", str), ("count", int), ("scheme", _TEXT_OR_NONE)),
     EntryKind.TRANSACTION: (("header", int),),

@@ -15,6 +15,8 @@ SCHEME       :class:`SchemeMeta`: what signatures depend on      empty
 STATUS       :class:`StatusMeta`: outcomes and decisions         empty
 POSITION     :class:`PositionMeta`: a shard's last record        empty
 CONTROL      :class:`ControlMeta`: a snapshot, or a part of one  :mod:`kainite.log.state.snapshot`
+CONTROL      :class:`ControlMeta`: names of units move on        empty
+CONTROL      :class:`ControlMeta`: the stream that is collected  empty
 TRANSACTION  :class:`TransactionMeta`: an application's          the application's own
 ===========  ==================================================  ================================
 """
@@ -31,6 +33,11 @@ from kainite.uow.delta import UnitKind
 
 SNAPSHOT: Final = "snapshot"
 SNAPSHOT_PART: Final = "snapshot-part"
+NAMES: Final = "names"
+STREAM: Final = "stream"
+
+MISSING: Final = "missing:"
+"""Begins the names of the units that stand in for numbers that did not come."""
 
 
 class EntryKind(IntEnum):
@@ -60,7 +67,8 @@ class Fault(StrEnum):
     Attributes:
         MALFORMED: an emitted line was no delta, or the unit contradicts itself; no retry can apply it.
         INCOMPLETE: deltas, or the end, did not come in time; when they have come after all, a retry applies it.
-        LATE_NUMBER: its number had been given up, and units with later numbers went first; a retry applies it.
+        LATE_NUMBER: its number had been given up, and units with later numbers went first, or a unit whose name is not
+            remembered any more may have had it; a retry applies it.
         MISSING_NUMBER: no unit at all: it stands for numbers that did not come, and can only be discarded.
         MISFIT: deltas do not fit the target's catalogue as it was; they are in the log, and a retry judges them anew.
     """
@@ -233,15 +241,20 @@ class PositionMeta:
 
 @dataclass(frozen=True, slots=True)
 class ControlMeta:
-    """A snapshot of the folded log, or a part of one.
+    """A snapshot of the folded log, a part of one, names of dispatched units that move on, or the stream's identity.
 
     Attributes:
-        what: ``snapshot``, or ``snapshot-part``: bytes of a snapshot whose ``snapshot`` entry comes later.
+        what: ``snapshot``; ``snapshot-part``: bytes of a snapshot whose ``snapshot`` entry comes later; ``names``; or
+            ``stream``: the shards' positions are of the stream that ``key`` identifies; those of another one end here.
         since: the snapshot is the state that the entries below this id add up to; None: those before this entry.
+        count, key, forget: of ``names``, as :meth:`kainite.log.state.recent_units.RecentUnits.move` takes them.
     """
 
     what: str = SNAPSHOT
     since: int | None = None
+    count: int = 0
+    key: str | None = None
+    forget: int = 0
 
 
 @dataclass(frozen=True, slots=True)

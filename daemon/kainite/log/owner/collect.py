@@ -16,6 +16,8 @@ input                                                 effect
 a delta whose identity is there already               dropped: a duplicate (:mod:`kainite.uow.identity`); a unit
                                                       that then stays incomplete has them in its cause
 anything for a unit that was dispatched               dropped: a duplicate, and reported; but see below
+a unit whose name is not known any more, but whose    dropped with ``dense``; it fails with ``arrival``, where nobody
+number is (:mod:`kainite.log.state.recent_units`)     promised that a number is used once: a retry applies it
 two ends that agree                                   the second is dropped
 two ends that disagree                                the unit fails
 more deltas than announced                            the unit fails
@@ -54,6 +56,7 @@ from typing import Final
 from kainite.base.logs import event
 from kainite.base.position import Position
 from kainite.log.format.entry import (
+    MISSING,
     Entry,
     EntryKind,
     Fault,
@@ -76,8 +79,10 @@ from kainite.uow.scheme import Scheme, merged
 
 _logger = logging.getLogger(__name__)
 
-MISSING: Final = "missing:"
-"""Begins the names of the units that stand in for numbers that did not come."""
+_COPY: Final = (
+    "number {} is that of a unit whose name is not remembered any more (uowDedupWindow): discard this unit if it is "
+    "that one, sent again"
+)
 
 
 def collect(
@@ -89,10 +94,8 @@ def collect(
     for fragment in fragments:
         if (unit := state.collecting(fragment.uow)) is not None:
             _collect_late(journal, rules, shard, unit, fragment)
-        elif fragment.uow in state.recent:
+        elif fragment.uow in state.recent or _collect_fragment(journal, rules, shard, fragment):
             again.append(fragment.uow)
-        else:
-            _collect_fragment(journal, rules, shard, fragment)
     if again:
         event(_logger, logging.WARNING, "units sent again, dropped", units=len(again), first=again[0], shard=shard)
     journal.write(EntryKind.POSITION, PositionMeta(shard, last))
@@ -174,16 +177,20 @@ def note_scheme(journal: Journal, scheme: Scheme | None) -> None:
         journal.write(EntryKind.SCHEME, SchemeMeta(scheme.id, tables))
 
 
-def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment: Fragment) -> None:
+def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment: Fragment) -> bool:
+    """Collects a fragment of a unit that is open, or not known; returns whether it was dropped as sent again."""
     state = journal.state
     unit = state.open.get(fragment.uow) or OpenUnit(fragment.uow, journal.now_ms)  # the fold opens it, not this
     news = _news(unit, fragment)
     if news.dropped:
         event(_logger, logging.WARNING, "deltas sent again, dropped", deltas=news.dropped, uow=unit.uow, shard=shard)
     if not (news.fragment.count or news.fragment.ends or news.fragment.rejects or news.repeated):
-        return
-    note_scheme(journal, news.fragment.scheme)
+        return False
     standing = _judge(unit, news, state, rules)
+    if standing.copy:
+        _drop_copy(journal, unit, standing)
+        return True
+    note_scheme(journal, news.fragment.scheme)
     going = standing.complete and _may_go(standing.number, state, rules)
     if going and standing.whole:
         _dispatch(journal, rules, _merged(unit, news, standing, shard), news.fragment, late=standing.late_number)
@@ -193,6 +200,19 @@ def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment
             _dispatch(journal, rules, state.open[fragment.uow], late=standing.late_number)
     if going:
         _release_ready(journal, rules)
+    return False
+
+
+def _drop_copy(journal: Journal, unit: OpenUnit, standing: _Standing) -> None:
+    """Takes a unit out that its number tells to be a copy; once it is dispatched, the rest of it is recognised."""
+    if standing.whole and unit.uow not in journal.state.open:
+        return
+    cause = "sent again: its number was dispatched before"
+    tid = journal.state.next_id
+    journal.write(
+        EntryKind.UNIT, UnitMeta(unit.uow, unit.count, tuple(unit.shards), tuple(unit.fragments), cause=cause)
+    )
+    journal.write(EntryKind.STATUS, StatusMeta((Outcome(tid, UnitStatus.DISCARDED, cause=cause),)))
 
 
 def _collect_late(journal: Journal, rules: UowSettings, shard: str, unit: UnitState, fragment: Fragment) -> None:
@@ -209,7 +229,10 @@ def _collect_late(journal: Journal, rules: UowSettings, shard: str, unit: UnitSt
         news = replace(
             news, fragment=replace(news.fragment, written=none, read=none, tables=(), unsigned=(), scheme=None)
         )
-    _keep(journal, shard, news, _stand(unit.late, news))
+    standing = _stand(unit.late, news)
+    if news.fragment.ends and not numbered and journal.state.recent.may_have_had(standing.number):
+        standing.causes.append(_COPY.format(standing.number))
+    _keep(journal, shard, news, standing)
     unit = journal.state.units[unit.tid]
     if not numbered and rules.order is UowOrder.DENSE:
         _pass_number(journal, rules, shard, unit)
@@ -273,7 +296,8 @@ class _Standing:
         end_count, number, kind: from its end, as :class:`~kainite.log.state.units.OpenUnit` has them.
         failing: whether the unit had a cause before the fragment.
         causes: those that the fragment adds.
-        late_number: whether its only cause is that its number was given up.
+        late_number: whether its only cause is that its number was given up, or that it may be a copy.
+        copy: whether its number tells that it was dispatched before.
     """
 
     count: int
@@ -283,6 +307,7 @@ class _Standing:
     failing: bool
     causes: list[str]
     late_number: bool = False
+    copy: bool = False
 
     @property
     def whole(self) -> bool:
@@ -296,6 +321,10 @@ class _Standing:
 def _judge(unit: OpenUnit, news: _News, state: FoldedLog, rules: UowSettings) -> _Standing:
     """Returns the unit's standing with the fragment, and with what is wrong with its number."""
     standing = _stand(unit, news)
+    told = bool(news.fragment.ends) and unit.end_count is None
+    if told and rules.order is UowOrder.DENSE and state.recent.had(standing.number):
+        standing.copy = True
+        return standing
     numbered = bool(news.fragment.ends) or (standing.complete and standing.number is not None)
     if rules.order is UowOrder.DENSE and numbered:
         wrong = _wrong_number(unit.uow, standing.number, state, rules)
@@ -303,6 +332,10 @@ def _judge(unit: OpenUnit, news: _News, state: FoldedLog, rules: UowSettings) ->
             standing.late_number = wrong.late and not (unit.causes or standing.causes)
             standing.causes.append(wrong.cause)
             standing.number = None
+    elif told and state.recent.may_have_had(standing.number):
+        standing.late_number = not (unit.causes or standing.causes)
+        standing.causes.append(_COPY.format(standing.number))
+        standing.number = None
     return standing
 
 
@@ -386,6 +419,8 @@ def _wrong_number(uow: str, number: int | None, state: FoldedLog, rules: UowSett
     holder = state.recent.holder(number) or state.ready.get(number)
     if holder is not None and holder != uow and not holder.startswith(MISSING):
         return _WrongNumber(f"number {number} is that of unit {holder} too")
+    if holder is None and number in state.recent.numbers:
+        return _WrongNumber(f"number {number} is that of another unit too, which was dispatched before")
     if number < _next_number(state, rules):
         cause = f"number {number} comes after it was given up or dispatched, or below uowFirstNumber"
         return _WrongNumber(cause, late=number >= rules.first_number)
@@ -417,7 +452,7 @@ def _dispatch(
         rules: how units are collected.
         unit: all of it that has come.
         fragment: the part of the unit that is not in the log yet.
-        late: whether the unit's only cause is that its number was given up.
+        late: whether the unit's only cause is that its number was given up, or that it may be a copy.
     """
     incomplete = unit.given_up is not None and not unit.whole
     causes = [*unit.causes, *([unit.given_up] if unit.given_up is not None and incomplete else [])]

@@ -68,7 +68,7 @@ from kainite.base.process_identity import ProcessIdentity
 from kainite.base.waiting import wait_until_set
 from kainite.log.audit.trail import AuditTrail
 from kainite.log.client import ReadingReport
-from kainite.log.format.entry import Entry, PositionMeta
+from kainite.log.format.entry import STREAM, ControlMeta, Entry, EntryKind, PositionMeta
 from kainite.log.owner.append import PartitionWriter, take_steps_async
 from kainite.log.owner.collect import collect
 from kainite.log.owner.mount import LeaseWatch, Mount, mount
@@ -77,6 +77,7 @@ from kainite.log.owner.upkeep import LogUpkeep
 from kainite.log.owner.waiting import Waiting
 from kainite.log.state.backlog import LogBacklog, backlog_of, is_full
 from kainite.log.state.folded import FoldedLog
+from kainite.log.state.journal import Journal
 from kainite.log.state.loading import load_state
 from kainite.log.store.contract import LogStore
 from kainite.settings import LogSettings, UowSettings
@@ -194,7 +195,8 @@ class LogOwner:
         """
         state = await _load(store, settings, uow, mounted)
         event(_logger, logging.INFO, "log mounted", partition=settings.partition, generation=mounted.generation,
-              next_id=state.next_id, open_units=len(state.open), units=len(state.units))  # fmt: skip
+              next_id=state.next_id, open_units=len(state.open), units=len(state.units),
+              names=len(state.recent))  # fmt: skip
         owner = cls(store, settings, uow, mounted, state, audit, clock)
         for task in (owner._write_batches(), owner._heartbeat(), owner._upkeep()):
             owner._start(task)
@@ -206,6 +208,35 @@ class LogOwner:
     @property
     def generation(self) -> int:
         return self._mount.generation
+
+    async def collect_from(self, stream: str, *, adopt: bool = False) -> None:
+        """Notes the stream whose shards are collected; returns when it is durable. To be called before any append.
+
+        Another stream may have shards of the same names, and its records, with lower sequence numbers, would be taken
+        for collected. So a log is one stream's.
+
+        Args:
+            stream: its identity; no other stream ever has the same.
+            adopt: take it also where the log has positions of another stream, which are dropped.
+
+        Raises:
+            LogRequestError: the log has positions of another stream.
+        """
+
+        def decided(state: FoldedLog) -> Sequence[Entry]:
+            journal = Journal(state, epoch_ms())
+            if state.stream not in (None, stream) and not adopt:
+                raise LogRequestError(
+                    f"log partition {self._settings.partition} of {self._settings.table} has collected the stream "
+                    f"{state.stream}, and this is {stream}: choose another logPartition, or have the log forget the "
+                    "positions in the old stream with kainite log adopt-stream"
+                )
+            if state.stream != stream:
+                journal.write(EntryKind.CONTROL, ControlMeta(STREAM, key=stream))
+            return journal.entries
+
+        await self.write(decided)
+        self._durable = dict(self.state.positions)
 
     def judge_by(self, catalogue: CurrentCatalogue, every: float = READ_EVERY_S) -> None:
         """Judges units that did not fit the catalogue anew, when a person asks and when the catalogue has changed.
@@ -429,7 +460,7 @@ async def _load(store: LogStore, settings: LogSettings, uow: UowSettings, mounte
     beats = PartitionWriter(store, mounted, mounted.first_id, "log", _logger).heartbeat_steps(settings.heartbeat)
     beating = asyncio.create_task(take_steps_async(beats))
     try:
-        return await asyncio.to_thread(load_state, store, settings.partition, dedup_window=uow.dedup_window)
+        return await asyncio.to_thread(load_state, store, settings.partition, names=True)
     finally:
         beating.cancel()
         await asyncio.gather(beating, return_exceptions=True)  # an owner that was fenced meanwhile hears it again

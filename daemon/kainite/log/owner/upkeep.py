@@ -5,7 +5,8 @@
 2. *requests*: retry and discard are decided, appended, and then answered. The retry of a unit that did not fit the
    catalogue judges its deltas anew first (:mod:`kainite.log.owner.refit`).
 3. *expiry*: units that wait too long for their parts fail (:mod:`kainite.log.owner.waiting`).
-4. *snapshot*: after ``snapshot_entries`` entries the folded state is appended, in parts
+4. *names* of dispatched units move on (:mod:`kainite.log.owner.names`), before each snapshot.
+5. *snapshot*: after ``snapshot_entries`` entries the folded state is appended, in parts
    (:mod:`kainite.log.state.snapshot`). Once all are durable, the head names it. Entries before the state of the
    *previous* snapshot, and before every entry that is still needed, are written to the audit trail and truncated.
    The previous snapshot stays, with all entries since its state, so that a reader that has just read the head still
@@ -23,6 +24,7 @@ from kainite.log.audit.trail import AuditTrail, audited
 from kainite.log.format.entry import SNAPSHOT, SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind, StatusMeta
 from kainite.log.owner.collect import expire
 from kainite.log.owner.mount import Mount
+from kainite.log.owner.names import Move, next_move
 from kainite.log.owner.refit import Refitting, is_kept, refit_entries
 from kainite.log.owner.requests import decide, unit_asked
 from kainite.log.owner.waiting import Waiting
@@ -61,7 +63,7 @@ class LogUpkeep:
         self.waiting = waiting
 
     async def run_once(self, owner: Writer) -> None:
-        """Takes the four steps, the snapshot only when it is due.
+        """Takes the steps, the last two only when a snapshot is due.
 
         Raises:
             LogUnavailableError: the store did not answer; the next run does what is left.
@@ -71,6 +73,7 @@ class LogUpkeep:
         await self._answer_requests(owner)
         await owner.write(lambda state: expire(state, self._uow, epoch_ms(), self.waiting.overdue(state.open.keys())))
         if self._is_due(owner.state):
+            await self._move_names(owner)
             await self._snapshot(owner)
 
     def _is_due(self, state: FoldedLog) -> bool:
@@ -112,6 +115,21 @@ class LogUpkeep:
 
         await owner.write(decided)
         return answer
+
+    async def _move_names(self, owner: Writer) -> None:
+        recent = owner.state.recent
+        while (move := next_move(recent, self._uow.dedup_window, self._mount.generation)) is not None:
+            await self._move(owner, move)
+        if recent.stale:
+            gone = tuple(recent.stale)
+            await asyncio.to_thread(self._store.delete_names, self._settings.partition, gone)
+            recent.stale.difference_update(gone)
+
+    async def _move(self, owner: Writer, move: Move) -> None:
+        """Writes the segment's item, then the entry; nobody else moves names, so both tell of the same ones."""
+        if move.item is not None:
+            await asyncio.to_thread(self._store.put_names, self._settings.partition, *move.item)
+        await _control(owner, move.meta, b"")
 
     async def _snapshot(self, owner: Writer) -> None:
         """Appends a snapshot in parts, names it in the head, and truncates what no reader needs from then on."""

@@ -10,7 +10,9 @@ The units' part of the fold is :mod:`kainite.log.state.units`, which the views o
 Invariants:
 
 * ``units`` holds every dispatched unit that is neither committed nor discarded, by transaction id;
-* a unit is in ``open`` or in ``units``, never in both, and ``recent`` names the unit once it is dispatched;
+* a unit is in ``open`` or in ``units``, never in both, and ``recent`` names the unit once it is dispatched, until the
+  name leaves (:mod:`kainite.log.state.recent_units`);
+* ``positions`` are of ``stream``; None, in a log of a release that did not note it, is any stream;
 * ``positions[shard]`` is the last record whose deltas are in the log: a record at or before this
   position that is delivered again is recognised;
 * ``schemes`` has every scheme that an open or unresolved unit names; ``misfits`` are the unresolved units that a retry
@@ -24,7 +26,9 @@ from itertools import chain
 
 from kainite.base.position import Position
 from kainite.log.format.entry import (
+    NAMES,
     SNAPSHOT,
+    STREAM,
     ControlMeta,
     Entry,
     Fault,
@@ -53,20 +57,17 @@ def oldest_needed(opened: Iterable[OpenUnit], units: Iterable[UnitState], next_i
 
 
 class FoldedLog:
-    """The folded log.
+    """The folded log."""
 
-    Args:
-        dedup_window: how many dispatched units are remembered by name, so that a unit that its
-            source sends again is recognised.
-    """
-
-    def __init__(self, dedup_window: int = 100_000) -> None:
+    def __init__(self) -> None:
         self._fold = UnitFold()
         self.next_id = 0
+        self.stream: str | None = None
+        """Identity of the stream that is collected."""
         self.positions: dict[str, Position] = {}
         self.ready: dict[int, str] = {}
         """Complete units that wait for their turn (``uowOrder=dense``): number to name."""
-        self.recent = RecentUnits(dedup_window)
+        self.recent = RecentUnits()
         self.conflicts = LatestConflicts()
         self.next_number: int | None = None
         """The number that is dispatched next; None before the first numbered unit."""
@@ -133,6 +134,12 @@ class FoldedLog:
                 self.snapshot_id, self.snapshot_since = tid, tid if since is None else since
                 if len(self.schemes) > MOST_SCHEMES:
                     self.schemes = self.schemes_in_use()
+            case ControlMeta(what=what, count=count, key=key, forget=forget) if what == NAMES:
+                self.recent.move(count, key, forget)
+            case ControlMeta(what=what, key=key) if what == STREAM:
+                if self.stream not in (None, key):
+                    self.positions.clear()
+                self.stream = key
 
     def _wait_for(self, unit: UnitState) -> None:
         """Indexes a unit that is not resolved."""
@@ -187,7 +194,7 @@ class FoldedLog:
             self.ready[unit.number] = unit.uow
 
     def _dispatched(self, meta: UnitMeta) -> None:
-        self.recent.add(meta.uow, meta.number)
+        self.recent.add(meta.uow, meta.number, real=meta.fault is not Fault.MISSING_NUMBER)
         if meta.number is not None:
             if self.ready.get(meta.number) == meta.uow:
                 del self.ready[meta.number]

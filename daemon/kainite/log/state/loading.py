@@ -10,14 +10,14 @@ from kainite.log.state.units import UnitFold
 from kainite.log.store.contract import LogHead, LogStore
 
 
-def load_state(store: LogStore, partition: str, *, strong: bool = True, dedup_window: int = 100_000) -> FoldedLog:
+def load_state(store: LogStore, partition: str, *, strong: bool = True, names: bool = False) -> FoldedLog:
     """Returns the log folded up to its tail: the latest snapshot, and every entry after the snapshot.
 
     Args:
         store: where the log is.
         partition: the partition's name; one that was never mounted gives an empty state.
         strong: read everything that is durable now; otherwise the last entries may be missing.
-        dedup_window: for a log without a snapshot (a snapshot carries its own).
+        names: read the names of dispatched units too, which only who decides needs; else the state disregards them.
 
     Raises:
         LogCorruptError: the log does not read back as written.
@@ -25,7 +25,7 @@ def load_state(store: LogStore, partition: str, *, strong: bool = True, dedup_wi
     while True:
         head = store.read_head(partition)
         try:
-            return _load(store, partition, head, strong=strong, dedup_window=dedup_window)
+            return _load(store, partition, head, strong=strong, names=names)
         except LogCorruptError:
             newer = store.read_head(partition)
             if head is None or newer is None or newer.low_water_mark == head.low_water_mark:
@@ -52,11 +52,15 @@ def low_water_mark(store: LogStore, partition: str) -> int:
     return head.low_water_mark if head else 0
 
 
-def _load(store: LogStore, partition: str, head: LogHead | None, *, strong: bool, dedup_window: int) -> FoldedLog:
-    state = _start(store, partition, head) if head and head.snapshot >= 0 else FoldedLog(dedup_window)
+def _load(store: LogStore, partition: str, head: LogHead | None, *, strong: bool, names: bool) -> FoldedLog:
+    state = _start(store, partition, head) if head and head.snapshot >= 0 else FoldedLog()
+    if not names:
+        state.recent.disregard()
     for batch in store.read_batches(partition, state.next_id, data=False, strong=strong):
         for tid, entry in batch.entries_from(state.next_id):
             state.apply(tid, entry, batch.time_ms)
+    if names:
+        state.recent.recall(store.read_names(partition))
     return state
 
 

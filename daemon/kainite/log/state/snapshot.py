@@ -29,9 +29,10 @@ import orjson
 
 from kainite.base.errors import LogCorruptError
 from kainite.base.position import Position
-from kainite.log.format.entry import Fault, UnitStatus
+from kainite.log.format.entry import MISSING, Fault, UnitStatus
 from kainite.log.state.folded import FoldedLog, oldest_needed
-from kainite.log.state.recent_units import RecentUnits
+from kainite.log.state.number_set import NumberSet
+from kainite.log.state.recent_units import RecentUnits, Segment
 from kainite.log.state.units import OpenUnit, UnitState, shared_tables
 from kainite.uow.delta import UnitKind
 from kainite.uow.identity import join_digests, split_digests
@@ -58,12 +59,17 @@ def capture(state: FoldedLog) -> Document:
     return {
         "version": VERSION,
         "next_id": state.next_id,
+        "stream": state.stream,
         "positions": {shard: [str(at.sequence), at.sub] for shard, at in state.positions.items()},
         "open": [unit.copy() for unit in state.open.values()],
         "ready": list(state.ready.items()),
         "units": state.captured_units(),
-        "window": state.recent.window,
-        "recent": state.recent.items(),
+        "recent": state.recent.tail(),
+        "segments": [(segment.key, segment.count, segment.highest) for segment in state.recent.segments],
+        "numbers": state.recent.numbers.ranges(),
+        "numbers_since": state.recent.numbers.since,
+        "forgotten": state.recent.forgotten,
+        "names_first": state.recent.first,
         "next_number": state.next_number,
         "through": state.through,
         "answered": list(state.answered),
@@ -183,18 +189,29 @@ def load(data: bytes) -> FoldedLog:
 
 
 def _state(fields: dict[str, Any]) -> FoldedLog:
-    state = FoldedLog(fields["window"])
+    state = FoldedLog()
     state.next_id = fields["next_id"]
+    state.stream = fields.get("stream")
     state.positions = {shard: Position(int(number), sub) for shard, (number, sub) in fields["positions"].items()}
     state.open.update((unit["uow"], _open_unit(unit)) for unit in fields["open"])
     state.ready = dict(fields["ready"])
-    state.recent = RecentUnits(fields["window"], fields["recent"])
+    state.recent = _recent(fields)
     state.next_number = fields["next_number"]
     state.through = fields["through"]
     state.answered = dict.fromkeys(fields["answered"])
     state.schemes = {name: _scheme(tables) for name, tables in fields.get("schemes", {}).items()}
     state.restore_units(_unit(unit) for unit in fields["units"])
     return state
+
+
+def _recent(fields: dict[str, Any]) -> RecentUnits:
+    tail = [(uow, number) for uow, number in fields["recent"]]
+    segments = (Segment(*segment) for segment in fields.get("segments", ()))
+    numbers = NumberSet(fields.get("numbers", ()), fields.get("numbers_since"))
+    if "numbers" not in fields:  # of a release that remembered the numbers of these units alone
+        for number in sorted(number for uow, number in tail if number is not None and not uow.startswith(MISSING)):
+            numbers.add(number)
+    return RecentUnits(tail, segments, numbers, fields.get("forgotten"), fields.get("names_first", 0))
 
 
 def _scheme(tables: dict[str, Any]) -> Scheme:

@@ -33,6 +33,9 @@ from kainite.log.format.entry import Batch
 STORE_BACKOFF = Backoff((0.05, 0.1, 0.2, 0.5, 1.0))
 """For a batch that is sent again to a store that did not answer, until it answers."""
 
+NAMES_BYTES = 262_144
+"""Most bytes of a segment of names: far below what DynamoDB takes in an item."""
+
 ANSWERS_KEPT = 100
 """Answers that nobody takes are counted, not timed: clocks may jump, and each poll of the inbox reads them."""
 
@@ -143,6 +146,18 @@ class LogStore(Protocol):
         Returns:
             How many slots were deleted.
         """
+
+    def put_names(self, partition: str, segment: str, names: bytes) -> None:
+        """Writes a segment of the names of dispatched units (:mod:`kainite.log.state.recent_units`) under its key.
+
+        The same key is only ever written with the same bytes, at most :data:`NAMES_BYTES`.
+        """
+
+    def read_names(self, partition: str) -> Iterator[tuple[str, bytes]]:
+        """Yields all segments with their keys, in order of keys, strongly consistent."""
+
+    def delete_names(self, partition: str, keys: Sequence[str]) -> None:
+        """Deletes the segments with these keys, as far as they are there; only the owner may call it."""
 
     def put_request(self, partition: str, request: Mapping[str, str]) -> str:
         """Puts a request (retry, discard) into the partition's inbox; returns its id."""

@@ -1,4 +1,4 @@
-"""The log's store in DynamoDB: one table, four kinds of items, one conditional write for each batch.
+"""The log's store in DynamoDB: one table, five kinds of items, one conditional write for each batch.
 
 ==========  =======================  ===========================================================
 p (hash)    s (range)                item
@@ -8,6 +8,7 @@ p (hash)    s (range)                item
                                      number of entries, ``x`` nonce, ``i`` index and ``d`` payload
 ``0#C``     first id, nonce, number  chunks of a batch too large for one item; the slot then has
                                      ``c`` chunks and ``l``, the index's length within them
+``0#N``     the segment's key        ``d``: digests of names of dispatched units
 ``0#Q``     time and a random part   a request to the owner, and the owner's answer beside it
 ==========  =======================  ===========================================================
 
@@ -227,6 +228,18 @@ class DynamoDBStore:
             chunks = self._query(f"{partition}#C", last=id_key(gone[-1].first_id + 1), fields="p, s")
             self._delete(f"{partition}#C", [item["s"]["S"] for item in chunks])
         return len(gone)
+
+    # Names
+
+    def put_names(self, partition: str, segment: str, names: bytes) -> None:
+        self._put({**key(f"{partition}#N", segment), "d": binary(names)})
+
+    def read_names(self, partition: str) -> Iterator[tuple[str, bytes]]:
+        for item in self._query(f"{partition}#N", fields="s, d", strong=True):
+            yield item["s"]["S"], bytes(item["d"]["B"])
+
+    def delete_names(self, partition: str, keys: Sequence[str]) -> None:
+        self._delete(f"{partition}#N", keys)
 
     # Requests
 

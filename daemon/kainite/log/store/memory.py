@@ -19,6 +19,7 @@ class _Partition:
     slots: dict[int, tuple[Slot, Batch | None]] = field(default_factory=dict)
     requests: dict[str, Mapping[str, str]] = field(default_factory=dict)
     answers: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    names: dict[str, bytes] = field(default_factory=dict)
 
 
 class MemoryStore:
@@ -98,6 +99,19 @@ class MemoryStore:
             for start in gone:
                 del slots[start]
             return len(gone)
+
+    def put_names(self, partition: str, segment: str, names: bytes) -> None:
+        with self._lock:
+            self._of(partition).names[segment] = names
+
+    def read_names(self, partition: str) -> Iterator[tuple[str, bytes]]:
+        with self._lock:
+            return iter(sorted(self._of(partition).names.items()))
+
+    def delete_names(self, partition: str, keys: Sequence[str]) -> None:
+        with self._lock:
+            for key in keys:
+                self._of(partition).names.pop(key, None)
 
     def put_request(self, partition: str, request: Mapping[str, str]) -> str:
         with self._lock:

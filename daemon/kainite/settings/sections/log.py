@@ -22,6 +22,7 @@ class LogSettings:
         put_interval: how long appends are gathered before they are written together, seconds.
         batch_bytes: the size of a full batch, bytes.
         queue_bytes: most bytes that wait to become durable.
+        emit_bytes: most bytes that children have emitted in calls that are not in the log yet, all shards together.
         backlog_units: reading stops while so many units wait to be applied.
         backlog_bytes: reading stops while the units that wait to be applied take so much of the owner's memory.
         poll: how often outcomes and requests are looked for, seconds.
@@ -38,6 +39,7 @@ class LogSettings:
     put_interval: float = 0.02
     batch_bytes: int = 256 * 1024
     queue_bytes: int = 64 * 1024 * 1024
+    emit_bytes: int = 256 * 1024 * 1024
     backlog_units: int = 200_000
     backlog_bytes: int = 512 * 1024 * 1024
     poll: float = 0.25

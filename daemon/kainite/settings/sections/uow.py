@@ -30,7 +30,7 @@ class UowSettings:
         isolation: whether units that conflict are applied in log order.
         first_number: the first unit's number under DENSE.
         timeout: a unit that is incomplete for so long fails, seconds.
-        dedup_window: how many finished units are remembered by name, to recognise them when they come again.
+        dedup_window: how many dispatched units are remembered by name at least, to recognise one that is sent again.
         catalogue_file: the target's tables; None: they are read from the target.
         precedence_file: pairs of parent and child tables, where the target declares no foreign keys.
     """
@@ -39,6 +39,6 @@ class UowSettings:
     isolation: Isolation = Isolation.SERIALIZE
     first_number: int = 1
     timeout: float = 600.0
-    dedup_window: int = 100_000
+    dedup_window: int = 2_000_000
     catalogue_file: Path | None = None
     precedence_file: Path | None = None

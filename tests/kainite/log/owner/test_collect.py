@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import tracemalloc
+from dataclasses import replace
 
 import orjson
 import pytest
@@ -12,7 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.position import Position
-from kainite.log.format.entry import Entry, EntryKind, Fault, Outcome, PositionMeta, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.format.entry import (
+    NAMES,
+    ControlMeta,
+    Entry,
+    EntryKind,
+    Fault,
+    Outcome,
+    PositionMeta,
+    StatusMeta,
+    UnitMeta,
+    UnitStatus,
+)
 from kainite.log.owner.collect import collect, expire
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
@@ -49,6 +61,12 @@ class Log:
     def settle(self, *outcomes: Outcome) -> None:
         journal = Journal(self.state, NOW)
         journal.write(EntryKind.STATUS, StatusMeta(outcomes))
+        self.entries += journal.entries
+
+    def forget(self, key: str | None = None) -> None:
+        """Moves all names of the tail to a segment, or forgets all names."""
+        journal = Journal(self.state, NOW)
+        journal.write(EntryKind.CONTROL, ControlMeta(NAMES, count=self.state.recent.tail_length, key=key))
         self.entries += journal.entries
 
     def unit(self, uow: str) -> UnitState:
@@ -575,6 +593,91 @@ class TestDenseOrder:
         log.bring(fragment("C", [4], count=1, number=2))
         assert [unit.uow for unit in log.units] == ["B", "A", "C"]
         assert log.state.open == {}
+
+
+class TestCopiesOfUnitsWhoseNamesHaveLeft:
+    """A unit was dispatched, its name is not remembered any more, and it is sent again."""
+
+    def log(self, rules: UowSettings = DENSE) -> Log:
+        log = Log(rules)
+        log.bring(fragment("A", [1, 2], count=2, number=1), fragment("B", [3], count=1, number=2))
+        log.forget()
+        return log
+
+    def test_a_whole_one_is_dropped_by_its_number(self, caplog: pytest.LogCaptureFixture) -> None:
+        log = self.log()
+        log.bring(fragment("A", [1, 2], count=2, number=1), fragment("B", [3], count=1, number=2))
+        assert [unit.uow for unit in log.units] == ["A", "B"]
+        assert "units sent again, dropped" in caplog.text
+
+    def test_one_in_parts_is_discarded_when_its_end_comes(self) -> None:
+        for parts in (([1], 2, [2]), ([2], 2, []), ([], 2, [1, 2])):
+            log = self.log()
+            before, count, after = parts
+            log.bring(fragment("A", before))
+            log.bring(fragment("A", count=count, number=1))
+            log.bring(fragment("A", after))
+            assert log.state.open == {}
+            assert [unit.uow for unit in log.state.units.values()] == ["A", "B"]
+            assert log.units[-1].cause == "sent again: its number was dispatched before"
+
+    def test_one_whose_end_comes_too_late_cannot_be_retried(self) -> None:
+        log = self.log()
+        log.bring(fragment("A", [1, 2]))
+        log.expire(NOW + 600_000)
+        log.bring(fragment("A", count=2, number=1))
+        again = [unit for unit in log.state.units.values() if unit.uow == "A"][-1]
+        assert again.status is UnitStatus.FAILED
+        assert "number 1 is that of a unit whose name is not remembered any more" in str(again.obstacle)
+
+    @pytest.mark.parametrize("parts", [1, 2])
+    def test_without_an_order_of_numbers_it_fails_and_a_person_decides(self, parts: int) -> None:
+        log = self.log(ARRIVAL)
+        if parts == 2:
+            log.bring(fragment("A", [1]))
+        log.bring(fragment("A", [1, 2], count=2, number=1))
+        again = [unit for unit in log.state.units.values() if unit.uow == "A"][-1]
+        assert (again.status, again.fault, again.obstacle) == (UnitStatus.FAILED, Fault.LATE_NUMBER, None)
+        assert "discard this unit if it is that one, sent again" in str(again.cause)
+
+    def test_a_new_unit_is_none_whatever_its_number(self) -> None:
+        log = self.log(ARRIVAL)
+        log.bring(
+            fragment("C", [5], count=1, number=3), fragment("D", [6], count=1), fragment("E", [7], count=1, number=0)
+        )
+        assert all(unit.cause is None for unit in log.units)
+
+    def test_a_number_that_was_given_up_is_that_of_no_unit(self) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("A", [1], count=1, number=1), fragment("D", [4], count=1, number=4))
+        log.expire(NOW + 600_000)
+        log.forget()
+        for uow, number in (("B", 2), ("C", 3)):
+            log.bring(fragment(uow, [number], count=1, number=number))
+            assert log.unit(uow).fault is Fault.LATE_NUMBER
+        log.bring(fragment("A", [1], count=1, number=1), fragment("D", [4], count=1, number=4))
+        assert [unit.uow for unit in log.state.units.values()] == ["A", "missing:2-3", "D", "B", "C"]
+
+    @pytest.mark.parametrize(("first", "last"), [([1], [2]), ([1, 2], []), ([1], [1, 2])])
+    @pytest.mark.parametrize("fault", [Fault.LATE_NUMBER, Fault.MISFIT])
+    def test_a_unit_that_fails_when_it_is_whole_collects_no_more(
+        self, first: list[int], last: list[int], fault: Fault
+    ) -> None:
+        log = self.log(ARRIVAL)
+        misfits = (Reject("no such column", "?"),) if fault is Fault.MISFIT else ()
+        log.bring(replace(fragment("C", first), misfits=misfits))
+        log.bring(fragment("C", last, count=2, number=1 if fault is Fault.LATE_NUMBER else 3))
+        failed = log.unit("C")
+        assert (failed.fault, failed.late, failed.obstacle) == (fault, None, None)
+
+    @pytest.mark.parametrize("key", [None, "segment"])
+    def test_another_unit_under_a_used_number_fails_while_the_names_are_known(self, key: str | None) -> None:
+        log = Log(DENSE)
+        log.bring(fragment("A", [1], count=1, number=1))
+        if key:
+            log.forget(key)
+        log.bring(fragment("B", [2], count=1, number=1))
+        assert "number 1 is that of" in str(log.unit("B").obstacle)
 
 
 def brought(units: int, seed: int, *, duplicates: bool) -> tuple[list[tuple[str, Fragment]], dict[str, list[int]]]:

@@ -402,7 +402,7 @@ class TestSnapshots:
                     if (head := store.read_head(P)) is not None and head.low_water_mark > tid:
                         break
             await until(lambda: dump(load_state(store, P)) == dump(log.state))
-        reloaded = load_state(store, P)
+        reloaded = load_state(store, P, names=True)
         assert "T-39" in reloaded.recent
         assert not any(row.uow == "open" for row in read_rows(store, P))
 

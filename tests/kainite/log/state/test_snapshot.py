@@ -49,7 +49,7 @@ SOME = st.lists(st.sampled_from(ENTRIES), max_size=12)
 
 
 def folded(entries: list[Entry]) -> FoldedLog:
-    state = FoldedLog(3)
+    state = FoldedLog()
     for entry in entries:
         state.apply(state.next_id, entry, 17)
     return state

@@ -9,7 +9,7 @@ import pytest
 
 from kainite.base.errors import LogCorruptError
 from kainite.log.format.entry import Batch
-from kainite.log.store.contract import ANSWERS_KEPT, LogHead, LogStore, Slot
+from kainite.log.store.contract import ANSWERS_KEPT, NAMES_BYTES, LogHead, LogStore, Slot
 from kainite.log.store.memory import without_data
 from support.dynamodb_doubles import on_each_store
 from support.log_builders import batch
@@ -55,6 +55,23 @@ class TestHead:
         store.swap_head(P, HEAD, None)
         assert store.read_head("0:outcomes") is None
         assert store.read_head("00") is None
+
+
+class TestNames:
+    def test_segments_are_read_back_in_order_of_keys(self, store: LogStore) -> None:
+        segments = {f"{number:020}/1": os.urandom(NAMES_BYTES) for number in (30, 4, 500, 77, 8)}
+        for key, names in segments.items():
+            store.put_names(P, key, names)
+        store.put_names(P, f"{4:020}/1", segments[f"{4:020}/1"])
+        assert list(store.read_names(P)) == sorted(segments.items())
+        assert list(store.read_names("00")) == []
+
+    def test_segments_that_are_deleted_are_gone(self, store: LogStore) -> None:
+        keys = [f"{number:020}/1" for number in range(30)]
+        for key in keys:
+            store.put_names(P, key, b"16 bytes of names")
+        store.delete_names(P, [*keys[2:], "never there"])
+        assert [key for key, _ in store.read_names(P)] == keys[:2]
 
 
 class TestSlots:

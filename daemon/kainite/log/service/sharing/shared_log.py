@@ -86,6 +86,8 @@ class SharedLog:
         store: where the log is.
         settings, uow: of the log and its units.
         stream: the name of the stream whose units are collected.
+        identity: what no other stream ever has, also none of the same name; the log is this stream's alone. None: it is
+            not known.
         audit: where units are written before they leave the log; None: nowhere.
         clock: measures leases and ages, seconds since boot.
         process: identity of this process; None: that of the calling one.
@@ -101,10 +103,12 @@ class SharedLog:
         clock: Callable[[], float] = boot_seconds,
         process: ProcessIdentity | None = None,
         access: Access | None = None,
+        identity: str | None = None,
     ) -> None:
         self._access = access or Access()
+        self._identity = identity
         self.partition = settings.partition
-        self.stream = stream
+        self.stream = identity or stream
         self.worker = settings.owner
         self.clients: dict[str, str] = {}
         """The worker ids of the clients that have joined here, and the identity of each one's process."""
@@ -332,6 +336,8 @@ class SharedLog:
             return None
 
     async def _serve(self, owner: LogOwner, epoch: int) -> None:
+        if self._identity is not None:
+            await owner.collect_from(self._identity)
         if self._catalogue is not None:
             owner.judge_by(self._catalogue)
         if (reading := self._reading()) is not None:
@@ -442,12 +448,14 @@ async def open_shared_log(
     process: ProcessIdentity | None = None,
     access: Access | None = None,
     applications: Service | None = None,
+    identity: str | None = None,
 ) -> AsyncIterator[tuple[SharedLog, asyncio.Task[None]]]:
     """Creates the store and takes part in sharing the log.
 
     Args:
         access: where this process listens, and who may connect; None: on loopback, everybody.
         applications: answers applications on the same port; None: they are not served.
+        identity: of the stream, as :class:`SharedLog` takes it.
 
     Yields the log, which need not be reached yet, and the task that ends with what makes the log unusable.
 
@@ -455,7 +463,7 @@ async def open_shared_log(
         KainiteError: the store cannot be used, or the port cannot be opened.
     """
     await asyncio.to_thread(store.create)
-    log = SharedLog(store, settings, uow, stream, audit, clock, process, access)
+    log = SharedLog(store, settings, uow, stream, audit, clock, process, access, identity)
     await log.open_port(applications)
     running = asyncio.create_task(log.run(), name="shared log")
     try:

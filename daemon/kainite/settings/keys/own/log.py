@@ -54,6 +54,14 @@ LOG_KEYS: tuple[Key, ...] = (
         "Most bytes that wait to become durable; reading stops at this limit (back-pressure).",
     ),
     Key(
+        "emitBytes",
+        "log",
+        "emit_bytes",
+        whole(65_536, unit="bytes"),
+        "Most bytes of emitted lines in calls that are not in the log yet, all shards together; one shard at a time "
+        "may exceed it, by one call.",
+    ),
+    Key(
         "logBacklogUnits",
         "log",
         "backlog_units",
@@ -112,8 +120,9 @@ UOW_KEYS: tuple[Key, ...] = (
         "uowDedupWindow",
         "uow",
         "dedup_window",
-        whole(0, 10_000_000),
-        "Names of so many finished units are remembered, to recognise what is delivered again.",
+        whole(0, 100_000_000, unit="units"),
+        "Names of at least so many dispatched units are remembered, to recognise a unit that is sent again; each takes "
+        "about 25 bytes of memory.",
     ),
     Key(
         "catalogueFile",

@@ -1,0 +1,48 @@
+"""``kainite log adopt-stream``."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from kainite.aws.clients import client
+from kainite.cli.options import properties_option
+from kainite.cli.terminal import say
+from kainite.cli.unit_filter import opened_log
+from kainite.settings import Settings, load
+
+
+@click.command("adopt-stream")
+@properties_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def adopt_stream(properties: Path, yes: bool) -> None:
+    """Lets the log collect the stream of the settings file, which has replaced another one.
+
+    The positions in the old stream are forgotten; units, and the names by which they are recognised, stay. Stop all
+    daemons of the application first.
+
+    \b
+    Example:
+      kainite log adopt-stream -p app.properties
+    """
+    from kainite.kinesis.client import StreamClient
+
+    settings = load(properties, needs=("applicationName", "streamName"))
+    stream = settings.stream
+    identity = str(StreamClient(client("kinesis", settings.aws), stream.name, stream.arn).identity())
+    if not yes:
+        click.confirm(f"Collect {identity}, and forget how far another stream was collected?", abort=True)
+    asyncio.run(_adopt(settings, identity))
+    say(f"log partition {settings.log.partition} collects {identity} from now on")
+
+
+async def _adopt(settings: Settings, identity: str) -> None:
+    from kainite.log.owner.owner import LogOwner
+
+    store, _ = opened_log(settings)
+    at_once = asyncio.Event()
+    at_once.set()  # does not wait for a log that a daemon holds
+    async with LogOwner.open(store, settings.log, settings.uow, stop=at_once) as owner:
+        await owner.collect_from(identity, adopt=True)

@@ -1,0 +1,61 @@
+"""The numbers that units of work had, as ranges: dense numbers without gaps are one range, however many they are."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable
+from typing import Final
+
+MAX_RANGES: Final = 10_000
+"""Ranges beyond which the lowest is forgotten: a source whose numbers have gaps everywhere takes no more memory."""
+
+
+class NumberSet:
+    """A set of numbers.
+
+    Args:
+        ranges: first and last number of each range, in order; they neither meet nor overlap.
+        since: below this number nothing is known any more; None: everything is.
+    """
+
+    def __init__(self, ranges: Iterable[tuple[int, int]] = (), since: int | None = None) -> None:
+        known = [(first, last) for first, last in ranges]
+        self._firsts = [first for first, _ in known]
+        self._lasts = [last for _, last in known]
+        self.since = since
+
+    def __contains__(self, number: int) -> bool:
+        at = bisect.bisect_right(self._firsts, number) - 1
+        return at >= 0 and number <= self._lasts[at]
+
+    def may_have(self, number: int) -> bool:
+        """Returns whether the number is in the set, or too low for that to be known."""
+        return number in self or (self.since is not None and number < self.since)
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """Returns the ranges, as the constructor takes them."""
+        return list(zip(self._firsts, self._lasts, strict=True))
+
+    def add(self, number: int) -> None:
+        """Adds a number; quick where it is among the highest."""
+        if number in self:
+            return
+        at = bisect.bisect_right(self._firsts, number)
+        after_one = at > 0 and self._lasts[at - 1] == number - 1
+        before_one = at < len(self._firsts) and self._firsts[at] == number + 1
+        if after_one and before_one:
+            self._lasts[at - 1] = self._lasts.pop(at)
+            del self._firsts[at]
+        elif after_one:
+            self._lasts[at - 1] = number
+        elif before_one:
+            self._firsts[at] = number
+        else:
+            self._firsts.insert(at, number)
+            self._lasts.insert(at, number)
+            self._forget_lowest()
+
+    def _forget_lowest(self) -> None:
+        if len(self._firsts) > MAX_RANGES:
+            del self._firsts[0]
+            self.since = self._lasts.pop(0) + 1
