@@ -47,6 +47,9 @@ logger = logging.getLogger(__name__)
 
 MOST_PEERS: Final = 1_000
 MOST_GREETING: Final = 64
+GREETING_BYTES: Final = 64 * 1024
+"""From so many bytes on, nothing more is read from a peer before its Hello was judged."""
+
 LOOK_EVERY_S: Final = 1.0
 """Seconds between two looks for peers that take too long."""
 
@@ -234,11 +237,12 @@ class _Conversation(asyncio.Protocol):
         self._conversing = self._loop.create_task(self._converse(), name=f"log peer {self._from}")
 
     def data_received(self, data: bytes) -> None:
-        if self.connection.state is State.GREETING:
+        if self.connection.state is State.GREETING and self._server.streams:
             self._raw += data
         self.connection.receive(data, self._loop.time())
         self._arrived.set()
-        if self.connection.buffered > self._server.limits.bytes and self._transport is not None:
+        most = self._server.limits.bytes if self.connection.state is State.OPEN else GREETING_BYTES
+        if self.connection.buffered > most and self._transport is not None:
             self._transport.pause_reading()
 
     def pause_writing(self) -> None:
@@ -345,6 +349,7 @@ class _Conversation(asyncio.Protocol):
                             await self._more()
             if self.connection.state is State.OPEN and self.connection.version in self._server.streams:
                 return self._server.streams[self.connection.version]
+        self._raw.clear()
         versions = tuple(sorted(self._server.service.versions))
         self._transport.write(encode_hello(Hello(versions, NAME)))
         self.connection.offer(versions)

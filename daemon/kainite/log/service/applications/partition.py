@@ -86,7 +86,10 @@ class ApplicationPartition:
         self._next_id = mounted.first_id
         self._queue: deque[Entry] = deque()
         self._queued_bytes = 0
-        self._changed = asyncio.Condition()
+        self._queued = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._waited_for: dict[int, asyncio.Future[None]] = {}  # by the transaction that becomes durable
         self._writer = PartitionWriter(store, mounted, mounted.first_id, f"log partition {mounted.partition}", _logger)
         self._failure: asyncio.Future[KainiteError] = asyncio.get_running_loop().create_future()
         self.transactions = Transactions(store, mounted.partition, mounted.first_id)
@@ -144,7 +147,9 @@ class ApplicationPartition:
             LogProtocolError: the client says that it has applied what is not appended yet.
             LogError: the partition cannot be served any more.
         """
-        await self._until(lambda: self._queued_bytes < self._settings.queue_bytes)
+        while self._queued_bytes >= self._settings.queue_bytes and not self._failure.done():
+            await self._room.wait()
+        self._check()
         if request.mark >= self._next_id:
             raise LogProtocolError(
                 f"a client has applied transaction {request.mark}, and {self._next_id - 1} is the last"
@@ -160,7 +165,9 @@ class ApplicationPartition:
         self._locks.note(transaction, written)
         self._queue.append(entry)
         self._queued_bytes += _size(entry)
-        await self._tell()
+        self._queued.set()
+        if self._queued_bytes >= self._settings.queue_bytes:
+            self._room.clear()
         return Decision(transaction, appended=True)
 
     async def flush(self) -> int:
@@ -175,34 +182,46 @@ class ApplicationPartition:
         Raises:
             LogError: the partition cannot be served any more.
         """
-        await self._until(lambda: self.mark >= transaction)
+        self._check()
+        if self.mark >= transaction:
+            return
+        durable = self._waited_for.get(transaction)
+        if durable is None:
+            durable = self._waited_for[transaction] = asyncio.get_running_loop().create_future()
+        await asyncio.shield(durable)
 
-    async def _until(self, condition: Callable[[], bool]) -> None:
-        if not condition() or self._failure.done():
-            async with self._changed:
-                await self._changed.wait_for(lambda: self._failure.done() or condition())
+    def _check(self) -> None:
+        """Raises the error that ended the partition's service, if one has."""
         if self._failure.done():
             raise self._failure.result()
-
-    async def _tell(self) -> None:
-        async with self._changed:
-            self._changed.notify_all()
 
     async def _write(self) -> None:
         """Makes what is queued durable, one batch at a time, for ever."""
         clock = asyncio.get_running_loop().time
         next_put = 0.0
         while True:
-            await self._until(lambda: bool(self._queue))
+            await self._queued.wait()
             await asyncio.sleep(next_put - clock())
             next_put = clock() + self._settings.put_interval
             batch = self._pack()
             await take_steps_async(self._writer.append_steps(batch))
-            for entry in batch:
-                self._queue.popleft()
-                self._queued_bytes -= _size(entry)
-            self.transactions.add(batch)
-            await self._tell()
+            self._settle(batch)
+
+    def _settle(self, batch: Sequence[Entry]) -> None:
+        """Takes in that a batch is durable."""
+        for entry in batch:
+            self._queue.popleft()
+            self._queued_bytes -= _size(entry)
+        if not self._queue:
+            self._queued.clear()
+        if self._queued_bytes < self._settings.queue_bytes:
+            self._room.set()
+        first = self.transactions.next_id
+        self.transactions.add(batch)
+        for transaction in range(first, self.transactions.next_id):
+            durable = self._waited_for.pop(transaction, None)
+            if durable is not None and not durable.done():
+                durable.set_result(None)
 
     def _pack(self) -> list[Entry]:
         """Returns as many transactions as one batch takes; always at least one."""
@@ -223,20 +242,26 @@ class ApplicationPartition:
         try:
             await work()
         except KainiteError as error:
-            await self._fail(error)
+            self._fail(error)
         except Exception as error:
-            await self._fail(LogError(f"log partition {self._mount.partition} broke: {error!r}"))
+            self._fail(LogError(f"log partition {self._mount.partition} broke: {error!r}"))
 
-    async def _fail(self, error: KainiteError) -> None:
+    def _fail(self, error: KainiteError) -> None:
+        """Ends the service: everybody who waits gets the error, and whoever comes later."""
         if not self._failure.done():
             self._failure.set_result(error)
-        await self._tell()
+        self._room.set()
+        for durable in self._waited_for.values():
+            if not durable.done():
+                durable.set_exception(error)
+                durable.exception()  # marks it as handled: its waiters may have been cancelled
+        self._waited_for.clear()
 
     async def _close(self, tasks: list[asyncio.Task[None]]) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._fail(LogUnavailableError(f"log partition {self._mount.partition} is not served here any more"))
+        self._fail(LogUnavailableError(f"log partition {self._mount.partition} is not served here any more"))
         if not isinstance(self._failure.result(), LogFencedError):
             with contextlib.suppress(KainiteError):
                 await asyncio.to_thread(self._mount.release)
