@@ -23,7 +23,7 @@ from kainite.conform.exchange.child_run import AnswerLimits
 from kainite.conform.report import rendering as reporting
 from kainite.conform.report.findings import Report
 from kainite.conform.runner import LARGE, CaseProgress, Options, run
-from kainite.settings import ApplySettings, ChildProtocol, ChildSettings, load
+from kainite.settings import ApplySettings, ChildProtocol, ChildSettings, ExtractSettings, Settings, load
 from kainite.settings.loader_command import loader_command
 from kainite.settings.loader_markers import loader_markers
 
@@ -35,7 +35,7 @@ _SECONDS = click.FloatRange(min=0, min_open=True)
 @click.option(
     "--stage",
     type=click.Choice([stage.value for stage in Stage]),
-    help="What the command is meant for: records in and deltas out, or a loader.  [transform, or what FILE sets]",
+    help="What the command is meant for.  [transform, or what FILE sets]",
 )
 @click.option("--dialect", type=click.Choice([protocol.value for protocol in ChildProtocol]),
               help="The dialect that the command speaks.  [json-lines, or what FILE says]")  # fmt: skip
@@ -94,10 +94,12 @@ def conform(
     if junit and not junit.parent.is_dir():
         raise click.UsageError(f"--junit: there is no folder {junit.parent}")
     try:
-        meant, child = _child(properties, command, stage)
+        settings = load(properties, needs=()) if properties else None
+        meant, child = _child(settings, command, stage)
         options = Options(
             child=_spoken(child, dialect, batching),
             stage=meant,
+            extract=settings.extract if settings else ExtractSettings(),
             samples=read_samples(samples) if samples else generic(),
             limits=AnswerLimits(timeout, slow),
             large=large,
@@ -141,21 +143,32 @@ def _terminated_as_interrupted() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _child(properties: Path | None, command: tuple[str, ...], stage: str | None) -> tuple[Stage, ChildSettings]:
+def _child(settings: Settings | None, command: tuple[str, ...], stage: str | None) -> tuple[Stage, ChildSettings]:
     """Returns the stage, and how its program is run by the settings file, if there is one, and the command line."""
-    if properties is None and not command:
+    if settings is None and not command:
         raise click.UsageError("say which COMMAND to try: kainite conform -- COMMAND...")
-    settings = load(properties, needs=()) if properties else None
-    loader = loader_command(settings.apply.target or "") if settings else None
-    no_child = settings is not None and not (settings.child.command or command)
-    meant = Stage(stage) if stage else Stage.LOAD if loader and no_child else Stage.TRANSFORM
+    set_for = _programs(settings) if settings else {}
+    meant = Stage(stage) if stage else next((each for each in set_for if not command), Stage.TRANSFORM)
     child = settings.child if settings else ChildSettings(())
+    found = command or set_for.get(meant, ())
+    if not found:
+        raise click.UsageError(f"FILE names no program for the stage {meant}; say which COMMAND to try")
     if meant is Stage.TRANSFORM:
-        return meant, replace(child, command=command or child.command)
-    if not command and not loader:
-        raise click.UsageError("--stage load: FILE sets no target = exec:COMMAND; say which COMMAND to try")
-    markers = loader_markers(settings.apply if settings else ApplySettings(), child.markers)
-    return meant, replace(child, command=command or loader or (), protocol=ChildProtocol.MARKERS, markers=markers)
+        return meant, replace(child, command=found)
+    markers = child.markers
+    if meant is Stage.LOAD:
+        markers = loader_markers(settings.apply if settings else ApplySettings(), markers)
+    return meant, replace(child, command=found, protocol=ChildProtocol.MARKERS, markers=markers)
+
+
+def _programs(settings: Settings) -> dict[Stage, tuple[str, ...]]:
+    """Returns the programs that a settings file names, by stage; the first one is meant where no stage is named."""
+    programs = {
+        Stage.TRANSFORM: settings.child.command,
+        Stage.LOAD: loader_command(settings.apply.target or "") or (),
+        Stage.EXTRACT: settings.extract.command,
+    }
+    return {stage: command for stage, command in programs.items() if command}
 
 
 def _spoken(child: ChildSettings, dialect: str | None, batching: str | None) -> ChildSettings:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
@@ -18,23 +18,34 @@ from kainite.child.json_lines.dialect import JsonLines
 from kainite.child.json_lines.messages import KCL, V0, Spelling
 from kainite.child.json_lines.records import render_process_records, render_process_records_v0
 from kainite.child.markers.exchange import Exchange
+from kainite.child.markers.extraction import Extraction
 from kainite.child.markers.start_parameters import start_parameters
 from kainite.child.piped_process import Program
 from kainite.child.process import SHARD_VARIABLE
-from kainite.conform.cases.case import Call, Case, EndOfInput, Held, Messages, Stage, Step
+from kainite.conform.cases.case import Call, Case, EndOfInput, Extract, Held, Messages, Stage, Step
+from kainite.conform.cases.extractor import extractor_cases
 from kainite.conform.cases.json_lines import json_lines_cases
 from kainite.conform.cases.loader import loader_cases
 from kainite.conform.cases.markers import markers_cases
 from kainite.conform.cases.samples import Samples, generic
 from kainite.conform.exchange.child_run import AnswerLimits, ChildRun
+from kainite.conform.exchange.extraction import ExtractionDriver
 from kainite.conform.exchange.json_lines import SHARD, JsonLinesDriver
 from kainite.conform.exchange.markers import MarkersDriver
 from kainite.conform.exchange.step_result import StepResult
 from kainite.conform.report.findings import CaseResult, CaseVerdict, Finding, Report
-from kainite.conform.report.judging import judge_arrangements, judge_call, judge_end, judge_idle, judge_messages, over
+from kainite.conform.report.judging import (
+    judge_arrangements,
+    judge_call,
+    judge_end,
+    judge_extract,
+    judge_idle,
+    judge_messages,
+    over,
+)
 from kainite.conform.report.loader_answers import refused
 from kainite.kinesis.read.record_batch import Render
-from kainite.settings import ChildProtocol, ChildSettings
+from kainite.settings import ChildProtocol, ChildSettings, ExtractMode, ExtractSettings
 
 GRACE_S: Final = 1.0
 """Seconds that a child has to end after its case."""
@@ -54,7 +65,7 @@ _FORMS: Final[dict[ChildProtocol, tuple[Spelling, Render]]] = {
 _AS_A_SERVICE: Final = {"PYTHONUNBUFFERED": ""}
 """Unsets what is often set where programs are developed: it hides a forgotten flush until they run as a service."""
 
-Driver: TypeAlias = JsonLinesDriver | MarkersDriver
+Driver: TypeAlias = JsonLinesDriver | MarkersDriver | ExtractionDriver
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +78,8 @@ class Options:
         limits: how long answers may take.
         large: the payload of the large call, bytes.
         only: names of cases; none: all.
-        stage: what the command is meant for; a loader speaks markers.
+        stage: what the command is meant for; extractors and loaders speak markers.
+        extract: how an extractor is asked.
     """
 
     child: ChildSettings
@@ -76,6 +88,7 @@ class Options:
     large: int = LARGE
     only: tuple[str, ...] = ()
     stage: Stage = Stage.TRANSFORM
+    extract: ExtractSettings = field(default_factory=ExtractSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +140,8 @@ def cases_of(options: Options) -> tuple[Case, ...]:
 
 def _all_cases(options: Options) -> tuple[Case, ...]:
     child = options.child
+    if options.stage is Stage.EXTRACT:
+        return extractor_cases(options.extract)
     if child.protocol in _FORMS:
         return json_lines_cases(child.protocol, options.samples, options.large)
     spoken = child.markers
@@ -182,7 +197,7 @@ def _result(case: Case, findings: list[Finding], lived: _CaseRun, began: float) 
 async def _lived(case: Case, options: Options, limits: AnswerLimits) -> _CaseRun:
     """Starts a child, takes it through the case's steps, and ends it."""
     own = replace(limits, timeout=limits.timeout * case.patience, hold=limits.hold or UNKNOWN_HOLD_S)
-    child, driver = _started(options.child, own, case.held)
+    child, driver = _started(options, own, case.held)
     case_run = _CaseRun(case, options, own, child, driver)
     try:
         await case_run.live()
@@ -191,7 +206,8 @@ async def _lived(case: Case, options: Options, limits: AnswerLimits) -> _CaseRun
     return case_run
 
 
-def _started(child: ChildSettings, limits: AnswerLimits, held: Held | None) -> tuple[ChildRun, Driver]:
+def _started(options: Options, limits: AnswerLimits, held: Held | None) -> tuple[ChildRun, Driver]:
+    child = options.child
     environment = {SHARD_VARIABLE: SHARD, **_AS_A_SERVICE}
     if child.protocol in _FORMS:
         spelling, render = _FORMS[child.protocol]
@@ -199,11 +215,24 @@ def _started(child: ChildSettings, limits: AnswerLimits, held: Held | None) -> t
         run = ChildRun(Program(child.command, SHARD, environment=environment), dialect.receive, dialect.receive_eof)
         return run, JsonLinesDriver(run, dialect, render, limits, held)
     spoken = child.markers
+    if options.stage is Stage.EXTRACT:
+        return _extractor_started(options, limits, held, environment)
     exchange = Exchange(spoken.markers, spoken.batching, batch_size=spoken.batch_size)
     arguments, variables = start_parameters(spoken)
     program = Program((*child.command, *arguments), SHARD, environment={**environment, **variables})
     run = ChildRun(program, exchange.receive, lambda: None)  # the child's exit is reported anyway
     return run, MarkersDriver(run, exchange, spoken.markers, spoken.batch_size, limits, held)
+
+
+def _extractor_started(
+    options: Options, limits: AnswerLimits, held: Held | None, environment: Mapping[str, str]
+) -> tuple[ChildRun, Driver]:
+    spoken = options.child.markers
+    extraction = Extraction(spoken.extraction, cyclic=options.extract.mode is ExtractMode.CYCLIC)
+    arguments, variables = start_parameters(spoken)
+    program = Program((*options.child.command, *arguments), SHARD, environment={**environment, **variables})
+    run = ChildRun(program, extraction.receive, extraction.receive_eof)
+    return run, ExtractionDriver(run, extraction, limits, held)
 
 
 class _CaseRun:
@@ -259,6 +288,9 @@ class _CaseRun:
                 self.findings += judge_messages(
                     self._case, step, step_result, self._limits.slow, own_samples=own, on_death=on_death
                 )
+            case Extract(), ExtractionDriver() as driver:
+                step_result = await driver.ask(step)
+                self.findings += judge_extract(self._case, step, step_result)
             case EndOfInput(), _:
                 took = await self._child.ends(self._limits.timeout)
                 self.findings += judge_end(took, self._child.status, self._limits.timeout)

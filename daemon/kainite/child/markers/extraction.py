@@ -113,8 +113,8 @@ class Extraction:
         self.held += sum(len(piece.payload) + 1 for piece in pieces)
 
     def receive_eof(self) -> None:
-        """Notes that the worker's output has ended."""
-        self._residue = self._scanner.end()
+        """Notes that the worker's output has ended; may be called again."""
+        self._residue = self._residue or self._scanner.end()
 
     def next_event(self) -> ExtractionEvent | None:
         """Returns what happened next; None until more input or a request comes."""

@@ -21,6 +21,7 @@ ONE_MESSAGE: Final = "one-message"
 class Stage(StrEnum):
     """The stage of a pipeline that a command is meant for (docs/protocol.md, *Stages*)."""
 
+    EXTRACT = "extract"
     TRANSFORM = "transform"
     LOAD = "load"
 
@@ -120,7 +121,20 @@ class Messages:
     loading: Loading | None = None
 
 
-Step: TypeAlias = Call | Messages | EndOfInput
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """A cycle of an extractor or, without a request, the whole run of a plain one.
+
+    Attributes:
+        request: what is asked; None: nothing is, and the extractor ends by itself.
+        offset_wanted: whether messages must come with a new offset, which Kainite keeps.
+    """
+
+    request: bytes | None = None
+    offset_wanted: bool = False
+
+
+Step: TypeAlias = Call | Messages | Extract | EndOfInput
 
 
 @dataclass(frozen=True, slots=True)

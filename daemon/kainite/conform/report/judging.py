@@ -9,10 +9,11 @@ from typing import Final
 from kainite.base.checkpoint import SHARD_END
 from kainite.child.events import Action
 from kainite.child.markers.exchange import bad_message
-from kainite.conform.cases.case import Call, Case, Checkpointing, Messages, Step, Weight
+from kainite.conform.cases.case import Call, Case, Checkpointing, Extract, Messages, Step, Weight
 from kainite.conform.exchange.checkpoint_answers import AnsweredCheckpoint
 from kainite.conform.exchange.step_result import Reaction, StepResult
 from kainite.conform.exchange.transcript import shown
+from kainite.conform.report.extractions import judge_extraction
 from kainite.conform.report.findings import CaseVerdict, Finding
 from kainite.conform.report.loader_answers import judge_loader
 from kainite.settings import OnDeath
@@ -80,6 +81,15 @@ def judge_messages(
     if result.reaction is Reaction.ANSWERED:
         findings += [*_answers(case, step, result, own_samples=own_samples), *_slow(case, step, result, slow)]
         findings += _rejects(case, result, own_samples=own_samples)
+    return findings
+
+
+def judge_extract(case: Case, step: Extract, result: StepResult) -> list[Finding]:
+    """Returns the findings about a cycle of an extractor, or a run of a plain one."""
+    unfinished = step.request is None and result.reaction is Reaction.UNFINISHED
+    findings = [] if unfinished else list(_reaction(case, result, may_end=False))
+    if unfinished or result.reaction is Reaction.ANSWERED:
+        findings += judge_extraction(step, result)
     return findings
 
 
