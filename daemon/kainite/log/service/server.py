@@ -132,8 +132,8 @@ async def serving(
         listening = await loop.create_server(lambda: _Conversation(server), listen.host, listen.port)
     except OSError as error:
         raise SettingsError(
-            f"logListen: cannot listen on {listen}: {error.strerror or error}; several processes of one host need a port"
-            " each (port 0 takes any that is free)"
+            f"logListen: cannot listen on {listen}: {error.strerror or error}; several processes of one host need a"
+            " port each (port 0 takes any that is free)"
         ) from error
     server.address = Address(listen.host, listening.sockets[0].getsockname()[1])
     looking = asyncio.create_task(server.look(), name="log service peers")
