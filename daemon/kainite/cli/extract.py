@@ -15,9 +15,16 @@ from kainite.cli.options import file_and_options, settings_anywhere
 @click.option("--once", is_flag=True, help="End after one cycle, or one run in plain mode, that succeeded.")
 @click.option("--begin", metavar="JSON", help="Make the offset file with this offset to begin at, and end.")
 @click.option("--check", is_flag=True, help="Only show settings, guarantee and problems; exit 1 when there are any.")
+@click.option("--all", "everything", is_flag=True, help="With --check: show the keys that are not set, too.")
 @click.option("--json", "as_json", is_flag=True, help="Say what happens as JSON lines on stdout; --check as JSON.")
 def extract(
-    option: Path | None, rest: tuple[str, ...], once: bool, begin: str | None, check: bool, as_json: bool
+    option: Path | None,
+    rest: tuple[str, ...],
+    once: bool,
+    begin: str | None,
+    check: bool,
+    everything: bool,
+    as_json: bool,
 ) -> int:
     """Runs an extractor in any language, and puts its messages on the stream.
 
@@ -40,7 +47,7 @@ def extract(
     if check:
         from kainite.cli import extract_report as checking
 
-        return checking.show(path, options, as_json=as_json)
+        return checking.show(path, options, as_json=as_json, everything=everything)
     from kainite.settings import load
 
     settings = load(path, options, needs=("streamName", "extractorName"))

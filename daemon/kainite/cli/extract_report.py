@@ -23,8 +23,8 @@ _OTHERS = frozenset(
 _SHOWN = frozenset(key.name for key in KEYS if key.section in _SECTIONS or key.name in _OTHERS)
 
 
-def show(path: Path | None, options: Sequence[str], *, as_json: bool) -> int:
-    """Prints the report; returns the exit code.
+def show(path: Path | None, options: Sequence[str], *, as_json: bool, everything: bool) -> int:
+    """Prints the report; returns the exit code. Takes what :func:`kainite.cli.settings_report.show` takes.
 
     Raises:
         SettingsError: the file cannot be read, or an option is unknown.
@@ -41,6 +41,7 @@ def show(path: Path | None, options: Sequence[str], *, as_json: bool) -> int:
             settings=tuple(line for line in found.settings if line.key in _SHOWN),
         ),
         as_json=as_json,
+        everything=everything,
     )
 
 

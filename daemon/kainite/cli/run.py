@@ -16,16 +16,24 @@ logger = logging.getLogger(__name__)
 @click.command(context_settings={"ignore_unknown_options": True})
 @settings_anywhere
 @click.option("--check", is_flag=True, help="Only show what is set, unknown or wrong; exit 1 when something is wrong.")
+@click.option("--all", "everything", is_flag=True, help="With --check: show the keys that are not set, too.")
 @click.option("--json", "as_json", is_flag=True, help="With --check: as JSON.")
 @click.option("-l", "--log-configuration", metavar="FILE", help="KCL's logback file: accepted, without effect.")
-def run(option: Path | None, rest: tuple[str, ...], check: bool, as_json: bool, log_configuration: str | None) -> int:
+def run(
+    option: Path | None,
+    rest: tuple[str, ...],
+    check: bool,
+    everything: bool,
+    as_json: bool,
+    log_configuration: str | None,
+) -> int:
     """Reads the stream's shards and feeds one record processor a shard.
 
     Runs until SIGTERM or Ctrl-C; then children are told to shut down and given time to checkpoint.
 
     Each key of a settings file is an option too (streamName: --stream-name) and may stand in the environment
     (STREAM_NAME for KCL's keys, KAINITE_STREAM_NAME for all). An option wins over the environment, the environment
-    over the file. The keys: docs/properties.md, or --check.
+    over the file. The keys: docs/properties.md, or --check --all.
 
     \b
     Examples:
@@ -36,12 +44,12 @@ def run(option: Path | None, rest: tuple[str, ...], check: bool, as_json: bool, 
       kainite --log-format json run -p app.properties
     """
     path, options = file_and_options(option, rest)
-    if as_json and not check:
-        raise click.UsageError("--json goes with --check")
+    if (as_json or everything) and not check:
+        raise click.UsageError("--json and --all go with --check")
     if check:
         from kainite.cli import settings_report as checking
 
-        return checking.show(path, options, as_json=as_json)
+        return checking.show(path, options, as_json=as_json, everything=everything)
     from kainite.settings import load
 
     settings = load(path, options)

@@ -20,6 +20,8 @@ from kainite.settings.keys.key import Key
 from kainite.settings.keys.table import KEYS, default_text
 from kainite.settings.keys.without_effect import why_without_effect
 
+_DEFAULT = "default"
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -48,21 +50,27 @@ class Report:
     settings: tuple[Line, ...]
 
 
-def show(path: Path | None, options: Sequence[str], *, as_json: bool) -> int:
+def show(path: Path | None, options: Sequence[str], *, as_json: bool, everything: bool) -> int:
     """Prints the report on a file, the environment and the command line's settings; returns the exit code.
+
+    Args:
+        path: the file, if there is one.
+        options: the command line's settings.
+        as_json: print JSON, which has all keys.
+        everything: show the keys that are not set, too.
 
     Raises:
         SettingsError: the file cannot be read, or an option is unknown.
     """
-    return say(report(examine(path, options=options)), as_json=as_json)
+    return say(report(examine(path, options=options)), as_json=as_json, everything=everything)
 
 
-def say(found: Report, *, as_json: bool) -> int:
+def say(found: Report, *, as_json: bool, everything: bool) -> int:
     """Prints a report; returns the exit code."""
     if as_json:
         say_json(asdict(found), indent=True)
     else:
-        _print(found)
+        _print(found, everything=everything)
     return 0 if found.ok else 1
 
 
@@ -84,7 +92,7 @@ def report(found: Examination) -> Report:
 def _line(found: Examination, key: Key) -> Line:
     place = key.section, key.field
     if place not in found.values:
-        return Line(key.name, default_text(key), "default", key.meaning)
+        return Line(key.name, default_text(key), _DEFAULT, key.meaning)
     return Line(key.name, key.kind.show(found.values[place]), found.origins[key.name], key.meaning)
 
 
@@ -99,9 +107,12 @@ def _program_not_found(found: Examination) -> tuple[str, ...]:
     return ()
 
 
-def _print(found: Report) -> None:
+def _print(found: Report, *, everything: bool) -> None:
     console = stdout()
-    console.print(_settings_table(found))
+    shown = [line for line in found.settings if everything or line.origin != _DEFAULT]
+    console.print(_settings_table(shown))
+    if left := len(found.settings) - len(shown):
+        console.print(Text(f"{left} more keys have their defaults: --all shows them", style="dim"))
     for key, reason in found.ignored:
         console.print(Text(f"without effect: {key}: {reason}", style="dim"), soft_wrap=True)
     for key, nearest in found.unknown:
@@ -117,11 +128,11 @@ def _print(found: Report) -> None:
     console.print(Text(f"{found.file}: {verdict}", style="green" if found.ok else "bold red"))
 
 
-def _settings_table(found: Report) -> Table:
+def _settings_table(shown: Sequence[Line]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in ("key", "value", "from", "meaning"):
         table.add_column(column, overflow="fold")
-    for line in found.settings:
-        style = "dim" if line.origin == "default" else ""
+    for line in shown:
+        style = "dim" if line.origin == _DEFAULT else ""
         table.add_row(*(Text(cell, style=style) for cell in (line.key, line.value, line.origin, line.meaning)))
     return table

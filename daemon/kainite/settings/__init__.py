@@ -25,7 +25,7 @@ from kainite.settings.sections.child import ChildProtocol, ChildSettings
 from kainite.settings.sections.extract import ExtractMode, ExtractOffsets, ExtractSettings, ExtractSpread
 from kainite.settings.sections.leases import LeaseSettings
 from kainite.settings.sections.log import LogSettings
-from kainite.settings.sections.markers import CheckpointAt, MarkersSettings, OnBadMessage, OnDeath
+from kainite.settings.sections.markers import CheckpointAt, MarkersSettings, OnBadMessage, OnDeath, OnEmptyAnswer
 from kainite.settings.sections.metrics import MetricsLevel, MetricsSettings
 from kainite.settings.sections.service import ServiceSettings
 from kainite.settings.sections.stream import InitialPosition, Retrieval, StreamSettings
@@ -54,6 +54,7 @@ __all__ = [
     "MetricsSettings",
     "OnBadMessage",
     "OnDeath",
+    "OnEmptyAnswer",
     "OnFailure",
     "Retrieval",
     "S3Folder",

@@ -104,3 +104,15 @@ def test_an_unknown_option_names_the_nearest_one(tmp_path: Path) -> None:
 
     assert result.exit_code == 2
     assert "did you mean --max-records?" in result.stderr
+
+
+def test_only_what_is_set_is_shown_unless_all_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "app.properties"
+    path.write_text("applicationName = app\nstreamName = orders\nexecutableName = true\n")
+    brief = CliRunner().invoke(main, ["run", "-p", str(path), "--check"]).stdout
+    whole = CliRunner().invoke(main, ["run", "-p", str(path), "--check", "--all"]).stdout
+    assert "streamName" in brief
+    assert "failoverTimeMillis" not in brief
+    assert "more keys have their defaults: --all shows them" in brief
+    assert "failoverTimeMillis" in whole
+    assert len(brief.splitlines()) < 15 < len(whole.splitlines())

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from kainite.base.errors import MessageRefusedError
 from kainite.base.position import Position
@@ -52,7 +52,7 @@ from kainite.child.events import (
 from kainite.child.markers.exchange import MAX_ANSWER, Answer, Exchange, Violation, bad_message
 from kainite.child.markers.records import RecordMessage, read_records
 from kainite.child.turns import TURNS, Move, Turn
-from kainite.settings import CheckpointAt, MarkersSettings, OnBadMessage
+from kainite.settings import CheckpointAt, MarkersSettings, OnBadMessage, OnEmptyAnswer
 
 _SHOWN = 2_000
 
@@ -198,7 +198,9 @@ class MarkersDialect:
             if (cause := bad_message(message)) is None:
                 self._events.append(Emitted(b'{"action":"emit","deltas":[' + message + b"]}"))
             else:
-                self._bad(span, cause, b"".join(record.payload[:_SHOWN] for record in records)[:_SHOWN])
+                self._bad(span, cause, _payloads(records))
+        if not answer.messages and self._settings.on_empty_answer is OnEmptyAnswer.REPORT:
+            self._bad(span, "answered by nothing (markersOnEmptyAnswer=report)", _payloads(records))
         if answer.first + answer.count == len(self._records):
             self._finish()
         elif self._is_due(CheckpointAt.ANSWER):
@@ -229,3 +231,7 @@ class MarkersDialect:
 
     def __repr__(self) -> str:
         return f"<MarkersDialect {self.turn.name} {self.action} {self._exchange!r}>"
+
+
+def _payloads(records: Sequence[RecordMessage]) -> bytes:
+    return b"".join(record.payload[:_SHOWN] for record in records)[:_SHOWN]

@@ -240,7 +240,7 @@ def _bad(result: StepResult, reports: list[str]) -> Iterator[Finding]:
         yield Finding(CaseVerdict.PASS, f"reported: {reports[0][:_SHOWN]}")
     elif not result.messages:
         yield Finding(CaseVerdict.NOTE, 'answered nothing, as if all were well: say {"bad":"why"} of a message that it'
-                      " cannot read")  # fmt: skip
+                      " cannot read, or set markersOnEmptyAnswer=report")  # fmt: skip
 
 
 def _took_eom_for_message(result: StepResult) -> bool:

@@ -35,6 +35,13 @@ class OnBadMessage(StrEnum):
     FAIL = "fail"
 
 
+class OnEmptyAnswer(StrEnum):
+    """The meaning of an answer without messages: there is nothing to write, or the request was bad."""
+
+    ACCEPT = "accept"
+    REPORT = "report"
+
+
 @dataclass(frozen=True, slots=True)
 class MarkersSettings:
     """The settings of the ``markers`` dialect, and the parameters that tell a child of them.
@@ -49,6 +56,7 @@ class MarkersSettings:
         checkpoint_interval: least time between two checkpoints under INTERVAL, seconds.
         on_death: what is done with the message on which a child died.
         on_bad_message: what is done with a bad message.
+        on_empty_answer: whether a request that is answered by nothing was bad.
     """
 
     eom: bytes = b"\n"
@@ -70,6 +78,7 @@ class MarkersSettings:
     checkpoint_interval: float = 60.0
     on_death: OnDeath = OnDeath.RETRY
     on_bad_message: OnBadMessage = OnBadMessage.REPORT
+    on_empty_answer: OnEmptyAnswer = OnEmptyAnswer.ACCEPT
 
     @property
     def markers(self) -> Markers:

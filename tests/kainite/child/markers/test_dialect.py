@@ -25,7 +25,7 @@ from kainite.child.events import (
 from kainite.child.markers.dialect import MarkersDialect
 from kainite.child.markers.records import render_records
 from kainite.child.turns import Turn
-from kainite.settings import CheckpointAt, MarkersSettings, OnBadMessage
+from kainite.settings import CheckpointAt, MarkersSettings, OnBadMessage, OnEmptyAnswer
 from support.marker_strategies import chunked, cuts
 from support.model_worker import ModelWorker
 
@@ -132,6 +132,17 @@ def test_a_cause_is_one_line_of_bounded_length_whatever_the_worker_says() -> Non
         text = told.cause if isinstance(told, Rejected) else told.reason
         assert "no JSON xxx" in text
         assert len(text) < 2_100
+
+
+@pytest.mark.parametrize(("said", "rejected"), [(b"\0", True), (b"x\n\0", False), (b'{"bad":"why"}\n\0', True)])
+def test_an_answer_by_nothing_may_be_a_report(said: bytes, rejected: bool) -> None:
+    for policy in OnEmptyAnswer:
+        dialect = started(MarkersSettings(on_empty_answer=policy))
+        dialect.process_records(line(b"junk"))
+        found = [told.cause for told in drained(dialect, said) if isinstance(told, Rejected)]
+        reported = rejected and (policy is OnEmptyAnswer.REPORT or said != b"\0")
+        assert len(found) == reported
+        assert said != b"\0" or not found or found == ["answered by nothing (markersOnEmptyAnswer=report)"]
 
 
 def test_a_call_brings_only_so_much() -> None:

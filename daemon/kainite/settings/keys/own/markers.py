@@ -6,7 +6,7 @@ from kainite.base.markers import Batching
 from kainite.settings.keys.key import Key
 from kainite.settings.kinds.markers import arguments, marker, variables
 from kainite.settings.kinds.values import choice, millis, whole
-from kainite.settings.sections.markers import CheckpointAt, OnBadMessage, OnDeath
+from kainite.settings.sections.markers import CheckpointAt, OnBadMessage, OnDeath, OnEmptyAnswer
 
 MARKERS_KEYS: tuple[Key, ...] = (
     Key("markerEom", "markers", "eom", marker(), "Ends a message."),
@@ -70,5 +70,12 @@ MARKERS_KEYS: tuple[Key, ...] = (
         "on_bad_message",
         choice(OnBadMessage),
         "A record that cannot be sent or that the child calls bad: report it and go on, or fail until it is mended.",
+    ),
+    Key(
+        "markersOnEmptyAnswer",
+        "markers",
+        "on_empty_answer",
+        choice(OnEmptyAnswer),
+        "An answer without messages: there is nothing to write, or the child could not read its request (pyDKB).",
     ),
 )
