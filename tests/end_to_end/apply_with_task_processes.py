@@ -24,13 +24,14 @@ from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import ApplySettings, AwsSettings, Consistency
 from kainite.uow.catalogue.reflection import reflect
 from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
+from kainite_spark.driver.patience import patiently
 from kainite_spark.executor.group_commit import ApplyOptions
 from kainite_spark.executor.tasks import TaskSettings, apply_parts, read_slice, session_of, store_of
 from kainite_spark.plan.micro_batch import MicroBatch, TaskResult
 from kainite_spark.targets.opening import open_target
 
 TRIES = 4
-GROUP_UNITS = 5
+GROUP_UNITS = 3
 FORK_SERVER = multiprocessing.get_context("forkserver")
 
 
@@ -85,13 +86,14 @@ def main(endpoint: str, table: str, url: str, consistency: str) -> None:
     settings = AwsSettings(region="us-east-1", dynamodb_endpoint=endpoint)
     store = DynamoDBStore(aws.client("dynamodb", settings), table)
     target = open_target(url, catalogue := reflect(url))
-    target.prepare(catalogue)
+    stop = threading.Event()
+    patiently(lambda: target.prepare(catalogue), stop)
     tasks = TaskSettings("a run", settings, table, "0", target, ApplyOptions(group_units=GROUP_UNITS))
     apply = ApplySettings(
-        lease=2.0, idle=0.1, max_units=20, group_units=GROUP_UNITS, consistency=Consistency(consistency)
+        lease=2.0, idle=0.1, max_units=9, group_units=GROUP_UNITS, consistency=Consistency(consistency)
     )
     environment = ApplyEnvironment(apply, store, "0", "a job", target, ProcessRunner(tasks), f"{table}/0")
-    ApplyJob(environment, threading.Event()).run()
+    ApplyJob(environment, stop).run()
 
 
 if __name__ == "__main__":

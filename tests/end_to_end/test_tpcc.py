@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import psycopg
 import pytest
 
 from kainite.log.store.dynamodb import DynamoDBStore
@@ -113,13 +114,13 @@ def kill_a_task(_: Pipeline, apply: Restarted) -> bool:
 
 
 def terminate_a_backend(pipeline: Pipeline, _: Restarted) -> bool:
-    """Ends a connection that a task or the driver of the apply job uses at this moment, if there is one."""
-    return bool(
-        pipeline.database.rows(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'kainite apply'"
-            " AND datname = current_database() AND state <> 'idle' LIMIT 1"
-        )
+    """Ends a connection in the middle of a transaction of the apply job, if one is seen in a hundred looks."""
+    terminate = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'kainite apply'"
+        " AND datname = current_database() AND state <> 'idle' LIMIT 1"
     )
+    with psycopg.connect(pipeline.database.url, autocommit=True) as connection:
+        return any(connection.execute(terminate).rowcount for _ in range(100))
 
 
 def put(pipeline: Pipeline, source: Source, numbers: range, chance: random.Random) -> None:
@@ -159,4 +160,4 @@ def test_every_snapshot_is_consistent_while_all_parts_are_killed(pipeline: Pipel
         eventually(partial(has_reached, seen, PORTIONS * PORTION), SLOW)
     assert not seen.wrong, seen.wrong
     assert seen.snapshots > PORTIONS
-    assert harm
+    assert harm.total() >= 5, harm
