@@ -173,7 +173,9 @@ def _result(clients: int, took: Sequence[float], seconds: float, cpu: float) -> 
 async def member(endpoint: str, worker: str) -> None:
     """Takes part in a log in DynamoDB until it is killed."""
     store = DynamoDBStore(services.dynamodb_client(endpoint), SETTINGS.table)
-    async with open_shared_log(store, replace(FAILOVER, owner=worker), UowSettings(), "s") as (_, running):
+    async with open_shared_log(store, replace(FAILOVER, owner=worker), UowSettings(), "s") as (log, running):
+        await log.reached()
+        print("reached", flush=True)
         await running
 
 
@@ -223,13 +225,16 @@ class _Members:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, worker: str) -> None:
+        """Starts a member, and waits until it owns the log or follows its owner."""
         command = [sys.executable, __file__, "--member", self._endpoint, "--worker", worker]
-        self._running[worker] = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        self._running[worker] = process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        assert process.stdout is not None
+        process.stdout.readline()
 
     def kill(self, worker: str) -> None:
         process = self._running.pop(worker)
         process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.communicate()
 
     def end(self) -> None:
         for worker in list(self._running):
