@@ -3,104 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import replace
+from collections.abc import Callable
+from contextlib import suppress
 from random import Random
-from typing import Any
 
 import pytest
 
-from kainite.base.errors import KainiteError, LogRequestError, LogUnavailableError
+from kainite.base.errors import KainiteError, LogRequestError
 from kainite.base.position import Position
-from kainite.base.process_identity import ProcessIdentity
 from kainite.log.client import ReadingReport
-from kainite.log.format.entry import UnitMeta
 from kainite.log.owner.mount import mount
 from kainite.log.service.sharing import network
 from kainite.log.service.sharing import session as session_module
 from kainite.log.service.sharing.address import Address, from_text
-from kainite.log.service.sharing.shared_log import SharedLog, open_shared_log
+from kainite.log.service.sharing.shared_log import SharedLog
 from kainite.log.state.loading import load_state
 from kainite.log.store.memory import MemoryStore
-from kainite.settings import LogSettings, UowSettings
 from support.log_builders import fragment
+from support.log_members import LIMIT, P, members, units_of
 from support.waiting import until
-
-SETTINGS = LogSettings(table="t", owner="", enabled=True, lease=1000.0, heartbeat=0.05, put_interval=0.0, poll=0.05)
-LIMIT = 30.0
-P = SETTINGS.partition
-NUMBERS = itertools.count(1)
 
 
 def at(sequence: int) -> Position:
     return Position(sequence)
 
 
-class MortalStore:
-    """A process's way to the store, which ends with the process."""
-
-    def __init__(self, store: MemoryStore) -> None:
-        self._store = store
-        self.dead = False
-
-    def __getattr__(self, name: str) -> Any:
-        if self.dead:
-            raise LogUnavailableError("the process is dead")
-        return getattr(self._store, name)
-
-
-class Members:
-    """The members of one log, in this process, each with an identity of its own."""
-
-    def __init__(self, store: MemoryStore, settings: LogSettings = SETTINGS) -> None:
-        self.store = store
-        self._settings = settings
-        self._open: dict[str, tuple[AsyncExitStack, MortalStore]] = {}
-
-    async def join(self, worker: str, *, stream: str = "s", reached: bool = True, **changes: Any) -> SharedLog:
-        stack, store = AsyncExitStack(), MortalStore(self.store)
-        settings = replace(self._settings, owner=worker, **changes)
-        process = ProcessIdentity(f"{worker} {next(NUMBERS)}")
-        opening = open_shared_log(store, settings, UowSettings(), stream, process=process)
-        log, _ = await stack.enter_async_context(opening)
-        self._open[worker] = stack, store
-        if reached:
-            await asyncio.wait_for(log.reached(), LIMIT)
-        return log
-
-    async def leave(self, worker: str) -> None:
-        stack, _ = self._open.pop(worker)
-        await stack.aclose()
-
-    async def kill(self, worker: str) -> None:
-        """Ends a member as SIGKILL does: it tells the store nothing any more, and its connections end."""
-        stack, store = self._open.pop(worker)
-        store.dead = True
-        await stack.aclose()
-
-    async def close(self) -> None:
-        for worker in list(self._open):
-            await self.leave(worker)
-
-
-@asynccontextmanager
-async def members(store: MemoryStore | None = None, **changes: Any) -> AsyncIterator[Members]:
-    found = Members(store or MemoryStore(), replace(SETTINGS, **changes))
-    try:
-        yield found
-    finally:
-        await found.close()
-
-
 def told(caplog: pytest.LogCaptureFixture) -> str:
     return "\n".join(str(getattr(record, "kainite_fields", "")) for record in caplog.records)
-
-
-def units_of(store: MemoryStore) -> list[str]:
-    batches = store.read_batches(P, 0, strong=True)
-    return [entry.meta.uow for batch in batches for entry in batch.entries if isinstance(entry.meta, UnitMeta)]
 
 
 async def test_one_owns_and_the_others_append_through_it() -> None:
