@@ -7,12 +7,14 @@
 ``lease_items``   the DynamoDB items of the lease table, with conditional writes
 ``log_store``     the serialization log's store, page by page and behind faults
 ``target``        the target behind faults, and the oracle's eye on it
-``source``        generated tables and a generated history of transactions
+``schema``        generated tables, and how they change
+``source``        a generated history of transactions, and what the source tells of it
+``people``        who puts the history on the stream, and who resolves what has failed
 ``oracle``        what the target may hold; shares no code with Kainite
 ``child``         scripted record processors
 ``runner``        Spark's part: tasks as processes of their own, lost, repeated and left behind
 ``parts``         the real daemon and the real apply job as simulated processes
-``scenario``      what a seed means: settings, faults, history, incidents
+``scenario``      what a seed means: settings, faults, history, incidents; and aims, which turn seeds to rare events
 ``world``         one run of a scenario
 ``shrink``        a failing run with fewer faults
 ``mutations``     safeguards that are switched off, and how soon the simulation notices

@@ -139,7 +139,7 @@ def scenario(seed: int, aim: str = "") -> Scenario:
     more = _more(rng, plan)
     more = replace(more, stop=more.stop and not more.poison)  # nobody would apply what corrects a unit
     plan = replace(plan, style=style, rates=rates, outages=outages, more=more)
-    return AIMS[aim](plan, Random(f"aim {seed}")) if aim else plan
+    return AIMS[aim](_calm(plan), Random(f"aim {seed}")) if aim else plan
 
 
 def _more(rng: Random, plan: Scenario) -> More:
@@ -254,7 +254,7 @@ def _frozen_task(plan: Scenario, rng: Random) -> Scenario:
     kills = [Incident(rng.uniform(2.0, plan.until), "kill", plan.daemons + rng.randrange(2), 0.0) for _ in range(3)]
     rates = {"task_freezes": 0.4, "unanswered": 0.01}
     return replace(
-        _calm(plan), rates=rates, until=60.0, drivers=1, transactions=12, incidents=tuple(kills), instances=2,
+        plan, rates=rates, until=60.0, drivers=1, transactions=12, incidents=tuple(kills), instances=2,
         more=replace(plan.more, tidy_every=rng.choice((1, 3, 50)), prefix=False, stop=False),
     )  # fmt: skip
 
@@ -269,7 +269,7 @@ def _lapse(plan: Scenario, rng: Random) -> Scenario:
         begin += rng.uniform(20.0, 26.0)
     rates = {"kill_after": 0.001}
     return replace(
-        _calm(plan), rates=rates, outages=tuple(outages), incidents=tuple(incidents), until=80.0, daemons=1,
+        plan, rates=rates, outages=tuple(outages), incidents=tuple(incidents), until=80.0, daemons=1,
         transactions=30, spread=plan.spread,
     )  # fmt: skip
 
@@ -277,29 +277,32 @@ def _lapse(plan: Scenario, rng: Random) -> Scenario:
 def _late_put(plan: Scenario, rng: Random) -> Scenario:
     """Lets an owner stand still before its put, until another one has mounted, appended and truncated."""
     return replace(
-        _calm(plan), rates={"put_freezes": 0.05}, until=60.0, daemons=2, hosts=5, one_worker=False, transactions=30,
+        plan, rates={"put_freezes": 0.05}, until=60.0, daemons=2, hosts=5, one_worker=False, transactions=30,
         snapshot_entries=8,
     )  # fmt: skip
 
 
 def _bursts(plan: Scenario, rng: Random) -> Scenario:
     """Makes many copies of parts of units: replies of PutRecords get lost."""
-    return replace(_calm(plan), rates={"unanswered": 0.15, "resent": 0.1, "late": 0.1, "again": 0.1})
+    return replace(plan, rates={"unanswered": 0.15, "resent": 0.1, "late": 0.1, "again": 0.1})
 
 
 def _slow_source(plan: Scenario, rng: Random) -> Scenario:
     """Stops the source in the middle of transactions for longer than a unit's time."""
     pauses = tuple((rng.random(), 70.0) for _ in range(3))
-    return replace(_calm(plan), uow_timeout=20.0, more=replace(plan.more, pauses=pauses, prefix=False, stop=False))
+    return replace(plan, uow_timeout=20.0, more=replace(plan.more, pauses=pauses, prefix=False, stop=False))
 
 
 def _unread(plan: Scenario, rng: Random) -> Scenario:
-    """Lets nobody read a shard, or a child keep its batch, for longer than a unit's time."""
+    """Lets nobody read a shard, or a child keep its batch, for longer than a unit's time; or the stream is away."""
     begin = rng.uniform(1.0, 10.0)
+    away: tuple[tuple[float, float, str], ...] = ((begin, begin + 40.0, f"shard {rng.randrange(3)}"),)
+    if rng.random() < 0.5:
+        away = ((begin, begin + 40.0, "kinesis"), (begin, begin + 50.0, "put"))
     return replace(
-        _calm(plan), uow_timeout=20.0, spread=True, shards=3, until=60.0,
+        plan, uow_timeout=20.0, spread=True, shards=3, until=60.0,
         style=replace(plan.style, ordinals=True, numbers=True),
-        outages=((begin, begin + 40.0, f"shard {rng.randrange(3)}"),), rates={"child_slow": 0.05},
+        outages=away, rates={"child_slow": 0.05},
     )  # fmt: skip
 
 
@@ -309,7 +312,7 @@ def _locked(plan: Scenario, rng: Random) -> Scenario:
         (begin := rng.uniform(0.0, 20.0), begin + rng.choice((10.0, 40.0)), rng.randrange(1, 13)) for _ in range(4)
     )
     return replace(
-        _calm(plan), until=40.0, transactions=12, max_units=rng.choice((2, 5, 2_000)), instances=2,
+        plan, until=40.0, transactions=12, max_units=rng.choice((2, 5, 2_000)), instances=2,
         more=replace(plan.more, locks=locks, most_units=rng.choice((0, 1, 2)), prefix=False, stop=False),
     )  # fmt: skip
 
@@ -323,10 +326,12 @@ def _locked_prefix(plan: Scenario, rng: Random) -> Scenario:
 def _new_key(plan: Scenario, rng: Random) -> Scenario:
     """Adds a foreign key that cascades while units are delayed."""
     number = rng.randrange(5, 12)
-    locks = tuple((0.0, 45.0, rng.randrange(1, number)) for _ in range(3))
+    locks = ((0.0, 45.0, number - 1),) if rng.random() < 0.5 else ()
     changes = (Change("key", number, rng.uniform(5.0, 15.0)),)
     return replace(
-        _calm(plan), until=30.0, transactions=20, style=replace(plan.style, befores=True, cascades_told=False),
+        plan, until=30.0, transactions=20,
+        outages=() if locks else ((0.0, 40.0, "target begin_micro_batch"),),
+        instances=3, max_units=2_000 if locks else number - 2, style=replace(plan.style, befores=True, cascades_told=False),
         more=replace(plan.more, changes=changes, locks=locks, prefix=False, stop=False),
     )  # fmt: skip
 
@@ -336,8 +341,10 @@ def _new_table(plan: Scenario, rng: Random) -> Scenario:
     number = rng.randrange(2, 8)
     late = rng.random() < 0.7
     changes = tuple(Change(what, number, rng.uniform(3.0, 20.0) * late) for what in ("table", "column"))
+    begin = rng.uniform(2.0, 12.0)
+    outages = ((begin, begin + 8.0, "log put_batch"),) if late and rng.random() < 0.5 else ()
     return replace(
-        _calm(plan), until=30.0, transactions=20,
+        plan, until=30.0, transactions=20, outages=outages,
         more=replace(plan.more, changes=changes, prefix=False, stop=False),
     )  # fmt: skip
 
@@ -346,20 +353,29 @@ def _snapshots(plan: Scenario, rng: Random) -> Scenario:
     """Makes snapshots of many parts, and kills daemons."""
     kills = tuple(Incident(rng.uniform(2.0, 40.0), "kill", 0, 0.0) for _ in range(4))
     return replace(
-        _calm(plan), until=40.0, daemons=1, transactions=30, snapshot_entries=8, incidents=kills,
-        more=replace(plan.more, part_bytes=200),
+        plan, until=40.0, daemons=1, transactions=30, snapshot_entries=8, incidents=kills, spread=True, shards=3,
+        style=replace(plan.style, ordinals=True, numbers=True), more=replace(plan.more, part_bytes=100),
     )  # fmt: skip
 
 
 def _rivals(plan: Scenario, rng: Random) -> Scenario:
     """Starts two daemons under one worker id."""
-    return replace(_calm(plan), daemons=2, hosts=rng.choice((1, 5)), one_worker=True, more=replace(plan.more, pids=4))
+    return replace(plan, daemons=2, hosts=rng.choice((1, 5)), one_worker=True, more=replace(plan.more, pids=4))
 
 
 def _calm(plan: Scenario) -> Scenario:
     """Returns the scenario without what its seed lets go wrong."""
     more = replace(plan.more, locks=(), most_units=0, changes=(), poison=(), pauses=(), stop=False)
     return replace(plan, rates={}, outages=(), incidents=(), refused=(), uow_timeout=600.0, more=more)
+
+
+def _one_batch(plan: Scenario, rng: Random) -> Scenario:
+    """Lets all units come before the first micro-batch, on several job instances; cascades are not told."""
+    style = replace(plan.style, rich=True, cascades_told=False, befores=rng.random() < 0.5)
+    return replace(
+        _calm(plan), until=30.0, transactions=30, outages=((0.0, 29.0, "target begin_micro_batch"),), style=style,
+        instances=3, max_units=2_000, group_units=rng.choice((1, 3, 500)), more=replace(plan.more, prefix=False),
+    )  # fmt: skip
 
 
 def _target_away(plan: Scenario, rng: Random) -> Scenario:
@@ -384,4 +400,5 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "snapshots in parts": _snapshots,
     "one worker id twice": _rivals,
     "target away": _target_away,
+    "one micro-batch": _one_batch,
 }

@@ -155,7 +155,9 @@ def _reference(rng: Random, parents: list[SourceTable], column: str, *, rich: bo
 
 def _plan(rng: Random, tables: Tables, change: Change, *, rich: bool) -> None:
     """Lets a change happen to one of the tables."""
-    name = rng.choice(sorted(tables))
+    if change.what == "key" and len(tables) == 1:
+        tables["t1"] = SourceTable("t1")
+    name = rng.choice(sorted(tables)[change.what == "key" :])
     table = tables[name]
     match change.what:
         case "column" if table.wide is None:
@@ -167,7 +169,7 @@ def _plan(rng: Random, tables: Tables, change: Change, *, rich: bool) -> None:
                 more = _reference(rng, [tables[rng.choice(parents)]], "p", rich=False)
                 new = replace(new, references=tuple(r for r in more if r in _like(tables, r)))
             tables[new.name] = new
-        case "key" if len(tables) > 1 and not table.since:
+        case "key" if not table.since:
             others = [other for other in tables.values() if not other.since and other.name < name]  # no cycle
             more = _reference(rng, others, "q", rich=rich, since=change.number) if others else []
             if more and not any(r.column == "q" for r in table.references) and table.wide is None:

@@ -74,6 +74,7 @@ class Style:
         cascades_told: rows that a cascade changes have deltas of their own.
         rich: the tables have the kinds of keys and actions that are rare.
         spelled: keys are told in other spellings, too.
+        leaves: the number of a transaction that deletes a parent, whose child has left it just before; 0 for none.
     """
 
     ordinals: bool
@@ -83,6 +84,7 @@ class Style:
     deletes_told: bool = True
     rich: bool = False
     spelled: bool = False
+    leaves: int = 0
 
 
 class Database:
@@ -173,6 +175,8 @@ class Source:
         self._style = style
         self._next = 0
         self._number = 0
+        self._left: Key = ()
+        self._leaving: Key = ()
         self._gone: dict[str, list[Key]] = {}
         self._codes: dict[str, list[int]] = {}
         self.tables = generated(rng, changes, rich=style.rich)
@@ -248,7 +252,30 @@ class Source:
         transaction = Transaction(f"T-{self._number}", self._number, stands_for=self._number)
         for _ in range(self._rng.choice((1, 1, 2, 3, 5))):
             self._act(transaction)
+        if (played := self._played()) is not None:
+            self._play(transaction, *played)
         return transaction
+
+    def _played(self) -> tuple[int, SourceTable, Reference] | None:
+        """Returns a foreign key that acts, and the number at which a parent goes: when the foreign key comes, if so."""
+        some = [(r.since or self._style.leaves, table, r) for table in self.tables.values() if not table.since
+                for r in table.references if r.on_delete == "CASCADE" and r.column != "up"]  # fmt: skip
+        return next((one for one in some if one[0] > 2), None)
+
+    def _play(self, transaction: Transaction, number: int, table: SourceTable, reference: Reference) -> None:
+        """Lets a row leave its parent just before the parent goes."""
+        parent = self.tables[reference.parent]
+        match self._number - number:
+            case -2:
+                self._left = self._insert(transaction, parent)
+                self._leaving = self._insert(transaction, table)
+                named = self._now[parent.name].get(self._left, {}).get(reference.named)
+                if self._leaving in self._now[table.name] and named is not None:
+                    self._update(transaction, table, self._leaving, {reference.column: named, "v": self._value()})
+            case -1 if self._leaving in self._now[table.name]:
+                self._update(transaction, table, self._leaving, {reference.column: None, "v": self._value()})
+            case 0 if self._left in self._now[parent.name]:
+                self._delete(transaction, parent, self._left)
 
     def _act(self, transaction: Transaction) -> None:
         there = [name for name, table in self.tables.items() if table.since <= self._number]
@@ -276,13 +303,15 @@ class Source:
         else:
             self._delete(transaction, table, key)
             if self._rng.random() < 0.4:
-                self._insert(transaction, table, key)
+                upsert = self._style.rich and not table.unique and self._rng.random() < 0.5
+                self._insert(transaction, table, key, "upsert" if upsert else "insert")
 
     def _values(self, table: SourceTable) -> Row:
         wide = "w" in table.columns(self._number) and self._rng.random() < 0.5
         return {"v": self._value(), **({"w": self._value()} if wide else {})}
 
-    def _insert(self, transaction: Transaction, table: SourceTable, key: Key | None = None) -> None:
+    def _insert(self, transaction: Transaction, table: SourceTable, key: Key | None = None, op: str = "insert") -> Key:
+        """Inserts a row, with a new key if the given one is taken; returns its key."""
         rows = self._now[table.name]
         if key is None or key in rows:
             self._next += 1
@@ -298,7 +327,8 @@ class Source:
             row["code"] = self._code(table)
         for reference in table.references:
             row[reference.column] = self._parent(reference, key)
-        self._make(transaction, Write(table.name, "insert", _key(table, row), row, {}))
+        self._make(transaction, Write(table.name, op, _key(table, row), row, {}))
+        return key_of(table, row)
 
     def _update(self, transaction: Transaction, table: SourceTable, key: Key, new: Row) -> bool:
         old = self._now[table.name][key]
