@@ -75,6 +75,10 @@ class SimPipes:
     def kill(self) -> None:
         self._end()
 
+    async def ends(self, grace: float) -> bool:
+        self._end()
+        return True
+
     async def close(self, grace: float, kill_after: float) -> None:
         self._closing = True
         self._end()

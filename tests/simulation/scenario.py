@@ -139,7 +139,18 @@ def scenario(seed: int, aim: str = "") -> Scenario:
     more = _more(rng, plan)
     more = replace(more, stop=more.stop and not more.poison)  # nobody would apply what corrects a unit
     plan = replace(plan, style=style, rates=rates, outages=outages, more=more)
+    if any(correction is not None for _, correction in more.poison):
+        plan = _with_one_failure(plan)
     return AIMS[aim](_calm(plan), Random(f"aim {seed}")) if aim else plan
+
+
+def _with_one_failure(plan: Scenario) -> Scenario:
+    """Returns the scenario without other failures than that of the corrected unit.
+
+    A correction discards each failed unit that it conflicts with, and another one would be lost.
+    """
+    style = replace(plan.style, befores=True, deletes_told=True, cascades_told=True)
+    return replace(plan, refused=(), style=style, more=replace(plan.more, changes=(), pauses=()))
 
 
 def _more(rng: Random, plan: Scenario) -> More:
@@ -331,7 +342,8 @@ def _new_key(plan: Scenario, rng: Random) -> Scenario:
     return replace(
         plan, until=30.0, transactions=20,
         outages=() if locks else ((0.0, 40.0, "target begin_micro_batch"),),
-        instances=3, max_units=2_000 if locks else number - 2, style=replace(plan.style, befores=True, cascades_told=False),
+        instances=3, max_units=2_000 if locks else number - 2,
+        style=replace(plan.style, befores=True, cascades_told=False),
         more=replace(plan.more, changes=changes, locks=locks, prefix=False, stop=False),
     )  # fmt: skip
 
