@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 
-from simulation.mutations import MUTATIONS, Mutation
+from simulation.mutations import MUTATIONS, RARE, Mutation
 from simulation.scenario import AIMS
 from simulation.shrink import shrink
 from simulation.world import Verdict, run_seed
@@ -99,7 +99,7 @@ def _tell(verdict: Verdict, seconds: float) -> None:
 
 
 def _mutations(names: list[str], jobs: int) -> int:
-    chosen = [one for one in MUTATIONS if one.name in names] if names else list(MUTATIONS)
+    chosen = [one for one in (*MUTATIONS, *RARE) if one.name in names] if names else list(MUTATIONS)
     began, lost = time.monotonic(), 0
     for mutation, found in _found(chosen, jobs):
         lost += found is None
@@ -123,7 +123,7 @@ def _found(chosen: list[Mutation], jobs: int) -> Iterator[tuple[Mutation, Verdic
 
 def find_named(name: str) -> Verdict | None:
     """Does as :func:`find` for the mutation of that name, which another process can be told."""
-    return find(next(mutation for mutation in MUTATIONS if mutation.name == name))
+    return find(next(mutation for mutation in (*MUTATIONS, *RARE) if mutation.name == name))
 
 
 def find(mutation: Mutation) -> Verdict | None:

@@ -25,6 +25,9 @@ from simulation.stream import TOP
 if TYPE_CHECKING:
     from simulation.world import World
 
+GATHERED_S = 5.0
+"""How long the source waits before a key comes, so that units before it are signed without it, seconds."""
+
 LONG_LOCK_S = 35.0
 """A lock that may last longer than all units wait for one with ``targetConsistency = prefix``, with other faults."""
 
@@ -125,6 +128,7 @@ class Producer:
         while self._changes and self._changes[0].number <= number:
             change = self._changes.pop(0)
             if change.what == "key":
+                self._world.hub.pause(GATHERED_S)
                 self._change(change)
                 self._world.restart_daemons()
             elif change.at == 0.0:

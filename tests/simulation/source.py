@@ -250,10 +250,11 @@ class Source:
 
     def _transaction(self) -> Transaction:
         transaction = Transaction(f"T-{self._number}", self._number, stands_for=self._number)
+        if (played := self._played()) is not None and 0 <= played[0] - self._number <= 2:
+            self._play(transaction, *played)
+            return transaction
         for _ in range(self._rng.choice((1, 1, 2, 3, 5))):
             self._act(transaction)
-        if (played := self._played()) is not None:
-            self._play(transaction, *played)
         return transaction
 
     def _played(self) -> tuple[int, SourceTable, Reference] | None:
