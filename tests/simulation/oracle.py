@@ -66,7 +66,7 @@ class Oracle:
         self._version = -1
         self._replayed = _Replay(source)
         self._conflicts = {one.number: _earlier(source, one) for one in source.history}
-        self._excused = allowed.excused
+        self._excused = frozenset(allowed.excused)
         self.there: dict[int, Transaction] = {}
         """The transactions that are in the target, by the number of that for which each stands."""
 
@@ -85,7 +85,7 @@ class Oracle:
             if one.stands_for in self.there:
                 return f"{one.name} is applied, and {self.there[one.stands_for].name} too"
             self.there[one.stands_for] = one
-        return next((wrong for one in fresh if (wrong := self._early(one))), None) or self._torn(fresh)
+        return next((wrong for one in fresh if (wrong := self._early(one, fresh))), None) or self._torn(fresh)
 
     def missing(self) -> list[str]:
         """Returns the transactions that are not there."""
@@ -101,7 +101,7 @@ class Oracle:
         self._replayed.close()
         self._source.database.close()
 
-    def _early(self, one: Transaction) -> str | None:
+    def _early(self, one: Transaction, fresh: list[Transaction]) -> str | None:
         """Returns before what a transaction is there that it must not pass."""
         number, allowed = one.stands_for, self.allowed
         if number in allowed.gone:
@@ -111,7 +111,8 @@ class Oracle:
                 return f"{one.name} is applied before T-{earlier}; both touch {sorted(map(str, shared))}"
         if allowed.prefix:
             gap = [n for n in range(1, number) if n not in self.there and self._is_place(n)]
-            if gap and not any(n in self._excused for n in gap):
+            with_it = {other.stands_for for other in fresh}  # what is there only now was missing until now
+            if gap and self._excused.isdisjoint({*gap, *with_it}):
                 return f"{one.name} is applied before T-{gap[0]}, and targetConsistency is prefix"
         return None
 
