@@ -147,10 +147,11 @@ def scenario(seed: int, aim: str = "") -> Scenario:
 def _with_one_failure(plan: Scenario) -> Scenario:
     """Returns the scenario without other failures than that of the corrected unit.
 
-    A correction discards each failed unit that it conflicts with, and another one would be lost.
+    A correction discards each failed unit that it conflicts with, and another one would be lost. With a full backlog
+    the correction would not be read.
     """
     style = replace(plan.style, befores=True, deletes_told=True, cascades_told=True)
-    return replace(plan, refused=(), style=style, more=replace(plan.more, changes=(), pauses=()))
+    return replace(plan, refused=(), style=style, more=replace(plan.more, changes=(), pauses=(), backlog_units=0))
 
 
 def _more(rng: Random, plan: Scenario) -> More:
