@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final
 
 import orjson
-import zstandard
 
+from kainite.base.compression import compressed, decompressed
 from kainite.base.errors import (
     CatalogueError,
     ChildProtocolError,
@@ -48,7 +48,7 @@ from kainite.kinesis.client import parse_reply
 from kainite.kinesis.read.subscription import parse_event
 from kainite.kinesis.shards import MAX_HASH_KEY, HashRange
 from kainite.log.audit.trail import frame
-from kainite.log.format.batch_codec import MAGIC, decode, encode
+from kainite.log.format.batch_codec import MAGIC, MAX_DECOMPRESSED, decode, encode
 from kainite.log.format.entry import (
     Batch,
     Entry,
@@ -267,11 +267,11 @@ def _folded() -> FoldedLog:
 
 
 def _packed(data: bytes) -> bytes:
-    return zstandard.ZstdCompressor().compress(data)
+    return compressed(data)
 
 
 def _unpacked(index: bytes) -> bytes:
-    return zstandard.ZstdDecompressor().decompress(index.removeprefix(MAGIC))
+    return decompressed(index.removeprefix(MAGIC), MAX_DECOMPRESSED)
 
 
 def _batch(data: bytes) -> None:

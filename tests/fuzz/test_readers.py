@@ -11,12 +11,12 @@ import time
 import tracemalloc
 
 import pytest
-import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fuzz.mutation import mutated
 from fuzz.readers import READERS, Reader
+from kainite.base.compression import compressed
 from kainite.base.errors import LogCorruptError
 from kainite.log.format.batch_codec import MAGIC, decode
 
@@ -75,7 +75,6 @@ def test_memory_and_time_of_a_repeated_piece_are_bounded(name: str, piece: bytes
 
 
 def test_a_batch_that_says_it_is_huge_takes_no_memory() -> None:
-    bomb = zstandard.ZstdCompressor(level=19).compress(bytes(4 << 20))
-    huge = bytearray(bomb)
+    bomb = compressed(bytes(4 << 20), 19)
     with pytest.raises(LogCorruptError):
-        decode(MAGIC + bytes(huge), None)
+        decode(MAGIC + bomb, None)

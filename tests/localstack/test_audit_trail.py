@@ -10,8 +10,8 @@ from typing import Any
 import boto3
 import orjson
 import pytest
-import zstandard
 
+from kainite.base.compression import decompressed
 from kainite.log.store.dynamodb import DynamoDBStore
 from support.names import unique
 from support.pipeline import Pipeline, emit
@@ -49,7 +49,7 @@ def audited(s3: Any, bucket: str) -> Iterator[dict[str, Any]]:
     """Yields all lines of all objects, in the order of a listing."""
     for each in s3.list_objects_v2(Bucket=bucket, Prefix="trail/0/").get("Contents", []):
         body = s3.get_object(Bucket=bucket, Key=each["Key"])["Body"].read()
-        yield from map(orjson.loads, zstandard.ZstdDecompressor().stream_reader(body).read().splitlines())
+        yield from map(orjson.loads, decompressed(body, 1 << 20).splitlines())
 
 
 def test_resolved_units_leave_the_log_for_a_bucket(endpoint: str, s3: Any, pipeline: Pipeline) -> None:

@@ -14,8 +14,8 @@ from dataclasses import asdict
 from typing import Protocol
 
 import orjson
-import zstandard
 
+from kainite.base.compression import compressed
 from kainite.log.store.contract import LogStore
 from kainite.log.views.unit_table import LogRow, read_rows
 
@@ -37,7 +37,7 @@ class AuditTrail(Protocol):
 def frame(rows: Iterable[LogRow]) -> bytes:
     """Returns a line of JSON for each row, compressed; no bytes for no rows."""
     lines = b"".join(orjson.dumps(asdict(row), option=orjson.OPT_APPEND_NEWLINE) for row in rows)
-    return zstandard.ZstdCompressor().compress(lines) if lines else b""
+    return compressed(lines) if lines else b""
 
 
 def audited(store: LogStore, partition: str, low: int, high: int) -> list[LogRow]:

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import orjson
-import zstandard
 
+from kainite.base.compression import compressed, decompressed
 from kainite.base.errors import LogCorruptError, LogError
 from kainite.base.position import Position
 from kainite.log.format.entry import (
@@ -65,9 +65,8 @@ def encode(batch: Batch) -> tuple[bytes, bytes]:
         parts += _encode_record(entry)
     _check_size("index", sum(map(len, parts)))
     _check_size("payload", sum(len(entry.data) for entry in batch.entries))
-    compressor = zstandard.ZstdCompressor(level=_LEVEL)
-    index = MAGIC + compressor.compress(b"".join(parts))
-    return index, compressor.compress(b"".join(entry.data for entry in batch.entries))
+    index = MAGIC + compressed(b"".join(parts), _LEVEL)
+    return index, compressed(b"".join(entry.data for entry in batch.entries), _LEVEL)
 
 
 def _check_size(what: str, size: int) -> None:
@@ -150,11 +149,8 @@ def _decode_record(raw: memoryview, offset: int, data: memoryview | None, start:
 
 def _decompress(data: bytes, what: str) -> bytes:
     try:
-        size = zstandard.frame_content_size(data)
-        if not 0 <= size <= MAX_DECOMPRESSED:
-            raise LogCorruptError(f"a log batch's {what} says it holds {size} bytes")
-        return zstandard.ZstdDecompressor().decompress(data)
-    except (zstandard.ZstdError, MemoryError) as error:
+        return decompressed(data, MAX_DECOMPRESSED)
+    except ValueError as error:
         raise LogCorruptError(f"a log batch's {what} cannot be decompressed: {error}") from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -13,7 +14,11 @@ from typing import Any, Protocol
 import boto3
 import orjson
 import pytest
-import zstandard
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 from kainite.base.errors import LogUnavailableError
 from kainite.base.position import Position
@@ -119,8 +124,7 @@ def trail_in(place: Place) -> AuditTrail:
 
 def lines(place: Place) -> list[dict[str, Any]]:
     """Returns all lines as ``zstdcat`` shows them, which reads concatenated frames as one file."""
-    reader = zstandard.ZstdDecompressor().stream_reader(b"".join(place.writes()), read_across_frames=True)
-    return [orjson.loads(line) for line in reader.read().splitlines()]
+    return [orjson.loads(line) for line in zstd.decompress(b"".join(place.writes())).splitlines()]
 
 
 def statuses(place: Place) -> dict[int, str]:

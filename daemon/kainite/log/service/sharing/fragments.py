@@ -15,8 +15,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
-import zstandard
 
+from kainite.base.compression import compressed, decompressed
 from kainite.base.errors import LogProtocolError, LogRequestError
 from kainite.uow.delta import UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject
@@ -61,7 +61,7 @@ def encode_fragments(fragments: Sequence[Fragment], known: Collection[str]) -> t
         "schemes": {name: _scheme_json(scheme) for name, scheme in schemes.items()},
     }
     joined = b"".join(encoded for fragment in fragments for encoded in fragment.encoded)
-    payload = zstandard.ZstdCompressor(level=_LEVEL).compress(joined)
+    payload = compressed(joined, _LEVEL)
     return orjson.dumps(document), payload, frozenset(schemes)
 
 
@@ -87,7 +87,7 @@ def decode_fragments(
             fragment, begin = _fragment(item, joined, begin, {**known, **schemes})
             found.append(fragment)
         return found, schemes
-    except (ValueError, TypeError, KeyError, AttributeError, zstandard.ZstdError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise LogProtocolError(f"an append's fragments cannot be read: {type(error).__name__} {error}") from error
 
 
@@ -150,10 +150,12 @@ def _fragment(
 
 
 def _decompressed(payload: bytes, size: int) -> bytes:
-    # The frame's header decides how much memory decompression takes, so it is looked at first.
-    if size > MAX_PAYLOAD or zstandard.frame_content_size(payload) != size:
-        raise ValueError(f"the deltas are not {size} bytes, or more than {MAX_PAYLOAD}")
-    return zstandard.ZstdDecompressor().decompress(payload, max_output_size=size) if size else b""
+    if size > MAX_PAYLOAD:
+        raise ValueError(f"the deltas are {size} bytes, of at most {MAX_PAYLOAD}")
+    joined = decompressed(payload, size)
+    if len(joined) != size:
+        raise ValueError(f"the deltas are {len(joined)} bytes and not {size}")
+    return joined
 
 
 def _identity(value: Any) -> Identity:
