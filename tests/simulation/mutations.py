@@ -285,8 +285,8 @@ MUTATIONS: tuple[Mutation, ...] = (
              _value(property(lambda self: None)), 500,
              aim="source pauses"),
     Mutation("kept unit judged anew", "kainite.log.owner.upkeep:is_kept", _answer(False), 500, aim="source pauses"),
-    Mutation("entries that are needed", "kainite.log.state.folded:FoldedLog.oldest_needed",
-             lambda _: lambda self: self.next_id, 2_000),
+    Mutation("entries that are needed", "kainite.log.state.snapshot:needed_by",
+             lambda _: lambda document: document["next_id"], 500, aim="target away"),
     Mutation("entries among a snapshot's parts", "kainite.log.state.loading:_start", _from_its_own_place, 500,
              aim="snapshots in parts"),
     # Conflicts.

@@ -310,7 +310,8 @@ def _unread(plan: Scenario, rng: Random) -> Scenario:
     begin = rng.uniform(1.0, 10.0)
     away: tuple[tuple[float, float, str], ...] = ((begin, begin + 40.0, f"shard {rng.randrange(3)}"),)
     if rng.random() < 0.5:
-        away = ((begin, begin + 40.0, "kinesis"), (begin, begin + 50.0, "put"))
+        # The source can put again before the shards are read, or its own pauses count as a unit's waiting.
+        away = ((begin, begin + 40.0, "kinesis"), (begin, begin + 30.0, "put"))
     return replace(
         plan, uow_timeout=20.0, spread=True, shards=3, until=60.0,
         style=replace(plan.style, ordinals=True, numbers=True),
