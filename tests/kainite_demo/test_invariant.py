@@ -6,26 +6,11 @@ import re
 
 import pytest
 
-from kainite.base.errors import DemoError
 from kainite_demo import invariant
 from kainite_demo.invariant import Invariant
 from kainite_demo.watching import Watching
-from support.pgbench_databases import ACCOUNT, BRANCH, TELLER, WHOLE, execute
+from support.pgbench_databases import ACCOUNT, BRANCH, TELLER, WHOLE, execute, failure_of
 from support.waiting import eventually
-
-
-def failure_of(watching: Watching) -> str:
-    found: list[str] = []
-
-    def failed() -> bool:
-        try:
-            watching.check()
-        except DemoError as failure:
-            found.append(str(failure))
-        return bool(found)
-
-    eventually(failed)
-    return found[0]
 
 
 def test_whole_transactions_keep_the_sums_equal(target: str) -> None:

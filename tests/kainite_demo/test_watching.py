@@ -4,23 +4,8 @@ from __future__ import annotations
 
 import psycopg
 
-from kainite.base.errors import DemoError
 from kainite_demo.watching import Watching
-from support.waiting import eventually
-
-
-def failure_of(watching: Watching) -> str:
-    found: list[str] = []
-
-    def failed() -> bool:
-        try:
-            watching.check()
-        except DemoError as failure:
-            found.append(str(failure))
-        return bool(found)
-
-    eventually(failed)
-    return found[0]
+from support.pgbench_databases import failure_of
 
 
 def test_a_target_that_goes_away_is_reported(target: str) -> None:

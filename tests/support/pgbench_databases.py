@@ -8,8 +8,11 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from kainite.base.errors import DemoError
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite_demo import pgbench
+from kainite_demo.watching import Watching
+from support.waiting import eventually
 
 LIMIT = 20.0
 BRANCH = "INSERT INTO pgbench_branches VALUES (1, 0)"
@@ -41,3 +44,18 @@ def execute(url: str, *statements: str) -> None:
     with psycopg.connect(url) as connection:
         for statement in statements:
             connection.execute(statement)
+
+
+def failure_of(watching: Watching) -> str:
+    """Waits until the watching has failed; returns why."""
+    found: list[str] = []
+
+    def failed() -> bool:
+        try:
+            watching.check()
+        except DemoError as failure:
+            found.append(str(failure))
+        return bool(found)
+
+    eventually(failed)
+    return found[0]

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from support.postgresql_changes_child import UNIT, change, child
 from support.processor_child import LIMIT, Child
 
-UNIT = {"uow": "pg-7-0/1", "number": 3, "count": 1}
-
-
-def change(operation: str, key: dict[str, Any], new: dict[str, Any], types: dict[str, int]) -> dict[str, Any]:
-    return {
-        **UNIT,
-        "ordinal": 0,
-        "relation": "public.t",
-        "operation": operation,
-        "types": types,
-        "key": key,
-        "new": new,
-    }
-
-
-@pytest.fixture
-def child() -> Iterator[Child]:
-    child = Child("postgresql_changes")
-    child.initialize()
-    yield child
-    child.close()
+__all__ = ["child"]
 
 
 def test_a_large_batch_goes_out_in_order_on_lines_of_bounded_length(child: Child) -> None:
