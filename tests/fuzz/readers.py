@@ -42,11 +42,11 @@ from kainite.child.markers.extraction import Extraction
 from kainite.child.turns import Turn
 from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.extract.offsets.place import offset_in
-from kainite.extract.output.spread import Spread, unit_of
 from kainite.kinesis.aggregation import expand, portions
 from kainite.kinesis.client import parse_reply
 from kainite.kinesis.read.subscription import parse_event
 from kainite.kinesis.shards import MAX_HASH_KEY, HashRange
+from kainite.kinesis.write.spread import Spread, unit_of
 from kainite.log.audit.trail import frame
 from kainite.log.format.batch_codec import MAGIC, MAX_DECOMPRESSED, decode, encode
 from kainite.log.format.entry import (

@@ -15,7 +15,7 @@ def stream_error(stream: str, doing: str, error: Exception) -> StreamError:
         return StreamUnavailableError(f"stream {stream!r}: {doing} failed for now: {error}")
     if failure is Failure.GONE:
         return StreamError(
-            f"stream {stream!r} does not exist: check streamName, regionName and kinesisEndpoint ({error})"
+            f"stream {stream!r} does not exist: check streamName (or output), regionName and kinesisEndpoint ({error})"
         )
     return StreamError(f"stream {stream!r}: {doing} is refused: {error}")
 

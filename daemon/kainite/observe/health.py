@@ -61,7 +61,7 @@ class WorkerFacts:
         reached: seconds since the lease table last answered a whole round; None before the first.
         log: the log's state.
         stopping: whether it was told to stop.
-        backlog: why the log takes no more from the shards; empty while it does.
+        backlog: why the log, or the output stream, takes no more from the shards; empty while it does.
     """
 
     leases: int = 0

@@ -27,7 +27,9 @@ Rules
   holds what a child emits for them, so these emits are discarded.
 * A rejected message, or a record that is left out, becomes a failed unit of its own where units of work are collected,
   and is appended with the call: as durable as what was emitted.
-* Where units of work are disabled, emit lines are skipped, as KCL skips them.
+* With an output stream (:mod:`kainite.worker.output_stream`) a call's append is the put of its messages there. The
+  stream has no position, so records that come again are put again.
+* Where units of work are disabled and there is no output stream, emit lines are skipped, as KCL skips them.
 
 :class:`CallRules` says which :data:`Step` comes next; :class:`~kainite.worker.shard_call.ShardCalls` carries the steps
 out and reports back with :meth:`CallRules.appended` and :meth:`CallRules.written`.
@@ -70,7 +72,7 @@ class EmitHandling(Enum):
 
     COLLECT = auto()  # it goes into the call's append
     DISCARD = auto()  # the log already holds it
-    SKIP = auto()  # units of work are disabled
+    SKIP = auto()  # it goes nowhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ class CallRules:
 
     Args:
         shard_id: the shard, for messages.
-        collecting: whether units of work are enabled.
+        collecting: whether what the child emits goes anywhere: units of work are enabled, or there is an output stream.
     """
 
     def __init__(self, shard_id: str, *, collecting: bool) -> None:

@@ -1,7 +1,8 @@
 """The calls of one shard's child: carries out what :mod:`kainite.worker.call_rules` decides.
 
 The rules say what is collected, appended and checkpointed, and in which order. This module asks the log and the lease,
-waits for both, tries an append again while the log is unavailable, and reports what happened.
+waits for both, tries an append again while the log is unavailable, and reports what happened. An output stream takes
+the log's place where the settings name one.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from kainite.leases.holding.checkpoint_requests import error_name
 from kainite.leases.keeper import HeldLease
 from kainite.worker.call_rules import AppendCall, CallRules, EmitHandling, RefusedCheckpoint, Step, WriteCheckpoint
 from kainite.worker.heavy_work import OFF_LOOP_BYTES
+from kainite.worker.output_stream import ShardOutput
 from kainite.worker.units_of_work import UnitsOfWork
 
 logger = logging.getLogger(__name__)
@@ -50,13 +52,21 @@ class ShardCalls:
         lease: the shard's.
         checkpoints: stores checkpoints.
         units: None where units of work are disabled.
+        output: where the child's messages are put; None without an output stream. Not together with ``units``.
     """
 
-    def __init__(self, lease: HeldLease, checkpoints: Checkpoints, units: UnitsOfWork | None) -> None:
+    def __init__(
+        self,
+        lease: HeldLease,
+        checkpoints: Checkpoints,
+        units: UnitsOfWork | None,
+        output: ShardOutput | None = None,
+    ) -> None:
         self._lease = lease
         self._checkpoints = checkpoints
         self._units = units
-        self._rules = CallRules(lease.shard_id, collecting=units is not None)
+        self._output = output
+        self._rules = CallRules(lease.shard_id, collecting=units is not None or output is not None)
         self._told: set[Span] = set()  # records beyond the checkpoint that were reported as not processed
         self._warned = False  # that this child's emits are skipped
         self._fed = 0  # bytes of emit lines that the admission holds
@@ -83,6 +93,8 @@ class ShardCalls:
             case EmitHandling.COLLECT if self._units is not None:
                 waiting = self._units.room.take(len(line))
                 return self._collect(self._units, line) if waiting is None else self._collect_in_turn(waiting, line)
+            case EmitHandling.COLLECT if self._output is not None:
+                return self._output.take(line)
             case EmitHandling.SKIP:
                 self._warn_once()
         return None
@@ -139,6 +151,8 @@ class ShardCalls:
             self._units.admission.drop()
             self._units.room.give_back()
             self._fed = 0
+        if self._output is not None:
+            self._output.drop()
 
     async def _carry_out(self, steps: tuple[Step, ...]) -> str | None:
         """Carries the steps out in order; returns the name of KCL's exception for a checkpoint that was not written."""
@@ -146,6 +160,9 @@ class ShardCalls:
             match step:
                 case AppendCall(records) if self._units is not None:
                     await self._append(self._units, records)
+                    self._rules.appended()
+                case AppendCall() if self._output is not None:
+                    await self._output.put(self._lease.shard_id)
                     self._rules.appended()
                 case WriteCheckpoint(checkpoint) if (error := await self._write(checkpoint)) is not None:
                     return error

@@ -45,6 +45,7 @@ from kainite.observe.shard_status import ShardStatus
 from kainite.settings import ChildSettings, StreamSettings
 from kainite.worker.child_failures import ChildFailures
 from kainite.worker.consumer_states import TRANSITIONS, ConsumerState, StateOutcome
+from kainite.worker.output_stream import NewOutput
 from kainite.worker.shard_call import ShardCalls, span_of
 from kainite.worker.shard_metrics import ShardMetrics
 from kainite.worker.shard_reading import ShardReading
@@ -64,6 +65,7 @@ class ConsumerParts:
         child_settings: how children are run.
         units: makes the units of work of one shard; None where they are disabled.
         meter: takes the metrics.
+        output: makes the way of one shard's messages to the output stream; None without one.
     """
 
     open_source: OpenSource
@@ -72,6 +74,7 @@ class ConsumerParts:
     child_settings: ChildSettings
     units: NewUnitsOfWork | None = None
     meter: Meter = SILENT
+    output: NewOutput | None = None
 
 
 class ShardConsumer:
@@ -93,8 +96,8 @@ class ShardConsumer:
         self._shard = lease.shard_id
         self._current_parts = parts
         self._parts = parts()
-        settings, units = self._parts.child_settings, self._parts.units
-        self._calls = ShardCalls(lease, self._parts.keeper, units() if units else None)
+        settings, units, output = self._parts.child_settings, self._parts.units, self._parts.output
+        self._calls = ShardCalls(lease, self._parts.keeper, units() if units else None, output() if output else None)
         self._metrics = ShardMetrics(lease.shard_id, self._parts.meter)
         self._failures = ChildFailures(lease.shard_id, settings)
         self._interrupt: asyncio.Future[StateOutcome] = asyncio.get_running_loop().create_future()

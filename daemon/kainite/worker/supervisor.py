@@ -44,6 +44,7 @@ from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
 from kainite.worker.consumers import Consumers
 from kainite.worker.cut_off import give_back_while_cut_off
 from kainite.worker.first_failure import raise_first
+from kainite.worker.output_stream import output_of
 from kainite.worker.reading_reports import report_reading
 from kainite.worker.retrieval_mode import open_retrieval
 from kainite.worker.settings_in_force import SettingsInForce
@@ -99,6 +100,7 @@ class _Daemon:
         self._keeper: LeaseKeeper | None = None
         self._log: SharedLog | None = None
         self._consumers: Consumers | None = None
+        self._output = output_of(settings)
 
     def statuses(self) -> tuple[ShardStatus, ...]:
         return self._consumers.statuses() if self._consumers else ()
@@ -110,7 +112,7 @@ class _Daemon:
             reached=keeper.seconds_since_round if keeper else None,
             log=self._log_state(),
             stopping=self._stop.is_set(),
-            backlog=log.backlog() if log else "",
+            backlog=log.backlog() if log else self._output.trouble if self._output else "",
         )
 
     def _log_state(self) -> LogMountState:
@@ -137,6 +139,7 @@ class _Daemon:
         table = LeaseTable(self._dynamodb, settings.leases.table)
         keeper = LeaseKeeper(table, stream, settings.leases, settings.stream, stance=self._stance, meter=meter)
         self._keeper = keeper
+        output = self._output.of_shard if self._output else None
         try:
             async with (
                 asyncio.TaskGroup() as group,
@@ -145,7 +148,9 @@ class _Daemon:
 
                 def parts() -> ConsumerParts:
                     now = self._settings.current
-                    return ConsumerParts(sources(now.child.protocol), keeper, now.stream, now.child, units, meter)
+                    return ConsumerParts(
+                        sources(now.child.protocol), keeper, now.stream, now.child, units, meter, output
+                    )
 
                 consumers = Consumers(keeper, parts, group)
                 async with _sharing(group, keeper, consumers, self._log):

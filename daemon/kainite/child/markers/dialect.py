@@ -49,6 +49,7 @@ from kainite.child.events import (
     Send,
     Span,
 )
+from kainite.child.markers.emit_line import emit_line
 from kainite.child.markers.exchange import MAX_ANSWER, Answer, Exchange, Violation, bad_message
 from kainite.child.markers.records import RecordMessage, read_records
 from kainite.child.turns import TURNS, Move, Turn
@@ -196,7 +197,7 @@ class MarkersDialect:
         span = Span(records[0].position, records[-1].position)
         for message in answer.messages:
             if (cause := bad_message(message)) is None:
-                self._events.append(Emitted(b'{"action":"emit","deltas":[' + message + b"]}"))
+                self._events.append(Emitted(emit_line(message)))
             else:
                 self._bad(span, cause, _payloads(records))
         if not answer.messages and self._settings.on_empty_answer is OnEmptyAnswer.REPORT:

@@ -1,3 +1,3 @@
-"""Messages on their way to the stream. Begin reading with :mod:`~kainite.extract.output.sink`, which puts them;
-:mod:`~kainite.extract.output.spread` chooses the shard of each message and does no I/O.
+"""Messages on their way to the stream: :mod:`~kainite.extract.output.sink` puts them;
+:mod:`kainite.kinesis.write.spread` chooses the shard of each message and does no I/O.
 """

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from kainite.base.errors import StreamUnavailableError
 from kainite.base.logs import event
-from kainite.extract.output.spread import Spread, open_ranges
 from kainite.extract.patience import Patience
 from kainite.kinesis.client import StreamClient
+from kainite.kinesis.write.open_shards import OpenShards
 from kainite.kinesis.write.put import StreamWriter
 from kainite.settings import ExtractSpread
 
@@ -41,13 +41,9 @@ class Sink:
         self, stream: StreamClient, writer: StreamWriter, by: ExtractSpread, refresh: float, patience: Patience
     ) -> None:
         self.totals = Totals()
-        self._stream = stream
+        self._shards = OpenShards(stream, by, refresh)
         self._writer = writer
-        self._by = by
-        self._refresh = refresh
         self._patience = patience
-        self._spread: Spread | None = None
-        self._listed_at = 0.0
 
     async def open(self) -> int:
         """Lists the shards, before anything is extracted; returns how many take records.
@@ -55,7 +51,7 @@ class Sink:
         Raises:
             StreamError: the stream does not exist, or does not answer.
         """
-        return (await self._current_spread()).shards
+        return (await self._shards.spread()).shards
 
     async def put(self, messages: Sequence[bytes]) -> None:
         """Puts messages on the stream; returns when all are put.
@@ -64,7 +60,7 @@ class Sink:
             StreamError: a message is too large, or the stream refuses the messages for good.
             SourceError: the stream was unavailable too often in a row.
         """
-        spread = await self._current_spread()
+        spread = await self._shards.spread()
         records = [spread.record(message) for message in messages]
         while True:
             try:
@@ -80,23 +76,3 @@ class Sink:
         self._patience.succeeded()
         self.totals.records += len(messages)
         self.totals.units = spread.units
-
-    async def _current_spread(self) -> Spread:
-        now = asyncio.get_running_loop().time()
-        if self._spread is None:
-            self._spread = Spread(self._by, open_ranges(await asyncio.to_thread(self._stream.list_shards)))
-            self._listed_at = now
-        elif now - self._listed_at >= self._refresh:
-            await self._relist(self._spread)
-            self._listed_at = now
-        return self._spread
-
-    async def _relist(self, spread: Spread) -> None:
-        """Lists the shards again.
-
-        The old hash ranges do while the stream does not answer: records only fill the shards less evenly.
-        """
-        try:
-            spread.over(open_ranges(await asyncio.to_thread(self._stream.list_shards)))
-        except StreamUnavailableError as error:
-            event(logger, logging.WARNING, "shards not listed again", error=error)

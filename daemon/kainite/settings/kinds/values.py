@@ -57,6 +57,18 @@ def text(allowed: str, pattern: str = r".+") -> Kind:
     return Kind(allowed, parse)
 
 
+def stream_output() -> Kind:
+    """Returns the kind of an output stream, ``stream:NAME`` in the file and the name in the program."""
+    allowed, prefix = "stream:NAME, or nothing", "stream:"
+
+    def parse(value: str, folder: Path) -> str | None:
+        if not re.fullmatch(r"(stream:[a-zA-Z0-9_.-]{1,128})?", value):
+            raise ValueError(f"must be {allowed}, not {value!r}")
+        return value.removeprefix(prefix) or None
+
+    return Kind(allowed, parse, lambda name: f"{prefix}{name}" if name else "")
+
+
 def choice(
     values: type[StrEnum],
     *,

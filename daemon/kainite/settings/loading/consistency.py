@@ -11,6 +11,7 @@ from kainite.settings.keys.without_effect import INERT_KEYS, is_client_key
 from kainite.settings.loader_command import EXEC
 from kainite.settings.loading.overrides import Given
 from kainite.settings.loading.surprises import problem_of
+from kainite.settings.sections.child import ChildProtocol
 from kainite.settings.settings import UnknownKey
 
 MARKS: Final = ("eom", "eop", "eob", "bnc")
@@ -87,7 +88,20 @@ def contradictions(values: Mapping[tuple[str, str], Any]) -> list[str]:
     longest = values.get(("child", "restart_backoff_max"))
     if longest is not None and now["child", "restart_backoff"] > longest:
         problems.append("childRestartBackoffMillis must not be above childRestartBackoffMaxMillis")
-    return [*problems, *_of_the_service(now), *_unclear_markers(now)]
+    return [*problems, *_of_the_output(now), *_of_the_service(now), *_unclear_markers(now)]
+
+
+def _of_the_output(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
+    """Yields what keeps the children's messages from being put on the output stream."""
+    output = now["stream", "output"]
+    if output is None:
+        return
+    if now["log", "enabled"]:
+        yield "output and unitsOfWork=true exclude each other: a child's messages go to a stream, or into the log"
+    if now["child", "protocol"] is not ChildProtocol.MARKERS:
+        yield "output needs childProtocol=markers: a child of json-lines writes deltas and no messages"
+    if output in (now.get(("stream", "name")), (now.get(("stream", "arn")) or "").rpartition("/")[2]):
+        yield f"output is {output}, the stream that is read: its messages would come again and again"
 
 
 def _unclear_markers(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:

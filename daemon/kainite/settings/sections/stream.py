@@ -49,6 +49,7 @@ class StreamSettings:
         consumer_name: the consumer to find or to register, with fan-out; None: the application's name.
         describe_stream_tries, describe_consumer_tries, register_consumer_tries: most tries of each call for fan-out.
         consumer_backoff: wait between two of these tries, seconds.
+        output: the stream that the children's messages are put on; None: none.
     """
 
     name: str
@@ -75,3 +76,4 @@ class StreamSettings:
     describe_consumer_tries: int = 10
     register_consumer_tries: int = 10
     consumer_backoff: float = 1.0
+    output: str | None = None

@@ -12,10 +12,12 @@ from kainite.base.markers import Batching
 from kainite.settings.keys.table import KEYS
 from kainite.settings.loading.consistency import Overridden, clashes, contradictions, missing, overridden
 from kainite.settings.loading.overrides import Given
+from kainite.settings.sections.child import ChildProtocol
 
 OPEN = Address("10.0.0.5", 9000)
 FILE = Path("/etc/kainite/file")
 CERTIFICATE = {("service", "certificate_file"): FILE, ("service", "key_file"): FILE}
+OUTPUT = {("stream", "output"): "next", ("child", "protocol"): ChildProtocol.MARKERS}
 REQUIRED = {key.name for key in KEYS if key.required}
 
 
@@ -41,6 +43,10 @@ def given(text: str, origin: str = "file") -> Given:
             {("service", "listen"): Address("0.0.0.0", 1), **CERTIFICATE, ("service", "trust_file"): FILE},
             "logListen 0.0.0.0:1 is no address to connect to: set logAdvertise",
         ),
+        ({**OUTPUT, ("log", "enabled"): True}, "output and unitsOfWork=true exclude each other"),
+        ({**OUTPUT, ("child", "protocol"): ChildProtocol.JSON_LINES}, "output needs childProtocol=markers"),
+        ({**OUTPUT, ("stream", "name"): "next"}, "output is next, the stream that is read"),
+        ({**OUTPUT, ("stream", "arn"): "arn:aws:kinesis:eu-west-1:1:stream/next"}, "output is next, the stream that"),
         ({("markers", "eop"): b"\n"}, "markerEom, markerEop, markerEob, markerBnc: EOM is the same as EOP"),
         (
             {("markers", "eop"): b"\x06", ("markers", "batching"): Batching.WORKER},
@@ -66,6 +72,7 @@ def test_values_that_contradict_each_other_are_a_problem(values: dict[tuple[str,
     [
         {},
         {("log", "heartbeat"): 5.0},
+        {**OUTPUT, ("stream", "name"): "first"},
         {("markers", "eop"): b"\x06"},  # BNC's default, which only batches of the child's use
         {("markers", "eop"): b"\x06", ("markers", "batching"): Batching.SUPERVISOR},
         {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kainite.base.markers import Batching
 from kainite.settings.keys.key import Key
 from kainite.settings.kinds.markers import arguments, marker, variables
-from kainite.settings.kinds.values import choice, millis, whole
+from kainite.settings.kinds.values import choice, millis, stream_output, whole
 from kainite.settings.sections.markers import CheckpointAt, OnBadMessage, OnDeath, OnEmptyAnswer
 
 MARKERS_KEYS: tuple[Key, ...] = (
@@ -77,5 +77,14 @@ MARKERS_KEYS: tuple[Key, ...] = (
         "on_empty_answer",
         choice(OnEmptyAnswer),
         "An answer without messages: there is nothing to write, or the child could not read its request (pyDKB).",
+    ),
+    Key(
+        "output",
+        "stream",
+        "output",
+        stream_output(),
+        "The stream that the children's messages are put on, for the next stage; with `childProtocol=markers`, and"
+        " `unitsOfWork` off.",
+        default="none",
     ),
 )

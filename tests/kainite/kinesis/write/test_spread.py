@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.errors import StreamError
-from kainite.extract.output.spread import REMEMBERED_UNITS, Spread, open_ranges, unit_of
 from kainite.kinesis.shards import HashRange, Shard
 from kainite.kinesis.write.put import StreamRecord
+from kainite.kinesis.write.spread import REMEMBERED_UNITS, Spread, open_ranges, unit_of
 from kainite.settings import ExtractSpread
 
 KEYS = 2**128

@@ -1,4 +1,4 @@
-"""Chooses the shard of each message of an extractor; pure.
+"""Chooses the shard of each message of an extractor, or of a stage with an output stream; pure.
 
 Shards are taken in turn, so that they fill evenly whatever the units are called. A record carries an explicit
 hash key: the middle of its shard's range. When the stream has been resharded since the ranges were read, the key
