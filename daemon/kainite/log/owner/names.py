@@ -7,6 +7,7 @@ snapshot, so that no snapshot holds more than a segment's names.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from kainite.log.format.entry import NAMES, ControlMeta
@@ -29,6 +30,19 @@ class Move:
 
     meta: ControlMeta
     item: tuple[str, bytes] | None = None
+
+
+def deletable(stale: Collection[str], generation: int) -> tuple[str, ...]:
+    """Returns the keys of items that nothing names and that may be deleted.
+
+    An item of a higher generation is a later owner's, who fenced us while we read: its entry comes behind our fence, so
+    the item looks stale to us alone.
+
+    Args:
+        stale: keys of items that no entry names, as far as the log was read.
+        generation: of the owner's mount.
+    """
+    return tuple(key for key in stale if int(key.rpartition("/")[2]) <= generation)
 
 
 def next_move(recent: RecentUnits, window: int, generation: int) -> Move | None:

@@ -56,6 +56,7 @@ from dataclasses import dataclass, field
 from kainite.base.clock import boot_seconds, epoch_ms
 from kainite.base.errors import (
     KainiteError,
+    LogCorruptError,
     LogError,
     LogFencedError,
     LogHeldError,
@@ -231,6 +232,9 @@ class LogOwner:
                     f"{state.stream}, and this is {stream}: choose another logPartition, or have the log forget the "
                     "positions in the old stream with kainite log adopt-stream"
                 )
+            if adopt and state.stream is None:
+                # Whose positions they are was never noted: noting it alone would make them the stream's own.
+                journal.write(EntryKind.CONTROL, ControlMeta(STREAM, key=""))
             if state.stream != stream:
                 journal.write(EntryKind.CONTROL, ControlMeta(STREAM, key=stream))
             return journal.entries
@@ -460,10 +464,17 @@ async def _load(store: LogStore, settings: LogSettings, uow: UowSettings, mounte
     beats = PartitionWriter(store, mounted, mounted.first_id, "log", _logger).heartbeat_steps(settings.heartbeat)
     beating = asyncio.create_task(take_steps_async(beats))
     try:
-        return await asyncio.to_thread(load_state, store, settings.partition, names=True)
+        state = await asyncio.to_thread(load_state, store, settings.partition, names=True)
+    except LogCorruptError:
+        # A later owner may have removed what was being read; then its claim is the error.
+        await asyncio.to_thread(mounted.renew)
+        raise
     finally:
         beating.cancel()
-        await asyncio.gather(beating, return_exceptions=True)  # an owner that was fenced meanwhile hears it again
+        await asyncio.gather(beating, return_exceptions=True)
+    # An owner that was fenced while it loaded must not begin: its view of the names may already be another owner's.
+    await asyncio.to_thread(mounted.renew)
+    return state
 
 
 def _positions(entries: Sequence[Entry]) -> Iterator[PositionMeta]:

@@ -24,7 +24,7 @@ from kainite.log.audit.trail import AuditTrail, audited
 from kainite.log.format.entry import SNAPSHOT, SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind, StatusMeta
 from kainite.log.owner.collect import expire
 from kainite.log.owner.mount import Mount
-from kainite.log.owner.names import Move, next_move
+from kainite.log.owner.names import Move, deletable, next_move
 from kainite.log.owner.refit import Refitting, is_kept, refit_entries
 from kainite.log.owner.requests import decide, unit_asked
 from kainite.log.owner.waiting import Waiting
@@ -120,8 +120,7 @@ class LogUpkeep:
         recent = owner.state.recent
         while (move := next_move(recent, self._uow.dedup_window, self._mount.generation)) is not None:
             await self._move(owner, move)
-        if recent.stale:
-            gone = tuple(recent.stale)
+        if gone := deletable(recent.stale, self._mount.generation):
             await asyncio.to_thread(self._store.delete_names, self._settings.partition, gone)
             recent.stale.difference_update(gone)
 

@@ -58,4 +58,5 @@ class NumberSet:
     def _forget_lowest(self) -> None:
         if len(self._firsts) > MAX_RANGES:
             del self._firsts[0]
-            self.since = self._lasts.pop(0) + 1
+            # A straggler may be far below what was forgotten before.
+            self.since = max(self.since or 0, self._lasts.pop(0) + 1)

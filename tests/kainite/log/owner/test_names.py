@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kainite.base.errors import LogUnavailableError
+from kainite.base.errors import LogFencedError, LogUnavailableError
 from kainite.base.position import Position
 from kainite.log.format.entry import Entry, EntryKind, UnitMeta, UnitStatus
 from kainite.log.owner import names
-from kainite.log.owner.names import next_move
+from kainite.log.owner.names import deletable, next_move
 from kainite.log.owner.owner import LogOwner
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
@@ -241,3 +243,52 @@ async def test_an_owner_of_a_log_of_the_release_before_recognises_its_names(stor
     state = snapshot.load(b"".join(snapshot.parts({**old, "window": 100_000})))
     assert all(uow(number) in state.recent for number in range(5))
     assert state.recent.numbers.ranges() == [(1, 5)]
+
+
+class OvertakenStore(MemoryStore):
+    """A store at which something happens while an owner loads, between the entries and the names' items."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.meanwhile: Callable[[], None] | None = None
+
+    def read_names(self, partition: str) -> Iterator[tuple[str, bytes]]:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        return super().read_names(partition)
+
+
+@pytest.mark.parametrize("window", [640, 16])
+async def test_an_owner_that_is_overtaken_while_it_loads_deletes_nothing_of_its_successor(window: int) -> None:
+    # With the small window the successor has deleted segments that the first one has read of.
+    store, rules = OvertakenStore(), UowSettings(dedup_window=window)
+
+    async def bring_some(first: int, segments: bool) -> None:
+        async with LogOwner.open(store, SETTINGS, rules) as log:
+            for number in range(first, first + 80):
+                await bring(log, number + 1, number)
+            await until(lambda: bool(log.state.recent.segments) or not segments)
+
+    await bring_some(0, segments=window == 16)
+    store.meanwhile = lambda: asyncio.run(bring_some(80, segments=True))
+    with pytest.raises(LogFencedError):
+        async with LogOwner.open(store, SETTINGS, rules):
+            pass
+    assert uow(159) in load_state(store, P, names=True).recent
+
+
+def test_items_of_a_later_owner_are_not_deleted() -> None:
+    assert deletable({"00/1", "00/3", "05/2"}, 2) in {("00/1", "05/2"), ("05/2", "00/1")}
+
+
+async def test_adopting_a_stream_drops_positions_whose_stream_was_never_noted() -> None:
+    store = MemoryStore()
+    async with LogOwner.open(store, SETTINGS, UowSettings()) as log:
+        await bring(log, 100, 0)
+        await log.collect_from("the new stream", adopt=True)
+        assert await log.position("s0") is None
+        await bring(log, 5, 1)
+    state = load_state(store, P)
+    assert (state.stream, state.positions) == ("the new stream", {"s0": Position(5)})
+    assert [unit.uow for unit in state.units.values()] == [uow(0), uow(1)]

@@ -38,3 +38,12 @@ def test_with_too_many_gaps_the_lowest_are_not_known_any_more(monkeypatch: pytes
             assert (numbers.ranges()[0], numbers.since) == ((20, 20), 11)
             assert [numbers.may_have(n) for n in (9, 10, 11, 20, 21)] == [True, True, False, True, False]
             break
+
+
+def test_a_straggler_far_below_does_not_make_forgotten_numbers_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(number_set, "MAX_RANGES", 3)
+    numbers = NumberSet()
+    for number in (10, 20, 30, 40, 50, 7):
+        numbers.add(number)
+    assert numbers.since == 21
+    assert numbers.may_have(20)

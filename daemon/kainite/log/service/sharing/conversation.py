@@ -117,7 +117,7 @@ class Conversation:
     """One connection, from its beginning.
 
     Args:
-        partition: the log partition.
+        log: the log, as ``TABLE/PARTITION``.
         stream: the stream that this process reads.
         worker, process: this process's worker id and identity, as text.
         generation: of the owner that HEAD named.
@@ -125,12 +125,12 @@ class Conversation:
     """
 
     def __init__(
-        self, partition: str, stream: str, worker: str, process: str, generation: int, introduction: str = ""
+        self, log: str, stream: str, worker: str, process: str, generation: int, introduction: str = ""
     ) -> None:
         self.phase = Phase.GREETING
         self.schemes: set[str] = set()
         """Ids of the schemes that were sent."""
-        self._join = Join(self._id(0, generation), partition, stream, worker, process)
+        self._join = Join(self._id(0, generation), log, stream, worker, process)
         self._generation = generation
         self._decoder = FrameDecoder(MAX_FRAME)
         self._out: list[bytes] = [encode_hello(Hello((VERSION,), introduction or worker))]

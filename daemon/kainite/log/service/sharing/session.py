@@ -81,7 +81,7 @@ QUESTIONS_KEPT: Final = 60
 class Terms(Protocol):
     """What a session needs of the process that it belongs to."""
 
-    partition: str
+    log_name: str
     stream: str
     worker: str
     clients: dict[str, str]
@@ -174,10 +174,10 @@ class Session:
     def _objection(self, join: Join) -> str | None:
         """Returns why a client cannot append here; None when it can."""
         terms = self._terms
-        if (join.partition, join.stream) != (terms.partition, terms.stream):
+        if (join.log, join.stream) != (terms.log_name, terms.stream):
             return (
-                f"log partition {terms.partition} collects stream {terms.stream}; worker {join.worker} has log "
-                f"partition {join.partition} and stream {join.stream}: give each stream a logPartition of its own"
+                f"log {terms.log_name} collects stream {terms.stream}; worker {join.worker} has log {join.log} and "
+                f"stream {join.stream}: give each stream a logPartition of its own"
             )
         # Two processes under one worker id would take each other's leases for their own.
         if join.worker == terms.worker or terms.clients.get(join.worker, join.process) != join.process:

@@ -108,6 +108,8 @@ class SharedLog:
         self._access = access or Access()
         self._identity = identity
         self.partition = settings.partition
+        self.log_name = f"{settings.table}/{settings.partition}"
+        """Names the log on connections: another application's log may have a partition of the same name."""
         self.stream = identity or stream
         self.worker = settings.owner
         self.clients: dict[str, str] = {}
@@ -355,7 +357,7 @@ class SharedLog:
         epoch = self._epoch
         me = self._process.as_text()
         introduction = self._access.introduce(self.worker).as_message()
-        conversation = Conversation(self.partition, self.stream, self.worker, me, generation, introduction)
+        conversation = Conversation(self.log_name, self.stream, self.worker, me, generation, introduction)
         try:
             async with connected(to, conversation, self._reading, self._access.client_tls) as connection:
                 await self._append_through(connection, to, epoch)

@@ -44,10 +44,10 @@ MAX_NAME: Final = 1_024
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Attributes: process: identity of the client's process, as text."""
+    """Attributes: log: table and log partition, as ``TABLE/PARTITION``; process: identity of the client's, as text."""
 
     req_id: ReqId
-    partition: str
+    log: str
     stream: str
     worker: str
     process: str
@@ -144,7 +144,7 @@ def _name(reader: FieldReader) -> str:
 
 
 def _write_join(writer: FieldWriter, message: Join) -> None:
-    for text in (message.partition, message.stream, message.worker, message.process):
+    for text in (message.log, message.stream, message.worker, message.process):
         writer.text(text)
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable
 from contextlib import suppress
 from random import Random
 
 import pytest
 
+from kainite.base import address as base_address
 from kainite.base.errors import KainiteError, LogRequestError
 from kainite.base.position import Position
 from kainite.log.client import ReadingReport
 from kainite.log.owner.mount import mount
+from kainite.log.service.access import Access
 from kainite.log.service.sharing import network
 from kainite.log.service.sharing import session as session_module
 from kainite.log.service.sharing.address import Address, from_text
@@ -122,7 +125,7 @@ async def test_a_loopback_address_of_another_host_is_no_evidence(caplog: pytest.
     [
         ("a", "s", "another daemon runs under the worker id a"),
         ("b", "s", "another daemon runs under the worker id b"),
-        ("c", "other", "log partition 0 collects stream s; worker c has log partition 0 and stream other"),
+        ("c", "other", "log t/0 collects stream s; worker c has log t/0 and stream other"),
     ],
 )
 async def test_who_cannot_append_here_is_told_why(
@@ -287,3 +290,20 @@ async def test_whatever_is_killed_each_unit_is_in_the_log_once(seed: int) -> Non
         await asyncio.gather(*tasks)
         expected = [f"s{shard}.{number}" for shard in range(4) for number in range(1, 41)]
         assert sorted(units_of(all_.store)) == sorted(expected)
+
+
+async def test_another_applications_daemon_on_the_owners_port_takes_no_appends() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        access = Access(listen=base_address.Address("127.0.0.1", free.getsockname()[1]))
+    ours = MemoryStore()
+    async with members(ours, table="ours") as all_, members(table="theirs") as others:
+        await all_.join("a1", access=access)
+        await all_.kill("a1")  # its lease still runs
+        await others.join("b1", access=access)
+        a2 = await all_.join("a2", reached=False)
+        append = asyncio.create_task(a2.append("s0", at(1), at(9), [fragment("T", [1], count=1)]))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(append), 1.0)
+        append.cancel()
+        assert units_of(others.store) == []
