@@ -128,8 +128,9 @@ def _handler(double: FanOutDouble) -> type[JsonHandler]:
             self.send_response(200)
             self.send_header("Content-Type", "application/vnd.amazon.eventstream")
             self.send_header("Transfer-Encoding", "chunked")
+            # Said, so that a client never asks again on a connection that is about to end; it also ends the handler.
+            self.send_header("Connection", "close")
             self.end_headers()
-            self.close_connection = True
             try:
                 for part in script.parts:
                     self._push(b"%x\r\n%s\r\n" % (len(part), part))
