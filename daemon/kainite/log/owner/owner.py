@@ -263,8 +263,7 @@ class LogOwner:
 
     async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
         if not self._is_recognised(shard_id, last):
-            await self._room()
-            await self._backlog_room()
+            await self.room()
         if self._is_recognised(shard_id, last):
             await self.position(shard_id)
             return
@@ -275,6 +274,15 @@ class LogOwner:
                 f"(up to {reached.sequence}); cut the batch there"
             )
         await self._enqueue(collect(self.state, self._uow, shard_id, last, fragments, epoch_ms()))
+
+    async def room(self) -> None:
+        """Waits until an append would be taken at once: the queue and the backlog have room.
+
+        Raises:
+            LogError: the owner has failed.
+        """
+        await self._room()
+        await self._backlog_room()
 
     def backlog(self) -> LogBacklog | None:
         """Returns what waits to be applied while it keeps appends waiting; None while there is room."""

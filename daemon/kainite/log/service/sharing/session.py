@@ -12,7 +12,12 @@ ended      the client is gone, silent, too slow, or breaks     appends that are 
 =========  ==================================================  ====================================================
 
 Bounds on what a peer can take: a frame has a greatest length, the appends that are not answered may have twice the
-credit and one frame, what waits to be sent to the client at most MAX_UNSENT bytes.
+credit and one frame, what waits to be sent to the client at most MAX_UNSENT bytes. The credit counts compressed bytes,
+so an append is decoded only when the log has room for it: at most one decoded append a connection waits for room. One
+that the log has already may therefore wait for room before it is recognised.
+
+Appends are decoded one at a time, in the order in which they came: an append may use a scheme that one before it has
+brought, and a large append is decoded on a thread.
 
 A report of the reading (:class:`~kainite.log.client.ReadingReport`) has ages. How long it was under way is not known;
 it was written after the question that it answers was asked, so the time since the question is added to each age. A
@@ -52,6 +57,7 @@ from kainite.log.service.wire.shard_messages import (
     ShardRefused,
 )
 from kainite.log.service.wire.versions import decode_message, encode_message
+from kainite.uow.fragment import Fragment
 from kainite.uow.scheme import Scheme
 
 _logger = logging.getLogger(__name__)
@@ -110,6 +116,7 @@ class Session:
         self._writer = writer
         self._decoder = FrameDecoder(MAX_FRAME)
         self._schemes: dict[str, Scheme] = {}
+        self._decoding = asyncio.Lock()
         self._unanswered = 0
         self._asked: dict[int, float] = {}
         self._questions = 0
@@ -225,9 +232,9 @@ class Session:
         self._unanswered += size
 
     async def _append(self, message: ShardAppend, owner: LogOwner) -> None:
-        decode = partial(decode_fragments, message.fragments, message.payload, dict(self._schemes))
-        fragments, schemes = await asyncio.to_thread(decode) if message.size >= OFF_LOOP_BYTES else decode()
-        self._schemes.update(schemes)
+        async with self._decoding:
+            await owner.room()
+            fragments = await self._decoded(message)
         try:
             await owner.append(message.shard, message.first, message.last, fragments)
         except LogRequestError as error:
@@ -235,6 +242,12 @@ class Session:
         else:
             self._send(ShardAppended(self._id(message.req_id.sequence)))
         self._unanswered -= message.size
+
+    async def _decoded(self, message: ShardAppend) -> list[Fragment]:
+        decode = partial(decode_fragments, message.fragments, message.payload, dict(self._schemes))
+        fragments, schemes = await asyncio.to_thread(decode) if message.size >= OFF_LOOP_BYTES else decode()
+        self._schemes.update(schemes)
+        return fragments
 
     async def _position(self, req_id: ReqId, shard: str, owner: LogOwner) -> None:
         self._send(PositionAnswer(self._id(req_id.sequence), await owner.position(shard)))
