@@ -42,12 +42,13 @@ class Consumers:
     async def follow_leases(self) -> None:
         """Starts a consumer for each lease gained; ends it when the lease is lost or handed over. Runs until cancelled.
 
+        A lease that has been released or lost since it was gained gets no consumer: nobody would tell it to end.
         After a loss the grace is shorter: the child has ended, killed if need be, before another worker has had the
         shard for the failover time.
         """
         while True:
             match await self._keeper.next_event():
-                case Gained(lease) if not self._stopping:
+                case Gained(lease) if not self._stopping and lease in self._keeper.held:
                     self._start(lease)
                 case HandingOver(lease) if lease in self._running:
                     consumer, task = self._running[lease]
@@ -70,13 +71,17 @@ class Consumers:
         await asyncio.gather(*(self._end(task, self._grace) for _, task in running))
 
     async def give_back(self) -> None:
-        """Ends all consumers within the grace, and releases every lease; other workers may take them at once."""
+        """Ends all consumers within the grace, and releases every lease; other workers may take them at once.
+
+        A consumer that starts meanwhile keeps its lease: the next call ends it.
+        """
         running = tuple(self._running.values())
         for consumer, _ in running:
             consumer.hand_over()
         await asyncio.gather(*(self._end(task, self._grace) for _, task in running))
         for lease in self._keeper.held:
-            await self._keeper.release(lease)
+            if lease not in self._running:
+                await self._keeper.release(lease)
 
     def kill(self) -> None:
         """Kills all children; the caller cancels their consumers."""

@@ -9,13 +9,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psutil
 import pytest
 
+from kainite.base.checkpoint import TRIM_HORIZON
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.read.shard_source import polling
+from kainite.leases.keeper import Gained, HeldLease, LeaseEvent, LeaseKeeper
+from kainite.leases.table.lease import Lease
+from kainite.worker import consumers as consumers_module
 from kainite.worker.consumers import Consumers
 from kainite.worker.retrieval_mode import RENDER
 from kainite.worker.shard_consumer import ConsumerParts
@@ -138,3 +142,89 @@ async def test_a_kill_ends_every_child_at_once(world: World, tmp_path: Path) -> 
         pids = daemon.pids().values()
         daemon.consumers.kill()
         assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+class Leases:
+    """A lease keeper without a table."""
+
+    def __init__(self) -> None:
+        self.held: tuple[HeldLease, ...] = ()
+        self.events: asyncio.Queue[LeaseEvent] = asyncio.Queue()
+
+    def gain(self, shard: str) -> HeldLease:
+        lease = HeldLease(Lease(shard, "w", 1, TRIM_HORIZON), 0.0)
+        self.held = (*self.held, lease)
+        self.events.put_nowait(Gained(lease))
+        return lease
+
+    async def next_event(self) -> LeaseEvent:
+        return await self.events.get()
+
+    async def release(self, lease: HeldLease) -> None:
+        self.held = tuple(other for other in self.held if other is not lease)
+
+
+class Consumer:
+    """A consumer that was told to end, and ends when the test lets it."""
+
+    def __init__(self, lease: HeldLease, parts: Any) -> None:
+        self.lease = lease
+        self.told = asyncio.Event()
+        self.may_end = asyncio.Event()
+        MADE[lease.shard_id] = self
+
+    async def run(self) -> None:
+        await self.told.wait()
+        await self.may_end.wait()
+
+    def hand_over(self) -> None:
+        self.told.set()
+
+
+MADE: dict[str, Consumer] = {}
+
+
+@asynccontextmanager
+async def without_children(monkeypatch: pytest.MonkeyPatch, world: World) -> AsyncIterator[tuple[Leases, Consumers]]:
+    MADE.clear()
+    monkeypatch.setattr(consumers_module, "ShardConsumer", Consumer)
+    child = replace(world.child_settings(["true"]), shutdown_grace=LIMIT)
+    leases = Leases()
+    async with asyncio.TaskGroup() as group:
+        parts = ConsumerParts(cast(Any, None), cast(LeaseKeeper, leases), world.stream_settings, child)
+        consumers = Consumers(cast(LeaseKeeper, leases), lambda: parts, group)
+        following = group.create_task(consumers.follow_leases())
+        yield leases, consumers
+        following.cancel()
+        for consumer in MADE.values():
+            consumer.told.set()
+            consumer.may_end.set()
+
+
+async def test_a_consumer_that_starts_while_leases_are_given_back_keeps_its_lease_until_it_is_told_to_end(
+    monkeypatch: pytest.MonkeyPatch, world: World
+) -> None:
+    async with without_children(monkeypatch, world) as (leases, consumers):
+        leases.gain(FIRST)
+        await until(lambda: FIRST in MADE)
+        giving = asyncio.create_task(consumers.give_back())
+        await until(lambda: MADE[FIRST].told.is_set())
+        second = leases.gain(SECOND)
+        await until(lambda: SECOND in MADE)
+        MADE[FIRST].may_end.set()
+        await asyncio.wait_for(giving, LIMIT)
+        assert leases.held == (second,)
+        MADE[SECOND].may_end.set()
+        await asyncio.wait_for(consumers.give_back(), LIMIT)
+        assert MADE[SECOND].told.is_set()
+        assert not leases.held
+
+
+async def test_a_lease_that_was_released_before_its_gain_is_heard_gets_no_consumer(
+    monkeypatch: pytest.MonkeyPatch, world: World
+) -> None:
+    async with without_children(monkeypatch, world) as (leases, _):
+        await leases.release(leases.gain(FIRST))
+        leases.gain(SECOND)
+        await until(lambda: SECOND in MADE)
+        assert FIRST not in MADE
