@@ -1,4 +1,8 @@
-"""Tells the log's owner how far this daemon's shards are read, so that units whose parts are unread do not time out."""
+"""Tells the log's owner how far this daemon's shards are read, so that units whose parts are unread do not time out.
+
+A daemon that the lease table does not answer tells nothing: shards may have ended since, and others begun. Its word
+would take the place of what daemons with a young scan tell.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import Final
 from kainite.base.clock import boot_seconds
 from kainite.leases.keeper import LeaseKeeper
 from kainite.log.client import LogClient, ReadingReport
+from kainite.log.owner.waiting import NEAR_S
 from kainite.worker.consumers import Consumers
 
 EVERY_S: Final = 1.0
@@ -15,10 +20,10 @@ EVERY_S: Final = 1.0
 
 
 async def report_reading(keeper: LeaseKeeper, consumers: Consumers, log: LogClient) -> None:
-    """Reports until cancelled; begins when the lease table has told which shards there are."""
+    """Reports until cancelled, while the lease table has told lately which shards there are."""
     while True:
-        shards = keeper.to_be_read
-        if shards is not None:
+        shards, since_round = keeper.to_be_read, keeper.seconds_since_round
+        if shards is not None and since_round is not None and since_round <= NEAR_S:
             now = boot_seconds()
             ages = {shard: now - until for shard, until in consumers.done_until().items()}
             log.report(ReadingReport(shards, ages))

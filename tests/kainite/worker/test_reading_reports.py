@@ -10,6 +10,7 @@ import pytest
 
 from kainite.leases.keeper import LeaseKeeper
 from kainite.log.client import LogClient, ReadingReport
+from kainite.log.owner.waiting import NEAR_S
 from kainite.worker import reading_reports
 from kainite.worker.consumers import Consumers
 from kainite.worker.reading_reports import report_reading
@@ -20,6 +21,7 @@ class Daemon:
     """The lease keeper, the consumers and the log, as far as reports need them."""
 
     to_be_read: frozenset[str] | None = None
+    seconds_since_round: float | None = None
     done: dict[str, float] = field(default_factory=dict)
     reports: list[ReadingReport] = field(default_factory=list)
 
@@ -46,6 +48,12 @@ async def test_reports_name_all_shards_and_how_old_what_is_known_of_them_is(monk
     await turns(5)
     assert daemon.reports == [], "the lease table has not been read"
     daemon.to_be_read, daemon.done = frozenset({"s0", "s1"}), {"s0": 43.0}
+    daemon.seconds_since_round = 1.0
     await turns(5)
     assert daemon.reports[-1] == ReadingReport(frozenset({"s0", "s1"}), {"s0": 7.0})
+    daemon.seconds_since_round = NEAR_S + 1.0
+    await turns(5)
+    daemon.reports.clear()
+    await turns(5)
+    assert daemon.reports == [], "the shards may be others by now"
     task.cancel()

@@ -17,12 +17,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Final
 
-from kainite.base.errors import LogUnavailableError
+from kainite.base.errors import LogRequestError, LogUnavailableError
 from kainite.base.position import Position
 from kainite.log.client import ReadingReport
 from kainite.log.service.sharing import network
 from kainite.log.service.sharing.address import Address
-from kainite.log.service.sharing.conversation import Answered, Asked, Conversation, Opened
+from kainite.log.service.sharing.conversation import MAX_APPEND, Answered, Asked, Conversation, Opened
 from kainite.log.service.sharing.fragments import encode_fragments, payload_size
 from kainite.uow.fragment import Fragment
 
@@ -88,6 +88,7 @@ class OwnerConnection:
         encode = partial(encode_fragments, fragments, frozenset(self._conversation.schemes))
         large = payload_size(fragments) >= OFF_LOOP_BYTES
         encoded = await asyncio.to_thread(encode) if large else encode()
+        _check_length(shard_id, len(encoded[0]) + len(encoded[1]))
         self._check()
         answer = await self._answer(self._conversation.append(shard_id, first, last, *encoded))
         if answer.error is not None:
@@ -143,6 +144,15 @@ class OwnerConnection:
                 waiting.set_exception(self._ended)
                 waiting.exception()  # marks the error as handled: the caller may have been cancelled
         self._answers.clear()
+
+
+def _check_length(shard: str, length: int) -> None:
+    """Refuses an append whose frame the owner would not take: it would end the connection, with all other appends."""
+    if length > MAX_APPEND:
+        raise LogRequestError(
+            f"shard {shard}: one call's units of work take {length} bytes on the way to the log's owner, of at most "
+            f"{MAX_APPEND}: too long for one append; let the child take smaller batches (maxRecords)"
+        )
 
 
 @contextlib.asynccontextmanager

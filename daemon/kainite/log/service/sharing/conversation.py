@@ -71,6 +71,9 @@ from kainite.log.service.wire.versions import decode_message, encode_message
 MAX_FRAME: Final = 320 * 2**20
 """The longest message, bytes: a payload that compression does not shorten, and its metadata."""
 
+MAX_APPEND: Final = MAX_FRAME - 64 * 2**10
+"""Most bytes of an append's metadata and payload together; the rest of its frame are positions and names."""
+
 MAX_NUMBER: Final = 2**31 - 1
 """Requests of a connection are numbered from 1 up to this, and then from 1 again."""
 

@@ -39,6 +39,7 @@ from kainite.log.audit.trail import AuditTrail
 from kainite.log.client import LogClient, ReadingReport
 from kainite.log.owner.mount import LeaseWatch, Mount, holder_of, mount, seconds_held
 from kainite.log.owner.owner import LogOwner
+from kainite.log.owner.waiting import NEAR_S
 from kainite.log.service.access import Access
 from kainite.log.service.server import Service
 from kainite.log.service.sharing import address as addresses
@@ -388,11 +389,13 @@ class SharedLog:
             await asyncio.gather(conversing, opening, return_exceptions=True)
 
     def _reading(self) -> ReadingReport | None:
-        """Returns the latest report with ages as of now."""
+        """Returns the latest report with ages as of now; None where it is too old: its shards may be others by now."""
         if self._report is None:
             return None
         report, at = self._report
         since = self.clock() - at
+        if since > NEAR_S:
+            return None
         return replace(report, read={shard: age + since for shard, age in report.read.items()})
 
     def _say_once(self, name: str, **fields: object) -> None:

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from kainite.base.address import Address
+from kainite.base.errors import LogRequestError
 from kainite.base.position import Position
 from kainite.log.service.access import Access
 from kainite.log.service.sharing import connection
@@ -56,3 +57,15 @@ async def test_an_owner_that_says_nothing_is_left(monkeypatch: pytest.MonkeyPatc
         proxy.cut()
         proxy.delay = 0.0
         await asyncio.wait_for(b.reached(), LIMIT)
+
+
+async def test_an_append_that_is_too_long_for_a_frame_is_refused_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "MAX_APPEND", 1000, raising=False)
+    async with members() as all_:
+        await all_.join("a")
+        b = await all_.join("b")
+        other = asyncio.create_task(append_all(b, "s1"))
+        with pytest.raises(LogRequestError, match=r"shard s0: .* of at most 1000: too long for one append"):
+            await b.append("s0", Position(1), Position(1), [fragment("T", range(1000), count=1000)])
+        await asyncio.wait_for(other, LIMIT)
+        assert len(units_of(all_.store)) == APPENDS

@@ -15,6 +15,7 @@ from kainite.base.errors import KainiteError, LogRequestError
 from kainite.base.position import Position
 from kainite.log.client import ReadingReport
 from kainite.log.owner.mount import mount
+from kainite.log.owner.waiting import NEAR_S
 from kainite.log.service.access import Access
 from kainite.log.service.sharing import network
 from kainite.log.service.sharing import session as session_module
@@ -186,6 +187,23 @@ async def test_the_time_that_a_report_was_under_way_is_added(monkeypatch: pytest
         later = iter([0.0, 3600.0, *([7200.0] * 100_000)])  # an hour passes between a question and its answer
         monkeypatch.setattr(a, "clock", lambda: clock() + next(later))
         await until(lambda: any(report.read["s0"] >= 3607.0 for report in reports.seen))
+
+
+async def test_a_report_that_is_too_old_is_told_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "ASK_EVERY_S", 0.02)
+    async with members() as all_:
+        a, b = await all_.join("a"), await all_.join("b")
+        reports = Reports(a, monkeypatch)
+        b.report(ReadingReport(frozenset({"s0"}), {"s0": 7.0}))
+        await until(lambda: reports.seen != [])
+        asked: list[None] = []
+        monkeypatch.setattr(a.owner, "backlog", lambda: asked.append(None))
+        clock = b.clock
+        monkeypatch.setattr(b, "clock", lambda: clock() + NEAR_S + 1.0)
+        await until(lambda: len(asked) > 3)
+        reports.seen.clear()
+        await until(lambda: len(asked) > 6)
+        assert reports.seen == []
 
 
 async def test_a_backlog_reaches_the_followers(monkeypatch: pytest.MonkeyPatch) -> None:
