@@ -12,7 +12,8 @@ state           meaning                                          under way
 SEEKING         no owner is known                                a look at HEAD, now or after a pause
 CLAIMING        HEAD was free                                    a mount, and the loading of the log's state
 OWNING          this member serves the log                       nothing
-CONNECTING      HEAD names an owner                              a connection
+CONNECTING      HEAD names an owner                              a connection, and a look at HEAD now and then: the
+                                                                 owner may never serve, and be fenced meanwhile
 FOLLOWING       this member appends through the owner            the connection, and a look at HEAD now and then
 STOPPED         for good                                         nothing
 ==============  ===============================================  ===================================================
@@ -32,9 +33,12 @@ CONNECTING      welcomed                                FOLLOWING
 CONNECTING      refused                                 SEEKING, at once; the generation counts as gone (below)
 CONNECTING,     cut, silent, or sent elsewhere          SEEKING; after a pause that grows until a welcome
 FOLLOWING
-FOLLOWING       HEAD is free                            CLAIMING, without the connection
-FOLLOWING       HEAD names another generation           CONNECTING, to that one
-FOLLOWING       HEAD is held as before, or not read     FOLLOWING
+CONNECTING,     HEAD is free                            CLAIMING, without the connection
+FOLLOWING
+CONNECTING,     HEAD names another generation           CONNECTING, to that one; without an address SEEKING, after a
+FOLLOWING                                               pause
+CONNECTING,     HEAD is held as before, or not read     the same
+FOLLOWING
 any             stop                                    STOPPED
 ==============  ======================================  ==========================================================
 
@@ -72,6 +76,9 @@ class MemberState(Enum):
     CONNECTING = auto()
     FOLLOWING = auto()
     STOPPED = auto()
+
+
+_WITH_OWNER: Final = (MemberState.CONNECTING, MemberState.FOLLOWING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +170,7 @@ class Member:
     The caller carries the actions out, and tells of nothing that it was told to leave.
 
     Args:
-        watch: seconds between two looks at HEAD while the owner is followed.
+        watch: seconds between two looks at HEAD while the owner is followed, or connected to.
         wait: seconds between two looks while HEAD is held and nobody is reached.
         uniform: gives a random number from 0 to 1.
     """
@@ -196,14 +203,14 @@ class Member:
             case HeadSeen():
                 return self._seen(event)
             case HeadUnread():
-                return (Look(self._watch),) if self.state is MemberState.FOLLOWING else self._seek()
+                return (Look(self._watch),) if self.state in _WITH_OWNER else self._seek()
             case Mounted():
                 self._enter(MemberState.OWNING)
                 return ()
             case Welcomed():
                 self._enter(MemberState.FOLLOWING)
                 self._trusts = True
-                return (Look(self._watch),)
+                return ()  # the look goes on
             case Refused():
                 return self._refused()
             case Fenced():
@@ -231,7 +238,7 @@ class Member:
         return (Leave(), *self._seek())
 
     def _seen(self, head: HeadSeen) -> tuple[Action, ...]:
-        following = self.state is MemberState.FOLLOWING
+        following = self.state in _WITH_OWNER
         refused = head.generation == self._gone
         if head.free or refused:
             self.state = MemberState.CLAIMING
@@ -244,4 +251,4 @@ class Member:
             return (Leave(), *self._seek(self._wait)) if following else self._seek(self._wait)
         self.state = MemberState.CONNECTING
         self.generation = head.generation
-        return (Leave(), Connect(head.address, head.generation))
+        return (Leave(), Connect(head.address, head.generation), Look(self._watch))

@@ -52,7 +52,7 @@ def member_after(events: Sequence[Event]) -> Member:
     ("before", "event", "state", "actions"),
     [
         ((), FREE, MemberState.CLAIMING, (LEAVE, CLAIM)),
-        ((), HELD, MemberState.CONNECTING, (LEAVE, CONNECT)),
+        ((), HELD, MemberState.CONNECTING, (LEAVE, CONNECT, WATCHING)),
         ((), HeadSeen(4, free=False), MemberState.SEEKING, (WAITING,)),
         ((), HeadUnread(), MemberState.SEEKING, (LOOK,)),
         ((HeadUnread(),), HeadUnread(), MemberState.SEEKING, (Look(0.02),)),
@@ -60,17 +60,22 @@ def member_after(events: Sequence[Event]) -> Member:
         ((FREE,), NotMounted(), MemberState.SEEKING, (LEAVE, LOOK)),
         ((FREE, NotMounted(), FREE), NotMounted(), MemberState.SEEKING, (LEAVE, Look(0.02))),
         (OWNING, Fenced(), MemberState.SEEKING, (LEAVE, LOOK)),
-        ((HELD,), Welcomed(), MemberState.FOLLOWING, (WATCHING,)),
+        ((HELD,), Welcomed(), MemberState.FOLLOWING, ()),
         ((HELD,), Refused(), MemberState.SEEKING, (LEAVE, LOOK)),
         ((HELD, Refused()), HELD, MemberState.CLAIMING, (LEAVE, Claim(4))),
-        ((HELD, Refused()), NEXT, MemberState.CONNECTING, (LEAVE, Connect(HERE, 5))),
+        ((HELD, Refused()), NEXT, MemberState.CONNECTING, (LEAVE, Connect(HERE, 5), WATCHING)),
         ((HELD,), Cut(), MemberState.SEEKING, (LEAVE, LOOK)),
         ((HELD, Cut(), HELD), Cut(), MemberState.SEEKING, (LEAVE, Look(0.02))),
+        ((HELD,), FREE, MemberState.CLAIMING, (LEAVE, CLAIM)),
+        ((HELD,), HELD, MemberState.CONNECTING, (WATCHING,)),
+        ((HELD,), HeadUnread(), MemberState.CONNECTING, (WATCHING,)),
+        ((HELD,), NEXT, MemberState.CONNECTING, (LEAVE, Connect(HERE, 5), WATCHING)),
+        ((HELD,), HeadSeen(5, free=False), MemberState.SEEKING, (LEAVE, WAITING)),
         (FOLLOWING, Cut(), MemberState.SEEKING, (LEAVE, LOOK)),
         (FOLLOWING, FREE, MemberState.CLAIMING, (LEAVE, CLAIM)),
         (FOLLOWING, HELD, MemberState.FOLLOWING, (WATCHING,)),
         (FOLLOWING, HeadUnread(), MemberState.FOLLOWING, (WATCHING,)),
-        (FOLLOWING, NEXT, MemberState.CONNECTING, (LEAVE, Connect(HERE, 5))),
+        (FOLLOWING, NEXT, MemberState.CONNECTING, (LEAVE, Connect(HERE, 5), WATCHING)),
         (FOLLOWING, HeadSeen(5, free=False), MemberState.SEEKING, (LEAVE, WAITING)),
     ],
 )
@@ -92,9 +97,9 @@ def test_a_stop_ends_it_in_every_state(before: tuple[Event, ...]) -> None:
 def test_a_refusal_is_believed_once_until_an_owner_has_welcomed() -> None:
     member = member_after((HELD, Refused(), HELD, Mounted(), Fenced()))
     other = HeadSeen(6, free=False, address=HERE)
-    assert member.on(other) == (LEAVE, Connect(HERE, 6))
+    assert member.on(other) == (LEAVE, Connect(HERE, 6), WATCHING)
     member.on(Refused())
-    assert member.on(other) == (LEAVE, Connect(HERE, 6)), "it must wait for the lease"
+    assert member.on(other) == (LEAVE, Connect(HERE, 6), WATCHING), "it must wait for the lease"
     member.on(Welcomed())
     member.on(Cut())
     member.on(other)
@@ -110,14 +115,14 @@ FITTING: dict[MemberState, tuple[type[Event], ...]] = {
     MemberState.SEEKING: (HeadSeen, HeadUnread),
     MemberState.CLAIMING: (Mounted, NotMounted),
     MemberState.OWNING: (Fenced,),
-    MemberState.CONNECTING: (Welcomed, Refused, Cut),
+    MemberState.CONNECTING: (Welcomed, Refused, Cut, HeadSeen, HeadUnread),
     MemberState.FOLLOWING: (Cut, HeadSeen, HeadUnread),
 }
 UNDER_WAY: dict[MemberState, list[type[Action]]] = {
     MemberState.SEEKING: [Look],
     MemberState.CLAIMING: [Claim],
     MemberState.OWNING: [Claim],
-    MemberState.CONNECTING: [Connect],
+    MemberState.CONNECTING: [Connect, Look],
     MemberState.FOLLOWING: [Connect, Look],
 }
 
