@@ -150,7 +150,7 @@ def _script(tables: Tables, table: SourceTable, change: Change) -> str:
     if change.what == "key":
         new = any(r.since == number > table.since for r in table.references)
         return rebuilding(tables, table, number) if new else ""
-    column = table.wide == number != table.since and not any(r.since == number for r in table.references)
+    column = table.wide == number > table.since and not any(r.since == number for r in table.references)
     return f"ALTER TABLE {table.name} ADD COLUMN w bigint;" if column else ""
 
 
