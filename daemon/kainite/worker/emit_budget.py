@@ -9,22 +9,29 @@ at a time is *overdrawn*: it takes what it needs beyond the limit, until its cal
 becomes it; when its call has ended, the one that has waited longest does.
 
 *Why there is no deadlock.* The overdrawn shard waits for nothing that this budget holds: its lines are taken at once,
-its append needs only the log. Its call ends by the child's answer, by the child's death, or with the lease, and each of
-them releases what it holds and wakes the next. A child that hangs while it is overdrawn ends no call; therefore a shard
-that has waited for :data:`PATIENCE_S` becomes overdrawn too.
+its append needs only the catalogue and the log. Its call ends by the child's answer, by the child's death, or with the
+lease, and each of them releases what it holds and wakes the next. A child that hangs while it is overdrawn ends no
+call; therefore, when a shard has been overdrawn for :data:`PATIENCE_S` and its child still has the call, one of those
+that wait is overdrawn in its place.
 
-So at most the limit and one call's lines are held, and one call's lines more for each child that hangs.
+The patience does not run while the overdrawn shard's lines are appended. No child hangs then: the log takes no more,
+most likely because the target is away and the backlog is full. Another shard's append would wait there too, and only
+its lines would be added. When the log takes more, the append ends and wakes the next; when the lease is lost, the same.
+
+So at most the limit and one call's lines are held, and one call's lines more for each child that hangs, however long
+the log takes nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Awaitable
 from typing import Final
 
 PATIENCE_S: Final = 60.0
-"""Seconds after which a shard does not wait for an overdrawn one any longer."""
+"""Seconds that the child of an overdrawn shard has for its call while others wait."""
 
 
 class EmitBudget:
@@ -32,13 +39,14 @@ class EmitBudget:
 
     Args:
         limit: in bytes.
-        patience: seconds after which a shard that waits becomes overdrawn.
+        patience: seconds after which one that waits is overdrawn in place of a shard whose child still has its call.
     """
 
     def __init__(self, limit: int = 256 * 2**20, patience: float = PATIENCE_S) -> None:
         self._limit = limit
         self._patience = patience
         self._overdrawn: EmitShare | None = None
+        self._overdrawn_at = 0.0
         self._waiting: deque[tuple[EmitShare, int, asyncio.Future[None]]] = deque()
         self.held = 0
         """Bytes that all shards hold."""
@@ -59,6 +67,7 @@ class EmitBudget:
         """Releases all that a shard holds, and admits those that have waited longest."""
         self.held -= share.held
         share.held = 0
+        share.appending = False
         if self._overdrawn is share:
             self._overdrawn = None
         while self._waiting:
@@ -73,9 +82,19 @@ class EmitBudget:
         if self.held + size > self._limit:
             if self._overdrawn not in (None, share):
                 return False
-            self._overdrawn = share
+            self._overdraw(share)
         self._hold(share, size)
         return True
+
+    def _overdraw(self, share: EmitShare) -> None:
+        if self._overdrawn is not share:
+            self._overdrawn, self._overdrawn_at = share, time.monotonic()
+
+    def _patience_left(self) -> float:
+        """Returns for how many seconds more those that wait leave the overdrawn shard alone."""
+        if self._overdrawn is not None and self._overdrawn.appending:
+            return self._patience
+        return max(self._overdrawn_at + self._patience - time.monotonic(), 0.0)
 
     def _hold(self, share: EmitShare, size: int) -> None:
         self.held += size
@@ -83,11 +102,10 @@ class EmitBudget:
 
     async def _wait(self, share: EmitShare, size: int, admitted: asyncio.Future[None]) -> None:
         try:
-            async with asyncio.timeout(self._patience):
-                await admitted
-        except TimeoutError:
-            if not admitted.done() or admitted.cancelled():
-                self._overdrawn = share
+            while not admitted.done() and (left := self._patience_left()) > 0:
+                await asyncio.wait((admitted,), timeout=left)
+            if not admitted.done():
+                self._overdraw(share)
                 self._hold(share, size)
         finally:
             admitted.cancel()
@@ -98,11 +116,13 @@ class EmitShare:
 
     Attributes:
         held: bytes that the shard holds.
+        appending: whether they are on their way to the log or the output stream; their release ends that.
     """
 
     def __init__(self, budget: EmitBudget) -> None:
         self._budget = budget
         self.held = 0
+        self.appending = False
 
     def take(self, size: int) -> Awaitable[None] | None:
         """Takes room for a line; returns what is to be awaited first, None for nothing."""

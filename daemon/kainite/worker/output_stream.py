@@ -162,6 +162,7 @@ class ShardOutput:
         Raises:
             StreamError: as :meth:`OutputStream.put`.
         """
+        self._room.appending = True
         await self._stream.put(shard, self._messages)
         self.drop()
 

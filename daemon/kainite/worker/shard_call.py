@@ -184,6 +184,7 @@ class ShardCalls:
 
     async def _append(self, units: UnitsOfWork, records: Span) -> None:
         shard = self._lease.shard_id
+        units.room.appending = True
         take = partial(units.admission.take, f"invalid:{shard}:{records.first.sequence}")
         size, self._fed = self._fed, 0
         await units.settle()

@@ -105,3 +105,39 @@ async def test_a_child_that_hangs_does_not_keep_the_others_for_ever() -> None:
         await other.taken[0]
     assert other.take(5), "it goes on to the end of its call"
     assert budget.held == 30
+
+
+async def test_while_the_log_takes_nothing_only_one_shard_is_overdrawn() -> None:
+    budget = EmitBudget(10, patience=0.01)
+    appending, *others = (Shard(budget) for _ in range(8))
+    assert appending.take(20)
+    appending.share.appending = True
+    for other in others:
+        assert not other.take(20)
+    done, _ = await asyncio.wait([other.taken[0] for other in others], timeout=0.3)
+    assert (done, budget.held) == (set(), 20)
+    for shard in (appending, *others):
+        async with asyncio.timeout(LIMIT):
+            await asyncio.gather(*shard.taken)
+        assert budget.held == 20
+        shard.share.appending = True
+        shard.share.give_back()
+        assert not shard.share.appending
+    assert budget.held == 0
+
+
+async def test_a_child_that_hangs_costs_one_calls_lines_and_not_those_of_all_that_wait() -> None:
+    budget = EmitBudget(10, patience=0.01)
+    hanging, *others = (Shard(budget) for _ in range(8))
+    assert hanging.take(20)
+    for other in others:
+        assert not other.take(20)
+    waiting = [other.taken[0] for other in others]
+    async with asyncio.timeout(LIMIT):
+        done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    assert len(done) == 1
+    next(other for other in others if other.taken[0] in done).share.appending = True
+    await asyncio.wait([each for each in waiting if each not in done], timeout=0.3)
+    assert budget.held == 40
+    for each in waiting:
+        each.cancel()

@@ -31,7 +31,7 @@ from kainite.leases.keeper import HeldLease
 from kainite.leases.table.lease import Lease
 from kainite.settings import ExtractSpread, load
 from kainite.worker.emit_budget import EmitBudget
-from kainite.worker.output_stream import MAX_MESSAGE, OutputStream
+from kainite.worker.output_stream import MAX_MESSAGE, OutputStream, ShardOutput
 from kainite.worker.shard_call import ShardCalls
 from kainite.worker.supervisor import supervise
 from support.daemon_world import CHILDREN, World
@@ -100,6 +100,23 @@ async def test_all_messages_of_a_call_are_put_before_its_checkpoint_is_written()
     assert journal.entries == ["put a no JSON c", "write 3"]
     await calls.finish()
     assert journal.entries == ["put a no JSON c", "write 3"]
+
+
+async def test_what_is_on_its_way_is_no_reason_for_other_shards_to_hold_more() -> None:
+    class Watched(Journal):
+        def put_records(self, StreamName: str, Records: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+            self.entries.append(f"appending {room.appending}")
+            return super().put_records(StreamName, Records)
+
+    kinesis: Any = Watched()
+    budget = EmitBudget()
+    room = budget.share()
+    shards = OpenShards(StreamClient(kinesis, "next"), ExtractSpread.UNIT, refresh=60)
+    output = ShardOutput(OutputStream(kinesis, "next", shards, budget, Backoff((0.0,))), room)
+    assert output.take(emit_line(b"a")) is None
+    await output.put("shard")
+    assert kinesis.entries == ["appending True", "put a"]
+    assert not room.appending
 
 
 async def test_a_checkpoint_within_a_call_waits_for_the_calls_put() -> None:

@@ -463,6 +463,34 @@ async def test_a_line_waits_until_the_lines_of_other_shards_are_durable_or_dropp
     assert journal.entries == ["append 1-3 T-1", "append 1-3 T-3"]
 
 
+async def test_a_call_that_waits_for_the_log_is_no_reason_to_hold_more() -> None:
+    class Full(Journal):
+        async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
+            await room.wait()
+            await super().append(shard_id, first, last, fragments)
+
+    room, budget, journal = asyncio.Event(), EmitBudget(1_000, patience=0.01), Full()
+    first, second = (
+        ShardCalls(
+            HeldLease(Lease(SHARD, "w", checkpoint=TRIM_HORIZON), 0.0),
+            journal,
+            UnitsOfWork(journal, Admission(Signing(None)), room=budget.share()),
+        )
+        for _ in range(2)
+    )
+    for each in (first, second):
+        await each.begin(Action.PROCESS_RECORDS, records(1, 3).batch)
+    assert first.emitted(emit("T-1", 2_000)) is None
+    finishing = asyncio.create_task(first.finish())
+    await asyncio.sleep(0)
+    waiting = asyncio.ensure_future(second.emitted(emit("T-2")) or none())
+    assert not (await asyncio.wait([waiting], timeout=0.2))[0]
+    room.set()
+    await asyncio.wait_for(asyncio.gather(finishing, waiting), 30)
+    second.abandon()
+    assert budget.held == 0
+
+
 async def none() -> None:
     pass
 
