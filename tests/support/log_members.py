@@ -45,13 +45,22 @@ class Members:
         self._open: dict[str, tuple[AsyncExitStack, MortalStore]] = {}
 
     async def join(
-        self, worker: str, *, stream: str = "s", reached: bool = True, access: Access | None = None, **changes: Any
+        self,
+        worker: str,
+        *,
+        stream: str = "s",
+        reached: bool = True,
+        access: Access | None = None,
+        identity: str | None = None,
+        **changes: Any,
     ) -> SharedLog:
         """Opens a member; waits until it owns the log or follows its owner, unless ``reached`` is false."""
         stack, store = AsyncExitStack(), MortalStore(self.store)
         settings = replace(self._settings, owner=worker, **changes)
         process = ProcessIdentity(f"{worker} {next(NUMBERS)}")
-        opening = open_shared_log(store, settings, UowSettings(), stream, process=process, access=access)
+        opening = open_shared_log(
+            store, settings, UowSettings(), stream, process=process, access=access, identity=identity
+        )
         log, _ = await stack.enter_async_context(opening)
         self._open[worker] = stack, store
         if reached:

@@ -211,14 +211,14 @@ class LogOwner:
         return self._mount.generation
 
     async def collect_from(self, stream: str, *, adopt: bool = False) -> None:
-        """Notes the stream whose shards are collected; returns when it is durable. To be called before any append.
+        """Notes the stream whose shards are collected; returns when it is durable.
 
         Another stream may have shards of the same names, and its records, with lower sequence numbers, would be taken
         for collected. So a log is one stream's.
 
         Args:
             stream: its identity; no other stream ever has the same.
-            adopt: take it also where the log has positions of another stream, which are dropped.
+            adopt: take it also where the log has positions of another stream, which are dropped; before any append.
 
         Raises:
             LogRequestError: the log has positions of another stream.
@@ -240,7 +240,8 @@ class LogOwner:
             return journal.entries
 
         await self.write(decided)
-        self._durable = dict(self.state.positions)
+        if adopt:
+            self._durable = dict(self.state.positions)
 
     def judge_by(self, catalogue: CurrentCatalogue, every: float = READ_EVERY_S) -> None:
         """Judges units that did not fit the catalogue anew, when a person asks and when the catalogue has changed.

@@ -121,19 +121,27 @@ class Conversation:
 
     Args:
         log: the log, as ``TABLE/PARTITION``.
-        stream: the stream that this process reads.
+        stream: the name of the stream that this process collects.
         worker, process: this process's worker id and identity, as text.
         generation: of the owner that HEAD named.
         introduction: what the Hello says of this process; empty: its worker id.
+        identity: of the stream; empty where it is not known.
     """
 
     def __init__(
-        self, log: str, stream: str, worker: str, process: str, generation: int, introduction: str = ""
+        self,
+        log: str,
+        stream: str,
+        worker: str,
+        process: str,
+        generation: int,
+        introduction: str = "",
+        identity: str = "",
     ) -> None:
         self.phase = Phase.GREETING
         self.schemes: set[str] = set()
         """Ids of the schemes that were sent."""
-        self._join = Join(self._id(0, generation), log, stream, worker, process)
+        self._join = Join(self._id(0, generation), log, stream, worker, process, identity)
         self._generation = generation
         self._decoder = FrameDecoder(MAX_FRAME)
         self._out: list[bytes] = [encode_hello(Hello((VERSION,), introduction or worker))]

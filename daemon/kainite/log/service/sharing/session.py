@@ -19,6 +19,12 @@ that the log has already may therefore wait for room before it is recognised.
 Appends are decoded one at a time, in the order in which they came: an append may use a scheme that one before it has
 brought, and a large append is decoded on a thread.
 
+A log is one stream's. A member of another stream name is refused. Of streams of one name, only the identity tells which
+is meant, and a process may not know it: ``kainite log serve`` never asks, a daemon's role may not allow the question.
+So the identity is compared with the one that the log has (:meth:`~kainite.log.owner.owner.LogOwner.collect_from`),
+which outlives owners; where it has none, the first member that knows one has it noted, durably, before it may append. A
+member that knows none is taken as one of the log's stream.
+
 A report of the reading (:class:`~kainite.log.client.ReadingReport`) has ages. How long it was under way is not known;
 it was written after the question that it answers was asked, so the time since the question is added to each age. A
 report that was held back for an hour therefore tells of the state an hour ago, whatever clocks say.
@@ -172,6 +178,9 @@ class Session:
         self._generation = owner.generation
         terms.clients[join.worker] = join.process
         try:
+            if (cause := await _other_stream(join.identity, owner)) is not None:
+                self._send(ShardRefused(join.req_id, cause))
+                return
             self._send(Joined(self._id(0), CREDIT))
             await self._until_ended(owner)
         finally:
@@ -299,3 +308,13 @@ class Session:
 
     def _id(self, number: int) -> ReqId:
         return ReqId(0, self._generation, 0, number)
+
+
+async def _other_stream(identity: str, owner: LogOwner) -> str | None:
+    """Returns why a member of that stream cannot append here; None when it can, and the log has the stream noted."""
+    if identity and identity != owner.state.stream:
+        try:
+            await owner.collect_from(identity)
+        except LogRequestError as error:
+            return str(error)
+    return None

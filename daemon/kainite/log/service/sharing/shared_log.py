@@ -111,7 +111,7 @@ class SharedLog:
         self.partition = settings.partition
         self.log_name = f"{settings.table}/{settings.partition}"
         """Names the log on connections: another application's log may have a partition of the same name."""
-        self.stream = identity or stream
+        self.stream = stream
         self.worker = settings.owner
         self.clients: dict[str, str] = {}
         """The worker ids of the clients that have joined here, and the identity of each one's process."""
@@ -201,8 +201,8 @@ class SharedLog:
     async def _ask(self, request: Callable[[LogClient], Awaitable[T]]) -> T:
         while True:
             await self._there.wait()
-            log = self._log
-            assert log is not None
+            if (log := self._log) is None:
+                continue  # it was there, and is gone before this task had its turn
             try:
                 return await request(log)
             except (LogFencedError, LogUnavailableError):
@@ -358,7 +358,9 @@ class SharedLog:
         epoch = self._epoch
         me = self._process.as_text()
         introduction = self._access.introduce(self.worker).as_message()
-        conversation = Conversation(self.log_name, self.stream, self.worker, me, generation, introduction)
+        conversation = Conversation(
+            self.log_name, self.stream, self.worker, me, generation, introduction, self._identity or ""
+        )
         try:
             async with connected(to, conversation, self._reading, self._access.client_tls) as connection:
                 await self._append_through(connection, to, epoch)

@@ -44,13 +44,15 @@ MAX_NAME: Final = 1_024
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Attributes: log: table and log partition, as ``TABLE/PARTITION``; process: identity of the client's, as text."""
+    """Attributes: log: table and log partition, as ``TABLE/PARTITION``; stream: its name; process: identity of the
+    client's, as text; identity: the stream's, which no other one ever has; empty where it is not known."""
 
     req_id: ReqId
     log: str
     stream: str
     worker: str
     process: str
+    identity: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +146,12 @@ def _name(reader: FieldReader) -> str:
 
 
 def _write_join(writer: FieldWriter, message: Join) -> None:
-    for text in (message.log, message.stream, message.worker, message.process):
+    for text in (message.log, message.stream, message.worker, message.process, message.identity):
         writer.text(text)
 
 
 def _read_join(reader: FieldReader, req_id: ReqId) -> Join:
-    return Join(req_id, _name(reader), _name(reader), _name(reader), _name(reader))
+    return Join(req_id, *(_name(reader) for _ in range(5)))
 
 
 def _write_position(writer: FieldWriter, position: Position | None) -> None:

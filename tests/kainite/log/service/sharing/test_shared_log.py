@@ -13,7 +13,7 @@ import pytest
 from kainite.base import address as base_address
 from kainite.base.errors import KainiteError, LogRequestError
 from kainite.base.position import Position
-from kainite.log.client import ReadingReport
+from kainite.log.client import LogClient, ReadingReport
 from kainite.log.owner.mount import mount
 from kainite.log.owner.waiting import NEAR_S
 from kainite.log.service.access import Access
@@ -23,8 +23,9 @@ from kainite.log.service.sharing.address import Address, from_text
 from kainite.log.service.sharing.shared_log import SharedLog
 from kainite.log.state.loading import load_state
 from kainite.log.store.memory import MemoryStore
+from kainite.settings import UowSettings
 from support.log_builders import fragment
-from support.log_members import LIMIT, P, members, units_of
+from support.log_members import LIMIT, SETTINGS, P, members, units_of
 from support.waiting import until
 
 
@@ -139,6 +140,67 @@ async def test_who_cannot_append_here_is_told_why(
         log = await others.join(worker, stream=stream, reached=False)
         await until(lambda: cause in told(caplog))
         assert not log.is_reached
+
+
+@pytest.mark.parametrize(
+    ("owner", "member"), [(None, "stream 1"), ("stream 1", None), ("stream 1", "stream 1"), (None, None)]
+)
+async def test_who_does_not_know_the_streams_identity_shares_the_log_all_the_same(
+    owner: str | None, member: str | None
+) -> None:
+    """Leaves out what ``kainite log serve`` and a daemon without DescribeStreamSummary do not know."""
+    async with members() as all_:
+        await all_.join("a", identity=owner)
+        b = await all_.join("b", identity=member)
+        await b.append("s0", at(1), at(5), [fragment("T", [1], count=1)])
+        assert units_of(all_.store) == ["T"]
+
+
+@pytest.mark.parametrize("owner", [None, "stream 1"])
+async def test_a_member_of_a_stream_that_replaced_the_logs_own_is_refused_also_by_an_owner_that_knows_none(
+    owner: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with members() as all_:
+        a = await all_.join("a", identity=owner)
+        b = await all_.join("b", identity="stream 1")
+        await b.append("s0", at(1), at(5), [fragment("T", [1], count=1)])
+        c = await all_.join("c", identity="stream 2", reached=False)
+        await until(lambda: "has collected the stream stream 1, and this is stream 2" in told(caplog))
+        assert not c.is_reached
+        assert list(a.clients) == ["b"]
+        await all_.kill("a")
+        await all_.kill("b")
+        await all_.leave("c")
+        d = await all_.join("d")
+        e = await all_.join("e", identity="stream 2", reached=False)
+        caplog.clear()
+        await until(lambda: "has collected the stream stream 1, and this is stream 2" in told(caplog))
+        assert (d.is_reached, e.is_reached) == (True, False)
+
+
+class Flickering(SharedLog):
+    """A log that the test puts behind the facade, and takes away."""
+
+    def show(self, log: LogClient) -> None:
+        self._put(log)
+
+    def hide(self, log: LogClient) -> None:
+        self._drop(log)
+
+
+async def test_a_log_that_is_gone_before_the_request_has_its_turn_is_waited_for_again() -> None:
+    async with members() as all_:
+        behind = await all_.join("a")
+        log = Flickering(all_.store, SETTINGS, UowSettings(), "s")
+        asking = asyncio.create_task(log.position("s0"))
+        await asyncio.sleep(0)
+        log.show(behind)
+        log.hide(behind)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not asking.done()
+        log.show(behind)
+        assert await asyncio.wait_for(asking, LIMIT) is None
 
 
 async def test_a_member_that_restarts_under_its_worker_id_is_taken_again() -> None:
