@@ -31,7 +31,7 @@ from kainite.base.errors import KainiteError
 from kainite.base.position import Position
 from kainite.base.process_identity import this_process
 from kainite.log.client import LogClient
-from kainite.log.service.sharing.address import Address, from_text
+from kainite.log.service.sharing.address import OwnerAddress, from_text
 from kainite.log.service.sharing.connection import OwnerConnection, connected
 from kainite.log.service.sharing.conversation import Conversation
 from kainite.log.service.sharing.shared_log import open_shared_log
@@ -95,7 +95,7 @@ async def append_all(log: LogClient, calls: dict[str, list[list[Fragment]]]) -> 
 
 
 @contextlib.asynccontextmanager
-async def _conversing(address: Address, generation: int, worker: str) -> AsyncIterator[OwnerConnection]:
+async def _conversing(address: OwnerAddress, generation: int, worker: str) -> AsyncIterator[OwnerConnection]:
     conversation = Conversation("0", "s", worker, this_process().as_text(), generation)
     async with connected(address, conversation, lambda: None) as connection:
         conversing = asyncio.create_task(connection.converse())

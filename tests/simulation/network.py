@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kainite.log.service.sharing.address import Address
+from kainite.log.service.sharing.address import OwnerAddress
 from simulation.faults import Faults
 from simulation.loop import Hub, Process
 
@@ -27,11 +27,11 @@ class SimNetwork:
         self._hub = hub
         self._faults = faults
         self._me = me
-        self._ports: dict[Address, tuple[Process, Any]] = {}
+        self._ports: dict[OwnerAddress, tuple[Process, Any]] = {}
 
-    async def listen(self, serve: Any, *_: object) -> tuple[SimListener, Address]:
+    async def listen(self, serve: Any, *_: object) -> tuple[SimListener, OwnerAddress]:
         process = self._me()
-        address = Address(process.host, 1000 + process.pid)
+        address = OwnerAddress(process.host, 1000 + process.pid)
         self._ports[address] = process, serve
 
         def shut() -> None:
@@ -40,7 +40,7 @@ class SimNetwork:
         process.on_death.append(shut)
         return SimListener(shut), address
 
-    async def connect(self, address: Address) -> tuple[asyncio.StreamReader, SimWriter]:
+    async def connect(self, address: OwnerAddress) -> tuple[asyncio.StreamReader, SimWriter]:
         me = self._me()
         await asyncio.sleep(self._delay(f"connect {me.name}"))
         found = self._ports.get(address)

@@ -12,16 +12,14 @@ a refused connection for evidence that the owner is gone.
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass
 
+from kainite.base.address import Address, parse_address
 from kainite.base.process_identity import network_stack
-
-MAX_PORT = 65_535
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class OwnerAddress:
     """Where an owner listens.
 
     Attributes:
@@ -35,8 +33,7 @@ class Address:
     stack: str = ""
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
+        return str(Address(self.host, self.port))
 
     def as_text(self) -> str:
         """Returns the address as :func:`from_text` reads it."""
@@ -50,24 +47,21 @@ class Address:
         return True
 
 
-def of_listener(host: str, port: int) -> Address:
+def of_listener(host: str, port: int) -> OwnerAddress:
     """Returns the address of a listener of this process."""
-    return Address(host, port, network_stack() if is_loopback(host) else "")
+    return OwnerAddress(host, port, network_stack() if is_loopback(host) else "")
 
 
-def from_text(text: str) -> Address | None:
+def from_text(text: str) -> OwnerAddress | None:
     """Returns the address that a text has; None for an empty text and for one of another form."""
     place, _, stack = text.partition("@")
-    host, colon, port = place.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not (host and colon and port.isascii() and port.isdigit() and 0 < int(port) <= MAX_PORT):
+    try:
+        address = parse_address(place)
+    except ValueError:
         return None
-    return Address(host, int(port), stack)
+    return OwnerAddress(address.host, address.port, stack) if address.port else None
 
 
 def is_loopback(host: str) -> bool:
     """Returns whether a host, as it stands in an address, is this host itself."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+    return Address(host, 0).is_loopback or host.endswith(".localhost")

@@ -21,7 +21,7 @@ from kainite.base.errors import LogRequestError, LogUnavailableError
 from kainite.base.position import Position
 from kainite.log.client import ReadingReport
 from kainite.log.service.sharing import network
-from kainite.log.service.sharing.address import Address
+from kainite.log.service.sharing.address import OwnerAddress
 from kainite.log.service.sharing.conversation import MAX_APPEND, Answered, Asked, Conversation, Opened
 from kainite.log.service.sharing.fragments import encode_fragments, payload_size
 from kainite.uow.fragment import Fragment
@@ -157,7 +157,7 @@ def _check_length(shard: str, length: int) -> None:
 
 @contextlib.asynccontextmanager
 async def connected(
-    address: Address,
+    address: OwnerAddress,
     conversation: Conversation,
     reading: Callable[[], ReadingReport | None],
     tls: ssl.SSLContext | None = None,

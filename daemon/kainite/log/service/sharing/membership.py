@@ -63,7 +63,7 @@ from enum import Enum, auto
 from typing import Final, TypeAlias
 
 from kainite.base.retry import Backoff
-from kainite.log.service.sharing.address import Address
+from kainite.log.service.sharing.address import OwnerAddress
 
 SEEK_BACKOFF: Final = Backoff((0.02, 0.05, 0.1, 0.2, 0.5, 1.0), jitter=0.5)
 """Pauses between looks at HEAD while no owner is found. Members that lose a claim must not come back together."""
@@ -93,7 +93,7 @@ class HeadSeen:
 
     generation: int
     free: bool
-    address: Address | None = None
+    address: OwnerAddress | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class Claim:
 class Connect:
     """Connect to the owner of a generation."""
 
-    address: Address
+    address: OwnerAddress
     generation: int
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from kainite.base.errors import LogProtocolError
 from kainite.log.service.access import Access
 from kainite.log.service.server import Peer, Service, Stream, serving
-from kainite.log.service.sharing.address import Address, of_listener
+from kainite.log.service.sharing.address import OwnerAddress, of_listener
 from kainite.log.service.wire.layouts import Message
 from kainite.log.service.wire.shard_messages import VERSION
 
@@ -49,7 +49,7 @@ class _NoApplications:
 
 async def listen(
     serve: Stream, access: Access | None = None, applications: Service | None = None
-) -> tuple[Listener, Address]:
+) -> tuple[Listener, OwnerAddress]:
     """Opens a port; returns it with the address at which others reach it.
 
     Args:
@@ -76,7 +76,7 @@ async def listen(
 
 
 async def connect(
-    address: Address, tls: ssl.SSLContext | None = None
+    address: OwnerAddress, tls: ssl.SSLContext | None = None
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connects to an address, over TLS if its context is given.
 

@@ -44,7 +44,7 @@ from kainite.log.service.access import Access
 from kainite.log.service.server import Service
 from kainite.log.service.sharing import address as addresses
 from kainite.log.service.sharing import network
-from kainite.log.service.sharing.address import Address
+from kainite.log.service.sharing.address import OwnerAddress
 from kainite.log.service.sharing.connection import OwnerConnection, connected
 from kainite.log.service.sharing.conversation import Conversation
 from kainite.log.service.sharing.fragments import check_size, payload_size
@@ -127,7 +127,7 @@ class SharedLog:
         self._watch = LeaseWatch(clock)
         self._head: LogHead | None = None  # as it was seen last
         self._listener: network.Listener | None = None
-        self._address: Address | None = None
+        self._address: OwnerAddress | None = None
         self._log: LogClient | None = None  # what stands behind the facade
         self._there = asyncio.Event()
         self._left_at = clock()  # when the facade had nothing behind it for the first time since it had something
@@ -353,7 +353,7 @@ class SharedLog:
         finally:
             self._drop(owner)
 
-    async def _follow(self, to: Address, generation: int) -> None:
+    async def _follow(self, to: OwnerAddress, generation: int) -> None:
         """Connects to an owner, and appends through it until the connection ends."""
         epoch = self._epoch
         me = self._process.as_text()
@@ -373,7 +373,7 @@ class SharedLog:
             event(_logger, logging.INFO, "log's owner left", address=to, error=error)
             self._tell(Cut(), epoch)
 
-    async def _append_through(self, connection: OwnerConnection, to: Address, epoch: int) -> None:
+    async def _append_through(self, connection: OwnerConnection, to: OwnerAddress, epoch: int) -> None:
         conversing = asyncio.create_task(connection.converse())
         opening = asyncio.create_task(connection.opened())
         try:

@@ -2,19 +2,19 @@ from __future__ import annotations
 
 import pytest
 
-from kainite.log.service.sharing.address import Address, from_text, of_listener
+from kainite.log.service.sharing.address import OwnerAddress, from_text, of_listener
 
 
 @pytest.mark.parametrize(
     ("text", "address"),
     [
-        ("10.0.0.7:7070", Address("10.0.0.7", 7070)),
-        ("log.example:1", Address("log.example", 1)),
-        ("[::1]:9@boot net:[1]", Address("::1", 9, "boot net:[1]")),
-        ("127.0.0.1:65535@x", Address("127.0.0.1", 65535, "x")),
+        ("10.0.0.7:7070", OwnerAddress("10.0.0.7", 7070)),
+        ("log.example:1", OwnerAddress("log.example", 1)),
+        ("[::1]:9@boot net:[1]", OwnerAddress("::1", 9, "boot net:[1]")),
+        ("127.0.0.1:65535@x", OwnerAddress("127.0.0.1", 65535, "x")),
     ],
 )
-def test_an_address_is_read_as_it_was_written(text: str, address: Address) -> None:
+def test_an_address_is_read_as_it_was_written(text: str, address: OwnerAddress) -> None:
     assert (from_text(text), address.as_text()) == (address, text)
 
 
@@ -27,10 +27,10 @@ def test_what_is_no_address_is_none(text: str) -> None:
 def test_a_loopback_address_is_reachable_in_its_own_network_stack_alone(host: str) -> None:
     mine = of_listener(host, 7070)
     assert mine.is_reachable
-    assert not Address(host, 7070, "another boot net:[1]").is_reachable
-    assert not Address(host, 7070).is_reachable
+    assert not OwnerAddress(host, 7070, "another boot net:[1]").is_reachable
+    assert not OwnerAddress(host, 7070).is_reachable
 
 
 def test_any_other_address_is_reachable_from_everywhere() -> None:
-    assert of_listener("10.0.0.7", 7070) == Address("10.0.0.7", 7070)
-    assert Address("10.0.0.7", 7070).is_reachable
+    assert of_listener("10.0.0.7", 7070) == OwnerAddress("10.0.0.7", 7070)
+    assert OwnerAddress("10.0.0.7", 7070).is_reachable

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.log.service.sharing.address import Address
+from kainite.log.service.sharing.address import OwnerAddress
 from kainite.log.service.sharing.membership import (
     Action,
     Claim,
@@ -29,7 +29,7 @@ from kainite.log.service.sharing.membership import (
     Welcomed,
 )
 
-HERE = Address("10.0.0.7", 7070)
+HERE = OwnerAddress("10.0.0.7", 7070)
 WATCH, WAIT = 3.0, 1.0
 HELD = HeadSeen(4, free=False, address=HERE)
 FREE = HeadSeen(4, free=True, address=HERE)

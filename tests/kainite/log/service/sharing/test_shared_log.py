@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from kainite.base import address as base_address
+from kainite.base.address import Address
 from kainite.base.errors import KainiteError, LogRequestError
 from kainite.base.position import Position
 from kainite.log.client import LogClient, ReadingReport
@@ -19,7 +19,7 @@ from kainite.log.owner.waiting import NEAR_S
 from kainite.log.service.access import Access
 from kainite.log.service.sharing import network
 from kainite.log.service.sharing import session as session_module
-from kainite.log.service.sharing.address import Address, from_text
+from kainite.log.service.sharing.address import OwnerAddress, from_text
 from kainite.log.service.sharing.shared_log import SharedLog
 from kainite.log.state.loading import load_state
 from kainite.log.store.memory import MemoryStore
@@ -292,7 +292,7 @@ async def test_a_large_append_passes_whole() -> None:
         assert unit.count == len(keys)
 
 
-async def raw(address: Address, data: bytes) -> bytes:
+async def raw(address: OwnerAddress, data: bytes) -> bytes:
     """Sends bytes to a member's port; returns what comes back until it closes the connection."""
     reader, writer = await network.connect(address)
     writer.write(data)
@@ -303,7 +303,7 @@ async def raw(address: Address, data: bytes) -> bytes:
     return b""
 
 
-def address_of(store: MemoryStore) -> Address:
+def address_of(store: MemoryStore) -> OwnerAddress:
     head = store.read_head(P)
     assert head is not None
     address = from_text(head.address)
@@ -375,7 +375,7 @@ async def test_whatever_is_killed_each_unit_is_in_the_log_once(seed: int) -> Non
 async def test_another_applications_daemon_on_the_owners_port_takes_no_appends() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        access = Access(listen=base_address.Address("127.0.0.1", free.getsockname()[1]))
+        access = Access(listen=Address("127.0.0.1", free.getsockname()[1]))
     ours = MemoryStore()
     async with members(ours, table="ours") as all_, members(table="theirs") as others:
         await all_.join("a1", access=access)
