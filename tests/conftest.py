@@ -43,6 +43,9 @@ def moto_endpoint() -> Iterator[str]:
     """Gives the address of moto's server (Kinesis and DynamoDB over HTTP), in this process."""
     from moto.server import ThreadedMotoServer
 
+    from kainite_demo.moto_shards import install
+
+    install()
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()

@@ -9,20 +9,26 @@ from collections.abc import Mapping
 import psycopg
 
 from kainite.base.errors import DemoError
+from kainite.base.liveness import Sighting, observe
 from kainite_demo.killer import Killer
 from kainite_demo.monitor import Monitor
 from kainite_demo.processes import Process
-from kainite_demo.progress import Display
+from kainite_demo.progress import Display, Figures
 from kainite_demo.run_layout import DAEMON, PGBENCH, Options, daemon_names, ready_events
+from kainite_demo.sustained import Standing
 
 _TICK = 0.25
-_DRAIN_LIMIT = 120.0
+# Longer than any part's recovery from a kill.
+_STALL_LIMIT = 120.0
 # Kills of each process that fit into a run, one after the other, about.
 _KILLS_A_RUN = 6
 
 
 class Load:
-    """One run of pgbench; ``kills`` counts the kills by process.
+    """One run of pgbench.
+
+    ``kills`` counts the kills by process. ``standing`` tells, after :meth:`carry`, how far the parts were as pgbench
+    ended.
 
     Args:
         options: of the run.
@@ -33,6 +39,8 @@ class Load:
 
     def __init__(self, options: Options, processes: Mapping[str, Process], monitor: Monitor, display: Display) -> None:
         self.kills: Counter[str] = Counter()
+        self.standing: Standing | None = None
+        self._rate = options.rate
         self._processes = processes
         self._monitor = monitor
         self._display = display
@@ -48,8 +56,8 @@ class Load:
             The seconds from pgbench's start to the last application.
 
         Raises:
-            DemoError: a process broke, a unit failed, a transaction was torn, or transactions were missing at the time
-                limit.
+            DemoError: a process broke, a unit failed, a transaction was torn, or nothing moved any more before all
+                transactions were there.
         """
         pgbench = self._processes[PGBENCH]
         self._started = time.monotonic()
@@ -57,31 +65,39 @@ class Load:
         with self._display.figures():
             while pgbench.status is None:
                 self._tick()
+            seconds = time.monotonic() - self._started
             pgbench.wait(0)
-            return self._drain(_transactions(source))
+            return self._drain(_transactions(source), seconds)
 
-    def _drain(self, transactions: int) -> float:
+    def _drain(self, transactions: int, load_seconds: float) -> float:
         """Waits until target and log have all transactions; returns the seconds until the target had them."""
-        deadline = time.monotonic() + _DRAIN_LIMIT
         applied_at = None
+        seen: Sighting[tuple[int, ...]] | None = None
         while applied_at is None or self._monitor.log.counts.committed < transactions:
-            self._tick()
-            if applied_at is None and self._monitor.applied >= transactions:
-                applied_at = time.monotonic()
-            if time.monotonic() > deadline:
-                applied = self._monitor.applied
-                raise DemoError(f"{applied} of {transactions} transactions are applied after {_DRAIN_LIMIT:.0f} s")
+            figures = self._tick()
+            now = time.monotonic()
+            self.standing = self.standing or _standing(self._rate, load_seconds, transactions, figures)
+            if applied_at is None and figures.applied >= transactions:
+                applied_at = now
+            seen = observe(seen, (*_stages(figures), self._monitor.log.counts.committed), now)
+            if seen.expired(now, _STALL_LIMIT):
+                raise DemoError(
+                    f"{figures.applied} of {transactions} transactions are applied; nothing moved for"
+                    f" {_STALL_LIMIT:.0f} s"
+                )
         return applied_at - self._started
 
-    def _tick(self) -> None:
+    def _tick(self) -> Figures:
         time.sleep(_TICK)
         for name in self._parts:
             self._processes[name].check()
-        self._display.show(self._monitor.poll(self.kills.total()))
+        figures = self._monitor.poll(self.kills.total())
+        self._display.show(figures)
         for tid, cause in self._monitor.log.counts.failed.items():
             raise DemoError(f"unit {tid} was not applied: {cause}")
         for victim in self._killer.choose(time.monotonic(), self._done()):
             self._kill(victim)
+        return figures
 
     def _done(self) -> dict[str, int]:
         """Returns each process's progress in units; the daemons' is their common log's."""
@@ -93,6 +109,14 @@ class Load:
         self._display.say(f"{time.monotonic() - self._started:4.0f} s  killing the {victim} and starting it again")
         self._processes[victim].kill()
         self._processes[victim].start()
+
+
+def _stages(figures: Figures) -> tuple[int, int, int]:
+    return figures.captured, figures.dispatched, figures.applied
+
+
+def _standing(rate: int, seconds: float, transactions: int, figures: Figures) -> Standing:
+    return Standing(rate, seconds, transactions, *_stages(figures))
 
 
 def _transactions(source: str) -> int:

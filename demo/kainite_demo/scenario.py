@@ -160,11 +160,14 @@ def _monitor(layout: RunLayout) -> Monitor:
 def _summary(monitor: Monitor, load: Load, rows: int, load_seconds: float, seconds: float) -> Summary:
     times = latencies(monitor.committed_us, monitor.applied_times.at_us)
     counts = monitor.log.counts
+    assert load.standing is not None, "the load was carried"
     return Summary(
         transactions=monitor.applied,
         records=monitor.records,
         rows_compared=rows,
+        offered_per_second=round(load.standing.offered, 1),
         units_per_second=round(monitor.applied / load_seconds, 1),
+        bottleneck=load.standing.bottleneck,
         latency_p50=percentile(times, 50),
         latency_p99=percentile(times, 99),
         latency_units=len(times),

@@ -17,7 +17,9 @@ class Summary:
         transactions: committed in the source and applied to the target.
         records: change records that were captured for them.
         rows_compared: in all tables, after the load, source against target.
+        offered_per_second: transactions that pgbench made, over the time that it ran.
         units_per_second: transactions over the time from the first commit to the last application.
+        bottleneck: the part that did not keep up with the rate, if the rate was beyond the machine.
         latency_p50, latency_p99: seconds from a unit's commit in the source to its commit in the target.
         latency_units: number of units behind the two latencies.
         conflicts: units that touched a row of an earlier one that was still in progress.
@@ -30,7 +32,9 @@ class Summary:
     transactions: int
     records: int
     rows_compared: int
+    offered_per_second: float
     units_per_second: float
+    bottleneck: str | None
     latency_p50: float | None
     latency_p99: float | None
     latency_units: int
@@ -58,7 +62,8 @@ class Summary:
             (f"{self.transactions:,}", "transactions, each applied once"),
             (f"{self.records:,}", "change records captured"),
             (f"{self.rows_compared:,}", "rows compared"),
-            (f"{self.units_per_second:,.0f}", "units of work a second"),
+            (f"{self.units_per_second:,.0f}", f"units of work a second, of {self.offered_per_second:,.0f} offered"),
+            *([("", f"the rate is beyond this machine: {self.bottleneck} did not keep up")] if self.bottleneck else []),
             (
                 f"{_seconds(self.latency_p50)} / {_seconds(self.latency_p99)}",
                 f"end-to-end latency p50 / p99, of {self.latency_units:,} units",

@@ -15,7 +15,9 @@ def test_the_summary_is_the_same_for_people_and_programs() -> None:
         transactions=3000,
         records=15000,
         rows_compared=2_003_220,
+        offered_per_second=101.4,
         units_per_second=97.6,
+        bottleneck="the extractor",
         latency_p50=1.254,
         latency_p99=None,
         latency_units=2990,
@@ -27,7 +29,10 @@ def test_the_summary_is_the_same_for_people_and_programs() -> None:
     )
     out = io.StringIO()
     Console(file=out, width=120).print(summary.as_text())
-    said = ["equal, row by row", "3,000", "15,000", "2,003,220", "98", "1.25 s / –", "17", "3  kills survived", "61 s"]
+    said = [
+        *("equal, row by row", "3,000", "15,000", "2,003,220", "98", "of 101 offered", "1.25 s / –", "17"),
+        *("beyond this machine: the extractor did not keep up", "3  kills survived", "61 s"),
+    ]
     assert [figure for figure in said if figure not in out.getvalue()] == []
     assert "daemon 2, apply job 1" in out.getvalue()
     assert orjson.loads(orjson.dumps(summary.as_json()))["kills"] == {"daemon": 2, "apply job": 1}

@@ -1,0 +1,27 @@
+"""Which part did not keep up is read off the queues as pgbench ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from kainite_demo.sustained import Standing
+
+
+@pytest.mark.parametrize(
+    ("made", "captured", "dispatched", "applied", "bottleneck"),
+    [
+        (1000, 1000, 1000, 1000, None),
+        (990, 950, 900, 850, None),
+        (400, 400, 400, 390, "pgbench and the source"),
+        (1000, 400, 390, 380, "the extractor"),
+        (1000, 900, 500, 450, "the stream and the daemon"),
+        (1000, 950, 900, 100, "the apply job"),
+    ],
+)
+def test_the_part_with_the_longest_queue_is_the_bottleneck(
+    made: int, captured: int, dispatched: int, applied: int, bottleneck: str | None
+) -> None:
+    standing = Standing(100, 10.0, made, captured, dispatched, applied)
+
+    assert standing.bottleneck == bottleneck
+    assert standing.offered == made / 10
