@@ -29,7 +29,7 @@ from kainite.settings.sections.markers import CheckpointAt, MarkersSettings, OnB
 from kainite.settings.sections.metrics import MetricsLevel, MetricsSettings
 from kainite.settings.sections.service import ServiceSettings
 from kainite.settings.sections.stream import InitialPosition, Retrieval, StreamSettings
-from kainite.settings.sections.uow import Isolation, UowOrder, UowSettings
+from kainite.settings.sections.uow import Isolation, UowEnd, UowOrder, UowSettings
 from kainite.settings.settings import Settings, UnknownKey
 
 __all__ = [
@@ -62,6 +62,7 @@ __all__ = [
     "Settings",
     "StreamSettings",
     "UnknownKey",
+    "UowEnd",
     "UowOrder",
     "UowSettings",
     "examine",

@@ -21,7 +21,7 @@ import orjson
 
 from kainite.base.errors import DeltaError
 from kainite.uow import exact_json
-from kainite.uow.delta import MAX_UOW_LENGTH, Delta, Json, UnitEnd, is_end, parse_delta, parse_end, uow_of
+from kainite.uow.delta import MAX_UOW_LENGTH, Delta, Json, UnitEnd, commit_time, is_end, parse_delta, parse_end, uow_of
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.identity import Identity, identity_of
 from kainite.uow.signing import SignedDeltas, Signing
@@ -119,7 +119,8 @@ class Admission:
             if is_end(item):
                 unit.ends.append(parse_end(item))
             else:
-                delta = parse_delta(item)
+                delta, time = parse_delta(item), commit_time(item)
+                unit.time = time if unit.time is None else max(unit.time, time or 0)
                 unit.emitted.append(delta)
                 self._signing.judge(delta, unit.signed)
                 unit.identities.append(identity_of(delta))
@@ -175,6 +176,7 @@ class _Unit:
     signed: SignedDeltas = field(default_factory=SignedDeltas)
     ends: list[UnitEnd] = field(default_factory=list)
     rejects: _Rejects = field(default_factory=_Rejects)
+    time: int | None = None
 
     def fragment(self, uow: str, signing: Signing) -> Fragment:
         signed, misfits = self.signed, _Rejects()
@@ -192,6 +194,7 @@ class _Unit:
             tables=tuple(sorted(signed.tables)),
             unsigned=tuple(sorted(signed.unsigned)),
             scheme=signing.scheme if signed.deltas else None,
+            time=self.time,
         )
 
 

@@ -9,6 +9,10 @@ An ``emit`` line carries a list of objects (docs/protocol.md). Each object is on
 restored, and a transaction may have several deltas that are equal: without it, of equal deltas in a unit all but
 the first count as sent again (:mod:`kainite.uow.identity`).
 
+``time`` is the commit time of a delta's source transaction, nanoseconds since the epoch by the source's clock, as a
+number or text. It belongs to the unit and not to the delta: it takes no part in the delta's identity, and the latest
+time of a unit's deltas is the unit's (:func:`commit_time`).
+
 An object that is neither raises :class:`~kainite.base.errors.DeltaError`: the caller fails the unit, never the shard.
 """
 
@@ -26,8 +30,12 @@ Row: TypeAlias = Mapping[str, Json]
 E = TypeVar("E", bound=StrEnum)
 
 MAX_UOW_LENGTH = 256
+
+MAX_TIME = 2**63 - 1
+"""The latest commit time, nanoseconds since the epoch."""
 _EMPTY: Row = {}
-_DELTA_FIELDS = frozenset({"uow", "table", "op", "key", "row", "before", "ordinal"})
+_TIME_DIGITS = 19
+_DELTA_FIELDS = frozenset({"uow", "table", "op", "key", "row", "before", "ordinal", "time"})
 _END_FIELDS = frozenset({"uow", "end", "count", "number", "kind"})
 
 
@@ -130,6 +138,20 @@ def parse_delta(item: Mapping[str, Json]) -> Delta:
     )
     _check_shape(delta)
     return delta
+
+
+def commit_time(item: Mapping[str, Json]) -> int | None:
+    """Returns the commit time that a delta object tells, nanoseconds since the epoch; None when it tells none.
+
+    Raises:
+        DeltaError: it is no such time.
+    """
+    value = item.get("time")
+    if value is None or (type(value) is int and 0 <= value <= MAX_TIME):
+        return value
+    if isinstance(value, str) and len(value) <= _TIME_DIGITS and value.isascii() and value.isdigit():
+        return commit_time({"time": int(value)})
+    raise DeltaError(f"'time' must be a whole number of nanoseconds since the epoch, not {_typed(value)}")
 
 
 def parse_end(item: Mapping[str, Json]) -> UnitEnd:

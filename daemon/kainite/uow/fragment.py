@@ -48,6 +48,8 @@ class Fragment:
         tables: the tables that the deltas touch.
         unsigned: those of ``tables`` with a delta whose row is not known.
         scheme: what the signatures depend on; None where nobody compares units of different schemes.
+        time: the latest commit time that the deltas tell, nanoseconds since the epoch by the source's clock; None when
+            they tell none.
     """
 
     uow: str
@@ -61,6 +63,7 @@ class Fragment:
     tables: tuple[str, ...] = ()
     unsigned: tuple[str, ...] = ()
     scheme: Scheme | None = None
+    time: int | None = None
     encoded: tuple[bytes, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:

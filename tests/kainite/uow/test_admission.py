@@ -50,6 +50,22 @@ def test_deltas_and_their_end_become_a_fragment() -> None:
     assert read
 
 
+def test_the_latest_commit_time_of_a_units_deltas_is_its_own() -> None:
+    times: list[dict[str, Any]] = [{"time": 7}, {}, {"time": "9"}, {"time": 8}]
+    deltas = [{"uow": "A", **LINE_4, "ordinal": ordinal, **time} for ordinal, time in enumerate(times)]
+    found = admitted(emit(*deltas, {"uow": "B", **LINE_4}))
+    assert {name: fragment.time for name, fragment in found.items()} == {"A": 9, "B": None}
+    assert all(b"time" not in encoded for encoded in found["A"].encoded)
+
+
+def test_a_delta_with_a_faulty_commit_time_fails_its_unit() -> None:
+    fragment = admitted(emit({"uow": "A", **LINE_4, "time": "yesterday"}))["A"]
+    assert [reject.cause for reject in fragment.rejects] == [
+        "'time' must be a whole number of nanoseconds since the epoch, not 'yesterday'"
+    ]
+    assert not fragment.deltas
+
+
 def test_a_delta_is_the_same_delta_under_another_catalogue() -> None:
     fragments = [admitted(emit({"uow": "A", **LINE_4}), tables=tables)["A"] for tables in (SHOP, None)]
     assert fragments[0].deltas != fragments[1].deltas

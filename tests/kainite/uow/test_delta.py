@@ -13,11 +13,13 @@ from kainite.uow.delta import (
     Operation,
     UnitEnd,
     UnitKind,
+    commit_time,
     is_end,
     parse_delta,
     parse_end,
     uow_of,
 )
+from kainite.uow.identity import identity_of
 
 DELTA: dict[str, Any] = {"uow": "T", "table": "t", "op": "insert", "key": {"id": 1}, "row": {"id": 1, "v": "x"}}
 END: dict[str, Any] = {"uow": "T", "end": True, "count": 3}
@@ -56,6 +58,19 @@ def test_a_delta_is_read_and_written_back(item: dict[str, Any], expected: Delta)
 def test_a_faulty_delta_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(DeltaError, match=message):
         parse_delta(DELTA | changes)
+
+
+@pytest.mark.parametrize("told", [17, "17"])
+def test_a_commit_time_is_read_from_a_number_or_a_text_and_is_no_part_of_the_delta(told: Any) -> None:
+    assert commit_time(DELTA | {"time": told}) == 17
+    assert commit_time(DELTA) is None
+    assert identity_of(parse_delta(DELTA | {"time": told})) == identity_of(parse_delta(DELTA))
+
+
+@pytest.mark.parametrize("told", [-1, 1.5, True, "", "1e3", "-1", "x", 2**63, "9" * 20, [1]])
+def test_a_faulty_commit_time_is_refused(told: Any) -> None:
+    with pytest.raises(DeltaError, match="'time' must be a whole number of nanoseconds"):
+        commit_time(DELTA | {"time": told})
 
 
 def test_an_end_is_read() -> None:

@@ -12,6 +12,7 @@ from kainite.settings.loader_command import EXEC
 from kainite.settings.loading.overrides import Given
 from kainite.settings.loading.surprises import problem_of
 from kainite.settings.sections.child import ChildProtocol
+from kainite.settings.sections.uow import UowEnd, UowOrder
 from kainite.settings.settings import UnknownKey
 
 MARKS: Final = ("eom", "eop", "eob", "bnc")
@@ -88,7 +89,18 @@ def contradictions(values: Mapping[tuple[str, str], Any]) -> list[str]:
     longest = values.get(("child", "restart_backoff_max"))
     if longest is not None and now["child", "restart_backoff"] > longest:
         problems.append("childRestartBackoffMillis must not be above childRestartBackoffMaxMillis")
-    return [*problems, *_of_the_output(now), *_of_the_service(now), *_unclear_markers(now)]
+    return [*problems, *_of_the_units(now), *_of_the_output(now), *_of_the_service(now), *_unclear_markers(now)]
+
+
+def _of_the_units(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
+    """Yields what contradicts in the way in which units are completed and ordered."""
+    order, end = now["uow", "order"], now["uow", "end"]
+    if order is UowOrder.TIME and end is not UowEnd.WATERMARK:
+        yield "uowOrder=time needs uowEnd=watermark: a marker does not tell which earlier units are still to come"
+    if order is UowOrder.DENSE and end is UowEnd.WATERMARK:
+        yield "uowOrder=dense needs uowEnd=marker: a unit's number comes with its end"
+    if end is UowEnd.WATERMARK and now["uow", "grace"] > now["uow", "timeout"] / 2:
+        yield "uowGraceMillis must be at most half of uowTimeoutMillis: a unit must not time out within its grace"
 
 
 def _of_the_output(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:

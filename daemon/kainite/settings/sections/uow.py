@@ -8,10 +8,18 @@ from pathlib import Path
 
 
 class UowOrder(StrEnum):
-    """The order in which complete units of work are released: as they arrive, or by their dense numbers."""
+    """The order of release of complete units: as they arrive, by their dense numbers, or by their commit times."""
 
     ARRIVAL = "arrival"
     DENSE = "dense"
+    TIME = "time"
+
+
+class UowEnd(StrEnum):
+    """What tells that a unit is complete: an end that its source sends, or that the stream was read far enough."""
+
+    MARKER = "marker"
+    WATERMARK = "watermark"
 
 
 class Isolation(StrEnum):
@@ -26,7 +34,9 @@ class UowSettings:
     """The settings by which units of work are collected and ordered.
 
     Attributes:
-        order: when a complete unit is released.
+        order: when a complete unit is released; TIME needs ``end`` to be WATERMARK.
+        end: what tells that a unit is complete.
+        grace: with WATERMARK, how long after a unit's commit, and after its record before, a record may come, seconds.
         isolation: whether units that conflict are applied in log order.
         first_number: the first unit's number under DENSE.
         timeout: a unit that is incomplete for so long fails, seconds.
@@ -36,6 +46,8 @@ class UowSettings:
     """
 
     order: UowOrder = UowOrder.ARRIVAL
+    end: UowEnd = UowEnd.MARKER
+    grace: float = 5.0
     isolation: Isolation = Isolation.SERIALIZE
     first_number: int = 1
     timeout: float = 600.0

@@ -13,11 +13,13 @@ from kainite.settings.keys.table import KEYS
 from kainite.settings.loading.consistency import Overridden, clashes, contradictions, missing, overridden
 from kainite.settings.loading.overrides import Given
 from kainite.settings.sections.child import ChildProtocol
+from kainite.settings.sections.uow import UowEnd, UowOrder
 
 OPEN = Address("10.0.0.5", 9000)
 FILE = Path("/etc/kainite/file")
 CERTIFICATE = {("service", "certificate_file"): FILE, ("service", "key_file"): FILE}
 OUTPUT = {("stream", "output"): "next", ("child", "protocol"): ChildProtocol.MARKERS}
+WATERMARK = {("uow", "end"): UowEnd.WATERMARK}
 REQUIRED = {key.name for key in KEYS if key.required}
 
 
@@ -34,6 +36,9 @@ def given(text: str, origin: str = "file") -> Given:
             {("child", "restart_backoff_max"): 1.0, ("child", "restart_backoff"): 2.0},
             "childRestartBackoffMillis must not be above childRestartBackoffMaxMillis",
         ),
+        ({("uow", "order"): UowOrder.TIME}, "uowOrder=time needs uowEnd=watermark"),
+        ({("uow", "order"): UowOrder.DENSE, **WATERMARK}, "uowOrder=dense needs uowEnd=marker"),
+        ({("uow", "grace"): 301.0, **WATERMARK}, "uowGraceMillis must be at most half of uowTimeoutMillis"),
         ({("service", "listen"): OPEN}, "logListen 10.0.0.5:9000 is reached from other hosts"),
         ({("service", "listen"): OPEN, ("service", "secret_file"): FILE}, "logListen 10.0.0.5:9000 is reached"),
         ({("service", "listen"): OPEN, **CERTIFICATE}, "logListen 10.0.0.5:9000 is reached from other hosts"),

@@ -104,9 +104,10 @@ def _fragment_json(fragment: Fragment) -> dict[str, Any]:
         "tables": fragment.tables,
         "unsigned": fragment.unsigned,
         "scheme": fragment.scheme.id if fragment.scheme else None,
+        "time": fragment.time,
     }
     needed = ("uow", "sizes")
-    return {name: value for name, value in full.items() if value or name in needed}
+    return {name: value for name, value in full.items() if value or value == 0 or name in needed}
 
 
 def _scheme_json(scheme: Scheme) -> dict[str, Any]:
@@ -145,6 +146,7 @@ def _fragment(
         unsigned=_texts(item.get("unsigned", ())),
         scheme=None if scheme is None else schemes[scheme],
         encoded=tuple(encoded),
+        time=_optional(item.get("time")),
     )
     return fragment, begin
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kainite.settings.keys.key import Key
 from kainite.settings.kinds.audit_trail import folder_or_s3
 from kainite.settings.kinds.values import TABLE_NAME, choice, flag, millis, path, text, whole
-from kainite.settings.sections.uow import Isolation, UowOrder
+from kainite.settings.sections.uow import Isolation, UowEnd, UowOrder
 
 LOG_KEYS: tuple[Key, ...] = (
     Key("unitsOfWork", "log", "enabled", flag(), "Whether what children emit goes to the serialization log."),
@@ -100,7 +100,31 @@ LOG_KEYS: tuple[Key, ...] = (
 )
 
 UOW_KEYS: tuple[Key, ...] = (
-    Key("uowOrder", "uow", "order", choice(UowOrder), "Units by arrival, or by the source's dense numbers."),
+    Key(
+        "uowOrder",
+        "uow",
+        "order",
+        choice(UowOrder),
+        "Units by arrival, by the source's dense numbers, or (with `uowEnd=watermark`) by their commit times.",
+    ),
+    Key(
+        "uowEnd",
+        "uow",
+        "end",
+        choice(UowEnd),
+        "What tells that a unit is complete: `marker`, an end that the record processor emits, with the number of "
+        "deltas; `watermark`, for sources that do not say where a transaction ends: every shard has been read past the "
+        "unit's commit time (`time` of its deltas) and its last record, by `uowGraceMillis`.",
+    ),
+    Key(
+        "uowGraceMillis",
+        "uow",
+        "grace",
+        millis(0, 3_600_000),
+        "With `uowEnd=watermark`: how long after its transaction's commit, and after the transaction's record before "
+        "it, a record may arrive in the stream. One that takes longer may be late: it fails visibly, as a unit of its "
+        "own.",
+    ),
     Key(
         "uowIsolation",
         "uow",

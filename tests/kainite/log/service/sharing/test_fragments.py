@@ -36,7 +36,7 @@ ENDS = st.lists(
 SCHEMES = st.builds(Scheme, st.dictionaries(TEXT, st.builds(TableScheme, TEXT, NAMES), max_size=2))
 FRAGMENTS = st.builds(
     Fragment, TEXT, st.lists(DELTAS, max_size=4).map(tuple), SIGNATURES, SIGNATURES, ENDS, REJECTS, st.just(()),
-    REJECTS, NAMES, NAMES, st.none() | SCHEMES,
+    REJECTS, NAMES, NAMES, st.none() | SCHEMES, st.none() | st.integers(0, 2**63 - 1),
 )  # fmt: skip
 
 
