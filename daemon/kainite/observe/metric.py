@@ -156,10 +156,136 @@ IS_LEADER = Metric(
     "1 while this worker is the leader.", MetricsLevel.DETAILED,
 )  # fmt: skip
 
-METRICS: tuple[Metric, ...] = (
+UNITS_COLLECTED = Metric(
+    "UnitsOfWork", "UnitsCollected", "kainite_units_collected_total", Kind.COUNTER, Unit.COUNT,
+    "Units of work that got their place in the log, failed ones included.",
+)  # fmt: skip
+UNIT_DELTAS = Metric(
+    "UnitsOfWork", "DeltasCollected", "kainite_unit_deltas_collected_total", Kind.COUNTER, Unit.COUNT,
+    "Deltas of these units.",
+)  # fmt: skip
+UNIT_CONFLICTS = Metric(
+    "UnitsOfWork", "Conflicts", "kainite_unit_conflicts_total", Kind.COUNTER, Unit.COUNT,
+    "Units of work that conflicted with a unit in progress when they got their place.",
+)  # fmt: skip
+UNITS_COMMITTED = Metric(
+    "UnitsOfWork", "UnitsCommitted", "kainite_units_committed_total", Kind.COUNTER, Unit.COUNT,
+    "Units of work that the target has, as the log knows.",
+)  # fmt: skip
+UNITS_FAILED = Metric(
+    "UnitsOfWork", "UnitsFailed", "kainite_units_failed_total", Kind.COUNTER, Unit.COUNT,
+    "Units of work that failed; one that fails again after a retry counts again.",
+)  # fmt: skip
+UNITS_DISCARDED = Metric(
+    "UnitsOfWork", "UnitsDiscarded", "kainite_units_discarded_total", Kind.COUNTER, Unit.COUNT,
+    "Units of work that were discarded: by a person, overtaken by a correction, or sent again.",
+)  # fmt: skip
+OPEN_UNITS = Metric(
+    "UnitsOfWork", "UnitsOpen", "kainite_open_units", Kind.GAUGE, Unit.COUNT,
+    "Units of work that are being collected: parts of them are still to come.",
+)  # fmt: skip
+UNITS_IN_PROGRESS = Metric(
+    "UnitsOfWork", "UnitsInProgress", "kainite_units_in_progress", Kind.GAUGE, Unit.COUNT,
+    "Units of work in the log that the target does not have yet, as the log knows.",
+)  # fmt: skip
+FAILED_UNITS = Metric(
+    "UnitsOfWork", "FailedUnits", "kainite_failed_units", Kind.GAUGE, Unit.COUNT,
+    "Failed units of work that nobody has retried or discarded.",
+)  # fmt: skip
+BLOCKED_UNITS = Metric(
+    "UnitsOfWork", "BlockedUnits", "kainite_blocked_units", Kind.GAUGE, Unit.COUNT,
+    "Units of work that wait for a failed one.",
+)  # fmt: skip
+OLDEST_UNIT = Metric(
+    "UnitsOfWork", "OldestUnit", "kainite_oldest_unit_seconds", Kind.GAUGE, Unit.MILLIS,
+    "Age of the oldest unit of work in progress, since it got its place in the log; 0 without one.",
+)  # fmt: skip
+LOG_BATCHES = Metric(
+    "Log", "Batches", "kainite_log_batches_total", Kind.COUNTER, Unit.COUNT, "Batches that the log's owner wrote."
+)
+LOG_BYTES = Metric(
+    "Log", "Bytes", "kainite_log_queued_bytes_total", Kind.COUNTER, Unit.BYTES,
+    "Bytes of entries that the log's owner wrote, before compression, approximately.",
+)  # fmt: skip
+LOG_APPEND_TIME = Metric(
+    "Log", "Append.Time", "kainite_log_append_seconds", Kind.TIMING, Unit.MILLIS,
+    "Time from an append at the log's owner until it is durable.",
+)  # fmt: skip
+LOG_PUT_TIME = Metric(
+    "Log", "Put.Time", "kainite_log_put_seconds", Kind.TIMING, Unit.MILLIS,
+    "Time until a batch of the log is durable, tries included.",
+)  # fmt: skip
+
+APPLIED_UNITS = Metric(
+    "Apply", "UnitsCommitted", "kainite_apply_units_committed_total", Kind.COUNTER, Unit.COUNT,
+    "Units of work that the apply job committed, or found committed.",
+)  # fmt: skip
+APPLY_FAILURES = Metric(
+    "Apply", "UnitsFailed", "kainite_apply_units_failed_total", Kind.COUNTER, Unit.COUNT,
+    "Units of work that the target refused.",
+)  # fmt: skip
+APPLY_WAITING = Metric(
+    "Apply", "UnitsWaiting", "kainite_apply_waiting_units", Kind.GAUGE, Unit.COUNT,
+    "Units of work that the apply job has read and not yet tried: its lag in units.",
+)  # fmt: skip
+APPLY_DELAYED = Metric(
+    "Apply", "UnitsDelayed", "kainite_apply_delayed_units", Kind.GAUGE, Unit.COUNT,
+    "Units of work that are tried again later, because rows were locked.",
+)  # fmt: skip
+APPLY_FAILED = Metric(
+    "Apply", "FailedUnits", "kainite_apply_failed_units", Kind.GAUGE, Unit.COUNT,
+    "Failed units of work that nobody has retried or discarded.",
+)  # fmt: skip
+APPLY_BLOCKED = Metric(
+    "Apply", "BlockedUnits", "kainite_apply_blocked_units", Kind.GAUGE, Unit.COUNT,
+    "Units of work that wait for a failed one.",
+)  # fmt: skip
+APPLY_LAG = Metric(
+    "Apply", "Lag", "kainite_apply_lag_seconds", Kind.GAUGE, Unit.MILLIS,
+    "Age of the oldest unit of work that waits for the apply job, since it got its place in the log; 0 without one.",
+)  # fmt: skip
+MICRO_BATCHES = Metric(
+    "Apply", "MicroBatches", "kainite_apply_micro_batches_total", Kind.COUNTER, Unit.COUNT, "Micro-batches."
+)
+MICRO_BATCH_TIME = Metric(
+    "Apply", "MicroBatch.Time", "kainite_apply_micro_batch_seconds", Kind.TIMING, Unit.MILLIS,
+    "Time of a micro-batch, from its plan to the last outcome.",
+)  # fmt: skip
+POLL_TIME = Metric(
+    "Apply", "Poll.Time", "kainite_apply_poll_seconds", Kind.TIMING, Unit.MILLIS, "Time of a read of the log's index."
+)
+RUN_TIME = Metric(
+    "Apply", "Run.Time", "kainite_apply_run_seconds", Kind.TIMING, Unit.MILLIS,
+    "Time of a micro-batch's Spark job: reading, assembling, committing.",
+)  # fmt: skip
+OUTCOMES_TIME = Metric(
+    "Apply", "Outcomes.Time", "kainite_apply_outcomes_seconds", Kind.TIMING, Unit.MILLIS,
+    "Time until outcomes are durable.",
+)  # fmt: skip
+APPLY_GROUPS = Metric(
+    "Apply", "Groups", "kainite_apply_groups_total", Kind.COUNTER, Unit.COUNT,
+    "Transactions at the target: groups of units that were tried.",
+)  # fmt: skip
+GROUPS_SPLIT = Metric(
+    "Apply", "GroupsSplit", "kainite_apply_groups_split_total", Kind.COUNTER, Unit.COUNT,
+    "Groups that the target did not take, and that were cut in two.",
+)  # fmt: skip
+
+DAEMON_METRICS: tuple[Metric, ...] = (
     RECORDS_PROCESSED, DATA_BYTES_PROCESSED, MILLIS_BEHIND_LATEST, PROCESS_RECORDS_TIME, GET_RECORDS_TIME,
     GET_RECORDS_SUCCESS, EXPIRED_ITERATOR, INITIALIZE_TIME, SHUTDOWN_TIME, CURRENT_LEASES, LOST_LEASES, TOTAL_LEASES,
     NUM_WORKERS, NEEDED_LEASES, LEASES_TO_TAKE, TAKEN_LEASES, UNTAKEN_LEASES, EXPIRED_LEASES, VERY_OLD_LEASES,
     LEASE_SPILLOVER, PARTIAL_STREAMS, STREAMS_TO_SYNC, IS_LEADER, CHILD_FAILURES,
-    REJECTED_MESSAGES,
+    REJECTED_MESSAGES, UNITS_COLLECTED, UNIT_DELTAS, UNIT_CONFLICTS, UNITS_COMMITTED, UNITS_FAILED, UNITS_DISCARDED,
+    OPEN_UNITS, UNITS_IN_PROGRESS, FAILED_UNITS, BLOCKED_UNITS, OLDEST_UNIT, LOG_BATCHES, LOG_BYTES, LOG_APPEND_TIME,
+    LOG_PUT_TIME,
 )  # fmt: skip
+"""What ``kainite run`` and ``kainite log serve`` publish."""
+
+APPLY_METRICS: tuple[Metric, ...] = (
+    APPLIED_UNITS, APPLY_FAILURES, APPLY_WAITING, APPLY_DELAYED, APPLY_FAILED, APPLY_BLOCKED, APPLY_LAG, MICRO_BATCHES,
+    MICRO_BATCH_TIME, POLL_TIME, RUN_TIME, OUTCOMES_TIME, APPLY_GROUPS, GROUPS_SPLIT,
+)  # fmt: skip
+"""What ``kainite apply`` publishes."""
+
+METRICS = DAEMON_METRICS + APPLY_METRICS

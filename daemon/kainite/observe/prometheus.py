@@ -15,7 +15,7 @@ import prometheus_client as client
 
 import kainite
 from kainite.observe.health import Health, ShardHealth
-from kainite.observe.metric import METRICS, Kind, Metric, Unit
+from kainite.observe.metric import DAEMON_METRICS, Kind, Metric, Unit
 
 CONTENT_TYPE = client.CONTENT_TYPE_LATEST
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
@@ -25,11 +25,15 @@ Family = client.Counter | client.Gauge | client.Histogram
 
 
 class Prometheus:
-    """A sink that is scraped; :meth:`observe` and :meth:`render` may be called from any thread."""
+    """A sink that is scraped; :meth:`observe` and :meth:`render` may be called from any thread.
 
-    def __init__(self) -> None:
+    Args:
+        metrics: those that the process publishes.
+    """
+
+    def __init__(self, metrics: Sequence[Metric] = DAEMON_METRICS) -> None:
         self._registry = client.CollectorRegistry()
-        self._families = {metric: _family(metric, self._registry) for metric in METRICS}
+        self._families = {metric: _family(metric, self._registry) for metric in metrics}
         self._series: dict[tuple[Metric, str | None], Family] = {}
         self._beginning_and_ending = threading.Lock()
         self._shards = client.Gauge("kainite_shards", "Shards held, by health.", ["health"], registry=self._registry)

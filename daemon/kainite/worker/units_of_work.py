@@ -18,6 +18,7 @@ from kainite.base.logs import event
 from kainite.base.retry import AWS_BACKOFF
 from kainite.base.waiting import wait_until_set
 from kainite.kinesis.client import StreamClient
+from kainite.observe.meter import SILENT, Meter
 from kainite.settings import Settings
 from kainite.worker.emit_budget import EmitBudget, EmitShare
 from kainite.worker.heavy_work import OFF_LOOP_BYTES, HeavyWork
@@ -78,6 +79,7 @@ async def open_units_of_work(
     stop: asyncio.Event,
     opened: Callable[[SharedLog], None] = lambda _: None,
     stream: StreamClient | None = None,
+    meter: Meter = SILENT,
 ) -> AsyncIterator[NewUnitsOfWork | None]:
     """Joins the daemons that share the log, and reads the catalogue; yields None where units of work are disabled.
 
@@ -91,6 +93,7 @@ async def open_units_of_work(
         stop: ends the wait for a log that is not reached.
         opened: is told of the log, before it is reached.
         stream: the stream whose shards are collected: the log must be its log; None: any.
+        meter: takes the metrics of units and of the log, while the owner is here.
 
     Raises:
         LogHeldError: ``stop`` was set during that wait, or before the stream was identified.
@@ -118,8 +121,9 @@ async def open_units_of_work(
     heavy, budget = HeavyWork(), EmitBudget(settings.log.emit_bytes)
     access = await asyncio.to_thread(access_of, settings.service)
     opening = open_shared_log(
-        store, settings.log, settings.uow, settings.stream.name, audit=audit, access=access, identity=identity
-    )
+        store, settings.log, settings.uow, settings.stream.name, audit=audit, access=access, identity=identity,
+        meter=meter,
+    )  # fmt: skip
     async with opening as (log, running):
         opened(log)
         watching = group.create_task(_watch(running), name="shared log")

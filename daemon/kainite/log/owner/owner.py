@@ -74,6 +74,7 @@ from kainite.log.owner.append import PartitionWriter, take_steps_async
 from kainite.log.owner.collect import collect
 from kainite.log.owner.mount import LeaseWatch, Mount, mount
 from kainite.log.owner.refit import READ_EVERY_S, Refitting
+from kainite.log.owner.unit_metrics import UnitMetrics
 from kainite.log.owner.upkeep import LogUpkeep
 from kainite.log.owner.waiting import Waiting
 from kainite.log.state.backlog import LogBacklog, backlog_of, is_full
@@ -81,6 +82,7 @@ from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.loading import load_state
 from kainite.log.store.contract import LogStore
+from kainite.observe.meter import SILENT, Meter
 from kainite.settings import LogSettings, UowSettings
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.uow.fragment import Fragment
@@ -119,7 +121,10 @@ class LogOwner:
         state: FoldedLog,
         audit: AuditTrail | None = None,
         clock: Callable[[], float] = boot_seconds,
+        meter: Meter = SILENT,
     ) -> None:
+        self._metrics = UnitMetrics(meter, clock)
+        self._clock = clock
         self._store = store
         self._settings = settings
         self._uow = uow
@@ -158,6 +163,7 @@ class LogOwner:
         stop: asyncio.Event | None = None,
         clock: Callable[[], float] = boot_seconds,
         process: ProcessIdentity | None = None,
+        meter: Meter = SILENT,
     ) -> AsyncIterator[LogOwner]:
         """Creates the store, mounts the partition (waits while another owner's lease runs), and serves appends.
 
@@ -166,6 +172,7 @@ class LogOwner:
             stop: ends the wait for another owner's lease.
             clock: measures leases, in seconds.
             process: identity of the process that owns the log; None: the calling one.
+            meter: takes the metrics.
 
         Raises:
             LogHeldError: ``stop`` was set while another owner's lease ran.
@@ -174,7 +181,7 @@ class LogOwner:
         """
         await asyncio.to_thread(store.create)
         mounted = await _mount_patiently(store, settings, stop or asyncio.Event(), clock, process)
-        async with cls.serve(store, settings, uow, mounted, audit=audit, clock=clock) as owner:
+        async with cls.serve(store, settings, uow, mounted, audit=audit, clock=clock, meter=meter) as owner:
             yield owner
 
     @classmethod
@@ -188,6 +195,7 @@ class LogOwner:
         *,
         audit: AuditTrail | None = None,
         clock: Callable[[], float] = boot_seconds,
+        meter: Meter = SILENT,
     ) -> AsyncIterator[LogOwner]:
         """Loads the state of a partition that is mounted, and serves appends; releases the partition at the end.
 
@@ -198,8 +206,9 @@ class LogOwner:
         event(_logger, logging.INFO, "log mounted", partition=settings.partition, generation=mounted.generation,
               next_id=state.next_id, open_units=len(state.open), units=len(state.units),
               names=len(state.recent))  # fmt: skip
-        owner = cls(store, settings, uow, mounted, state, audit, clock)
-        for task in (owner._write_batches(), owner._heartbeat(), owner._upkeep()):
+        owner = cls(store, settings, uow, mounted, state, audit, clock, meter)
+        sampling = owner._metrics.sample_on(lambda: owner.state)
+        for task in (owner._write_batches(), owner._heartbeat(), owner._upkeep(), sampling):
             owner._start(task)
         try:
             yield owner
@@ -316,7 +325,9 @@ class LogOwner:
         self._queued_bytes += size
         self._unsettled.update((meta.shard, pending) for meta in _positions(entries))
         await self._wake()
+        began = self._clock()
         await asyncio.shield(pending.durable)
+        self._metrics.appended(self._clock() - began)
 
     async def _room(self) -> None:
         """Waits until the queue takes more; raises when the owner has failed."""
@@ -386,7 +397,9 @@ class LogOwner:
 
     async def _put(self, packed: Sequence[_Pending]) -> None:
         entries = tuple(entry for pending in packed for entry in pending.entries)
+        began = self._clock()
         await take_steps_async(self._writer.append_steps(entries))
+        self._metrics.durable(entries, sum(pending.size for pending in packed), self._clock() - began)
         for pending in packed:
             self._queue.popleft()
             self._queued_bytes -= pending.size

@@ -68,6 +68,7 @@ from kainite.log.service.sharing.membership import (
 )
 from kainite.log.service.sharing.session import Session
 from kainite.log.store.contract import LogHead, LogStore
+from kainite.observe.meter import SILENT, Meter
 from kainite.settings import LogSettings, UowSettings
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.uow.fragment import Fragment
@@ -92,6 +93,7 @@ class SharedLog:
         audit: where units are written before they leave the log; None: nowhere.
         clock: measures leases and ages, seconds since boot.
         process: identity of this process; None: that of the calling one.
+        meter: takes the owner's metrics.
     """
 
     def __init__(
@@ -105,7 +107,9 @@ class SharedLog:
         process: ProcessIdentity | None = None,
         access: Access | None = None,
         identity: str | None = None,
+        meter: Meter = SILENT,
     ) -> None:
+        self._meter = meter
         self._access = access or Access()
         self._identity = identity
         self.partition = settings.partition
@@ -315,8 +319,9 @@ class SharedLog:
         served = False
         try:
             serving = LogOwner.serve(
-                self._store, self._settings, self._uow, mounted, audit=self._audit, clock=self.clock
-            )
+                self._store, self._settings, self._uow, mounted, audit=self._audit, clock=self.clock,
+                meter=self._meter,
+            )  # fmt: skip
             async with serving as owner:
                 served = True
                 await self._serve(owner, epoch)
@@ -456,6 +461,7 @@ async def open_shared_log(
     access: Access | None = None,
     applications: Service | None = None,
     identity: str | None = None,
+    meter: Meter = SILENT,
 ) -> AsyncIterator[tuple[SharedLog, asyncio.Task[None]]]:
     """Creates the store and takes part in sharing the log.
 
@@ -463,6 +469,7 @@ async def open_shared_log(
         access: where this process listens, and who may connect; None: on loopback, everybody.
         applications: answers applications on the same port; None: they are not served.
         identity: of the stream, as :class:`SharedLog` takes it.
+        meter: takes the owner's metrics.
 
     Yields the log, which need not be reached yet, and the task that ends with what makes the log unusable.
 
@@ -470,7 +477,7 @@ async def open_shared_log(
         KainiteError: the store cannot be used, or the port cannot be opened.
     """
     await asyncio.to_thread(store.create)
-    log = SharedLog(store, settings, uow, stream, audit, clock, process, access, identity)
+    log = SharedLog(store, settings, uow, stream, audit, clock, process, access, identity, meter)
     await log.open_port(applications)
     running = asyncio.create_task(log.run(), name="shared log")
     try:

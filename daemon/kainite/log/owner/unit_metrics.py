@@ -1,0 +1,107 @@
+"""What the log's owner tells the meter: of units of work, and of batches.
+
+Counters are told of durable entries alone, so that a unit that a fenced owner had only folded is not counted. The
+gauges are a sample of the folded state every :data:`SAMPLE_S`; an owner that leaves sets them to 0, because another one
+tells them from then on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from kainite.log.format.entry import Entry, Fault, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.state.folded import FoldedLog
+from kainite.observe import metric
+from kainite.observe.ages import Ages
+from kainite.observe.meter import Meter
+from kainite.observe.metric import Metric
+
+SAMPLE_S: Final = 5.0
+"""Seconds between two samples of the state."""
+
+_RESULTS: Final[dict[UnitStatus, Metric]] = {
+    UnitStatus.COMMITTED: metric.UNITS_COMMITTED,
+    UnitStatus.FAILED: metric.UNITS_FAILED,
+    UnitStatus.DISCARDED: metric.UNITS_DISCARDED,
+}
+_STANDING: Final[dict[UnitStatus, Metric]] = {
+    UnitStatus.IN_PROGRESS: metric.UNITS_IN_PROGRESS,
+    UnitStatus.FAILED: metric.FAILED_UNITS,
+    UnitStatus.BLOCKED: metric.BLOCKED_UNITS,
+}
+
+
+class UnitMetrics:
+    """Observes an owner's log.
+
+    Args:
+        meter: takes the metrics.
+        clock: seconds that only go forward.
+    """
+
+    def __init__(self, meter: Meter, clock: Callable[[], float]) -> None:
+        self._meter = meter
+        self._ages = Ages(clock)
+
+    def durable(self, entries: Iterable[Entry], size: int, seconds: float) -> None:
+        """Tells of a batch that has become durable.
+
+        Args:
+            entries: of the batch.
+            size: their bytes, approximately.
+            seconds: how long the put took.
+        """
+        observe = self._meter.observe
+        observe(metric.LOG_BATCHES)
+        observe(metric.LOG_BYTES, size)
+        observe(metric.LOG_PUT_TIME, seconds * 1000)
+        counts: Counter[Metric] = Counter()
+        for entry in entries:
+            counts.update(_told(entry))
+        for counted, value in counts.items():
+            observe(counted, value)
+
+    def appended(self, seconds: float) -> None:
+        """Tells how long an append took until it was durable."""
+        self._meter.observe(metric.LOG_APPEND_TIME, seconds * 1000)
+
+    def sample(self, state: FoldedLog) -> None:
+        """Tells of the units that are not resolved."""
+        self._ages.reached(state.next_id)
+        statuses = Counter(unit.status for unit in state.units.values())
+        running = (tid for tid, unit in state.units.items() if unit.status is UnitStatus.IN_PROGRESS)
+        oldest = min(running, default=state.next_id)
+        self._meter.observe(metric.OPEN_UNITS, len(state.open))
+        for status, standing in _STANDING.items():
+            self._meter.observe(standing, statuses[status])
+        self._meter.observe(metric.OLDEST_UNIT, self._ages.of(oldest) * 1000)
+        self._ages.forget(oldest)
+
+    async def sample_on(self, state: Callable[[], FoldedLog]) -> None:
+        """Samples the state until cancelled; then tells that there is nothing here any more."""
+        try:
+            while True:
+                self.sample(state())
+                await asyncio.sleep(SAMPLE_S)
+        finally:
+            for standing in (*_STANDING.values(), metric.OPEN_UNITS, metric.OLDEST_UNIT):
+                self._meter.observe(standing, 0)
+
+
+def _told(entry: Entry) -> Counter[Metric]:
+    """Returns what an entry adds to the counters."""
+    counts: Counter[Metric] = Counter()
+    match entry.meta:
+        case UnitMeta(fault=Fault.MISSING_NUMBER):
+            counts[metric.UNITS_FAILED] += 1
+        case UnitMeta() as unit:
+            counts[metric.UNITS_COLLECTED] += 1
+            counts[metric.UNIT_DELTAS] += unit.count
+            counts[metric.UNIT_CONFLICTS] += unit.conflict is not None
+            counts[metric.UNITS_FAILED] += unit.cause is not None
+        case StatusMeta(outcomes):
+            counts.update(_RESULTS[outcome.status] for outcome in outcomes if outcome.status in _RESULTS)
+    return counts
