@@ -27,8 +27,10 @@ from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.precedence.load import load_levels
 from kainite_spark.driver.current_target import CurrentTarget
 from kainite_spark.driver.job import ApplyEnvironment, ApplyJob, Summary
+from kainite_spark.driver.job_health import JobHealth
 from kainite_spark.driver.outcomes import begin_to_watch
 from kainite_spark.driver.patience import patiently
+from kainite_spark.driver.publishing import publishing
 from kainite_spark.driver.runner import SparkRunner
 from kainite_spark.driver.session import spark_context
 from kainite_spark.executor.group_commit import ApplyOptions
@@ -66,8 +68,12 @@ def run(configured: Settings, *, once: bool = False) -> Summary:
         SettingsError: no target is set, or its kind is unknown.
         KainiteError: as :meth:`~kainite_spark.driver.job.ApplyJob.run`.
     """
-    stop = threading.Event()
-    with _signals(stop), _target(configured, stop) as (target, current):
+    stop, health = threading.Event(), JobHealth()
+    with (
+        _signals(stop),
+        publishing(configured, health.report) as meter,
+        _target(configured, stop) as (target, current),
+    ):
         store = DynamoDBStore(aws.client("dynamodb", configured.aws), configured.log.table)
         patiently(store.create, stop)
         owner = f"apply:{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
@@ -80,7 +86,7 @@ def run(configured: Settings, *, once: bool = False) -> Summary:
             runner.warm_up()
             ledger = f"{configured.log.table}/{configured.log.partition}"
             environment = ApplyEnvironment(
-                configured.apply, store, configured.log.partition, owner, target, runner, ledger, current
+                configured.apply, store, configured.log.partition, owner, target, runner, ledger, current, meter, health
             )
             job = ApplyJob(environment, stop, watch)
             job.run(once=once)

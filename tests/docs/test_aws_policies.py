@@ -230,6 +230,7 @@ def apply_units(aws: Aws) -> None:
         world.log.unit(f"T-{key}", insert(key))
         world.apply()
     assert len(world.items()) == 3
+    publish(aws)
 
 
 def extract(aws: Aws) -> None:
@@ -354,6 +355,7 @@ def test_the_json_files_are_the_templates_policies(tool: Any) -> None:
     assert files == tool.rendered(), "run `make docs`"
 
 
-def test_metrics_are_limited_to_the_applications_namespace(tool: Any) -> None:
-    [statement] = [each for each in tool.policies()["Worker"]["Statement"] if each["Sid"] == "Metrics"]
+@pytest.mark.parametrize("policy", ["Worker", "Apply"])
+def test_metrics_are_limited_to_the_applications_namespace(tool: Any, policy: str) -> None:
+    [statement] = [each for each in tool.policies()[policy]["Statement"] if each["Sid"] == "Metrics"]
     assert statement["Condition"] == {"StringEquals": {"cloudwatch:namespace": "APPLICATION"}}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kainite.log.store.contract import LogStore
+from kainite.observe.meter import SILENT, Meter
 from kainite.settings import ApplySettings, OnFailure
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.delta import Delta, Operation
@@ -54,10 +55,14 @@ class World:
     def runner(self) -> InlineRunner:
         return InlineRunner(self.store, "0", self.target)
 
-    def job(self, runner: Runner | None = None, *, owner: str = "a job", **settings: Any) -> ApplyJob:
+    def job(
+        self, runner: Runner | None = None, *, owner: str = "a job", meter: Meter = SILENT, **settings: Any
+    ) -> ApplyJob:
         configured = ApplySettings(**({"lease": 60.0, "idle": 0.01} | settings))
         runner = runner or self.runner()
-        environment = ApplyEnvironment(configured, self.store, "0", owner, self.target, runner, self.ledger)
+        environment = ApplyEnvironment(
+            configured, self.store, "0", owner, self.target, runner, self.ledger, meter=meter
+        )
         return ApplyJob(environment, self.stop)
 
     def apply(self, on_failure: OnFailure = OnFailure.BLOCK, **settings: Any) -> ApplyJob:

@@ -198,7 +198,7 @@ BLOCKED_UNITS = Metric(
 )  # fmt: skip
 OLDEST_UNIT = Metric(
     "UnitsOfWork", "OldestUnit", "kainite_oldest_unit_seconds", Kind.GAUGE, Unit.MILLIS,
-    "Age of the oldest unit of work in progress, since it got its place in the log; 0 without one.",
+    "Time for which this owner has known the oldest unit of work in progress; 0 without one.",
 )  # fmt: skip
 LOG_BATCHES = Metric(
     "Log", "Batches", "kainite_log_batches_total", Kind.COUNTER, Unit.COUNT, "Batches that the log's owner wrote."
@@ -242,7 +242,7 @@ APPLY_BLOCKED = Metric(
 )  # fmt: skip
 APPLY_LAG = Metric(
     "Apply", "Lag", "kainite_apply_lag_seconds", Kind.GAUGE, Unit.MILLIS,
-    "Age of the oldest unit of work that waits for the apply job, since it got its place in the log; 0 without one.",
+    "Time since the apply job read the oldest unit of work that waits; 0 without one.",
 )  # fmt: skip
 MICRO_BATCHES = Metric(
     "Apply", "MicroBatches", "kainite_apply_micro_batches_total", Kind.COUNTER, Unit.COUNT, "Micro-batches."

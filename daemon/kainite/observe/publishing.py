@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Any, Protocol
 
 import orjson
 
@@ -16,10 +18,11 @@ from kainite.aws import clients as aws
 from kainite.base import display
 from kainite.base.redaction import redacted_tree
 from kainite.observe import health
-from kainite.observe.health import HealthLimits, HealthReport, WorkerFacts
+from kainite.observe.health import HealthLimits, ShardHealth, WorkerFacts
 from kainite.observe.meter import Meter, Sink
+from kainite.observe.metric import DAEMON_METRICS, Metric
 from kainite.observe.shard_status import ShardStatus
-from kainite.settings import MetricsLevel, MetricsSettings, Settings
+from kainite.settings import MetricsLevel, Settings
 
 LIVE, READY, HEALTH, METRICS = "/live", "/ready", "/health", "/metrics"
 
@@ -37,13 +40,43 @@ def cloudwatch_level(settings: Settings) -> MetricsLevel:
     return MetricsLevel.NONE if double else MetricsLevel.SUMMARY
 
 
+class Report(Protocol):
+    """What a process says about its health; :class:`~kainite.observe.health.HealthReport` is the daemon's."""
+
+    @property
+    def ready(self) -> bool: ...
+
+    @property
+    def healthy(self) -> bool: ...
+
+    @property
+    def shards(self) -> Sequence[ShardHealth]: ...
+
+    def as_json(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Publishers:
+    """What a process publishes.
+
+    Attributes:
+        metrics: those that it observes.
+        level: what of them goes to CloudWatch.
+        port: the endpoint's; 0: any that is free; None: there is no endpoint.
+    """
+
+    metrics: Sequence[Metric]
+    level: MetricsLevel
+    port: int | None
+
+
 @asynccontextmanager
 async def publishing(
     settings: Settings,
     statuses: Callable[[], Sequence[ShardStatus]],
     worker: Callable[[], WorkerFacts],
 ) -> AsyncIterator[Meter]:
-    """Publishes what the meter is given until the end.
+    """Publishes what the daemon's meter is given until the end.
 
     Args:
         settings: the whole of them.
@@ -54,13 +87,29 @@ async def publishing(
         SettingsError: the endpoint's address cannot be listened on.
     """
     limits = HealthLimits.of(settings)
+    wanted = Publishers(DAEMON_METRICS, cloudwatch_level(settings), settings.metrics.port)
+    async with publishing_of(settings, wanted, lambda: health.judge(statuses(), worker(), limits)) as meter:
+        yield meter
+
+
+@asynccontextmanager
+async def publishing_of(settings: Settings, wanted: Publishers, verdict: Callable[[], Report]) -> AsyncIterator[Meter]:
+    """Publishes what the meter of any process is given until the end.
+
+    Args:
+        settings: the whole of them.
+        wanted: what the process publishes, and where.
+        verdict: the process's health at the moment; called on the loop.
+
+    Raises:
+        SettingsError: the endpoint's address cannot be listened on.
+    """
     sinks: list[Sink] = []
     async with AsyncExitStack() as stack:
-        level = cloudwatch_level(settings)
-        if level is not MetricsLevel.NONE:
-            sinks.append(await _cloudwatch(stack, settings, level))
-        if settings.metrics.port is not None:
-            sinks.append(await _endpoint(stack, settings.metrics, lambda: health.judge(statuses(), worker(), limits)))
+        if wanted.level is not MetricsLevel.NONE:
+            sinks.append(await _cloudwatch(stack, settings, wanted.level))
+        if wanted.port is not None:
+            sinks.append(await _endpoint(stack, wanted.metrics, settings.metrics.host, wanted.port, verdict))
         yield Meter(*sinks)
 
 
@@ -75,19 +124,21 @@ async def _cloudwatch(stack: AsyncExitStack, settings: Settings, level: MetricsL
     return sink
 
 
-async def _endpoint(stack: AsyncExitStack, settings: MetricsSettings, verdict: Callable[[], HealthReport]) -> Sink:
+async def _endpoint(
+    stack: AsyncExitStack, metrics: Sequence[Metric], host: str, port: int, verdict: Callable[[], Report]
+) -> Sink:
     from kainite.observe.http_endpoint import Answer, serving
     from kainite.observe.prometheus import CONTENT_TYPE, Prometheus
 
-    prometheus = Prometheus()
+    prometheus = Prometheus(metrics)
 
-    def answer(good: bool, judged: HealthReport) -> Answer:
+    def answer(good: bool, judged: Report) -> Answer:
         status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
         body = display.as_json(redacted_tree(judged.as_json()), orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
         return Answer(body.encode(), "application/json", status)
 
     async def live() -> Answer:
-        return Answer(b"the daemon's loop turns\n")
+        return Answer(b"the loop turns\n")
 
     async def ready() -> Answer:
         judged = verdict()
@@ -97,10 +148,10 @@ async def _endpoint(stack: AsyncExitStack, settings: MetricsSettings, verdict: C
         judged = verdict()
         return answer(judged.healthy, judged)
 
-    async def metrics() -> Answer:
+    async def scraped() -> Answer:
         # Thousands of shards take a moment to print: not on the loop that reads them.
         return Answer(await asyncio.to_thread(prometheus.render, verdict().shards), CONTENT_TYPE)
 
-    pages = {HEALTH: healthy, READY: ready, LIVE: live, METRICS: metrics}
-    await stack.enter_async_context(serving(pages, settings.host, settings.port or 0))
+    pages = {HEALTH: healthy, READY: ready, LIVE: live, METRICS: scraped}
+    await stack.enter_async_context(serving(pages, host, port))
     return prometheus

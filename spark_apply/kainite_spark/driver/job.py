@@ -45,10 +45,14 @@ from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.log.owner.mount import LeaseWatch
 from kainite.log.state.outcomes import outcomes_partition
 from kainite.log.store.contract import LogStore
+from kainite.observe import metric
+from kainite.observe.meter import SILENT, Meter
 from kainite.settings import ApplySettings, OnFailure
 from kainite_spark.driver import patience
 from kainite_spark.driver.current_target import CurrentTarget
 from kainite_spark.driver.follower import LogFollower
+from kainite_spark.driver.job_health import JobHealth, JobStage
+from kainite_spark.driver.job_metrics import JobMetrics
 from kainite_spark.driver.outcomes import Outcomes, mount_outcomes
 from kainite_spark.driver.patience import patiently
 from kainite_spark.driver.runner import Runner
@@ -86,6 +90,8 @@ class ApplyEnvironment:
         ledger: the log's name in the target, unlike that of any other log that is applied to the target.
             Transaction ids begin at 0 in every log, so two logs under one name would be taken for one.
         current: reads the target's catalogue again; None: never.
+        meter: takes the metrics.
+        health: is told what the job does, and what it waits for.
     """
 
     settings: ApplySettings
@@ -96,6 +102,8 @@ class ApplyEnvironment:
     runner: Runner
     ledger: str
     current: CurrentTarget | None = None
+    meter: Meter = SILENT
+    health: JobHealth = field(default_factory=JobHealth)
 
 
 @dataclass(slots=True)
@@ -133,11 +141,13 @@ class ApplyJob:
         """
         environment = self._environment
         name = outcomes_partition(environment.partition)
+        environment.health.enter(JobStage.STANDBY)
         mounted = mount_outcomes(
             environment.store, name, environment.owner, environment.settings.lease, self._stop, self._watch
         )
         if mounted is None:
             return
+        environment.health.enter(JobStage.APPLYING)
         with mounted as outcomes:
             loop = _ApplyLoop(environment, outcomes, self._stop, self.summary)
             patiently(loop.start, self._stop)
@@ -157,6 +167,7 @@ class _ApplyLoop:
         self._backlog = Backlog(environment.settings.on_failure, environment.settings.consistency)
         self._follower = LogFollower(environment.store, environment.partition, self._backlog)
         self._target = environment.target
+        self._metrics = JobMetrics(environment.meter)
         self._schemes = 0
         self._number = 0
         self._failures = 0
@@ -200,7 +211,9 @@ class _ApplyLoop:
     def _round(self, *, strong: bool) -> bool:
         """Runs one round; returns whether there were units to apply."""
         self._outcomes.check()
-        if not self._follower.poll(strong=strong):
+        with self._metrics.timing(metric.POLL_TIME):
+            whole = self._follower.poll(strong=strong)
+        if not whole:
             event(_LOG, logging.WARNING, "log truncated before it was read, reading it anew", at=self._follower.next_id)
             self._rebuild()
         if self._follower.schemes != self._schemes:
@@ -211,12 +224,18 @@ class _ApplyLoop:
         if selection.units:
             self._micro_batch(selection)
         self._write_down(self._backlog.take_changes())
+        self._metrics.sample(self._backlog, self._follower.next_id)
+        if not self._failures:
+            self._environment.health.round(self._backlog.failures)
         if self._untidy >= TIDY_EVERY or not selection.units:
             self._tidy()
         return bool(selection.units)
 
     def _write_down(self, news: tuple[Outcome, ...]) -> None:
-        self._outcomes.append(news)
+        if news:
+            with self._metrics.timing(metric.OUTCOMES_TIME):
+                self._outcomes.append(news)
+            self._metrics.resolved(news)
         # A unit that is in progress again, after a retry or a release, has no result yet.
         results = [outcome for outcome in news if outcome.status is not UnitStatus.IN_PROGRESS]
         self._summary.outcomes.update(outcome.status for outcome in results)
@@ -236,7 +255,9 @@ class _ApplyLoop:
 
     def _micro_batch(self, selection: Selection) -> None:
         started = time.monotonic()
-        results, problem = self._apply(selection)
+        with self._metrics.timing(metric.MICRO_BATCH_TIME):
+            results, problem = self._apply(selection)
+        self._metrics.ran(results)
         outcomes = [outcome for result in results for outcome in result.outcomes]
         if selection.serial:
             outcomes, problem = self._certain(outcomes, problem)
@@ -266,7 +287,8 @@ class _ApplyLoop:
         batch = plan(fence, selection, instances, environment.runner.parallelism)
         try:
             self._target.begin_micro_batch(fence)
-            results = environment.runner.run(batch)
+            with self._metrics.timing(metric.RUN_TIME):
+                results = environment.runner.run(batch)
         except KainiteError as error:
             return [], error
         return results, next((result.problem for result in results if result.problem), None)
@@ -300,6 +322,7 @@ class _ApplyLoop:
         if not (problem.retryable or lost_executor):
             raise problem
         pause = patience.BACKOFF.after(self._failures)
+        self._environment.health.waits_for(problem)
         event(_LOG, logging.WARNING, "micro-batch to be tried again", cause=problem, pause=pause)
         self._stop.wait(pause)
 

@@ -99,6 +99,14 @@ class ApplyOptions:
         return replace(self, group_units=1 if alone else self.group_units, in_order=in_order)
 
 
+@dataclass(slots=True)
+class GroupCounts:
+    """Counts the groups that were tried, and those that were cut in two."""
+
+    groups: int = 0
+    splits: int = 0
+
+
 def apply_units(
     session: TargetSession,
     fence: Fence,
@@ -107,6 +115,7 @@ def apply_units(
     instance: int | None = None,
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
+    counts: GroupCounts | None = None,
 ) -> tuple[Outcome, ...]:
     """Applies one job instance's units.
 
@@ -118,6 +127,7 @@ def apply_units(
         instance: the job instance's number, for the outcomes.
         sleep: waits so many seconds between tries.
         clock: seconds that only go forward.
+        counts: groups are counted there.
 
     Returns:
         An outcome for each unit that was tried or is blocked, in log order: committed (also by an earlier call),
@@ -128,7 +138,8 @@ def apply_units(
         TargetFencedError: a newer apply job or micro-batch owns the target.
         TargetUnavailableError: the target was unavailable in the last of the tries.
     """
-    run = _GroupCommit(session, fence, options or ApplyOptions(), instance, sleep, clock)
+    counts = counts or GroupCounts()
+    run = _GroupCommit(session, fence, options or ApplyOptions(), instance, sleep, clock, counts)
     run.acknowledge(units)
     todo = [unit for unit in units if unit.tid not in run.outcomes]
     stack = groups(todo, run.options.group_units, run.options.group_bytes)[::-1]
@@ -168,6 +179,7 @@ class _GroupCommit:
     instance: int | None
     sleep: Callable[[float], None]
     clock: Callable[[], float]
+    counts: GroupCounts
     outcomes: dict[int, Outcome] = field(default_factory=dict)
     held: dict[int, Unit] = field(default_factory=dict)
     holders: EarliestConflicts = field(default_factory=EarliestConflicts)
@@ -179,6 +191,7 @@ class _GroupCommit:
     def apply(self, group: Sequence[Unit]) -> list[list[Unit]]:
         """Applies a group; returns the two halves if the target did not take it, the later half first."""
         ready = [unit for unit in group if not self._waits(unit) and not self._blocked(unit)]
+        self.counts.groups += bool(ready)
         trouble = self._attempt(ready, lambda rest: self.session.apply(self.fence, rest)) if ready else None
         if trouble is None:
             return []
@@ -190,6 +203,7 @@ class _GroupCommit:
                 self._postpone(unit)
             self.stopped = self.stopped or self.options.in_order
             return []
+        self.counts.splits += 1
         middle = len(ready) // 2
         return [ready[middle:], ready[:middle]]
 

@@ -25,7 +25,7 @@ from kainite.log.store.contract import LogStore
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import AwsSettings
 from kainite_spark.executor.assemble import UnitHeader, UnitPart, assemble
-from kainite_spark.executor.group_commit import ApplyOptions, apply_units
+from kainite_spark.executor.group_commit import ApplyOptions, GroupCounts, apply_units
 from kainite_spark.plan.micro_batch import Slice, TaskResult, Wanted
 from kainite_spark.targets.contract import Target, TargetSession
 from kainite_spark.targets.fence import Fence
@@ -110,10 +110,12 @@ def apply_parts(
         if isinstance(part, KainiteError):
             return TaskResult(instance, (), part)
         parts.append(part)
+    counts = GroupCounts()
     try:
-        return TaskResult(instance, apply_units(connect(), fence, assemble(parts), options, instance))
+        outcomes = apply_units(connect(), fence, assemble(parts), options, instance, counts=counts)
+        return TaskResult(instance, outcomes, None, counts.groups, counts.splits)
     except KainiteError as error:
-        return TaskResult(instance, (), error)
+        return TaskResult(instance, (), error, counts.groups, counts.splits)
 
 
 def _read(store: LogStore, partition: str, piece: Slice, *, strong: bool) -> dict[int, UnitPart]:

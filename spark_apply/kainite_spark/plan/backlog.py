@@ -157,6 +157,22 @@ class Backlog:
         return len(self._delayed) + (self._in_front is not None)
 
     @property
+    def oldest_waiting(self) -> int | None:
+        """Returns the lowest transaction id that is waiting or to be tried again; None without one."""
+        first = [units[0].tid for units in (self._waiting, self._again) if units]
+        return min(first, default=None)
+
+    @property
+    def failures(self) -> int:
+        """Returns how many units are failed."""
+        return len(self._failed)
+
+    @property
+    def blocked(self) -> int:
+        """Returns how many units wait for a failed or delayed one."""
+        return len(self._blocked)
+
+    @property
     def failed(self) -> dict[int, tuple[PendingUnit, str | None]]:
         """Returns the failed units and their causes, by transaction id."""
         return dict(self._failed)

@@ -66,11 +66,18 @@ class MicroBatch:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """The report of a job instance; with a ``problem``, units may lack an outcome."""
+    """The report of a job instance; with a ``problem``, units may lack an outcome.
+
+    Attributes:
+        groups: how many target transactions were tried.
+        splits: how many groups the target did not take, so that they were cut in two.
+    """
 
     instance: int
     outcomes: tuple[Outcome, ...]
     problem: KainiteError | None = None
+    groups: int = 0
+    splits: int = 0
 
 
 def plan(fence: Fence, chosen: Selection, instances: int, readers: int, max_direct: int = MAX_DIRECT) -> MicroBatch:

@@ -10,8 +10,8 @@ from kainite.observe.health import Health, ShardHealth
 from kainite.observe.meter import Meter
 from kainite.observe.metric import (
     CURRENT_LEASES,
+    DAEMON_METRICS,
     INITIALIZE_TIME,
-    METRICS,
     MILLIS_BEHIND_LATEST,
     PROCESS_RECORDS_TIME,
     RECORDS_PROCESSED,

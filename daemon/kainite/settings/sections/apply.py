@@ -43,6 +43,7 @@ class ApplySettings:
         loader_timeout: a loader that was asked and is silent for so long is killed, seconds.
         master: the Spark master.
         lease: an apply job that was silent for so long may be replaced, seconds.
+        metrics_port: the apply job's port for Prometheus and health checks; 0: any free one; None: none is opened.
     """
 
     target: str | None = field(default=None, repr=False)
@@ -63,3 +64,4 @@ class ApplySettings:
     loader_timeout: float = 300.0
     master: str = "local[*]"
     lease: float = 10.0
+    metrics_port: int | None = None

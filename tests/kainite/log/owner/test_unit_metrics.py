@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, defaultdict
 
 from kainite.base.position import Position
 from kainite.log.format.entry import EntryKind, Outcome, StatusMeta, UnitMeta, UnitStatus
@@ -14,26 +13,13 @@ from kainite.log.state.journal import Journal
 from kainite.log.store.memory import MemoryStore
 from kainite.observe import metric
 from kainite.observe.meter import Meter
-from kainite.observe.metric import Kind, Metric
 from kainite.settings import LogSettings, UowSettings
 from support.log_builders import fragment
+from support.metric_sums import Sums
 from support.outcomes_log import OutcomesLog
 from support.waiting import until
 
 SETTINGS = LogSettings(table="t", owner="a", enabled=True, lease=2.0, heartbeat=0.05, put_interval=0.0, poll=0.02)
-
-
-class Sums:
-    """Adds counters up, and keeps the latest value of the others."""
-
-    def __init__(self) -> None:
-        self.values: defaultdict[Metric, float] = defaultdict(float)
-        self.seen: Counter[Metric] = Counter()
-
-    def observe(self, observed: Metric, value: float, shard: str | None) -> None:
-        assert shard is None
-        self.seen[observed] += 1
-        self.values[observed] = value + (self.values[observed] if observed.kind is Kind.COUNTER else 0)
 
 
 async def test_units_are_counted_from_their_place_to_their_outcome() -> None:

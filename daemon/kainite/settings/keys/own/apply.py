@@ -85,4 +85,13 @@ APPLY_KEYS: tuple[Key, ...] = (
         millis(200, 3_600_000),
         "An apply job that was silent for so long may be replaced.",
     ),
+    Key(
+        "applyMetricsPort",
+        "apply",
+        "metrics_port",
+        whole(0, 65_535),
+        "Port of the apply job for Prometheus (`/metrics`) and for health checks, on `metricsHost`; 0 takes any free "
+        "one.",
+        default="none is opened",
+    ),
 )

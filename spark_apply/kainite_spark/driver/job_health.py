@@ -1,0 +1,105 @@
+"""What the apply job says about its health: its stage, and what keeps it from going on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from kainite.observe.health import ShardHealth
+
+LATE_S: Final = 300.0
+"""An apply job that has made no round for so long has a problem."""
+
+
+class JobStage(StrEnum):
+    """The stages of an apply job."""
+
+    STARTING = "starting"  # the target is prepared, Spark starts
+    STANDBY = "standby"  # another apply job applies units
+    APPLYING = "applying"  # this one does
+    STOPPING = "stopping"
+
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """The health of an apply job.
+
+    Attributes:
+        stage: what it does.
+        seconds: since its last sign of life: it entered the stage, or completed a round.
+        trouble: what it waits for; empty while nothing keeps it.
+        failed: units that failed and that nobody has retried or discarded.
+    """
+
+    stage: JobStage
+    seconds: float
+    trouble: str = ""
+    failed: int = 0
+
+    @property
+    def ready(self) -> bool:
+        """Returns whether the job applies units, or would as soon as the other one ends."""
+        return self.stage in (JobStage.STANDBY, JobStage.APPLYING) and not self.trouble
+
+    @property
+    def healthy(self) -> bool:
+        return not self.problems
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Returns what is wrong; a failed unit is a person's to decide, and no problem of the job's."""
+        if self.trouble:
+            return (self.trouble,)
+        late = self.stage is JobStage.APPLYING and self.seconds > LATE_S
+        return (f"no round was completed for {self.seconds:.0f} s",) if late else ()
+
+    @property
+    def shards(self) -> Sequence[ShardHealth]:
+        return ()
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "healthy": self.healthy,
+            "ready": self.ready,
+            "stage": self.stage.value,
+            "seconds": round(self.seconds, 1),
+            "failed_units": self.failed,
+            "problems": list(self.problems),
+        }
+
+
+class JobHealth:
+    """Gathers what the driver's threads know; any thread may ask.
+
+    Args:
+        clock: seconds that only go forward.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._stage, self._since = JobStage.STARTING, clock()
+        self._trouble, self._failed = "", 0
+
+    def enter(self, stage: JobStage) -> None:
+        """Notes that a stage begins."""
+        with self._lock:
+            self._stage, self._since, self._trouble = stage, self._clock(), ""
+
+    def round(self, failed: int) -> None:
+        """Notes that a round was completed, and how many units stand failed."""
+        with self._lock:
+            self._since, self._trouble, self._failed = self._clock(), "", failed
+
+    def waits_for(self, trouble: object) -> None:
+        """Notes what keeps the job from going on."""
+        with self._lock:
+            self._trouble = str(trouble)
+
+    def report(self) -> JobReport:
+        with self._lock:
+            return JobReport(self._stage, self._clock() - self._since, self._trouble, self._failed)

@@ -1,0 +1,43 @@
+"""Tests what the apply job says about its health."""
+
+from __future__ import annotations
+
+from kainite_spark.driver.job_health import LATE_S, JobHealth, JobStage
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_job_is_ready_when_it_applies_or_stands_by() -> None:
+    health = JobHealth(Clock())
+    ready = {}
+    for stage in JobStage:
+        health.enter(stage)
+        ready[stage] = health.report().ready
+    assert {stage for stage, is_ready in ready.items() if is_ready} == {JobStage.STANDBY, JobStage.APPLYING}
+
+
+def test_trouble_is_a_problem_until_a_round_is_completed() -> None:
+    health = JobHealth(Clock())
+    health.enter(JobStage.APPLYING)
+    health.waits_for("the target is away")
+    assert health.report().as_json()["problems"] == ["the target is away"]
+    assert not health.report().ready
+    health.round(failed=2)
+    assert health.report().healthy
+    assert health.report().as_json()["failed_units"] == 2
+
+
+def test_a_job_that_makes_no_round_has_a_problem_and_a_standby_has_none() -> None:
+    clock = Clock()
+    health = JobHealth(clock)
+    health.enter(JobStage.STANDBY)
+    clock.now = 10 * LATE_S
+    assert health.report().healthy
+    health.enter(JobStage.APPLYING)
+    clock.now += LATE_S + 1
+    assert not health.report().healthy
