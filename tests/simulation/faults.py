@@ -67,6 +67,7 @@ class Faults:
         happened: the faults that did: time and name.
         counts: how many effects of each name there were.
         outages: begin, end and service.
+        felt: the outages that something has met.
         latest: when the last request arrives, or the last process goes on, that was held up.
     """
 
@@ -78,6 +79,7 @@ class Faults:
     happened: list[tuple[float, str]] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     outages: list[tuple[float, float, str]] = field(default_factory=list)
+    felt: set[str] = field(default_factory=set)
     latest: float = 0.0
 
     def named(self, name: str) -> str:
@@ -120,10 +122,23 @@ class Faults:
 
     def away(self, service: str) -> bool:
         """Returns whether a service does not answer at all at present."""
-        return any(
-            begin <= self.hub.now < end and service == name and f"outage {name} {begin:.3f}" not in self.left_out
-            for begin, end, name in self.outages
-        )
+        return self.over(service) > 0.0
+
+    def over(self, service: str) -> float:
+        """Returns when a service's present outage is over; 0 where there is none."""
+        return max((end for begin, end, name in self.outages if name == service and self._lasts(begin, end, name)),
+                   default=0.0)  # fmt: skip
+
+    def _lasts(self, begin: float, end: float, name: str) -> bool:
+        if not begin <= self.hub.now < end:
+            return False
+        told = f"outage {name} {begin:.3f}"
+        if told in self.felt:
+            return True
+        if not self.happens(told):
+            return False
+        self.felt.add(told)
+        return True
 
 
 class Effects:
@@ -165,7 +180,7 @@ class Effects:
             raise KilledError
         full = faults.named(f"{self._process.name} {self._service}.{name}")
         fault = faults.of(full, self._allowed)
-        if faults.away(self._service) or faults.away(f"{self._service} {name}"):
+        if any(map(faults.away, (self._service, f"{self._service} {name}", f"{self._service}@{self._process.host}"))):
             hub.pause(faults.between(0.05, 2.0, "away", full))
             raise self._unanswered(name)
         there, back = (self._pace * faults.chance(way, full) ** 2 for way in ("there", "back"))

@@ -61,7 +61,7 @@ class Process:
         hub.processes.append(self)
         self.skew = 0.0
         self.frozen = False
-        self.loop = ProcessLoop(self)  # type: ignore[abstract]  # pipes, sockets and signals are not simulated
+        self.loop = ProcessLoop(self)  # type: ignore[abstract]  # pipes, other sockets and signals are not simulated
         self.on_death: list[Callable[[], None]] = []
         self._held: list[Callable[[], None]] = []
 
@@ -141,6 +141,8 @@ class Hub:
         self.errors: list[BaseException] = []
         self.root = getcurrent()
         self.processes: list[Process] = []
+        self.network: Any = None
+        """Connects processes (``simulation.network``)."""
         _Numbered.numbers = itertools.count()
         self._events: list[tuple[float, int, Process | None, Callable[[], None]]] = []
         self._numbers = itertools.count()
@@ -332,6 +334,15 @@ class ProcessLoop(asyncio.AbstractEventLoop):
 
         self._hub.spawn(self.process, work)
         return future
+
+    async def create_server(self, factory: Any, host: str, port: int, **_: Any) -> Any:  # type: ignore[override]
+        return self._hub.network.listen(self.process, factory, host)
+
+    async def create_connection(  # type: ignore[override]
+        self, factory: Any, host: str, port: int, **_: Any
+    ) -> tuple[Any, Any]:
+        made: tuple[Any, Any] = await self._hub.network.connect(self.process, factory, host, port)
+        return made
 
     def get_debug(self) -> bool:
         return False

@@ -11,8 +11,8 @@ After each transaction of the target:
 At the end, once faults have stopped, all transactions are there.
 
 A correction stands for the transaction that it corrects: one of the two is there. What an operator discards need not
-be there. What may be out of place, because it has failed or waits for a lock, is *excused*: while it is not there, the
-rest of the prefix may go on without it, and without what Kainite takes to conflict with it.
+be there. What may be out of place, because it has failed or waits for a lock, is *excused*, and with it what it holds
+back: while one of them is not there, the rest of the prefix may go on without it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Oracle:
         self._version = -1
         self._replayed = _Replay(source)
         self._conflicts = {one.number: _earlier(source, one) for one in source.history}
-        self._excused = frozenset(allowed.excused)
+        self._excused = _closure(source, allowed.excused, self._conflicts)
         self.there: dict[int, Transaction] = {}
         """The transactions that are in the target, by the number of that for which each stands."""
 

@@ -27,7 +27,9 @@ import kainite.child.process
 import kainite.leases.keeper
 import kainite.log.audit.opening
 import kainite.log.owner.owner
-import kainite.log.service.sharing.network
+import kainite.log.service.access
+import kainite.log.service.server
+import kainite.log.service.sharing.address
 import kainite.log.service.sharing.shared_log
 import kainite.log.state.snapshot
 import kainite.log.store.dynamodb
@@ -38,8 +40,10 @@ import kainite.worker.supervisor
 import kainite_spark.driver.job
 import kainite_spark.executor.tasks
 import kainite_spark.targets.sqlite.rendering
+from kainite.base.address import Address
 from kainite.base.errors import KainiteError
 from kainite.leases.stance import Stance
+from kainite.log.service.access import Access
 from kainite.observe.meter import SILENT
 from kainite.settings import (
     ApplySettings,
@@ -117,16 +121,21 @@ def edges(
     }
     SimPipes.faults = faults
     random.seed(faults.seed)
-    supervisor, sockets = kainite.worker.supervisor, kainite.log.service.sharing.network
-    network = SimNetwork(hub, faults, me)
+    supervisor, server = kainite.worker.supervisor, kainite.log.service.server
+    hub.network = SimNetwork(hub, faults)
+
+    def access(_: Any) -> Access:
+        return Access() if plan.more.loopback else Access(Address(me().host, 0))
+
     with contextlib.ExitStack() as stack:
         for module, name in _users():
             stack.enter_context(mock.patch.object(module, name, shims[name]))
         for owner, name, value in (
             (supervisor, "aws", SimpleNamespace(client=lambda service, settings: client(service, me()))),
             (supervisor, "Membership", _Membership),
-            (sockets, "listen", network.listen),
-            (sockets, "connect", network.connect),
+            (kainite.log.service.access, "access_of", access),
+            (kainite.log.service.sharing.address, "network_stack", lambda: me().host),
+            (server.logger, "exception", lambda *_: hub.errors.append(_present_error())),
             (kainite.log.store.dynamodb, "DynamoDBStore", lambda *_: store_of(me())),
             (kainite.uow.catalogue.load, "load_catalogue", lambda *_, **__: catalogue(me())),
             (kainite.leases.keeper, "Random", lambda *_: random.Random(f"{faults.seed} {me().name}")),
@@ -146,6 +155,12 @@ def edges(
             yield
         finally:
             logging.disable(before)
+
+
+def _present_error() -> BaseException:
+    error = sys.exc_info()[1]
+    assert error is not None
+    return error
 
 
 def _identity(process: Process) -> kainite.base.process_identity.ProcessIdentity:

@@ -74,6 +74,7 @@ class Producer:
         self.longest = plan.until + sum(self._pauses.values())
         self.done = False
         self._changes = sorted(plan.more.changes, key=lambda change: change.number)
+        self._made: set[Change] = set()
 
     def start(self) -> None:
         hub = self._world.hub
@@ -135,7 +136,13 @@ class Producer:
                 self._change(change)
 
     def _change(self, change: Change) -> None:
-        self._world.make_change(change_script(self._world.source.tables, change))
+        """Makes a change; one of a table that is not there yet when the table is."""
+        tables = {other for other in self._plan.more.changes if other.what == "table" and other.number < change.number}
+        if tables <= self._made:
+            self._world.make_change(change_script(self._world.source.tables, change))
+            self._made.add(change)
+        else:
+            self._world.hub.after(1.0, lambda: self._change(change))
 
 
 def change_script(tables: Tables, change: Change) -> str:

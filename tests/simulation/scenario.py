@@ -18,6 +18,12 @@ from simulation.faults import KINDS
 from simulation.schema import Change
 from simulation.source import Style
 
+OWNER: Final = -1
+"""In the place of a part's number: the process that owns the log then."""
+
+LINK_KINDS: Final = ("link_slow", "link_cut", "link_answer", "connect_lost")
+"""Faults of links between processes: :mod:`simulation.network`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Incident:
@@ -103,6 +109,7 @@ class More:
         backlog_units: the bound of the backlog; 0 for the default.
         tidy_every: micro-batches after which the apply job trims.
         pids: how many process ids a host has before it gives one again.
+        loopback: daemons listen on their own host's loopback interface, and are not reached from other hosts.
     """
 
     prefix: bool = False
@@ -117,6 +124,7 @@ class More:
     backlog_units: int = 0
     tidy_every: int = 50
     pids: int = 1_000_000
+    loopback: bool = False
 
 
 def scenario(seed: int, aim: str = "") -> Scenario:
@@ -141,7 +149,11 @@ def scenario(seed: int, aim: str = "") -> Scenario:
     plan = replace(plan, style=style, rates=rates, outages=outages, more=more)
     if any(correction is not None for _, correction in more.poison):
         plan = _with_one_failure(plan)
-    return AIMS[aim](_calm(plan), Random(f"aim {seed}")) if aim else plan
+    if aim:
+        aimed: Scenario = AIMS[aim](_calm(plan), Random(f"aim {seed}"))
+        return aimed
+    links = Random(f"links {seed}")
+    return _shared(plan, links) if links.random() < 0.5 else plan
 
 
 def _with_one_failure(plan: Scenario) -> Scenario:
@@ -152,6 +164,50 @@ def _with_one_failure(plan: Scenario) -> Scenario:
     """
     style = replace(plan.style, befores=True, deletes_told=True, cascades_told=True)
     return replace(plan, refused=(), style=style, more=replace(plan.more, changes=(), pauses=(), backlog_units=0))
+
+
+def _shared(plan: Scenario, rng: Random) -> Scenario:
+    """Returns the scenario with several daemons that share the shards, whose owner changes and whose links fail."""
+    daemons = rng.choice((2, 2, 3, 4))
+    hosts = rng.choice((2, daemons, daemons))
+    scale = rng.choice((0.0, 0.002, 0.01, 0.03))
+    rates = plan.rates | {kind: scale for kind in LINK_KINDS if scale and rng.random() < 0.6}
+    outages = (*plan.outages, *_cut_off(rng, plan.until, hosts), *_without_database(rng, plan.until, hosts))
+    incidents = sorted((*plan.incidents, *_to_owners(rng, plan.until)), key=lambda incident: incident.at)
+    return replace(
+        plan, daemons=daemons, hosts=hosts, shards=max(plan.shards, rng.choice((2, 3, 4))), rates=rates,
+        outages=outages, incidents=tuple(incidents), more=replace(plan.more, loopback=rng.random() < 0.1),
+    )  # fmt: skip
+
+
+def _cut_off(rng: Random, until: float, hosts: int) -> list[tuple[float, float, str]]:
+    """Returns outages between a host and all others: nothing passes, or nothing in one direction, or all is refused."""
+    if rng.random() < 0.5:
+        return []
+    begin, how, host = rng.uniform(0.0, until), rng.choice((">", "<", "<>", "|")), rng.randrange(hosts)
+    end = min(begin + rng.choice((2.0, 8.0, 20.0)), until)
+    return [(begin, end, name) for other in range(hosts) if other != host for name in links(host, other, how)]
+
+
+def links(one: int, other: int, how: str) -> list[str]:
+    """Returns the outages between two hosts: see :mod:`simulation.network`."""
+    here, there = f"host{one}", f"host{other}"
+    if how == "|":
+        return ["|".join(sorted((here, there)))]
+    return [f"{here}>{there}"] * (">" in how) + [f"{there}>{here}"] * ("<" in how)
+
+
+def _without_database(rng: Random, until: float, hosts: int) -> list[tuple[float, float, str]]:
+    if rng.random() < 0.7:
+        return []
+    begin, host = rng.uniform(0.0, until), rng.randrange(hosts)
+    end = min(begin + rng.choice((8.0, 20.0)), until)
+    return [(begin, end, f"{service}@host{host}") for service in ("log", "leases")]
+
+
+def _to_owners(rng: Random, until: float) -> list[Incident]:
+    chosen = [what for what in ("kill", "freeze", "stop") if rng.random() < 0.3]
+    return [Incident(rng.uniform(1.0, until), what, OWNER, rng.choice((3.0, 8.0, 40.0))) for what in chosen]
 
 
 def _more(rng: Random, plan: Scenario) -> More:

@@ -42,7 +42,7 @@ from simulation.oracle import BrokenPromiseError, Oracle
 from simulation.parts import ApplyParts, edges, run_apply_job, run_daemon, settings_of
 from simulation.people import Operator, Producer, allowed
 from simulation.runner import SimRunner
-from simulation.scenario import Incident, Scenario, scenario
+from simulation.scenario import OWNER, Incident, Scenario, scenario
 from simulation.source import Source
 from simulation.stream import SimKinesis, SimStream
 from simulation.target import Limits, Lock, SimTarget
@@ -300,10 +300,12 @@ class World:
 
     def _befall(self, number: int, incident: Incident) -> None:
         alive = [slot for slot in sorted(self.running) if not self.running[slot].dead]
-        process = self.running[alive[incident.whom % len(alive)]] if alive else None
-        if process is None or not self.faults.happens(f"{incident.what} {number} ({process.name})"):
+        if incident.whom == OWNER:
+            alive = [slot for slot in alive if self.running[slot].name == self.mounted.get("0")]
+        slot = alive[incident.whom % len(alive)] if alive else None
+        if slot is None or not self.faults.happens(f"{incident.what} {number} ({self.running[slot].name})"):
             return
-        slot = alive[incident.whom % len(alive)]
+        process = self.running[slot]
         match incident.what:
             case "kill":
                 process.kill()
