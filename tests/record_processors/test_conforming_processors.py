@@ -16,7 +16,9 @@ from support.processor_child import PROCESSORS
 OWN = [f"--case={name}" for name in ("one-record", "odd-keys", "empty-payload", "binary-payload", "odd-text", "large")]
 
 
-@pytest.mark.parametrize(("name", "cases"), [("debezium", []), ("aws_dms", OWN), ("postgresql_changes", OWN)])
+@pytest.mark.parametrize(
+    ("name", "cases"), [("debezium", []), ("aws_dms", OWN), ("aurora_dsql", OWN), ("postgresql_changes", OWN)]
+)
 def test_a_processor_conforms(name: str, cases: list[str]) -> None:
     folder = PROCESSORS / name
     tables = folder / "tables.json"

@@ -9,14 +9,15 @@ target's catalogue, as ``kainite precedence --write`` writes it. The second is o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kainite.base.errors import SettingsError
+from kainite.base.errors import CatalogueError, SettingsError
 from kainite.uow import exact_json
 from kainite.uow.catalogue.file import read_catalogue
-from kainite.uow.catalogue.tables import Catalogue
+from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite.uow.delta import Json
 
 
@@ -47,6 +48,64 @@ class Tables:
             return rule
         table = self.catalogue.find(rule.table)
         return rule if table is None else TableRule(rule.table, table.primary_key)
+
+
+class CurrentTables:
+    """The rules of the two files, read again when they lack something and one of them has been replaced.
+
+    States: the rules as they were last read, and the files' state then. A file that cannot be read any more leaves the rules
+    as they are. Nothing is durable.
+
+    Args:
+        tables, catalogue: the files that are given, as for :func:`read_tables`.
+    """
+
+    def __init__(self, tables: Path | None, catalogue: Path | None) -> None:
+        self._paths = (tables, catalogue)
+        self._seen = self._state()
+        self._tables = read_tables(tables, catalogue)
+
+    def find(self, name: str, columns: Iterable[str]) -> tuple[TableRule, Table | None]:
+        """Returns a table's rule, and the target's table where the catalogue has it.
+
+        Args:
+            name: the table's name in the source.
+            columns: those of a change; when one of them is unknown, the files are looked at again.
+        """
+        found = self._find(name)
+        if not _knows(found, columns) and self._replaced():
+            found = self._find(name)
+        return found
+
+    def _find(self, name: str) -> tuple[TableRule, Table | None]:
+        rule, catalogue = self._tables.find(name), self._tables.catalogue
+        return rule, catalogue.find(rule.table) if catalogue else None
+
+    def _replaced(self) -> bool:
+        """Reads the files again, if one of them is another one; tells whether it did."""
+        state = self._state()
+        if state == self._seen:
+            return False
+        self._seen = state
+        with suppress(SettingsError, CatalogueError):
+            self._tables = read_tables(*self._paths)
+        return True
+
+    def _state(self) -> list[tuple[int, int] | None]:
+        return [_state_of(path) for path in self._paths]
+
+
+def _state_of(path: Path | None) -> tuple[int, int] | None:
+    try:
+        stat = path.stat() if path else None
+    except OSError:
+        return None
+    return (stat.st_mtime_ns, stat.st_ino) if stat else None
+
+
+def _knows(found: tuple[TableRule, Table | None], columns: Iterable[str]) -> bool:
+    rule, table = found
+    return rule.key is not None and (table is None or all(column in table.columns for column in columns))
 
 
 def read_tables(tables: Path | None, catalogue: Path | None) -> Tables:

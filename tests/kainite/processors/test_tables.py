@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from kainite.base.errors import CatalogueError, SettingsError
-from kainite.processors.tables import TableRule, Tables, read_tables
+from kainite.processors.tables import CurrentTables, TableRule, Tables, read_tables
+from kainite.uow.catalogue.file import write_catalogue
 from kainite.uow.catalogue.tables import Catalogue, Column, Table, TypeFamily
 
 CATALOGUE = Catalogue(
@@ -72,3 +73,29 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
         read_tables(tmp_path / "none", None)
     with pytest.raises(CatalogueError, match="cannot be read"):
         read_tables(None, tmp_path / "none")
+
+
+def test_current_tables_read_a_replaced_catalogue_when_a_column_is_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "catalogue.json"
+    write_catalogue(CATALOGUE, path)
+    tables = CurrentTables(None, path)
+    rule, table = tables.find("public.orders", ["no", "placed"])
+    assert (rule.key, table) == (("no",), CATALOGUE.tables["orders"])
+    wider = {"no": Column("no", "int", TypeFamily.INTEGER), "placed": Column("placed", "date", TypeFamily.DATE)}
+    write_catalogue(Catalogue({"orders": Table("orders", "public", wider, ("no",))}, "public"), path)
+    assert tables.find("public.orders", ["no"])[1] == CATALOGUE.tables["orders"], "nothing unknown: no look at the file"
+    found = tables.find("public.orders", ["no", "placed"])[1]
+    assert found is not None
+    assert found.columns["placed"].type == "date"
+
+
+@pytest.mark.parametrize("broken", ["{", None])
+def test_current_tables_stay_as_they_are_when_a_file_cannot_be_read(tmp_path: Path, broken: str | None) -> None:
+    path = tmp_path / "tables.json"
+    path.write_text('{"public.orders": {"key": ["id"]}}')
+    tables = CurrentTables(path, None)
+    path.unlink()
+    if broken:
+        path.write_text(broken)
+    assert tables.find("unknown", [])[0] == TableRule("unknown")
+    assert tables.find("public.orders", ["id"]) == (TableRule("public.orders", ("id",)), None)

@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""The change records of Amazon Aurora DSQL to deltas.
+
+A record has the net effect of one transaction on one row, the transaction's id, and its commit time. Nothing says where a
+transaction ends, nor how many records it has: the log completes its unit by the watermark (``uowEnd = watermark``). So each
+record is turned by itself, and nothing is remembered from one to the next; a row that came in several records is fetched
+(:mod:`kainite.processors.pieces`).
+
+Sources: Amazon Aurora DSQL User Guide, "Change data capture streams", "Understanding CDC records" and "Getting started with
+CDC streams", of the general availability in July 2026. README.md says what is known of the records and what is assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from kainite.base.errors import KainiteError, SettingsError
+from kainite.processors.dsql_values import conversion
+from kainite.processors.frame import Emitted, Json, Record, end_of, refused, run
+from kainite.processors.pieces import Find, PiecesMissingError, SplitImage
+from kainite.processors.tables import CurrentTables, TableRule
+from kainite.uow import exact_json
+from kainite.uow.catalogue.tables import Table
+
+Row = dict[str, Json]
+
+CREATE, UPDATE, DELETE = "c", "u", "d"
+OPERATIONS: Final = {CREATE: "insert", UPDATE: "update", DELETE: "delete"}
+FULL, CHUNKED, FRAGMENT = "full", "chunked", "fragment"
+MALFORMED: Final = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError)
+
+
+class Absent(StrEnum):
+    """What a column that a full row leaves out stands for: NULL, or nothing."""
+
+    NULL = "null"
+    KEEP = "keep"
+
+
+def _no_stream(image: SplitImage) -> str:
+    raise PiecesMissingError(f"the row came in {image.total} pieces: name the stream with --stream, and its region")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The options of the command line.
+
+    Attributes:
+        tables: names, keys and columns in the target: DSQL tells neither keys nor types.
+        find: returns a row that came in pieces.
+        prefix: stands before the names of all units.
+        upserts: an insert or update writes its row whether it was there or not.
+        absent: what a column that a full row leaves out stands for.
+        left_out: tables of the source whose changes are not wanted.
+    """
+
+    tables: CurrentTables
+    find: Find = _no_stream
+    prefix: str = ""
+    upserts: bool = False
+    absent: Absent = Absent.NULL
+    left_out: frozenset[str] = field(default_factory=frozenset)
+
+
+def deltas_of(record: Record, rules: Rules) -> list[Emitted]:
+    """Returns the delta of a record; none for a piece of a row, and for a table that is left out.
+
+    Raises:
+        SettingsError: nobody says what the key of a table is.
+        StreamError: the pieces of a row cannot be looked for now.
+    """
+    try:
+        message = exact_json.loads(record.data)
+        if message.get("type") == FRAGMENT:
+            return []  # the main record fetches it
+        source = message["source"]
+        uow, time = f"{rules.prefix}{source['txId']}", int(source["ts_ns"])
+        name = f"{source['schema']}.{source['table']}"
+    except MALFORMED as error:
+        return [refused(record.place, f"no change record of Aurora DSQL: {error!r}", record), end_of(record.place, 0)]
+    if name in rules.left_out:
+        return []
+    try:
+        return [{"uow": uow, "time": time, **_delta(name, message, rules)}]
+    except MALFORMED as error:
+        cause = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        return [refused(uow, f"a change of {name} that cannot be carried: {cause}", record)]
+
+
+def _delta(name: str, message: Row, rules: Rules) -> Emitted:
+    """Returns the delta without its unit."""
+    operation = OPERATIONS.get(message["op"], "upsert")
+    if rules.upserts and operation != "delete":
+        operation = "upsert"
+    image = _image("before" if operation == "delete" else "after", message, rules)
+    rule, table = rules.tables.find(name, image)
+    if rule.key is None:
+        raise SettingsError(f"the key of table {name!r} is not known: give --catalogue, or name it in --tables")
+    row = _converted(image, table)
+    if operation != "delete" and rules.absent is Absent.NULL:
+        row = {**dict.fromkeys(_left_out(row, table)), **row}
+    return {"table": rule.table, **_shaped(operation, row, rule, name)}
+
+
+def _shaped(operation: str, row: Row, rule: TableRule, name: str) -> Emitted:
+    """Returns the operation with key and row.
+
+    A key column is written by an update only where there is nothing else: the row's key stays, since a row with another key
+    is another row to DSQL.
+    """
+    if not rule.key:
+        if operation not in ("insert", "upsert"):
+            raise ValueError(f"{name} has no primary key, so the {operation} does not tell which row it is of")
+        return {"op": "insert", "row": row}
+    key = {column: row[column] for column in rule.key}
+    if operation == "delete":
+        return {"op": operation, "key": key}
+    if operation == "update":
+        row = {column: value for column, value in row.items() if column not in key} or row
+    return {"op": operation, "key": key, "row": row}
+
+
+def _image(which: str, message: Row, rules: Rules) -> Row:
+    """Returns the row before or after the change, whole."""
+    kind = message.get("type", FULL)
+    if kind not in (FULL, CHUNKED):
+        raise ValueError(f"records of type {kind!r} are not known")
+    split = (message.get("chunked") or {}).get(which) if kind == CHUNKED else None
+    image = exact_json.loads(rules.find(_split(split, message)).encode()) if split else message[which]
+    if not isinstance(image, dict):
+        raise ValueError(f"operation {message['op']!r} without {which!r}")
+    return image
+
+
+def _split(split: Row, message: Row) -> SplitImage:
+    committed, made = int(message["source"]["ts_ns"]), int(message["ts_ns"])
+    return SplitImage(
+        str(split["chunk_id"]), int(split["total_fragments"]), int(split["crc32c"]), committed / 1e9,
+        max(committed, made) / 1e9,
+    )  # fmt: skip
+
+
+def _converted(image: Row, table: Table | None) -> Row:
+    if table is None:
+        return image
+    return {name: _value(value, table, name) for name, value in image.items()}
+
+
+def _value(value: Json, table: Table, name: str) -> Json:
+    column = table.columns.get(name)
+    if value is None or column is None:
+        return value
+    try:
+        return conversion(column.type)(value)
+    except ValueError as error:
+        raise ValueError(f"column {name!r}: {error}") from error
+
+
+def _left_out(row: Row, table: Table | None) -> Iterable[str]:
+    """Returns the target's columns that may be null and that a row does not have."""
+    columns: Iterable[Any] = table.columns.values() if table else ()
+    return [one.name for one in columns if one.name not in row and one.nullable and not one.generated]
+
+
+def _finder(stream: str | None, region: str | None, endpoint: str | None, wait: float) -> Find:
+    """Returns what fetches rows that came in pieces; the client is made when the first one comes."""
+    if stream is None:
+        return _no_stream
+
+    def find(image: SplitImage) -> str:
+        from kainite.aws.clients import client
+        from kainite.kinesis.client import StreamClient
+        from kainite.processors.pieces import KinesisStream, PieceSearch
+        from kainite.settings import AwsSettings
+
+        kinesis = client("kinesis", AwsSettings(region=region, kinesis_endpoint=endpoint))
+        return PieceSearch(KinesisStream(StreamClient(kinesis, stream)), wait).find(image)
+
+    return find
+
+
+@click.command()
+@click.option("--catalogue", type=click.Path(path_type=Path), help="The target's tables: kainite precedence --write.")
+@click.option("--tables", type=click.Path(path_type=Path), help="Tables' names in the target, and keys, as JSON.")
+@click.option("--prefix", default="", help="Stands before the names of all units.")
+@click.option("--upserts", is_flag=True, help="Inserts and updates write their row whether it is there or not.")
+@click.option("--absent", type=click.Choice([one.value for one in Absent]), default="null", show_default=True,
+              help="What a column that a row leaves out stands for: NULL, or the value that the target has.")  # fmt: skip
+@click.option("--leave-out", multiple=True, metavar="SCHEMA.TABLE", help="A table whose changes are not wanted.")
+@click.option("--stream", help="The stream's name: rows of more than 9 MiB come in pieces, which are read from it.")
+@click.option("--region", help="The stream's region.")
+@click.option("--endpoint", metavar="URL", help="Kinesis's address, where it is not AWS's own.")
+@click.option("--pieces-wait", default=300, show_default=True, type=click.IntRange(0, 3600),
+              help="So many seconds after the row's own record its pieces are waited for.")  # fmt: skip
+def main(
+    catalogue: Path | None,
+    tables: Path | None,
+    prefix: str,
+    upserts: bool,
+    absent: str,
+    leave_out: tuple[str, ...],
+    stream: str | None,
+    region: str | None,
+    endpoint: str | None,
+    pieces_wait: int,
+) -> None:
+    """Turns Aurora DSQL's change records into deltas, for one shard, under kainite run."""
+    try:
+        current = CurrentTables(tables, catalogue)
+    except KainiteError as error:
+        raise click.ClickException(str(error)) from None
+    find = _finder(stream, region, endpoint, pieces_wait)
+    rules = Rules(current, find, prefix, upserts, Absent(absent), frozenset(leave_out))
+    run(partial(deltas_of, rules=rules))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""The search for the pieces of a row, on a stream of lists and on moto's."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kainite.kinesis.client import Reply, StreamClient
+from kainite.kinesis.shards import Shard
+from kainite.processors.crc32c import crc32c
+from kainite.processors.pieces import (
+    CLOCKS_DIFFER_S,
+    KinesisStream,
+    PiecesMissingError,
+    PieceSearch,
+    SplitImage,
+)
+from support.names import unique
+
+COMMITTED = 1_000.0
+
+
+def fragment(chunk_id: str, index: int, data: str) -> bytes:
+    return json.dumps({"type": "fragment", "chunk_id": chunk_id, "index": index, "data": data}).encode()
+
+
+def image_of(text: str, total: int, chunk_id: str = "c1") -> SplitImage:
+    return SplitImage(chunk_id, total, crc32c(text.encode()), COMMITTED, COMMITTED)
+
+
+@dataclass
+class Lists:
+    """A stream in memory: each shard is a list of replies, the last one of which is repeated.
+
+    ``later`` are shards that appear when all replies of the others were read once.
+    """
+
+    replies: dict[str, list[Reply]]
+    later: dict[str, list[Reply]] = field(default_factory=dict)
+    since: list[float] = field(default_factory=list)
+    now: float = COMMITTED
+
+    def shards(self) -> tuple[Shard, ...]:
+        return tuple(map(Shard, self.replies))
+
+    def iterator(self, shard_id: str, since: float) -> str:
+        self.since.append(since)
+        return f"{shard_id}/0"
+
+    def read(self, iterator: str) -> Reply:
+        shard, place = iterator.rsplit("/", 1)
+        replies = self.replies[shard]
+        if replies[int(place)].next_iterator is None:
+            self.replies.update(self.later)
+        return replies[int(place)]
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def shard(name: str, *batches: Sequence[bytes], ends: bool = False) -> dict[str, list[Reply]]:
+    """Returns a shard with these batches; afterwards it is at its tip, or ends."""
+
+    def reply(place: int, batch: Sequence[bytes], last: bool) -> Reply:
+        records = [{"Data": base64.b64encode(data).decode()} for data in batch]
+        follows = None if last and ends else f"{name}/{place if last else place + 1}"
+        return Reply(records, 0 if last else 1000, follows, ())
+
+    whole: list[Sequence[bytes]] = [*batches, []]
+    return {name: [reply(place, batch, place == len(whole) - 1) for place, batch in enumerate(whole)]}
+
+
+def search(stream: Lists, wait: float = 5.0) -> PieceSearch:
+    return PieceSearch(stream, wait, clock=lambda: stream.now, sleep=stream.sleep)
+
+
+TEXT = st.text(max_size=60)
+
+
+@given(
+    parts=st.lists(TEXT, min_size=1, max_size=6),
+    shards=st.integers(1, 4),
+    data=st.data(),
+)
+def test_pieces_are_joined_from_whatever_shards_in_whatever_order(parts: list[str], shards: int, data: Any) -> None:
+    """Fragments may come twice, among other images' fragments, and among records that only look like them."""
+    whole = [fragment("c1", index, part) for index, part in enumerate(parts)]
+    others = [fragment("c2", 0, "x"), b'{"type":"full","txId":"c1"}', b"no json c1", b'["c1"]', b"\xffc1"]
+    came = data.draw(st.permutations(whole + data.draw(st.lists(st.sampled_from([*whole, *others]), max_size=8))))
+    spread: list[list[bytes]] = [[] for _ in range(shards)]
+    for record in came:
+        spread[data.draw(st.integers(0, shards - 1))].append(record)
+    stream = Lists({})
+    for number, records in enumerate(spread):
+        cut = data.draw(st.integers(0, len(records)))
+        stream.replies |= shard(f"s{number}", records[:cut], records[cut:])
+    text = "".join(parts)
+    assert search(stream).find(image_of(text, len(parts))) == text
+    assert stream.since == [COMMITTED - CLOCKS_DIFFER_S] * shards
+
+
+def test_a_shard_that_comes_by_resharding_is_searched_too() -> None:
+    stream = Lists(shard("parent", [fragment("c1", 0, "a")], ends=True), later=shard("child", [fragment("c1", 1, "b")]))
+    assert search(stream).find(image_of("ab", 2)) == "ab"
+
+
+def test_a_piece_that_is_not_there_yet_is_waited_for() -> None:
+    stream = Lists(shard("s", [fragment("c1", 0, "a")]))
+
+    def sleep(seconds: float) -> None:
+        stream.now += seconds
+        stream.replies["s"][-1].records[:] = [{"Data": base64.b64encode(fragment("c1", 1, "b")).decode()}]
+
+    assert PieceSearch(stream, 5.0, clock=lambda: stream.now, sleep=sleep).find(image_of("ab", 2)) == "ab"
+
+
+def test_the_wait_for_a_piece_that_is_lost_ends() -> None:
+    stream = Lists(shard("s", [fragment("c1", 1, "b")]) | shard("t", ends=True))
+    with pytest.raises(PiecesMissingError, match="1 of 2 pieces of c1 came within 5 s after its main record"):
+        search(stream).find(image_of("ab", 2))
+    assert stream.now == COMMITTED + 5
+
+
+def test_a_backlog_is_searched_without_waiting() -> None:
+    stream = Lists(shard("s", *([b"x"] for _ in range(20))), now=COMMITTED + 86_400)
+    with pytest.raises(PiecesMissingError, match="0 of 1 pieces"):
+        search(stream).find(image_of("a", 1))
+    assert stream.now == COMMITTED + 86_400
+
+
+def test_pieces_with_another_checksum_are_not_a_row() -> None:
+    stream = Lists(shard("s", [fragment("c1", 0, "a")]))
+    with pytest.raises(PiecesMissingError, match="another checksum"):
+        search(stream).find(image_of("b", 1))
+
+
+def test_on_a_stream_of_kinesis(kinesis: Any) -> None:
+    name, text = unique("pieces"), '{"id":1,"note":"' + "ä" * 1000 + '"}'
+    kinesis.create_stream(StreamName=name, ShardCount=3)
+    parts = [text[:400], text[400:500], text[500:]]
+    for index, part in enumerate(parts):
+        hashed = str(2**128 // 3 * index)
+        data = fragment("c1", index, part)
+        kinesis.put_record(StreamName=name, Data=data, PartitionKey="k", ExplicitHashKey=hashed)
+    stream = KinesisStream(StreamClient(kinesis, name))
+    image = SplitImage("c1", 3, crc32c(text.encode()), 0.0 + CLOCKS_DIFFER_S, 0.0)
+    assert PieceSearch(stream, 1e12).find(image) == text
