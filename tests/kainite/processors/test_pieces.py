@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kainite.base.record import RawRecord
 from kainite.kinesis.client import Reply, StreamClient
 from kainite.kinesis.shards import Shard
 from kainite.processors.crc32c import crc32c
@@ -69,7 +70,7 @@ def shard(name: str, *batches: Sequence[bytes], ends: bool = False) -> dict[str,
     """Returns a shard with these batches; afterwards it is at its tip, or ends."""
 
     def reply(place: int, batch: Sequence[bytes], last: bool) -> Reply:
-        records = [{"Data": base64.b64encode(data).decode()} for data in batch]
+        records: list[RawRecord] = [{"Data": base64.b64encode(data).decode()} for data in batch]
         follows = None if last and ends else f"{name}/{place if last else place + 1}"
         return Reply(records, 0 if last else 1000, follows, ())
 
