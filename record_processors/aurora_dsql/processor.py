@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """The change records of Amazon Aurora DSQL to deltas.
 
-A record has the net effect of one transaction on one row, the transaction's id, and its commit time. Nothing says where a
-transaction ends, nor how many records it has: the log completes its unit by the watermark (``uowEnd = watermark``). So each
-record is turned by itself, and nothing is remembered from one to the next; a row that came in several records is fetched
-(:mod:`kainite.processors.pieces`).
+A record has the net effect of one transaction on one row, the transaction's id, and its commit time. Nothing says
+where a transaction ends, nor how many records it has: the log completes its unit by the watermark (``uowEnd =
+watermark``). So each record is turned by itself, and nothing is remembered from one to the next; a row that came in
+several records is fetched (:mod:`kainite.processors.pieces`).
 
-Sources: Amazon Aurora DSQL User Guide, "Change data capture streams", "Understanding CDC records" and "Getting started with
-CDC streams", of the general availability in July 2026. README.md says what is known of the records and what is assumed.
+Sources: Amazon Aurora DSQL User Guide, "Change data capture streams", "Understanding CDC records" and "Getting
+started with CDC streams", of the general availability in July 2026. README.md says what is known of the records and
+what is assumed.
 """
 
 from __future__ import annotations
@@ -112,8 +113,8 @@ def _delta(name: str, message: Row, rules: Rules) -> Emitted:
 def _shaped(operation: str, row: Row, rule: TableRule, name: str) -> Emitted:
     """Returns the operation with key and row.
 
-    A key column is written by an update only where there is nothing else: the row's key stays, since a row with another key
-    is another row to DSQL.
+    A key column is written by an update only where there is nothing else: the row's key stays, since a row with
+    another key is another row to DSQL.
     """
     if not rule.key:
         if operation not in ("insert", "upsert"):
@@ -192,7 +193,7 @@ def _finder(stream: str | None, region: str | None, endpoint: str | None, wait: 
 @click.option("--prefix", default="", help="Stands before the names of all units.")
 @click.option("--upserts", is_flag=True, help="Inserts and updates write their row whether it is there or not.")
 @click.option("--absent", type=click.Choice([one.value for one in Absent]), default="null", show_default=True,
-              help="What a column that a row leaves out stands for: NULL, or the value that the target has.")  # fmt: skip
+              help="What a column that a row leaves out stands for: NULL, or nothing.")  # fmt: skip
 @click.option("--leave-out", multiple=True, metavar="SCHEMA.TABLE", help="A table whose changes are not wanted.")
 @click.option("--stream", help="The stream's name: rows of more than 9 MiB come in pieces, which are read from it.")
 @click.option("--region", help="The stream's region.")

@@ -1,7 +1,7 @@
 """CRC-32C (Castagnoli), which Aurora DSQL gives for a row that it sends in pieces. Pure.
 
-Python's standard library has CRC-32 only, with another polynomial. Rows in pieces are rare, so a table will do: a few MB
-a second.
+Python's standard library has CRC-32 only, with another polynomial. Rows in pieces are rare, so a table will do: a few
+MB a second.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The values of Aurora DSQL's change records, as a target takes them. Pure.
 
-DSQL writes points in time as numbers, binary columns as base64, and JSON columns as text within the JSON of the record. The
-record does not tell which of its numbers is a time: the type of the target's column does. These texts are PostgreSQL's
-spelling, which every target of Kainite takes.
+DSQL writes points in time as numbers, binary columns as base64, and JSON columns as text within the JSON of the
+record. The record does not tell which of its numbers is a time: the type of the target's column does. These texts are
+PostgreSQL's spelling, which every target of Kainite takes.
 
 ==================  ============================================  ==============================================
 target's column     DSQL's value                                  becomes
@@ -79,8 +79,8 @@ def _date(days: int) -> str:
 def _civil(days: int) -> tuple[int, int, int]:
     """Returns the year (0 is 1 BC), month and day of a number of days since 1970, in the Gregorian calendar.
 
-    ``datetime`` knows the years 1 to 9999 only. Eras of 400 years begin on the first of March, so that the leap day is a
-    year's last.
+    ``datetime`` knows the years 1 to 9999 only. Eras of 400 years begin on the first of March, so that the leap day
+    is a year's last.
     """
     era, of_era = divmod(days + 719_468, 146_097)
     year_of_era = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365

@@ -1,23 +1,24 @@
 """Finds the pieces of a row that is too large for one record of the stream, on whatever shard they are.
 
-Aurora DSQL splits an image of more than 9 MiB into *fragments*, records of their own with random partition keys. A fragment
-names its image (``chunk_id``) and its place in it, and neither transaction, nor table, nor time; the *main record* has all
-of these, and the number of fragments. A record processor sees one shard only, so its fragments may never come to it. Hence
-whoever has the main record fetches them: it reads all shards of the stream beside the daemon, from the transaction's commit
-on. A fragment that is delivered to a record processor is nothing to it.
+Aurora DSQL splits an image of more than 9 MiB into *fragments*, records of their own with random partition keys. A
+fragment names its image (``chunk_id``) and its place in it, and neither transaction, nor table, nor time; the *main
+record* has all of these, and the number of fragments. A record processor sees one shard only, so its fragments may
+never come to it. Hence whoever has the main record fetches them: it reads all shards of the stream beside the daemon,
+from the transaction's commit on. A fragment that is delivered to a record processor is nothing to it.
 
 What follows from that:
 
-* Nothing is kept between records, in no place. A crash loses nothing: the main record is delivered again, and its pieces
-  are fetched again.
+* Nothing is kept between records, in no place. A crash loses nothing: the main record is delivered again, and its
+  pieces are fetched again.
 * No two record processors wait for each other, since each reads what it needs by itself.
-* While the pieces are looked for, the call with the main record is not over. So its shard has not been read past it, and no
-  unit that ends by the watermark is released without it.
-* The search ends. A shard has been searched when it was read past the time at which the main record was made, plus a wait;
-  a backlog is searched as fast as it can be read. Pieces that were not found then make the unit fail, with the reason.
+* While the pieces are looked for, the call with the main record is not over. So its shard has not been read past it,
+  and no unit that ends by the watermark is released without it.
+* The search ends. A shard has been searched when it was read past the time at which the main record was made, plus a
+  wait; a backlog is searched as fast as it can be read. Pieces that were not found then make the unit fail, with the
+  reason.
 
-States of a search: each shard is being read, at its tip (asked again after a pause), or searched. Shards that come while the
-search goes on (resharding) are added.
+States of a search: each shard is being read, at its tip (asked again after a pause), or searched. Shards that come
+while the search goes on (resharding) are added.
 """
 
 from __future__ import annotations

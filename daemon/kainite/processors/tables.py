@@ -53,8 +53,8 @@ class Tables:
 class CurrentTables:
     """The rules of the two files, read again when they lack something and one of them has been replaced.
 
-    States: the rules as they were last read, and the files' state then. A file that cannot be read any more leaves the rules
-    as they are. Nothing is durable.
+    States: the rules as they were last read, and the files' state then. A file that cannot be read any more leaves
+    the rules as they are. Nothing is durable.
 
     Args:
         tables, catalogue: the files that are given, as for :func:`read_tables`.

@@ -19,8 +19,8 @@ from kainite.processors.crc32c import crc32c
 from kainite.processors.pieces import (
     CLOCKS_DIFFER_S,
     KinesisStream,
-    PiecesMissingError,
     PieceSearch,
+    PiecesMissingError,
     SplitImage,
 )
 from support.names import unique
