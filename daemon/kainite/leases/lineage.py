@@ -48,6 +48,31 @@ def missing_leases(
     return {shard_id: wanted[shard_id] for shard_id in plans if shard_id in wanted}
 
 
+def missing_lines(
+    shards: Sequence[Shard], checkpoints: Mapping[str, Checkpoint], wanted: Iterable[str]
+) -> dict[str, Checkpoint]:
+    """Returns the leases that hold back whatever comes behind some shards, which lack a lease themselves.
+
+    Where an ancestor is still read, shard sync creates no lease below it: each comes when its parents end. But a child
+    of two such shards can come before one of its parents has its lease, and nothing would hold it back. So the parent
+    gets its lease at once, and so do its ancestors, up to those that have one.
+
+    Args:
+        shards: the whole listing of the stream; what it does not have any more gets no lease.
+        checkpoints: of each existing lease, by shard, those of :func:`missing_leases` included.
+        wanted: the shards.
+    """
+    by_id = {shard.id: shard for shard in shards}
+    found: dict[str, Checkpoint] = {}
+    looking = list(wanted)
+    while looking:
+        shard = by_id.get(looking.pop())
+        if shard is not None and shard.id not in checkpoints and shard.id not in found:
+            found[shard.id] = TRIM_HORIZON
+            looking += shard.parents
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """The leases to create so that a shard is reached; ``descends``: an ancestor or the shard itself has a lease."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.kinesis.shards import Shard, children_of
-from kainite.leases.lineage import may_start, missing_leases
+from kainite.leases.lineage import may_start, missing_leases, missing_lines
 from support.lineages import lineages
 
 # HierarchicalShardSyncer's own example (docs/kcl.md, *Shard sync*):
@@ -70,6 +70,11 @@ def test_a_merge_waits_for_its_second_parent() -> None:
     assert may_start(("0", "1"), {})
 
 
+def ancestors(shard_id: str, by_id: dict[str, Shard]) -> set[str]:
+    parents = {parent for parent in by_id[shard_id].parents if parent in by_id}
+    return parents.union(*(ancestors(parent, by_id) for parent in parents))
+
+
 @given(lineages(), st.sampled_from([LATEST, TRIM_HORIZON, AT_TIMESTAMP]), st.data())
 def test_working_through_any_lineage_reads_each_needed_shard_once_and_after_its_parents(
     shards: tuple[Shard, ...], initial: Checkpoint, data: st.DataObject
@@ -90,7 +95,12 @@ def test_working_through_any_lineage_reads_each_needed_shard_once_and_after_its_
             break
         ended = data.draw(st.sampled_from(ready))
         assert ended not in done
-        for child in children_of(ended, shards):
+        assert initial == LATEST or ancestors(ended, by_id) <= set(done)
+        children = [child for child in children_of(ended, shards) if child.id not in leases]
+        if lacking := {parent for child in children for parent in child.parents} - leases.keys():
+            leases |= missing_leases(shards, leases, initial)
+            leases |= missing_lines(shards, leases, lacking)
+        for child in children:
             leases.setdefault(child.id, TRIM_HORIZON)
         leases[ended] = SHARD_END
         done.append(ended)

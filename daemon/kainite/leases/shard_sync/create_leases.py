@@ -21,7 +21,7 @@ from kainite.base.errors import SettingsError, StreamUnavailableError
 from kainite.base.logs import event
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import Shard, covers_all_keys, parents_first, roots, unexpected_children
-from kainite.leases.lineage import missing_leases
+from kainite.leases.lineage import missing_leases, missing_lines
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.settings import StreamSettings
@@ -65,9 +65,9 @@ def create_child_leases(
     lease.
 
     After a merge, the other parent must have a lease too. Otherwise nothing would hold the child back until that parent
-    is read. If it has none, it gets one first, as shard sync would create it. KCL's ``ShutdownTask`` waits for the
-    leader to do that, and gives the lease up now and then. A parent that the stream does not have any more gets no
-    lease, here or in KCL, and KCL then waits for ever.
+    is read. If it has none, it gets one first: as shard sync would create it, or with its whole line where that waits
+    for an ancestor. KCL's ``ShutdownTask`` waits for the lease, and gives its own up now and then. A parent that the
+    stream does not have any more gets no lease, here or in KCL, and KCL then waits for ever.
 
     Returns:
         False when the shard's own lease is gone.
@@ -78,8 +78,11 @@ def create_child_leases(
     keys = {known.key for known in leases}
     if lease.key not in keys:
         return False
-    if any(parent not in keys for child in children for parent in child.parents):
-        create_missing(table, stream, settings, leases)
+    fresh = [child for child in children if child.id not in keys]
+    if lacking := {parent for child in fresh for parent in child.parents} - keys:
+        shards = create_missing(table, stream, settings, leases)
+        checkpoints = {known.key: known.checkpoint for known in table.scan()}
+        _create(table, shards, missing_lines(shards, checkpoints, lacking))
     _create(table, children, {child.id: TRIM_HORIZON for child in children})
     return table.set_children(lease, [child.id for child in children])
 

@@ -11,6 +11,7 @@ from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZO
 from kainite.base.errors import SettingsError, StreamUnavailableError
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import Shard
+from kainite.leases.lineage import may_start
 from kainite.leases.shard_sync.create_leases import create_child_leases, create_missing
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
@@ -105,6 +106,26 @@ def test_a_merged_childs_other_parent_is_given_the_lease_it_lacks(
     child = Shard(double.merge(FIRST, SECOND), (FIRST, SECOND))
     assert create_child_leases(table, stream, OLDEST, take(table, FIRST), [child])
     assert checkpoints(table).keys() == {FIRST, SECOND, child.id}
+
+
+def test_a_merged_child_waits_for_a_parent_whose_own_line_is_still_read(
+    table: LeaseTable, stream: StreamClient, double: KinesisDouble
+) -> None:
+    create_missing(table, stream, OLDEST, ())
+    _, near = double.split(FIRST)
+    grandchild, _ = double.split(near)
+    merged = double.merge(double.split(grandchild)[1], SECOND)
+    parents = next(shard.parents for shard in stream.list_shards() if shard.id == merged)
+    assert create_child_leases(table, stream, OLDEST, take(table, SECOND), [Shard(merged, parents)])
+    finish(table, SECOND)
+    found = checkpoints(table)
+    assert not may_start(parents, found)
+    line = {near, grandchild, *parents} - {SECOND}
+    assert all(found[key] == TRIM_HORIZON for key in line)
+    for key in (FIRST, *sorted(line)):
+        assert may_start(next(shard.parents for shard in stream.list_shards() if shard.id == key), checkpoints(table))
+        finish(table, key)
+    assert may_start(parents, checkpoints(table))
 
 
 def test_the_end_of_a_shard_whose_lease_is_gone_makes_no_ghost(
