@@ -2,8 +2,8 @@
 
 *Appends*: clients in processes of their own append units of five deltas and fifteen signatures, as many as a call in
 steady state brings, through real sockets to an owner in this process. The baseline is the same appends made by as many
-shards in the owner's own process, in the same run. The log's store is in memory and costs nearly nothing, so what is
-measured is the owner: appends and units a second, CPU of the owner's process a unit, median time of an append.
+shards in the owner's own process, in the same run. The log's store makes the bytes of each batch and drops them, so
+what is measured is the owner: appends and units a second, CPU of the owner's process a unit, median time of an append.
 
 *Failover* (``--kills``): members in processes of their own share a log in moto's DynamoDB. The owner is killed again
 and again; the time from SIGKILL until another one has answered a question on a new connection is measured.
@@ -31,22 +31,35 @@ from kainite.base.errors import KainiteError
 from kainite.base.position import Position
 from kainite.base.process_identity import this_process
 from kainite.log.client import LogClient
+from kainite.log.format.batch_codec import encode
+from kainite.log.format.entry import Batch
 from kainite.log.service.sharing.address import OwnerAddress, from_text
 from kainite.log.service.sharing.connection import OwnerConnection, connected
 from kainite.log.service.sharing.conversation import Conversation
 from kainite.log.service.sharing.shared_log import open_shared_log
+from kainite.log.store.contract import Slot
 from kainite.log.store.dynamodb import DynamoDBStore
-from kainite.log.store.memory import MemoryStore
+from kainite.log.store.memory import MemoryStore, without_data
 from kainite.settings import LogSettings, UowSettings
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
+from kainite.uow.packing import Piece, pack
 from kainite_demo import services
 
 UNITS_PER_APPEND = 10
 SHARDS_PER_CLIENT = 4
 SETTINGS = LogSettings(table="log", owner="owner", enabled=True, backlog_units=10_000_000)
 FAILOVER = replace(SETTINGS, lease=10.0, heartbeat=3.0)
+LOG = f"{SETTINGS.table}/{SETTINGS.partition}"
 LIMIT_S = 60.0
+
+
+class DroppingStore(MemoryStore):
+    """A store that costs the bytes of a batch, and nothing else."""
+
+    def put_batch(self, partition: str, batch: Batch, nonce: str) -> Slot | None:
+        encode(batch)
+        return super().put_batch(partition, without_data(batch), nonce)
 
 
 @dataclass(frozen=True)
@@ -60,18 +73,26 @@ class Result:
 
 
 def units(shard: str, first: int) -> list[Fragment]:
-    """Returns the units of one append."""
-    return [_unit(f"{shard}-{first + number}", first + number) for number in range(UNITS_PER_APPEND)]
+    """Returns the units of one append, packed as the holder of a shard does it."""
+    numbers = range(first, first + UNITS_PER_APPEND)
+    pieces = pack([_deltas(number) for number in numbers])
+    return [_unit(f"{shard}-{number}", piece) for number, piece in zip(numbers, pieces, strict=True)]
 
 
-def _unit(name: str, number: int) -> Fragment:
-    deltas = tuple(
+def _deltas(number: int) -> tuple[Delta, ...]:
+    return tuple(
         Delta("sales.order_line", Operation.INSERT, {"order_id": number, "line": line},
               {"order_id": number, "line": line, "item": f"item {line}", "amount": 12.5, "note": "x" * 60}, {}, line)
         for line in range(5)
     )  # fmt: skip
+
+
+def _unit(name: str, piece: Piece | None) -> Fragment:
     signatures = [hash((name, place)) % 2**64 for place in range(15)]
-    return Fragment(name, deltas, frozenset(signatures[:10]), frozenset(signatures[10:]), (UnitEnd(5),))
+    return Fragment(
+        name, (), frozenset(signatures[:10]), frozenset(signatures[10:]), (UnitEnd(5),), identities=tuple(range(5)),
+        tables=("sales.order_line",), piece=piece,
+    )  # fmt: skip
 
 
 def calls_of(client: int, appends: int) -> dict[str, list[list[Fragment]]]:
@@ -96,7 +117,7 @@ async def append_all(log: LogClient, calls: dict[str, list[list[Fragment]]]) -> 
 
 @contextlib.asynccontextmanager
 async def _conversing(address: OwnerAddress, generation: int, worker: str) -> AsyncIterator[OwnerConnection]:
-    conversation = Conversation("0", "s", worker, this_process().as_text(), generation)
+    conversation = Conversation(LOG, "s", worker, this_process().as_text(), generation)
     async with connected(address, conversation, lambda: None) as connection:
         conversing = asyncio.create_task(connection.converse())
         try:
@@ -124,7 +145,7 @@ async def client(address: str, number: int, appends: int) -> None:
 
 async def measure(clients: int, total: int) -> Result:
     """Measures appends of clients in other processes; none: of as many shards as one client has in this process."""
-    async with open_shared_log(MemoryStore(), SETTINGS, UowSettings(), "s") as (log, _):
+    async with open_shared_log(DroppingStore(), SETTINGS, UowSettings(), "s") as (log, _):
         await log.reached()
         owner = log.owner
         assert owner is not None

@@ -37,7 +37,6 @@ from pyspark.sql.types import StructType
 from kainite import settings
 from kainite.aws import clients as aws
 from kainite.base.errors import KainiteError, SettingsError
-from kainite.log.format.deltas import read_deltas
 from kainite.log.state.loading import load_units, low_water_mark
 from kainite.log.state.units import UnitState
 from kainite.log.store.contract import LogStore
@@ -194,5 +193,5 @@ def _row(unit: UnitState) -> UnitRow:
 
 def _json(parts: Sequence[UnitPart]) -> str:
     in_order = sorted(parts, key=lambda part: part.number)
-    deltas = in_source_order([delta for part in in_order for delta in read_deltas(part.data)])
+    deltas = in_source_order([delta for part in in_order for delta in part.deltas()])
     return orjson.dumps([delta.to_json() for delta in deltas]).decode()

@@ -48,7 +48,8 @@ from kainite.kinesis.read.subscription import parse_event
 from kainite.kinesis.shards import MAX_HASH_KEY, HashRange
 from kainite.kinesis.write.spread import Spread, unit_of
 from kainite.log.audit.trail import frame
-from kainite.log.format.batch_codec import MAGIC, MAX_DECOMPRESSED, decode, encode
+from kainite.log.format.batch_codec import MAGIC, MAGIC_1, MAX_DECOMPRESSED, decode, encode
+from kainite.log.format.deltas import deltas_of
 from kainite.log.format.entry import (
     Batch,
     Entry,
@@ -61,6 +62,7 @@ from kainite.log.format.entry import (
     UnitMeta,
     UnitStatus,
 )
+from kainite.log.service.sharing.fragments import decode_fragments, encode_fragments
 from kainite.log.service.wire.frames import HEADER_SIZE, FrameDecoder
 from kainite.log.service.wire.hello import Hello, decode_hello, encode_hello
 from kainite.log.service.wire.messages import (
@@ -76,6 +78,9 @@ from kainite.settings import ExtractOffsets, ExtractSpread, MarkersSettings, exa
 from kainite.uow.admission import Admission
 from kainite.uow.catalogue.file import dumps, loads
 from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, Table, TypeFamily, UniqueKey
+from kainite.uow.delta import Delta, Operation, UnitEnd
+from kainite.uow.fragment import Fragment
+from kainite.uow.packing import pack
 from kainite.uow.precedence.levels import read_graph
 from kainite.uow.signing import Signing
 from kainite_spark.targets.exec.messages import read_answer
@@ -256,7 +261,8 @@ _ENTRIES: Final = (
     Entry(EntryKind.STATUS, StatusMeta((Outcome(1, UnitStatus.COMMITTED, 2),), 4, ("r",))),
     Entry(EntryKind.POSITION, PositionMeta("s-0", Position(4963, 1))),
 )  # fmt: skip
-_BATCH: Final = Batch(0, 1, 1_700_000_000_000, _ENTRIES)
+_PIECE: Final = pack([[Delta("t", Operation.DELETE, {"id": 1}, {}, {}, 0)]])[0]
+_BATCH: Final = Batch(0, 1, 1_700_000_000_000, (*_ENTRIES, Entry(EntryKind.UNIT, UnitMeta("T2", 1), piece=_PIECE)))
 
 
 def _folded() -> FoldedLog:
@@ -264,6 +270,9 @@ def _folded() -> FoldedLog:
     for tid, entry in enumerate(_ENTRIES):
         state.apply(tid, entry, 1_700_000_000_000)
     return state
+
+
+_APPEND: Final = encode_fragments([Fragment("T2", identities=(0,), ends=(UnitEnd(1),), piece=_PIECE)], ())
 
 
 def _packed(data: bytes) -> bytes:
@@ -279,13 +288,32 @@ def _batch(data: bytes) -> None:
     payload = encode(_BATCH)[1]
     with suppress(LogCorruptError):
         decode(data, None)
-    for body in (None, payload):
-        with suppress(LogCorruptError):
-            decode(MAGIC + _packed(data), body)
+    for magic in (MAGIC, MAGIC_1):
+        for body in (None, payload):
+            with suppress(LogCorruptError):
+                _read(decode(magic + _packed(data), body))
     with suppress(LogCorruptError):
-        decode(encode(_BATCH)[0], data)
+        _read(decode(encode(_BATCH)[0], data))
     with suppress(LogCorruptError):
         decode(encode(_BATCH)[0], _packed(data))
+
+
+def _read(batch: Batch) -> None:
+    """Reads the deltas of all entries."""
+    for entry in batch.entries:
+        with suppress(LogCorruptError):
+            deltas_of(entry)
+
+
+def _fragments(data: bytes) -> None:
+    """Reads the bytes as the metadata of an append, and as its payload."""
+    with suppress(LogProtocolError):
+        decode_fragments(data, _APPEND[1], {})
+    for text in (data, _APPEND[0][4:]):
+        with suppress(LogProtocolError):
+            decode_fragments(len(text).to_bytes(4, "big") + text, _APPEND[1], {})
+    with suppress(LogProtocolError):
+        decode_fragments(_APPEND[0], data, {})
 
 
 def _folded_batch(data: bytes) -> None:
@@ -351,6 +379,7 @@ READERS: Final[Mapping[str, Reader]] = {
         (StreamUnavailableError,),
     ),
     "log batches": Reader(_batch, (encode(_BATCH)[0], _unpacked(encode(_BATCH)[0]), *encode(_BATCH)[1:])),
+    "appends of shards": Reader(_fragments, _APPEND[:2]),
     "log batches, folded": Reader(_folded_batch, (_unpacked(encode(_BATCH)[0]),), (LogCorruptError,)),
     "log's protocol": Reader(
         _wire,

@@ -26,6 +26,7 @@ from kainite.log.format.entry import (
 )
 from kainite.uow.delta import Delta, Operation, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment
+from kainite.uow.packing import Blob, Piece
 
 
 def delta(key: int, ordinal: int | None = None, table: str = "t") -> Delta:
@@ -88,8 +89,15 @@ _METAS = {
 }  # fmt: skip
 
 REQ_IDS = st.builds(ReqId, *[st.integers(-(2**31), 2**31 - 1)] * 4)
+_BLOBS = [Blob.of(b"[1,2,3]" * 3), Blob.of(b"x"), Blob.of(b"y" * 999)]
+_PIECES = st.sampled_from(_BLOBS).flatmap(
+    lambda blob: st.builds(Piece, st.just(blob), st.just(0), st.integers(0, blob.size))
+)
 ENTRIES = st.sampled_from(EntryKind).flatmap(
-    lambda kind: st.builds(Entry, st.just(kind), _METAS[kind], _HASHES, _HASHES, st.binary(max_size=50), REQ_IDS)
+    lambda kind: (
+        st.builds(Entry, st.just(kind), _METAS[kind], _HASHES, _HASHES, st.binary(max_size=50), REQ_IDS)
+        | st.builds(Entry, st.just(kind), _METAS[kind], _HASHES, _HASHES, st.just(b""), REQ_IDS, _PIECES)
+    )
 )
 BATCHES = st.builds(
     Batch,

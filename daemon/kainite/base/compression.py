@@ -20,6 +20,14 @@ def compressed(data: bytes, level: int = 3) -> bytes:
     return zstd.ZstdCompressor(level).compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
 
 
+def contents_size(frame: bytes) -> int | None:
+    """Returns how many bytes a frame says that it holds; None when it does not say so, or is no frame."""
+    try:
+        return zstd.get_frame_info(frame).decompressed_size
+    except (zstd.ZstdError, EOFError):
+        return None
+
+
 def decompressed(frame: bytes, limit: int) -> bytes:
     """Returns what a frame holds; bytes behind the frame are not read.
 
@@ -33,7 +41,7 @@ def decompressed(frame: bytes, limit: int) -> bytes:
         ValueError: the bytes are no whole frame, or one that holds more than ``limit`` bytes or does not say how many.
     """
     try:
-        size = zstd.get_frame_info(frame).decompressed_size
+        size = contents_size(frame)
         if size is None or size > limit:
             raise ValueError(f"a frame says that it holds {size} bytes, of at most {limit}")
         decompressor = zstd.ZstdDecompressor()

@@ -24,6 +24,7 @@ from kainite.uow import exact_json
 from kainite.uow.delta import MAX_UOW_LENGTH, Delta, Json, UnitEnd, commit_time, is_end, parse_delta, parse_end, uow_of
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.identity import Identity, identity_of
+from kainite.uow.packing import Piece, pack
 from kainite.uow.signing import SignedDeltas, Signing
 from kainite.uow.unprocessed import Unprocessed
 
@@ -100,7 +101,11 @@ class Admission:
             anonymous: name for the unit that gets the lines without a unit's name;
                 the same name whenever the same records are processed again.
         """
-        fragments = [unit.fragment(name, self._signing) for name, unit in self._units.items()]
+        pieces = pack([unit.signed.deltas for unit in self._units.values()])
+        fragments = [
+            unit.fragment(name, self._signing, piece)
+            for (name, unit), piece in zip(self._units.items(), pieces, strict=True)
+        ]
         fragments += self._unprocessed.fragments(anonymous)
         self.drop()
         return tuple(fragments)
@@ -178,7 +183,7 @@ class _Unit:
     rejects: _Rejects = field(default_factory=_Rejects)
     time: int | None = None
 
-    def fragment(self, uow: str, signing: Signing) -> Fragment:
+    def fragment(self, uow: str, signing: Signing, piece: Piece | None) -> Fragment:
         signed, misfits = self.signed, _Rejects()
         for delta, cause in signed.misfits:
             misfits.add(Reject(cause, _shown(delta.to_json())))
@@ -195,6 +200,7 @@ class _Unit:
             unsigned=tuple(sorted(signed.unsigned)),
             scheme=signing.scheme if signed.deltas else None,
             time=self.time,
+            piece=piece,
         )
 
 

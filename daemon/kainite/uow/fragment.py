@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-import orjson
-
 from kainite.uow.delta import Delta, UnitEnd
 from kainite.uow.identity import Identity, identity_of
+from kainite.uow.packing import Piece, pack
 from kainite.uow.scheme import Scheme
 
 
@@ -41,9 +40,10 @@ class Fragment:
         ends: of the unit; more than one if it was sent again.
         rejects: lines of the unit that are no deltas.
         identities: of each delta (:mod:`kainite.uow.identity`). When none are given, those of ``deltas`` as they are.
-        encoded: each delta as the log holds it, JSON. Always worked out here, on the thread that makes the fragment:
-            the log's owner, which must not keep its loop for long, only joins them. A fragment that came from
-            another host has these and no ``deltas``.
+        piece: the deltas as the log holds them, compressed (:mod:`kainite.uow.packing`). When none is given, that of
+            ``deltas`` alone: it is made on the thread that makes the fragment, and the log's owner only copies it. A
+            fragment that came from another process has a piece and no ``deltas``.
+        without: the places of deltas in the piece that do not count, because the unit has them.
         misfits: those of ``deltas`` that do not fit the target's catalogue.
         tables: the tables that the deltas touch.
         unsigned: those of ``tables`` with a delta whose row is not known.
@@ -64,15 +64,16 @@ class Fragment:
     unsigned: tuple[str, ...] = ()
     scheme: Scheme | None = None
     time: int | None = None
-    encoded: tuple[bytes, ...] = field(default=(), repr=False, compare=False)
+    piece: Piece | None = field(default=None, repr=False, compare=False)
+    without: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.deltas and len(self.encoded) != len(self.deltas):
-            object.__setattr__(self, "encoded", tuple(orjson.dumps(delta.to_json()) for delta in self.deltas))
+        if self.deltas and self.piece is None:
+            object.__setattr__(self, "piece", pack([self.deltas])[0])
         if self.deltas and len(self.identities) != len(self.deltas):
             object.__setattr__(self, "identities", tuple(map(identity_of, self.deltas)))
 
     @property
     def count(self) -> int:
-        """Returns how many deltas there are."""
-        return len(self.encoded)
+        """Returns how many deltas count."""
+        return len(self.identities)

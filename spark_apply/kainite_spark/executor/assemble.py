@@ -37,12 +37,22 @@ class UnitPart(NamedTuple):
         number: the entry's place among the unit's entries, from 0.
         data: a JSON array of deltas; empty for none.
         head: what the UNIT entry says, which is the last part; None in a FRAGMENT entry.
+        without: the places in the array of deltas that do not count.
     """
 
     unit: int
     number: int
     data: bytes
     head: UnitHeader | None = None
+    without: tuple[int, ...] = ()
+
+    def deltas(self) -> list[Delta]:
+        """Returns the deltas that count.
+
+        Raises:
+            LogCorruptError: they cannot be read.
+        """
+        return read_deltas(self.data, self.without)
 
 
 def assemble(parts: Iterable[UnitPart]) -> list[Unit]:
@@ -73,7 +83,7 @@ def _unit(tid: int, parts: dict[int, UnitPart]) -> Unit:
     head = parts[last].head
     if head is None or len(parts) != last + 1:
         raise LogCorruptError(f"unit {tid} has only parts {sorted(parts)} of its entries in the log")
-    deltas = in_source_order([delta for number in range(last + 1) for delta in read_deltas(parts[number].data)])
+    deltas = in_source_order([delta for number in range(last + 1) for delta in parts[number].deltas()])
     if len(deltas) != head.size:
         raise LogCorruptError(f"unit {tid} ({head.uow}) has {len(deltas)} deltas in the log, not {head.size}")
     size = sum(len(part.data) for part in parts.values())

@@ -20,6 +20,7 @@ from typing import Self
 from kainite.aws.clients import client
 from kainite.base import logs
 from kainite.base.errors import KainiteError, LogCorruptError
+from kainite.log.format.deltas import array_of, left_out
 from kainite.log.format.entry import Entry, RefitMeta, UnitMeta
 from kainite.log.store.contract import LogStore
 from kainite.log.store.dynamodb import DynamoDBStore
@@ -134,7 +135,7 @@ def _part(wanted: Wanted, entry: Entry) -> UnitPart:
     head = None
     if isinstance(meta, UnitMeta | RefitMeta):
         head = UnitHeader(meta.uow, meta.count, entry.written, entry.read)
-    return UnitPart(wanted.unit, wanted.number, entry.data, head)
+    return UnitPart(wanted.unit, wanted.number, array_of(entry), head, left_out(entry))
 
 
 def _all_there(partition: str, piece: Slice, found: dict[int, UnitPart]) -> None:

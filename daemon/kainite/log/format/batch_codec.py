@@ -1,13 +1,23 @@
 """A batch of log entries as bytes: an index, and a payload that the index describes.
 
 The index holds everything but the entries' data, so a reader that schedules conflicts or follows statuses
-fetches no data. Both parts are compressed with Zstandard::
+fetches no data. This is version 2, the one that is written::
 
-    index    "KL" | version u8 | zstd( header | record … )
-    header   first id i64 | generation i32 | time ms i64 | number of records u32
-    record   kind u8 | ReqId 4 × i32 | written u32 | read u32 | meta length u32 | data length u32
-             | CRC-32 of the data u32 | written × u64 | read × u64 | meta (JSON)
-    payload  zstd( data of the first entry | data of the second … )
+    index    "KL" | version u8 = 2 | zstd( header | blob … | record … )
+    header   first id i64 | generation i32 | time ms i64 | number of records u32 | number of blobs u32
+             | length of the payload's first frame u32
+    blob     length u32 | CRC-32 u32 | bytes in it u32
+    record   kind u8 | ReqId 4 × i32 | written u32 | read u32 | meta length u32 | blob u32 | offset u32
+             | data length u32 | CRC-32 of the data u32 | written × u64 | read × u64 | meta (JSON)
+    payload  zstd( data of the first entry | data of the second … ) | blob …
+
+A record's *blob* is 0 for an entry whose data is in the payload's first frame. Else it is the number of a blob, from 1,
+of which the entry has the piece that begins at *offset*; several entries share one. Blobs are compressed where a shard
+is held (:mod:`kainite.uow.packing`) and stored as they came; their CRC-32 is of the bytes as stored. The first frame is
+left out where no entry has data of its own. An offset, and the CRC-32 of an entry with a piece, is 0 where it means
+nothing.
+
+:mod:`~kainite.log.format.version_1` reads version 1, which has no blobs.
 
 Integers are big-endian, as in Waltz (docs/architecture.md, *Formats*). Every length is checked against
 the bytes present, and decompression is bounded, so no input can make a reader allocate without limit.
@@ -17,41 +27,26 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import orjson
 
 from kainite.base.compression import compressed, decompressed
 from kainite.base.errors import LogCorruptError, LogError
-from kainite.base.position import Position
-from kainite.log.format.entry import (
-    Batch,
-    ControlMeta,
-    Entry,
-    EntryKind,
-    Fault,
-    FragmentMeta,
-    Meta,
-    Outcome,
-    PositionMeta,
-    RefitMeta,
-    ReqId,
-    SchemeMeta,
-    StatusMeta,
-    TransactionMeta,
-    UnitMeta,
-    UnitStatus,
-)
-from kainite.uow.delta import UnitKind
+from kainite.log.format.entry import NO_REQUEST, Batch, Entry, EntryKind, ReqId
+from kainite.log.format.meta_codec import decode_meta, encode_meta
+from kainite.log.format.version_1 import decode_version_1
+from kainite.uow.packing import MAX_BLOB, Blob, Piece
 
-T = TypeVar("T")
-
-MAGIC = b"KL\x01"
+MAGIC: Final = b"KL\x02"
+MAGIC_1: Final = b"KL\x01"
 MAX_DECOMPRESSED = 1 << 30
 _LEVEL = 3
-_HEADER = struct.Struct(">qiqI")
-_RECORD = struct.Struct(">BiiiiIIIII")
+_HEADER = struct.Struct(">qiqIII")
+_BLOB = struct.Struct(">III")
+_RECORD = struct.Struct(">BiiiiIIIIIII")
 
 
 def encode(batch: Batch) -> tuple[bytes, bytes]:
@@ -60,22 +55,56 @@ def encode(batch: Batch) -> tuple[bytes, bytes]:
     Raises:
         LogError: a part is larger than :func:`decode` takes, so that nobody could read the batch.
     """
-    parts = [_HEADER.pack(batch.first_id, batch.generation, batch.time_ms, len(batch.entries))]
+    numbers, blobs = _blobs(batch.entries)
+    records: list[bytes] = []
     for entry in batch.entries:
-        parts += _encode_record(entry)
-    _check_size("index", sum(map(len, parts)))
-    _check_size("payload", sum(len(entry.data) for entry in batch.entries))
-    index = MAGIC + compressed(b"".join(parts), _LEVEL)
-    return index, compressed(b"".join(entry.data for entry in batch.entries), _LEVEL)
+        _encode_record(entry, numbers, records)
+    data = b"".join(entry.data for entry in batch.entries)
+    own = compressed(data, _LEVEL) if data else b""
+    header = _HEADER.pack(batch.first_id, batch.generation, batch.time_ms, len(batch.entries), len(blobs), len(own))
+    index = b"".join((header, *(_BLOB.pack(len(blob.frame), blob.crc, blob.size) for blob in blobs), *records))
+    _check_size("index", len(index), MAX_DECOMPRESSED)
+    _check_size("payload", len(data), MAX_DECOMPRESSED)
+    for blob in blobs:
+        _check_size("blob", blob.size, MAX_BLOB)
+    return MAGIC + compressed(index, _LEVEL), b"".join((own, *(blob.frame for blob in blobs)))
 
 
-def _check_size(what: str, size: int) -> None:
-    if size > MAX_DECOMPRESSED:
+def _blobs(entries: Sequence[Entry]) -> tuple[dict[int, int], list[Blob]]:
+    """Returns the entries' blobs, each once, and the number of each, by its object's id."""
+    numbers: dict[int, int] = {}
+    blobs: list[Blob] = []
+    for entry in entries:
+        if entry.piece is not None and id(entry.piece.blob) not in numbers:
+            blobs.append(entry.piece.blob)
+            numbers[id(entry.piece.blob)] = len(blobs)
+    return numbers, blobs
+
+
+def _check_size(what: str, size: int, most: int) -> None:
+    if size > most:
         raise LogError(
-            f"a log batch's {what} of {size} bytes is larger than its readers take ({MAX_DECOMPRESSED}), and was not "
+            f"a log batch's {what} of {size} bytes is larger than its readers take ({most}), and was not "
             "written: let the children emit less in one call (smaller batches: maxRecords), or the source send smaller "
             "units of work"
         )
+
+
+def _encode_record(entry: Entry, numbers: dict[int, int], into: list[bytes]) -> None:
+    meta, req, piece = encode_meta(entry.meta), entry.req_id, entry.piece
+    if piece is None:
+        place, offset, length, crc = 0, 0, len(entry.data), zlib.crc32(entry.data)
+    else:
+        place, offset, length, crc = numbers[id(piece.blob)], piece.offset, piece.length, 0
+    written, read = len(entry.written), len(entry.read)
+    into.append(
+        _RECORD.pack(
+            entry.kind, req.client, req.generation, req.partition, req.sequence,
+            written, read, len(meta), place, offset, length, crc,
+        )
+    )  # fmt: skip
+    into.append(struct.pack(f">{written + read}Q", *entry.written, *entry.read))
+    into.append(meta)
 
 
 def decode(index: bytes, payload: bytes | None) -> Batch:
@@ -84,67 +113,118 @@ def decode(index: bytes, payload: bytes | None) -> Batch:
     Raises:
         LogCorruptError: ``encode`` did not write the bytes.
     """
-    if index[: len(MAGIC)] != MAGIC:
-        raise LogCorruptError("a log batch does not begin with its magic number")
+    magic = index[: len(MAGIC)]
+    if magic not in (MAGIC, MAGIC_1):
+        raise LogCorruptError(_unknown(magic))
     raw = memoryview(_decompress(index[len(MAGIC) :], "index"))
-    data = None if payload is None else memoryview(_decompress(payload, "payload"))
     try:
-        return _decode(raw, data)
+        if magic == MAGIC_1:
+            return decode_version_1(raw, None if payload is None else memoryview(_decompress(payload, "payload")))
+        return _decode(raw, payload)
     except (struct.error, ValueError, TypeError, LookupError, AttributeError) as error:
         raise LogCorruptError(f"a log batch's index cannot be read: {error}") from error
 
 
-def _decode(raw: memoryview, data: memoryview | None) -> Batch:
-    first_id, generation, time_ms, count = _HEADER.unpack_from(raw)
-    entries, offset, end = [], _HEADER.size, 0
+def _unknown(magic: bytes) -> str:
+    if len(magic) == len(MAGIC) and magic[:-1] == MAGIC[:-1]:
+        return (
+            f"a log batch is of version {magic[-1]} of the log's format, and this release reads versions 1 and 2: "
+            "upgrade it to the release that writes the log"
+        )
+    return "a log batch does not begin with its magic number"
+
+
+def _decode(raw: memoryview, payload: bytes | None) -> Batch:
+    first_id, generation, time_ms, count, blob_count, own = _HEADER.unpack_from(raw)
+    offset = _HEADER.size + blob_count * _BLOB.size
+    stored = _Stored.described(raw[_HEADER.size : offset], blob_count, own)
+    if payload is not None:
+        stored.take(payload)
+    entries = []
     for _ in range(count):
-        entry, offset, end = _decode_record(raw, offset, data, end)
+        entry, offset = _decode_record(raw, offset, stored)
         entries.append(entry)
-    if offset != len(raw) or (data is not None and end != len(data)):
+    if offset != len(raw) or (stored.data is not None and stored.end != len(stored.data)):
         raise LogCorruptError(f"log batch at {first_id} has bytes that no entry accounts for")
     return Batch(first_id, generation, time_ms, tuple(entries))
 
 
-def _encode_record(entry: Entry) -> Iterator[bytes]:
-    meta = encode_meta(entry.meta)
-    req = entry.req_id
-    yield _RECORD.pack(
-        entry.kind,
-        req.client,
-        req.generation,
-        req.partition,
-        req.sequence,
-        len(entry.written),
-        len(entry.read),
-        len(meta),
-        len(entry.data),
-        zlib.crc32(entry.data),
-    )
-    yield struct.pack(f">{len(entry.written)}Q", *entry.written)
-    yield struct.pack(f">{len(entry.read)}Q", *entry.read)
-    yield meta
+@dataclass(slots=True)
+class _Stored:
+    """What a batch's payload holds.
+
+    Attributes:
+        sizes: of each blob its length, its CRC-32, and how many bytes are in it.
+        own: length of the frame with the data of entries that have no piece.
+        blobs, data: what is there; None while only the index is read.
+        end: how much of ``data`` the entries so far have.
+    """
+
+    sizes: list[tuple[int, int, int]]
+    own: int
+    blobs: list[Blob] | None = None
+    data: bytes | None = None
+    end: int = 0
+
+    @classmethod
+    def described(cls, raw: memoryview, count: int, own: int) -> _Stored:
+        """Returns what the index says of the payload."""
+        sizes = [(length, crc, size) for length, crc, size in _BLOB.iter_unpack(raw)]
+        if len(sizes) != count:
+            raise LogCorruptError(f"a log batch announces {count} blobs and describes {len(sizes)}")
+        if any(size > MAX_BLOB for _, _, size in sizes):
+            raise LogCorruptError(f"a blob of a log batch is larger than {MAX_BLOB} bytes")
+        return cls(sizes, own)
+
+    def take(self, payload: bytes) -> None:
+        """Takes the payload apart."""
+        if len(payload) != self.own + sum(length for length, _, _ in self.sizes):
+            raise LogCorruptError(f"a log batch's payload of {len(payload)} bytes is not the one of its index")
+        self.data = _decompress(payload[: self.own], "payload") if self.own else b""
+        self.blobs, begin = [], self.own
+        for length, crc, size in self.sizes:
+            frame = payload[begin : begin + length]
+            if zlib.crc32(frame) != crc:
+                raise LogCorruptError("a blob of a log batch does not match its CRC-32")
+            self.blobs.append(Blob(frame, size, crc))
+            begin += length
+
+    def data_of(self, length: int, crc: int) -> bytes:
+        """Returns the data of the next entry that has no piece."""
+        if self.data is None:
+            return b""
+        data = self.data[self.end : self.end + length]
+        self.end += length
+        if zlib.crc32(data) != crc:
+            raise LogCorruptError("an entry's data does not match its CRC-32")
+        return data
+
+    def piece(self, number: int, offset: int, length: int) -> Piece | None:
+        """Returns a piece of the blob of that number."""
+        if offset + length > self.sizes[number - 1][2]:
+            raise LogCorruptError("an entry's piece goes beyond its blob")
+        return None if self.blobs is None else Piece(self.blobs[number - 1], offset, length)
 
 
-def _decode_record(raw: memoryview, offset: int, data: memoryview | None, start: int) -> tuple[Entry, int, int]:
-    kind, client, generation, partition, sequence, written, read, meta_length, length, crc = _RECORD.unpack_from(
-        raw, offset
+def _decode_record(raw: memoryview, offset: int, stored: _Stored) -> tuple[Entry, int]:
+    (kind, client, generation, partition, sequence, written, read, meta_length, place, begin, length, crc) = (
+        _RECORD.unpack_from(raw, offset)
     )
     offset += _RECORD.size
     hashes = struct.unpack_from(f">{written + read}Q", raw, offset)
     offset += 8 * (written + read)
-    meta = decode_meta(EntryKind(kind), orjson.loads(raw[offset : offset + meta_length]))
-    body = b"" if data is None else bytes(data[start : start + length])
-    if data is not None and zlib.crc32(body) != crc:
-        raise LogCorruptError("an entry's data does not match its CRC-32")
+    entry_kind = EntryKind(kind)
+    asked = client or generation or partition or sequence
     entry = Entry(
-        EntryKind(kind),
-        meta,
+        entry_kind,
+        decode_meta(entry_kind, orjson.loads(raw[offset : offset + meta_length])),
         frozenset(hashes[:written]),
         frozenset(hashes[written:]),
-        body,
-        ReqId(client, generation, partition, sequence),
+        b"" if place else stored.data_of(length, crc),
+        ReqId(client, generation, partition, sequence) if asked else NO_REQUEST,
+        stored.piece(place, begin, length) if place else None,
     )
-    return entry, offset + meta_length, start + length
+    return entry, offset + meta_length
 
 
 def _decompress(data: bytes, what: str) -> bytes:
@@ -152,143 +232,3 @@ def _decompress(data: bytes, what: str) -> bytes:
         return decompressed(data, MAX_DECOMPRESSED)
     except ValueError as error:
         raise LogCorruptError(f"a log batch's {what} cannot be decompressed: {error}") from error
-
-
-def encode_meta(meta: Meta) -> bytes:
-    """Returns a meta as JSON; sequence numbers are strings because they exceed 64 bits."""
-    if isinstance(meta, PositionMeta):
-        return orjson.dumps([meta.shard, str(meta.position.sequence), meta.position.sub])
-    return orjson.dumps(meta)
-
-
-def decode_meta(kind: EntryKind, fields: Any) -> Meta:
-    """Returns the meta that :func:`encode_meta` was given.
-
-    Raises:
-        ValueError, TypeError, LookupError, AttributeError: it was given none of this kind.
-    """
-    meta = _DECODERS[kind](fields)
-    for name, kinds in _TYPES[kind]:
-        if not isinstance(getattr(meta, name), kinds):
-            raise TypeError(f"{name} is {getattr(meta, name)!r}")
-    return meta
-
-
-def _fragment(fields: Mapping[str, Any]) -> FragmentMeta:
-    return FragmentMeta(
-        uow=fields["uow"],
-        shard=fields["shard"],
-        count=fields["count"],
-        ordinals=_all(int, fields["ordinals"]),
-        end_count=fields["end_count"],
-        number=fields["number"],
-        unit_kind=UnitKind(fields["unit_kind"]),
-        causes=_all(str, fields["causes"]),
-        offending=fields["offending"],
-        digests=fields.get("digests", ""),
-        repeated=fields.get("repeated", 0),
-        misfits=tuple(fields.get("misfits", ())),
-        tables=_all(str, fields.get("tables", ())),
-        unsigned=_all(str, fields.get("unsigned", ())),
-        scheme=fields.get("scheme"),
-        fault=_fault(fields.get("fault")),
-    )
-
-
-def _unit(fields: Mapping[str, Any]) -> UnitMeta:
-    return UnitMeta(
-        uow=fields["uow"],
-        count=fields["count"],
-        shards=_all(str, fields["shards"]),
-        fragments=_all(int, fields["fragments"]),
-        number=fields["number"],
-        kind=UnitKind(fields["kind"]),
-        conflict=fields["conflict"],
-        cause=fields["cause"],
-        offending=fields["offending"],
-        fault=_fault(fields.get("fault")),
-        tables=_all(str, fields.get("tables", ())),
-        unsigned=_all(str, fields.get("unsigned", ())),
-        scheme=fields.get("scheme"),
-    )
-
-
-def _fault(word: str | None) -> Fault | None:
-    return None if word is None else Fault(word)
-
-
-def _status(fields: Mapping[str, Any]) -> StatusMeta:
-    outcomes = (
-        Outcome(_all(int, [item["tid"]])[0], UnitStatus(item["status"]), item["instance"], item["cause"])
-        for item in fields["outcomes"]
-    )
-    return StatusMeta(tuple(outcomes), fields["through"], _all(str, fields["requests"]))
-
-
-def _position(fields: list[Any]) -> PositionMeta:
-    shard, sequence, sub = fields
-    return PositionMeta(shard, Position(int(sequence), _all(int, [sub])[0]))
-
-
-def _control(fields: Mapping[str, Any]) -> ControlMeta:
-    return ControlMeta(
-        fields["what"], fields.get("since"), fields.get("count", 0), fields.get("key"), fields.get("forget", 0)
-    )
-
-
-def _refit(fields: Mapping[str, Any]) -> RefitMeta:
-    tables = _all(str, fields["tables"])
-    return RefitMeta(fields["unit"], fields["uow"], fields["count"], tables, fields["scheme"])
-
-
-def _transaction(fields: Mapping[str, Any]) -> TransactionMeta:
-    return TransactionMeta(fields["header"])
-
-
-def _scheme(fields: Mapping[str, Any]) -> SchemeMeta:
-    tables = {
-        name: (_all(str, [digest])[0], _all(str, parents)) for name, (digest, parents) in fields["tables"].items()
-    }
-    return SchemeMeta(fields["scheme"], tables)
-
-
-# What folds and views rely on: an index of another release, or a broken one, must not fail in the midst of a fold.
-_TEXT_OR_NONE, _NUMBER_OR_NONE = (str, type(None)), (int, type(None))
-_TYPES: Mapping[EntryKind, tuple[tuple[str, type | tuple[type, ...]], ...]] = {
-    EntryKind.FRAGMENT: (
-        ("uow", str), ("shard", str), ("count", int), ("end_count", _NUMBER_OR_NONE), ("number", _NUMBER_OR_NONE),
-        ("offending", _TEXT_OR_NONE), ("digests", str), ("repeated", int), ("scheme", _TEXT_OR_NONE),
-    ),
-    EntryKind.UNIT: (
-        ("uow", str), ("count", int), ("number", _NUMBER_OR_NONE), ("conflict", _NUMBER_OR_NONE),
-        ("cause", _TEXT_OR_NONE), ("offending", _TEXT_OR_NONE), ("scheme", _TEXT_OR_NONE),
-    ),
-    EntryKind.STATUS: (("through", _NUMBER_OR_NONE),),
-    EntryKind.POSITION: (("shard", str),),
-    EntryKind.CONTROL: (
-        ("what", str), ("since", _NUMBER_OR_NONE), ("count", int), ("key", _TEXT_OR_NONE), ("forget", int),
-    ),
-    EntryKind.SCHEME: (("scheme", str),),
-    EntryKind.REFIT: (("unit", int), ("uow", str), ("count", int), ("scheme", _TEXT_OR_NONE)),
-    EntryKind.TRANSACTION: (("header", int),),
-}  # fmt: skip
-
-
-def _all(kind: type[T], items: Iterable[Any]) -> tuple[T, ...]:
-    """Returns items that are all of one kind; raises TypeError."""
-    found = tuple(items)
-    if not all(isinstance(item, kind) for item in found):
-        raise TypeError(f"{found!r} are not all of {kind.__name__}")
-    return found
-
-
-_DECODERS: Mapping[EntryKind, Callable[[Any], Meta]] = {
-    EntryKind.FRAGMENT: _fragment,
-    EntryKind.UNIT: _unit,
-    EntryKind.STATUS: _status,
-    EntryKind.POSITION: _position,
-    EntryKind.CONTROL: _control,
-    EntryKind.SCHEME: _scheme,
-    EntryKind.REFIT: _refit,
-    EntryKind.TRANSACTION: _transaction,
-}

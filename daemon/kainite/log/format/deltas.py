@@ -1,13 +1,17 @@
-"""The deltas of an entry as bytes: a JSON array, the data of FRAGMENT, UNIT and REFIT entries."""
+"""The deltas of FRAGMENT, UNIT and REFIT entries: a JSON array in the entry's data, or in its piece of a blob.
+
+Not all deltas of an array need count: those that the unit had before are named by the entry's meta (``without``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import orjson
 
 from kainite.base.errors import LogCorruptError
+from kainite.log.format.entry import Entry, FragmentMeta, UnitMeta
 from kainite.uow.delta import Delta, Operation
 
 _OPERATIONS = {operation.value: operation for operation in Operation}
@@ -18,16 +22,68 @@ def dump_deltas(deltas: Sequence[Delta]) -> bytes:
     return orjson.dumps([delta.to_json() for delta in deltas]) if deltas else b""
 
 
-def read_deltas(data: bytes) -> list[Delta]:
-    """Returns the deltas of one entry's data.
+def array_of(entry: Entry) -> bytes:
+    """Returns the entry's array of deltas; nothing for none.
 
     Raises:
-        LogCorruptError: the data is not what :func:`dump_deltas` gave.
+        LogCorruptError: the entry's blob cannot be read.
+    """
+    if entry.piece is None:
+        return entry.data
+    try:
+        return entry.piece.read()
+    except ValueError as error:
+        raise LogCorruptError(f"an entry's deltas cannot be decompressed: {error}") from error
+
+
+def left_out(entry: Entry) -> tuple[int, ...]:
+    """Returns the places in the entry's array of the deltas that do not count."""
+    return entry.meta.without if isinstance(entry.meta, FragmentMeta | UnitMeta) else ()
+
+
+def deltas_of(entry: Entry) -> list[Delta]:
+    """Returns the deltas of an entry that count.
+
+    Raises:
+        LogCorruptError: they cannot be read.
+    """
+    return read_deltas(array_of(entry), left_out(entry))
+
+
+def delta_items(entry: Entry) -> list[dict[str, Any]]:
+    """Returns the deltas of an entry that count, as JSON.
+
+    Raises:
+        LogCorruptError: they cannot be read.
+    """
+    return _items(array_of(entry), left_out(entry))
+
+
+def read_deltas(array: bytes, without: Collection[int] = ()) -> list[Delta]:
+    """Returns the deltas of an entry's array.
+
+    Args:
+        array: as :func:`array_of` returned it.
+        without: as :func:`left_out` returned it.
+
+    Raises:
+        LogCorruptError: the array is not what :func:`dump_deltas` gave.
     """
     try:
-        return [_delta(item) for item in orjson.loads(data)] if data else []
+        return [_delta(item) for item in _items(array, without)]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LogCorruptError(f"an entry's deltas cannot be read: {type(error).__name__} {error}") from error
+
+
+def _items(array: bytes, without: Collection[int]) -> list[dict[str, Any]]:
+    try:
+        items = list(orjson.loads(array)) if array else []
+    except (ValueError, TypeError) as error:
+        raise LogCorruptError(f"an entry's deltas are no JSON array: {error}") from error
+    if not without:
+        return items
+    dropped = frozenset(without)
+    return [item for place, item in enumerate(items) if place not in dropped]
 
 
 def _delta(item: dict[str, Any]) -> Delta:

@@ -5,8 +5,11 @@ header (its kind), lock hashes (here 64-bit signatures, written and read), data 
 in the log partition, the transaction id: dense, from 0. Small facts about the entry are in
 ``meta``, so that conflicts can be scheduled without reading any data.
 
+The deltas of an append are compressed together, where its shard is held; a FRAGMENT or UNIT entry has a *piece* of that
+(:mod:`kainite.uow.packing`) in place of data. In batches of version 1 it has data.
+
 ===========  ==================================================  ================================
-kind         meta                                                data
+kind         meta                                                data, or what the piece holds
 ===========  ==================================================  ================================
 FRAGMENT     :class:`FragmentMeta`                               deltas, a JSON array
 UNIT         :class:`UnitMeta`: complete and dispatched          the unit's last deltas, a JSON array
@@ -24,12 +27,13 @@ TRANSACTION  :class:`TransactionMeta`: an application's          the application
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Final, TypeAlias
 
 from kainite.base.position import Position
 from kainite.uow.delta import UnitKind
+from kainite.uow.packing import Piece
 
 SNAPSHOT: Final = "snapshot"
 SNAPSHOT_PART: Final = "snapshot-part"
@@ -93,6 +97,9 @@ class ReqId:
     sequence: int = 0
 
 
+NO_REQUEST: Final = ReqId()
+
+
 @dataclass(frozen=True, slots=True)
 class FragmentMeta:
     """Deltas of a unit that is not complete yet, or of one that failed before all its deltas had come.
@@ -114,6 +121,7 @@ class FragmentMeta:
         tables: the tables that the deltas touch.
         unsigned: those of ``tables`` with a delta whose row is not known.
         scheme: what the signatures depend on (:mod:`kainite.uow.scheme`); None in logs of releases before 1.0.
+        without: the places of deltas in the entry's array that do not count: the unit has them from before.
     """
 
     uow: str
@@ -132,6 +140,7 @@ class FragmentMeta:
     unsigned: tuple[str, ...] = ()
     scheme: str | None = None
     fault: Fault | None = None
+    without: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +160,7 @@ class UnitMeta:
         offending: the emitted line that is the cause, if one is.
         fault: the kind of the cause; None for a sound unit, and in logs of releases before 1.0, where it is MALFORMED.
         tables, unsigned, scheme: as in :class:`FragmentMeta`, of the whole unit; nothing with ``uowIsolation=relaxed``.
+        without: as in :class:`FragmentMeta`, of the entry's own array.
     """
 
     uow: str
@@ -166,6 +176,7 @@ class UnitMeta:
     tables: tuple[str, ...] = ()
     unsigned: tuple[str, ...] = ()
     scheme: str | None = None
+    without: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,14 +288,20 @@ Meta: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry; ``data`` is empty when only the batch's index was read."""
+    """One entry.
+
+    Attributes:
+        data: what it holds beside its meta; empty where it has a piece, and when only the batch's index was read.
+        piece: its deltas, compressed with those of other entries; None without, and when only the index was read.
+    """
 
     kind: EntryKind
     meta: Meta
     written: frozenset[int] = frozenset()
     read: frozenset[int] = frozenset()
     data: bytes = b""
-    req_id: ReqId = field(default_factory=ReqId)
+    req_id: ReqId = NO_REQUEST
+    piece: Piece | None = None
 
 
 @dataclass(frozen=True, slots=True)

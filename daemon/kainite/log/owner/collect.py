@@ -268,23 +268,25 @@ class _News:
 
 
 def _news(unit: OpenUnit, fragment: Fragment) -> _News:
-    fresh: dict[Identity, int] = {}  # the place of each delta that is new
+    fresh: dict[Identity, None] = {}
+    without: list[int] = []
     repeated = 0
     for place, identity in enumerate(fragment.identities):
         if identity in fresh or unit.has(identity):
+            without.append(place)
             repeated += isinstance(identity, bytes)
         else:
-            fresh[identity] = place
-    dropped = fragment.count - len(fresh)
-    if not dropped:
+            fresh[identity] = None
+    if not without:
         return _News(fragment)
     kept = replace(
         fragment,
-        deltas=tuple(fragment.deltas[place] for place in fresh.values()) if fragment.deltas else (),
+        deltas=(),
         identities=tuple(fresh),
-        encoded=tuple(fragment.encoded[place] for place in fresh.values()),
+        piece=fragment.piece if fresh else None,
+        without=tuple(without) if fresh else (),
     )
-    return _News(kept, dropped, repeated)
+    return _News(kept, len(without), repeated)
 
 
 @dataclass(slots=True)
@@ -480,10 +482,11 @@ def _dispatch(
         tables=tuple(sorted(unit.tables)) if serialize else (),
         unsigned=tuple(sorted(unit.unsigned)) if serialize else (),
         scheme=unit.scheme if serialize else None,
+        without=fragment.without if fragment is not None else (),
     )
     if meta.cause:
         event(_logger, logging.ERROR, "unit failed", uow=unit.uow, cause=meta.cause)
-    journal.write(EntryKind.UNIT, meta, _data(fragment), written, read)
+    journal.write(EntryKind.UNIT, meta, b"", written, read, fragment.piece if fragment is not None else None)
 
 
 def _keep(journal: Journal, shard: str, news: _News, standing: _Standing) -> None:
@@ -508,11 +511,6 @@ def _keep(journal: Journal, shard: str, news: _News, standing: _Standing) -> Non
         tables=fragment.tables,
         unsigned=fragment.unsigned,
         scheme=_scheme_id(fragment),
+        without=fragment.without,
     )
-    journal.write(EntryKind.FRAGMENT, meta, _data(fragment), fragment.written, fragment.read)
-
-
-def _data(fragment: Fragment | None) -> bytes:
-    if fragment is None or not fragment.count:
-        return b""
-    return b"[%b]" % b",".join(fragment.encoded)
+    journal.write(EntryKind.FRAGMENT, meta, b"", fragment.written, fragment.read, fragment.piece)

@@ -319,7 +319,7 @@ class LogOwner:
             await self._flush()
 
     async def _enqueue(self, entries: Sequence[Entry]) -> None:
-        size = sum(len(entry.data) + 8 * (len(entry.written) + len(entry.read)) + ENTRY_OVERHEAD for entry in entries)
+        size = _size(entries)
         pending = _Pending(entries, size)
         self._queue.append(pending)
         self._queued_bytes += size
@@ -479,6 +479,13 @@ class LogOwner:
                 await asyncio.to_thread(self._mount.release)
         for error in unexpected:
             raise error
+
+
+def _size(entries: Sequence[Entry]) -> int:
+    """Returns about how many bytes the entries take; a blob counts once, however many of them share it."""
+    blobs = {id(entry.piece.blob): len(entry.piece.blob.frame) for entry in entries if entry.piece is not None}
+    own = sum(len(entry.data) + 8 * (len(entry.written) + len(entry.read)) + ENTRY_OVERHEAD for entry in entries)
+    return own + sum(blobs.values())
 
 
 async def _load(store: LogStore, settings: LogSettings, uow: UowSettings, mounted: Mount) -> FoldedLog:

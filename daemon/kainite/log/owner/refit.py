@@ -28,7 +28,7 @@ from typing import Protocol
 
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import LogCorruptError
-from kainite.log.format.deltas import dump_deltas, read_deltas
+from kainite.log.format.deltas import deltas_of, dump_deltas
 from kainite.log.format.entry import Entry, EntryKind, Fault, Outcome, RefitMeta, StatusMeta, UnitStatus
 from kainite.log.owner.collect import note_scheme
 from kainite.log.state.folded import FoldedLog
@@ -160,7 +160,7 @@ def _read(store: LogStore, partition: str, entries: Sequence[int]) -> list[Delta
     found: list[Delta] = []
     for tid in entries:
         for batch in store.read_batches(partition, tid, tid, strong=True):
-            found += read_deltas(batch.entries[tid - batch.first_id].data)
+            found += deltas_of(batch.entries[tid - batch.first_id])
             break
         else:
             raise LogCorruptError(f"log partition {partition} has no entry {tid}, which a failed unit needs")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kainite.log.format.entry import Entry, EntryKind, Meta
 from kainite.log.state.folded import FoldedLog
+from kainite.uow.packing import Piece
 
 
 class Journal:
@@ -21,8 +22,9 @@ class Journal:
         data: bytes = b"",
         written: frozenset[int] = frozenset(),
         read: frozenset[int] = frozenset(),
+        piece: Piece | None = None,
     ) -> None:
         """Folds an entry and adds it to :attr:`entries`."""
-        entry = Entry(kind, meta, written, read, data)
+        entry = Entry(kind, meta, written, read, data, piece=piece)
         self.state.apply(self.state.next_id, entry, self.now_ms)
         self.entries.append(entry)

@@ -144,4 +144,4 @@ class MemoryStore:
 
 def without_data(batch: Batch) -> Batch:
     """Returns the batch as its index alone gives it."""
-    return replace(batch, entries=tuple(replace(entry, data=b"") for entry in batch.entries))
+    return replace(batch, entries=tuple(replace(entry, data=b"", piece=None) for entry in batch.entries))

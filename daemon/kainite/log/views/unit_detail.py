@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import orjson
 
-from kainite.log.format.entry import Entry, FragmentMeta, RefitMeta, UnitMeta
+from kainite.log.format.deltas import delta_items
+from kainite.log.format.entry import FragmentMeta, RefitMeta, UnitMeta
 from kainite.log.state.chains import Chains
 from kainite.log.state.loading import low_water_mark
 from kainite.log.store.contract import LogStore
@@ -77,16 +78,12 @@ def _deltas(store: LogStore, partition: str, row: LogRow) -> list[dict[str, Any]
         for tid, entry in batch.entries_from(first_id):
             match entry.meta:
                 case RefitMeta(unit=unit) if unit == row.id:
-                    deltas = _of(entry)
+                    deltas = delta_items(entry)
                 case UnitMeta(uow=uow) if uow == row.uow and tid == row.id:
-                    deltas += _of(entry)
+                    deltas += delta_items(entry)
                 case FragmentMeta(uow=uow) if uow == row.uow:
-                    deltas += _of(entry)
+                    deltas += delta_items(entry)
     return deltas
-
-
-def _of(entry: Entry) -> list[dict[str, Any]]:
-    return list(orjson.loads(entry.data)) if entry.data else []
 
 
 def _chained(row: LogRow) -> dict[str, Any]:

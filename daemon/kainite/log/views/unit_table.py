@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-import orjson
-
+from kainite.log.format.deltas import delta_items
 from kainite.log.format.entry import Entry, EntryKind, FragmentMeta, Outcome, StatusMeta, UnitMeta
 from kainite.log.state.loading import load_state, low_water_mark
 from kainite.log.state.outcomes import outcomes_of, stored_batches
@@ -71,7 +69,7 @@ class _Dispatched:
 
     def add(self, entry: Entry, late: FragmentMeta) -> None:
         """Adds what came after the unit had failed."""
-        self.signature.extend(signatures(entry.data))
+        self.signature.extend(signatures(entry))
         self.trans_in = late.end_count if self.trans_in is None else self.trans_in
         self.offending = self.offending or late.offending
 
@@ -102,7 +100,7 @@ class UnitTable:
             case FragmentMeta(uow=uow) as late if uow in self._fold.late:
                 self._dispatched[self._fold.late[uow]].add(entry, late)
             case FragmentMeta(uow=uow):
-                self._open.setdefault(uow, []).extend(signatures(entry.data))
+                self._open.setdefault(uow, []).extend(signatures(entry))
             case UnitMeta() as meta:
                 self._dispatched[tid] = self._dispatch(entry, meta)
             case StatusMeta(through=int() as through):
@@ -115,7 +113,7 @@ class UnitTable:
         self._fold.apply(-1, status, 0)
 
     def _dispatch(self, entry: Entry, meta: UnitMeta) -> _Dispatched:
-        signature = self._open.pop(meta.uow, []) + signatures(entry.data)
+        signature = self._open.pop(meta.uow, []) + signatures(entry)
         opened = self._fold.open.get(meta.uow)
         announced = opened.end_count if opened else None
         # A sound unit has as many deltas as its end announced; the UNIT entry of another repeats only those that came.
@@ -190,10 +188,10 @@ def _read_table(store: LogStore, partition: str, first_id: int | None = None) ->
     return table
 
 
-def signatures(data: bytes) -> list[str]:
-    """Returns ``table(key)`` of each delta in an entry's data, each once, in order."""
-    deltas: list[dict[str, Any]] = orjson.loads(data) if data else []
+def signatures(entry: Entry) -> list[str]:
+    """Returns ``table(key)`` of each delta of an entry, each once, in order."""
     shown = (
-        f"{delta['table']}({', '.join(str(value) for value in delta.get('key', {}).values())})" for delta in deltas
+        f"{delta['table']}({', '.join(str(value) for value in delta.get('key', {}).values())})"
+        for delta in delta_items(entry)
     )
     return list(dict.fromkeys(shown))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import zlib
 
 import pytest
 from hypothesis import given
@@ -12,13 +13,16 @@ from kainite.base.compression import compressed, decompressed
 from kainite.base.errors import LogCorruptError, LogError
 from kainite.base.position import Position
 from kainite.log.format import batch_codec
-from kainite.log.format.batch_codec import MAGIC, decode, decode_meta, encode
+from kainite.log.format.batch_codec import MAGIC, MAGIC_1, decode, encode
+from kainite.log.format.deltas import array_of
 from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, PositionMeta, ReqId, UnitMeta
+from kainite.log.format.meta_codec import decode_meta
 from kainite.log.store.memory import without_data
+from kainite.uow.packing import Blob, Piece
 from support.log_builders import BATCHES, batch, entry
 
-# A batch of one POSITION entry, written by hand after the layout in the codec's docstring.
-GOLDEN_INDEX = bytes.fromhex(
+# A batch of one POSITION entry of version 1, written by hand after the layout in the reader's docstring.
+GOLDEN_INDEX_1 = bytes.fromhex(
     "000000000000002a"  # first id 42
     "00000007"  # generation 7
     "0000018bcfe56800"  # 2023-11-14T22:13:20Z in milliseconds
@@ -29,6 +33,33 @@ GOLDEN_INDEX = bytes.fromhex(
     "00000010" "00000002" "d8932aac"  # lengths of meta and data, CRC-32 of the data
     "ffffffffffffffff" "0000000000000005"
 ) + b'["s-0","4963",0]'  # fmt: skip
+
+# The same in version 2, and a UNIT entry with a piece of a blob.
+BLOB = Blob(compressed(b"[1][2,3]", 1), 8, zlib.crc32(compressed(b"[1][2,3]", 1)))
+GOLDEN_UNIT = (
+    b'{"uow":"T","count":1,"shards":[],"fragments":[],"number":null,"kind":"normal","conflict":null,"cause":null,'
+    b'"offending":null,"fault":null,"tables":[],"unsigned":[],"scheme":null,"without":[1]}'
+)
+GOLDEN_INDEX = bytes.fromhex(
+    "000000000000002a"  # first id 42
+    "00000007"  # generation 7
+    "0000018bcfe56800"  # 2023-11-14T22:13:20Z in milliseconds
+    "00000002" "00000001"  # two records, one blob
+    f"{len(compressed(b'hi')):08x}"  # length of the payload's first frame
+    f"{len(BLOB.frame):08x}{BLOB.crc:08x}" "00000008"  # the blob
+    "04"  # POSITION
+    "00000001000000020000000300000004"  # ReqId
+    "00000001" "00000001"  # one written signature, one read
+    "00000010"  # length of the meta
+    "00000000" "00000000" "00000002" "d8932aac"  # no blob; length and CRC-32 of the data
+    "ffffffffffffffff" "0000000000000005"
+) + b'["s-0","4963",0]' + bytes.fromhex(
+    "02"  # UNIT
+    "00000000000000000000000000000000"  # ReqId
+    "00000000" "00000000"  # no signatures
+    f"{len(GOLDEN_UNIT):08x}"  # length of the meta
+    "00000001" "00000003" "00000005" "00000000"  # five bytes of the first blob, from the third on
+) + GOLDEN_UNIT  # fmt: skip
 GOLDEN_BATCH = Batch(
     42,
     7,
@@ -42,8 +73,10 @@ GOLDEN_BATCH = Batch(
             b"hi",
             ReqId(1, 2, 3, 4),
         ),
+        Entry(EntryKind.UNIT, UnitMeta("T", 1, without=(1,)), piece=Piece(BLOB, 3, 5)),
     ),
 )
+GOLDEN_BATCH_1 = dataclasses.replace(GOLDEN_BATCH, entries=GOLDEN_BATCH.entries[:1])
 
 
 @given(BATCHES)
@@ -67,8 +100,48 @@ def test_golden_bytes_are_written_and_read() -> None:
     index, payload = encode(GOLDEN_BATCH)
     assert index.startswith(MAGIC)
     assert decompressed(index[len(MAGIC) :], 1000) == GOLDEN_INDEX
-    assert decompressed(payload, 1000) == b"hi"
-    assert decode(MAGIC + compressed(GOLDEN_INDEX), compressed(b"hi")) == GOLDEN_BATCH
+    assert payload == compressed(b"hi") + BLOB.frame
+    assert decode(MAGIC + compressed(GOLDEN_INDEX), payload) == GOLDEN_BATCH
+    assert decode(MAGIC + compressed(GOLDEN_INDEX), None) == without_data(GOLDEN_BATCH)
+
+
+def test_golden_bytes_of_version_1_are_read() -> None:
+    index = MAGIC_1 + compressed(GOLDEN_INDEX_1)
+    assert decode(index, compressed(b"hi")) == GOLDEN_BATCH_1
+    assert decode(index, None) == without_data(GOLDEN_BATCH_1)
+
+
+def test_a_later_version_is_refused_with_what_to_do() -> None:
+    with pytest.raises(LogCorruptError, match=r"version 3 of the log's format, and this release reads .* upgrade it"):
+        decode(b"KL\x03" + compressed(GOLDEN_INDEX), None)
+
+
+def test_entries_share_a_blob() -> None:
+    pieces = [Piece(BLOB, 0, 3), Piece(BLOB, 3, 5)]
+    entries = tuple(Entry(EntryKind.UNIT, UnitMeta("T", 1), piece=piece) for piece in pieces)
+    index, payload = encode(Batch(0, 1, 0, entries))
+    assert payload == BLOB.frame
+    found = decode(index, payload).entries
+    assert [array_of(one) for one in found] == [b"[1]", b"[2,3]"]
+    assert found[0].piece is not None
+    assert found[1].piece is not None
+    assert found[0].piece.blob is found[1].piece.blob
+
+
+@given(st.integers(0, len(BLOB.frame) - 1))
+def test_a_flipped_byte_of_a_blob_is_found(place: int) -> None:
+    index, payload = encode(GOLDEN_BATCH)
+    raw = bytearray(payload)
+    raw[len(payload) - 1 - place] ^= 1
+    with pytest.raises(LogCorruptError, match="CRC-32"):
+        decode(index, bytes(raw))
+
+
+@pytest.mark.parametrize("change", [b"", b"x", None])
+def test_a_payload_of_another_length_is_refused(change: bytes | None) -> None:
+    index, payload = encode(GOLDEN_BATCH)
+    with pytest.raises(LogCorruptError):
+        decode(index, payload[:-1] if change is None else payload + b"x" if change else b"")
 
 
 def test_entry_sizes_beyond_64_bits_survive() -> None:
@@ -84,6 +157,23 @@ def test_a_flipped_payload_byte_is_found(place: int) -> None:
     raw[place] ^= 1
     with pytest.raises(LogCorruptError, match="CRC-32"):
         decode(index, compressed(bytes(raw)))
+
+
+def test_a_piece_beyond_its_blob_is_refused() -> None:
+    written = Batch(0, 1, 0, (Entry(EntryKind.UNIT, UnitMeta("T", 1), piece=Piece(BLOB, 3, 6)),))
+    index, payload = encode(written)
+    for body in (None, payload):
+        with pytest.raises(LogCorruptError, match="beyond its blob"):
+            decode(index, body)
+
+
+def test_a_blob_larger_than_any_is_not_written_and_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    index, payload = encode(GOLDEN_BATCH)
+    monkeypatch.setattr(batch_codec, "MAX_BLOB", 7)
+    with pytest.raises(LogError, match=r"blob of 8 bytes .* was not written"):
+        encode(GOLDEN_BATCH)
+    with pytest.raises(LogCorruptError, match="larger than 7"):
+        decode(index, payload)
 
 
 def test_another_batchs_payload_is_refused() -> None:

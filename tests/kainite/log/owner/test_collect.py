@@ -7,12 +7,12 @@ import random
 import tracemalloc
 from dataclasses import replace
 
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.position import Position
+from kainite.log.format.deltas import delta_items
 from kainite.log.format.entry import (
     NAMES,
     ControlMeta,
@@ -87,8 +87,8 @@ class Log:
         """Returns the keys that a unit's deltas write, in the log's order."""
         tid = next(tid for tid, entry in enumerate(self.entries) if entry.meta is unit)
         found = self.state.units.get(tid)
-        data = [self.entries[place].data for place in (*(found or unit).fragments, tid)]
-        return [item["key"]["id"] for part in data if part for item in orjson.loads(part)]
+        places = (*(found or unit).fragments, tid)
+        return [item["key"]["id"] for place in places for item in delta_items(self.entries[place])]
 
 
 class TestComplete:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kainite.base.position import Position
-from kainite.log.format.deltas import read_deltas
+from kainite.log.format.deltas import deltas_of
 from kainite.log.format.entry import Entry, EntryKind, Fault, RefitMeta, UnitMeta, UnitStatus
 from kainite.log.owner.collect import collect
 from kainite.log.owner.refit import is_misfit, refit_entries
@@ -77,7 +77,7 @@ def test_a_misfit_waits_for_all_its_deltas_and_fails_with_them_in_the_log() -> N
     assert is_misfit(unit)
     assert log.unit("T").fault is Fault.MISFIT
     assert log.unit("T").cause == "table 'orders' has no column 'colour', which 'row' names"
-    kept = [delta for tid in unit.entries for delta in read_deltas(log.entries[tid].data)]
+    kept = [delta for tid in unit.entries for delta in deltas_of(log.entries[tid])]
     assert [dict(delta.row) for delta in kept] == [{"total": 1, "colour": "red"}, {"total": 1, "id": 2}]
 
 
@@ -115,7 +115,7 @@ def refit(log: Log, catalogue: Catalogue = WIDER) -> None:
     assert unit is not None
     journal = Journal(log.state, 0)
     signing = Signing(catalogue)
-    deltas = [delta for tid in unit.entries for delta in read_deltas(log.entries[tid].data)]
+    deltas = [delta for tid in unit.entries for delta in deltas_of(log.entries[tid])]
     refit_entries(journal, log.rules, unit, signing, signing.judge_all(deltas))
     log.entries += journal.entries
 

@@ -11,5 +11,5 @@
 :mod:`~kainite.log.service.sharing.network`                 sockets
 ==========================================================  ========================================================
 
-The messages are version 5 of the protocol: :mod:`kainite.log.service.wire.shard_messages`.
+The messages are version 6 of the protocol: :mod:`kainite.log.service.wire.shard_messages`.
 """

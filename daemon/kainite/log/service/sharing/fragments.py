@@ -1,38 +1,53 @@
 """Fragments as bytes, between the daemon that has read them and the log's owner.
 
-The metadata is JSON: a list of fragments, and the schemes of signatures that the connection has not carried before.
-The deltas of all fragments are one compressed payload, one after the other as the log holds them, and the metadata has
-their lengths. The side that has read the shard parses, checks, signs and compresses; the owner looks at the
-metadata alone.
+::
 
-A decoded fragment has no :class:`~kainite.uow.delta.Delta` objects: ``encoded`` and ``identities`` take their place.
+    metadata  length of the JSON u32 | JSON | written and read signatures of each fragment u64 …
+    payload   blob …
+
+The JSON has the fragments, each a list (:data:`FIELDS`), what blobs there are, and the schemes of signatures that the
+connection has not carried before. The deltas are in the blobs (:mod:`kainite.uow.packing`). The side that has read the
+shard parses, checks, signs and compresses; the owner looks at the metadata alone, and checks a blob's CRC-32 and the
+size that its frame names. Integers are big-endian.
+
+A decoded fragment has no :class:`~kainite.uow.delta.Delta` objects: ``piece`` and ``identities`` take their place.
 """
 
 from __future__ import annotations
 
 import base64
+import struct
+import zlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
 
-from kainite.base.compression import compressed, decompressed
+from kainite.base.compression import contents_size
 from kainite.base.errors import LogProtocolError, LogRequestError
 from kainite.uow.delta import UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.identity import DIGEST_BYTES, Identity
+from kainite.uow.packing import MAX_BLOB, Blob, Piece
 from kainite.uow.scheme import Scheme, TableScheme
 
-MAX_PAYLOAD: Final = 256 * 2**20
+MAX_PAYLOAD: Final = MAX_BLOB
 """Most bytes of deltas in one append, before compression: as many as a child may emit in one call."""
 
 MAX_UINT64: Final = 2**64 - 1
-_LEVEL = 1
+
+FIELDS: Final = (
+    "uow", "blob", "offset", "length", "identities", "written", "read", "ends", "scheme", "tables", "unsigned",
+    "rejects", "misfits", "time",
+)  # fmt: skip
+"""A fragment's fields. ``blob`` is a number from 1, 0 for none; ``written`` and ``read`` are numbers of signatures."""
+
+_LENGTH: Final = struct.Struct(">I")
 
 
 def payload_size(fragments: Sequence[Fragment]) -> int:
     """Returns the bytes of deltas in an append, before compression."""
-    return sum(len(encoded) for fragment in fragments for encoded in fragment.encoded)
+    return sum(fragment.piece.length for fragment in fragments if fragment.piece is not None)
 
 
 def check_size(shard: str, size: int) -> None:
@@ -56,13 +71,17 @@ def encode_fragments(fragments: Sequence[Fragment], known: Collection[str]) -> t
         known: ids of the schemes that the other side has.
     """
     schemes = {one.scheme.id: one.scheme for one in fragments if one.scheme and one.scheme.id not in known}
+    blobs = {id(one.piece.blob): one.piece.blob for one in fragments if one.piece is not None}
+    numbers = {key: number for number, key in enumerate(blobs, 1)}
     document = {
-        "fragments": [_fragment_json(fragment) for fragment in fragments],
+        "fragments": [_fragment_json(fragment, numbers) for fragment in fragments],
+        "blobs": [[len(blob.frame), blob.crc, blob.size] for blob in blobs.values()],
         "schemes": {name: _scheme_json(scheme) for name, scheme in schemes.items()},
     }
-    joined = b"".join(encoded for fragment in fragments for encoded in fragment.encoded)
-    payload = compressed(joined, _LEVEL)
-    return orjson.dumps(document), payload, frozenset(schemes)
+    signatures = [one for fragment in fragments for one in (*sorted(fragment.written), *sorted(fragment.read))]
+    text = orjson.dumps(document)
+    metadata = b"".join((_LENGTH.pack(len(text)), text, struct.pack(f">{len(signatures)}Q", *signatures)))
+    return metadata, b"".join(blob.frame for blob in blobs.values()), frozenset(schemes)
 
 
 def decode_fragments(
@@ -78,36 +97,40 @@ def decode_fragments(
         LogProtocolError: the bytes are not what :func:`encode_fragments` returns.
     """
     try:
-        document = orjson.loads(metadata)
+        begin = _LENGTH.size + _LENGTH.unpack_from(metadata)[0]
+        document = orjson.loads(metadata[_LENGTH.size : begin])
+        signatures = struct.unpack(f">{(len(metadata) - begin) // 8}Q", metadata[begin:])
         schemes = {str(name): _scheme(tables) for name, tables in document["schemes"].items()}
-        items = document["fragments"]
-        joined = _decompressed(payload, sum(sum(_naturals(item["sizes"])) for item in items))
-        found, begin = [], 0
-        for item in items:
-            fragment, begin = _fragment(item, joined, begin, {**known, **schemes})
+        blobs = _blobs(document["blobs"], payload)
+        all_schemes = {**known, **schemes} if schemes else known
+        found, used = [], 0
+        for item in document["fragments"]:
+            fragment, used = _fragment(item, blobs, signatures, used, all_schemes)
             found.append(fragment)
+        if used != len(signatures):
+            raise ValueError(f"{len(signatures)} signatures came, and the fragments have {used}")
         return found, schemes
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, struct.error) as error:
         raise LogProtocolError(f"an append's fragments cannot be read: {type(error).__name__} {error}") from error
 
 
-def _fragment_json(fragment: Fragment) -> dict[str, Any]:
-    full = {
-        "uow": fragment.uow,
-        "sizes": [len(encoded) for encoded in fragment.encoded],
-        "identities": [one if isinstance(one, int) else base64.b64encode(one).decode() for one in fragment.identities],
-        "written": sorted(fragment.written),
-        "read": sorted(fragment.read),
-        "ends": [[end.count, end.number, end.kind] for end in fragment.ends],
-        "rejects": [[reject.cause, reject.line] for reject in fragment.rejects],
-        "misfits": [[misfit.cause, misfit.line] for misfit in fragment.misfits],
-        "tables": fragment.tables,
-        "unsigned": fragment.unsigned,
-        "scheme": fragment.scheme.id if fragment.scheme else None,
-        "time": fragment.time,
-    }
-    needed = ("uow", "sizes")
-    return {name: value for name, value in full.items() if value or value == 0 or name in needed}
+def _fragment_json(fragment: Fragment, numbers: Mapping[int, int]) -> list[Any]:
+    piece = fragment.piece
+    place = (0, 0, 0) if piece is None else (numbers[id(piece.blob)], piece.offset, piece.length)
+    return [
+        fragment.uow,
+        *place,
+        [one if isinstance(one, int) else base64.b64encode(one).decode() for one in fragment.identities],
+        len(fragment.written),
+        len(fragment.read),
+        [[end.count, end.number, end.kind] for end in fragment.ends],
+        fragment.scheme.id if fragment.scheme else None,
+        fragment.tables,
+        fragment.unsigned,
+        [[reject.cause, reject.line] for reject in fragment.rejects],
+        [[misfit.cause, misfit.line] for misfit in fragment.misfits],
+        fragment.time,
+    ]
 
 
 def _scheme_json(scheme: Scheme) -> dict[str, Any]:
@@ -120,44 +143,59 @@ def _scheme(tables: Mapping[str, Any]) -> Scheme:
     )
 
 
+def _blobs(items: Sequence[Any], payload: bytes) -> list[Blob]:
+    """Returns the blobs in the payload, which is not decompressed."""
+    found, begin, all_of_them = [], 0, 0
+    for length, crc, size in items:
+        frame = payload[begin : begin + _natural(length)]
+        begin, all_of_them = begin + length, all_of_them + _natural(size)
+        if len(frame) != length or zlib.crc32(frame) != crc:
+            raise ValueError("a blob does not match its length and CRC-32")
+        if contents_size(frame) != size:
+            raise ValueError(f"a blob's frame does not say that it holds {size} bytes")
+        found.append(Blob(frame, size, crc))
+    if begin != len(payload):
+        raise ValueError(f"the payload is {len(payload)} bytes, and the blobs are {begin}")
+    if all_of_them > MAX_PAYLOAD:
+        raise ValueError(f"the deltas are {all_of_them} bytes, of at most {MAX_PAYLOAD}")
+    return found
+
+
 def _fragment(
-    item: Mapping[str, Any], joined: bytes, begin: int, schemes: Mapping[str, Scheme]
+    item: Sequence[Any], blobs: Sequence[Blob], signatures: Sequence[int], used: int, schemes: Mapping[str, Scheme]
 ) -> tuple[Fragment, int]:
-    """Returns a fragment, and where the deltas of the next one begin."""
-    encoded = []
-    for size in item["sizes"]:
-        encoded.append(joined[begin : begin + size])
-        begin += size
-    identities = tuple(map(_identity, item.get("identities", ())))
-    if len(identities) != len(encoded):
-        raise ValueError(f"{len(encoded)} deltas have {len(identities)} identities")
-    scheme = item.get("scheme")
+    """Returns a fragment, and how many signatures are used with it."""
+    uow, blob, offset, length, identities, written, read, ends, scheme, tables, unsigned, rejects, misfits, time = item
+    middle = used + _natural(written)
+    end = middle + _natural(read)
+    if end > len(signatures):
+        raise ValueError("a fragment has more signatures than came")
     fragment = Fragment(
-        uow=_text(item["uow"]),
-        written=_signatures(item.get("written", ())),
-        read=_signatures(item.get("read", ())),
-        ends=tuple(
-            UnitEnd(_natural(count), _optional(number), UnitKind(kind)) for count, number, kind in item.get("ends", ())
-        ),
-        rejects=_rejects(item.get("rejects", ())),
-        identities=identities,
-        misfits=_rejects(item.get("misfits", ())),
-        tables=_texts(item.get("tables", ())),
-        unsigned=_texts(item.get("unsigned", ())),
+        uow=_text(uow),
+        written=frozenset(signatures[used:middle]),
+        read=frozenset(signatures[middle:end]),
+        ends=tuple(UnitEnd(_natural(count), _optional(number), UnitKind(kind)) for count, number, kind in ends),
+        rejects=_rejects(rejects),
+        identities=tuple(map(_identity, identities)),
+        misfits=_rejects(misfits),
+        tables=_texts(tables),
+        unsigned=_texts(unsigned),
         scheme=None if scheme is None else schemes[scheme],
-        encoded=tuple(encoded),
-        time=_optional(item.get("time")),
+        piece=_piece(blobs, _natural(blob), _natural(offset), _natural(length)),
+        time=_optional(time),
     )
-    return fragment, begin
+    if (fragment.piece is None) != (not fragment.identities):
+        raise ValueError("a fragment has deltas without identities, or identities without deltas")
+    return fragment, end
 
 
-def _decompressed(payload: bytes, size: int) -> bytes:
-    if size > MAX_PAYLOAD:
-        raise ValueError(f"the deltas are {size} bytes, of at most {MAX_PAYLOAD}")
-    joined = decompressed(payload, size)
-    if len(joined) != size:
-        raise ValueError(f"the deltas are {len(joined)} bytes and not {size}")
-    return joined
+def _piece(blobs: Sequence[Blob], number: int, offset: int, length: int) -> Piece | None:
+    if not number:
+        return None
+    blob = blobs[number - 1]
+    if not length or offset + length > blob.size:
+        raise ValueError("a fragment's deltas are not in its blob")
+    return Piece(blob, offset, length)
 
 
 def _identity(value: Any) -> Identity:
@@ -173,18 +211,10 @@ def _rejects(items: Sequence[Any]) -> tuple[Reject, ...]:
     return tuple(Reject(_text(cause), _text(line)) for cause, line in items)
 
 
-def _signatures(values: Sequence[Any]) -> frozenset[int]:
-    return frozenset(_naturals(values))
-
-
-def _naturals(values: Sequence[Any]) -> Sequence[int]:
-    if not all(type(value) is int and 0 <= value <= MAX_UINT64 for value in values):
-        raise ValueError("a number is no whole number from 0, or too large")
-    return values
-
-
 def _natural(value: Any) -> int:
-    return _naturals((value,))[0]
+    if type(value) is int and 0 <= value <= MAX_UINT64:
+        return value
+    raise ValueError(f"{value!r} is no whole number from 0, or too large")
 
 
 def _optional(value: Any) -> int | None:

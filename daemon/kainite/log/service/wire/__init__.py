@@ -5,10 +5,10 @@
 :mod:`~kainite.log.service.wire.fields`     numbers, arrays and strings in a body, each length checked
 :mod:`~kainite.log.service.wire.hello`      the first frame of each side, and the version that both speak
 :mod:`~kainite.log.service.wire.messages`   the messages of versions 0 to 4
-:mod:`~kainite.log.service.wire.shard_messages`   the messages of version 5
+:mod:`~kainite.log.service.wire.shard_messages`   the messages of version 6
 :mod:`~kainite.log.service.wire.layouts`    each message's fields as bytes
 :mod:`~kainite.log.service.wire.versions`   which messages a version has; a new version is a new line there
 ======================================  =====================================================================
 
-Versions 0 to 4 are Waltz's, byte for byte; version 5 is Kainite's own.
+Versions 0 to 4 are Waltz's, byte for byte; version 6 is Kainite's own.
 """

@@ -1,4 +1,4 @@
-"""The messages of version 5: how the daemons of an application append to a log that one of them owns.
+"""The messages of version 6: how the daemons of an application append to a log that one of them owns.
 
 A client joins, then asks; the owner answers each request under the request's number. Each frame of the owner carries
 its generation. Numbers are the connection's own.
@@ -18,7 +18,8 @@ code    message                   sent by      says
 41      :class:`ReadingAnswer`    client       so far; and: I am alive
 ======  ========================  ===========  ==================================================================
 
-An append's fragments are JSON, which the owner reads; their deltas are behind it in one compressed payload.
+An append's fragments are metadata, which the owner reads, and a payload of compressed deltas, which it copies
+(:mod:`kainite.log.service.sharing.fragments`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from kainite.log.format.entry import ReqId
 from kainite.log.service.wire.fields import FieldReader, FieldWriter
 from kainite.log.service.wire.layouts import Layout, plain
 
-VERSION: Final = 5
+VERSION: Final = 6
 """The version of the protocol that has these messages."""
 
 MAX_NAME: Final = 1_024
@@ -251,4 +252,4 @@ LAYOUTS: Final = (
     ),
     Layout(41, ReadingAnswer, _write_reading, _read_reading),
 )
-"""For the table of version 5 (:mod:`kainite.log.service.wire.versions`)."""
+"""For the table of version 6 (:mod:`kainite.log.service.wire.versions`)."""

@@ -11,7 +11,8 @@ version  brought
 2        append locks; assignments, and preferred partitions
 3        the answer to a mount is a state
 4        the health of partitions
-5        Kainite's own: daemons append to a log that one of them owns
+6        Kainite's own: daemons append to a log that one of them owns. Version 5 was the same with other metadata
+         and payloads in an append; this release does not speak it
 =======  =========================================================================================
 """
 
@@ -76,9 +77,9 @@ _V2: Final = table(
 _V3: Final = table(layouts.MOUNT_STATE, base=_V2)
 _V4: Final = table(layouts.HEALTH_REQUEST, layouts.HEALTH_RESPONSE, base=_V3)
 
-_V5: Final = table(*shard_messages.LAYOUTS, base=_V4)
+_V6: Final = table(*shard_messages.LAYOUTS, base=_V4)
 
-VERSIONS: Final[Mapping[int, Table]] = {0: _V0, 1: _V1, 2: _V2, 3: _V3, 4: _V4, 5: _V5}
+VERSIONS: Final[Mapping[int, Table]] = {0: _V0, 1: _V1, 2: _V2, 3: _V3, 4: _V4, 6: _V6}
 
 
 def encode_message(version: int, message: Message) -> bytes:

@@ -1,0 +1,173 @@
+"""The meta of a log entry as JSON: the same in all versions of a batch.
+
+New fields are optional; where they are absent, they mean nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+import orjson
+
+from kainite.base.position import Position
+from kainite.log.format.entry import (
+    ControlMeta,
+    EntryKind,
+    Fault,
+    FragmentMeta,
+    Meta,
+    Outcome,
+    PositionMeta,
+    RefitMeta,
+    SchemeMeta,
+    StatusMeta,
+    TransactionMeta,
+    UnitMeta,
+    UnitStatus,
+)
+from kainite.uow.delta import UnitKind
+
+T = TypeVar("T")
+
+
+def encode_meta(meta: Meta) -> bytes:
+    """Returns a meta as JSON; sequence numbers are strings because they exceed 64 bits."""
+    if isinstance(meta, PositionMeta):
+        return orjson.dumps([meta.shard, str(meta.position.sequence), meta.position.sub])
+    return orjson.dumps(meta)
+
+
+def decode_meta(kind: EntryKind, fields: Any) -> Meta:
+    """Returns the meta that :func:`encode_meta` was given.
+
+    Raises:
+        ValueError, TypeError, LookupError, AttributeError: it was given none of this kind.
+    """
+    meta = _DECODERS[kind](fields)
+    for name, kinds in _TYPES[kind]:
+        if not isinstance(getattr(meta, name), kinds):
+            raise TypeError(f"{name} is {getattr(meta, name)!r}")
+    return meta
+
+
+def _fragment(fields: Mapping[str, Any]) -> FragmentMeta:
+    return FragmentMeta(
+        uow=fields["uow"],
+        shard=fields["shard"],
+        count=fields["count"],
+        ordinals=_all(int, fields["ordinals"]),
+        end_count=fields["end_count"],
+        number=fields["number"],
+        unit_kind=UnitKind(fields["unit_kind"]),
+        causes=_all(str, fields["causes"]),
+        offending=fields["offending"],
+        digests=fields.get("digests", ""),
+        repeated=fields.get("repeated", 0),
+        misfits=tuple(fields.get("misfits", ())),
+        tables=_all(str, fields.get("tables", ())),
+        unsigned=_all(str, fields.get("unsigned", ())),
+        scheme=fields.get("scheme"),
+        fault=_fault(fields.get("fault")),
+        without=_all(int, fields.get("without", ())),
+    )
+
+
+def _unit(fields: Mapping[str, Any]) -> UnitMeta:
+    return UnitMeta(
+        uow=fields["uow"],
+        count=fields["count"],
+        shards=_all(str, fields["shards"]),
+        fragments=_all(int, fields["fragments"]),
+        number=fields["number"],
+        kind=UnitKind(fields["kind"]),
+        conflict=fields["conflict"],
+        cause=fields["cause"],
+        offending=fields["offending"],
+        fault=_fault(fields.get("fault")),
+        tables=_all(str, fields.get("tables", ())),
+        unsigned=_all(str, fields.get("unsigned", ())),
+        scheme=fields.get("scheme"),
+        without=_all(int, fields.get("without", ())),
+    )
+
+
+def _fault(word: str | None) -> Fault | None:
+    return None if word is None else Fault(word)
+
+
+def _status(fields: Mapping[str, Any]) -> StatusMeta:
+    outcomes = (
+        Outcome(_all(int, [item["tid"]])[0], UnitStatus(item["status"]), item["instance"], item["cause"])
+        for item in fields["outcomes"]
+    )
+    return StatusMeta(tuple(outcomes), fields["through"], _all(str, fields["requests"]))
+
+
+def _position(fields: list[Any]) -> PositionMeta:
+    shard, sequence, sub = fields
+    return PositionMeta(shard, Position(int(sequence), _all(int, [sub])[0]))
+
+
+def _control(fields: Mapping[str, Any]) -> ControlMeta:
+    return ControlMeta(
+        fields["what"], fields.get("since"), fields.get("count", 0), fields.get("key"), fields.get("forget", 0)
+    )
+
+
+def _refit(fields: Mapping[str, Any]) -> RefitMeta:
+    tables = _all(str, fields["tables"])
+    return RefitMeta(fields["unit"], fields["uow"], fields["count"], tables, fields["scheme"])
+
+
+def _transaction(fields: Mapping[str, Any]) -> TransactionMeta:
+    return TransactionMeta(fields["header"])
+
+
+def _scheme(fields: Mapping[str, Any]) -> SchemeMeta:
+    tables = {
+        name: (_all(str, [digest])[0], _all(str, parents)) for name, (digest, parents) in fields["tables"].items()
+    }
+    return SchemeMeta(fields["scheme"], tables)
+
+
+# What folds and views rely on: an index of another release, or a broken one, must not fail in the midst of a fold.
+_TEXT_OR_NONE, _NUMBER_OR_NONE = (str, type(None)), (int, type(None))
+_TYPES: Mapping[EntryKind, tuple[tuple[str, type | tuple[type, ...]], ...]] = {
+    EntryKind.FRAGMENT: (
+        ("uow", str), ("shard", str), ("count", int), ("end_count", _NUMBER_OR_NONE), ("number", _NUMBER_OR_NONE),
+        ("offending", _TEXT_OR_NONE), ("digests", str), ("repeated", int), ("scheme", _TEXT_OR_NONE),
+    ),
+    EntryKind.UNIT: (
+        ("uow", str), ("count", int), ("number", _NUMBER_OR_NONE), ("conflict", _NUMBER_OR_NONE),
+        ("cause", _TEXT_OR_NONE), ("offending", _TEXT_OR_NONE), ("scheme", _TEXT_OR_NONE),
+    ),
+    EntryKind.STATUS: (("through", _NUMBER_OR_NONE),),
+    EntryKind.POSITION: (("shard", str),),
+    EntryKind.CONTROL: (
+        ("what", str), ("since", _NUMBER_OR_NONE), ("count", int), ("key", _TEXT_OR_NONE), ("forget", int),
+    ),
+    EntryKind.SCHEME: (("scheme", str),),
+    EntryKind.REFIT: (("unit", int), ("uow", str), ("count", int), ("scheme", _TEXT_OR_NONE)),
+    EntryKind.TRANSACTION: (("header", int),),
+}  # fmt: skip
+
+
+def _all(kind: type[T], items: Iterable[Any]) -> tuple[T, ...]:
+    """Returns items that are all of one kind; raises TypeError."""
+    found = tuple(items)
+    if not all(isinstance(item, kind) for item in found):
+        raise TypeError(f"{found!r} are not all of {kind.__name__}")
+    return found
+
+
+_DECODERS: Mapping[EntryKind, Callable[[Any], Meta]] = {
+    EntryKind.FRAGMENT: _fragment,
+    EntryKind.UNIT: _unit,
+    EntryKind.STATUS: _status,
+    EntryKind.POSITION: _position,
+    EntryKind.CONTROL: _control,
+    EntryKind.SCHEME: _scheme,
+    EntryKind.REFIT: _refit,
+    EntryKind.TRANSACTION: _transaction,
+}

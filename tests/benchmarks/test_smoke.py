@@ -1,0 +1,39 @@
+"""Benchmarks run, in a small size: their clients connect, append and are answered."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+def measured(name: str, *arguments: str) -> Any:
+    command = [sys.executable, str(BENCHMARKS / name), "--json", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=110)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.timeout(240)
+def test_clients_append_to_an_owner() -> None:
+    found = measured("log_service.py", "--units", "160", "--clients", "1", "2", "--kills", "0")
+    assert [result["clients"] for result in found["appends"]] == [0, 1, 2]
+    assert all(result["units_per_second"] > 0 for result in found["appends"])
+
+
+@pytest.mark.timeout(240)
+def test_another_member_answers_when_the_owner_is_killed() -> None:
+    found = measured("log_service.py", "--units", "40", "--clients", "--kills", "1")
+    assert len(found["failover_s"]) == 1
+
+
+@pytest.mark.timeout(240)
+def test_the_log_takes_units_and_counts_what_they_cost() -> None:
+    found = measured("log_append.py", "--units", "200", "--baseline-units", "10")
+    assert found["log"]["wcu"] > 0
