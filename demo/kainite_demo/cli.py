@@ -39,6 +39,13 @@ def _address(context: click.Context, parameter: click.Parameter, value: str | No
 @click.option("--clients", default=8, show_default=True, type=click.IntRange(1, 90), help="pgbench's clients.")
 @click.option("--scale", default=20, show_default=True, type=click.IntRange(1), help="pgbench's scale: branches.")
 @click.option("--rate", default=100, show_default=True, type=click.IntRange(1), help="Transactions a second.")
+@click.option(
+    "--source",
+    default="postgresql",
+    show_default=True,
+    type=click.Choice(["postgresql", "dsql"]),
+    help="How transactions reach the stream: extracted from PostgreSQL, or as Aurora DSQL streams them.",
+)
 @click.option("--kill", is_flag=True, help="SIGKILL daemons, the apply job and the extractor during the run.")
 @click.option("--keep", is_flag=True, help="Keep the work folder: logs, settings, databases, audit trail.")
 @click.option("--seed", default=1, show_default=True, help="Seed of pgbench and of the moments of the kills.")
@@ -60,6 +67,7 @@ def demo(
     clients: int,
     scale: int,
     rate: int,
+    source: str,
     kill: bool,
     keep: bool,
     seed: int,
@@ -74,23 +82,27 @@ def demo(
     torn transactions in the target; at the end it compares both databases row by row. It exits non-zero when
     anything differs, and leaves nothing behind, neither here nor at the endpoint.
 
+    With --source dsql the records are those of Aurora DSQL: net effects without ends, spread at random, late, twice, in
+    pieces, and the stream is resharded. A kill then spares what stands in for DSQL.
+
     \b
     Examples:
       kainite demo
       kainite demo --kill --seconds 60
       kainite demo --daemons 3 --kill
+      kainite demo --source dsql --kill
       kainite demo --shards 8 --rate 200 --keep
       kainite demo --rate 10 --endpoint http://localhost:4566 -p properties/localstack.properties
     """
     _check_parts()
     from kainite_demo.progress import Display
-    from kainite_demo.run_layout import Options
+    from kainite_demo.run_layout import Options, Source
     from kainite_demo.scenario import run
 
     console = Console(stderr=as_json, soft_wrap=True)
     options = Options(
         seconds, shards, clients, scale, rate, seed, kill=kill, keep=keep, endpoint=endpoint, settings=settings,
-        daemons=daemons,
+        daemons=daemons, source=Source(source),
     )  # fmt: skip
     with _ended_by_signals():
         summary = run(options, Display(console))

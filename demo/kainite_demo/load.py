@@ -14,7 +14,7 @@ from kainite_demo.killer import Killer
 from kainite_demo.monitor import Monitor
 from kainite_demo.processes import Process
 from kainite_demo.progress import Display, Figures
-from kainite_demo.run_layout import DAEMON, PGBENCH, Options, daemon_names, ready_events
+from kainite_demo.run_layout import DAEMON, PGBENCH, Options, daemon_names, ready_events, victims
 from kainite_demo.sustained import Standing
 
 _TICK = 0.25
@@ -46,7 +46,7 @@ class Load:
         self._display = display
         self._parts = tuple(ready_events(options))
         self._daemons = daemon_names(options)
-        self._killer = Killer(self._parts if options.kill else (), options.seconds / _KILLS_A_RUN, options.seed)
+        self._killer = Killer(victims(options), options.seconds / _KILLS_A_RUN, options.seed)
         self._started = time.monotonic()
 
     def carry(self, source: str) -> float:

@@ -17,16 +17,18 @@ from kainite_demo.watching import Watching
 class Monitor:
     """The figures of a run; :meth:`poll` brings them up to date.
 
-    ``committed_us`` holds each captured unit's commit time in the source by name, in the order of commits.
+    ``committed_us`` holds each captured unit's commit time in the source by name, in the order of commits. ``ends``
+    tells whether each unit has a record more, for its end.
     """
 
-    def __init__(self, journal: JsonLines, log: LogWatch) -> None:
+    def __init__(self, journal: JsonLines, log: LogWatch, *, ends: bool = True) -> None:
         self.log = log
         self.invariant = Invariant()
         self.applied_times = AppliedTimes()
         self.committed_us: dict[str, int] = {}
         self._changes: dict[str, int] = {}
         self._journal = journal
+        self._ends = ends
         self._watching: tuple[Watching, ...] = ()
         self._started = time.monotonic()
 
@@ -40,7 +42,7 @@ class Monitor:
     @property
     def records(self) -> int:
         """Returns the number of records of the captured units, each counted once: changes and ends."""
-        return sum(self._changes.values()) + len(self._changes)
+        return sum(self._changes.values()) + self._ends * len(self._changes)
 
     @property
     def done(self) -> dict[str, int]:

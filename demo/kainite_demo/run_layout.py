@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from kainite.capture.postgresql.command import PROGRAM
@@ -18,12 +19,19 @@ from kainite_demo.processes import Process
 PRECEDENCE, DAEMON, APPLY_JOB, EXTRACTOR, PGBENCH = "precedence", "daemon", "apply job", "extractor", "pgbench"
 
 
+class Source(StrEnum):
+    """How the source's transactions reach the stream: extracted, with their ends; or as Aurora DSQL's do, without."""
+
+    POSTGRESQL = "postgresql"
+    DSQL = "dsql"
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """The size of a run: seconds and clients of pgbench, transactions a second, shards, scale.
 
     ``endpoint`` is the address of a running Kinesis and DynamoDB; ``settings`` is a file to begin with; so many
-    ``daemons`` share the shards.
+    ``daemons`` share the shards. ``source`` says how transactions reach the stream.
     """
 
     seconds: int
@@ -37,6 +45,7 @@ class Options:
     endpoint: str | None = None
     settings: Path | None = None
     daemons: int = 1
+    source: Source = Source.POSTGRESQL
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +92,12 @@ def ready_events(options: Options) -> dict[str, str]:
     return {**daemons, APPLY_JOB: "apply job started", EXTRACTOR: "extraction started"}
 
 
+def victims(options: Options) -> tuple[str, ...]:
+    """Returns the processes that a run kills; DSQL is a service, so nobody kills what stands in for it."""
+    parts = tuple(ready_events(options)) if options.kill else ()
+    return tuple(name for name in parts if name != EXTRACTOR or options.source is Source.POSTGRESQL)
+
+
 def processes(layout: RunLayout, options: Options) -> dict[str, Process]:
     """Returns all processes of a run by name, not started."""
     source = layout.source
@@ -95,6 +110,8 @@ def processes(layout: RunLayout, options: Options) -> dict[str, Process]:
         EXTRACTOR: [*kainite, "extract", *settings],
         PGBENCH: pgbench.run_command(source.url, options.clients, options.seconds, options.rate, options.seed),
     }
+    if options.source is Source.DSQL:
+        commands[EXTRACTOR] = dsql_command(layout, options)
     env = services.environment(layout.folder)
     return {name: Process(name, command, layout.folder, env) for name, command in commands.items()}
 
@@ -105,12 +122,29 @@ def _worker_id(daemon: str) -> str:
 
 def extractor_command(layout: RunLayout) -> list[str]:
     """Returns the command of the extractor that ``kainite extract`` runs."""
+    return [str(Path(sysconfig.get_path("scripts"), PROGRAM)), *_arguments(_source_options(layout))]
+
+
+def dsql_command(layout: RunLayout, options: Options) -> list[str]:
+    """Returns the command of the process that streams the source as Aurora DSQL does; it reshards in the middle."""
+    more = {
+        "endpoint": layout.endpoint,
+        "stream": layout.name,
+        "seed": str(options.seed),
+        "reshard-after": str(options.seconds / 3),
+    }
+    return [sys.executable, "-m", "kainite_demo.dsql_source", *_arguments({**_source_options(layout), **more})]
+
+
+def _source_options(layout: RunLayout) -> dict[str, str]:
     source = layout.source
-    options = {
+    return {
         "source": source.url,
         "slot": source.slot,
         "publication": source.publication,
         "journal": str(layout.journal),
     }
-    arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
-    return [str(Path(sysconfig.get_path("scripts"), PROGRAM)), *arguments]
+
+
+def _arguments(options: Mapping[str, str]) -> list[str]:
+    return [part for name, value in options.items() for part in (f"--{name}", value)]

@@ -33,6 +33,7 @@ from kainite_demo.run_layout import (
     PRECEDENCE,
     Options,
     RunLayout,
+    Source,
     daemon_names,
     processes,
     ready_events,
@@ -56,7 +57,7 @@ def run(options: Options, display: Display) -> Summary:
     with _work_folder(display, keep=options.keep) as folder, _servers(folder, options.endpoint, display) as layout:
         with _ending(processes(layout, options), display) as running:
             _prepare(layout, options, running, display)
-            monitor = _monitor(layout)
+            monitor = _monitor(layout, options)
             load = Load(options, running, monitor, display)
             display.say(f"running pgbench for {options.seconds} s")
             with monitor.watching(layout.target):
@@ -117,7 +118,7 @@ def _prepare(layout: RunLayout, options: Options, running: dict[str, Process], d
     # The daemon and the apply job start slowly: they get ready during the copy.
     services.create_stream(services.kinesis_client(layout.endpoint), layout.name, options.shards)
     pgbench.create_tables(layout.target)
-    write_settings(layout, options.settings)
+    write_settings(layout, options.settings, options.source)
     running[PRECEDENCE].start()
     running[PRECEDENCE].wait(_READY_LIMIT)
     daemons = "the daemon" if options.daemons == 1 else f"{options.daemons} daemons"
@@ -152,9 +153,10 @@ def _wait_for_event(process: Process, event: str) -> None:
         time.sleep(0.05)
 
 
-def _monitor(layout: RunLayout) -> Monitor:
+def _monitor(layout: RunLayout, options: Options) -> Monitor:
     store = DynamoDBStore(services.dynamodb_client(layout.endpoint), log_table(layout))
-    return Monitor(JsonLines(layout.journal), LogWatch(store, LOG_PARTITION))
+    ends = options.source is Source.POSTGRESQL
+    return Monitor(JsonLines(layout.journal), LogWatch(store, LOG_PARTITION), ends=ends)
 
 
 def _summary(monitor: Monitor, load: Load, rows: int, load_seconds: float, seconds: float) -> Summary:

@@ -4,36 +4,46 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import javaproperties
 
 from kainite.base.errors import DemoError
-from kainite_demo.run_layout import RunLayout, extractor_command
+from kainite_demo.run_layout import RunLayout, Source, extractor_command
 from kainite_demo.services import REGION
 
-PROCESSOR = Path(__file__).parents[2] / "record_processors" / "postgresql_changes" / "processor.py"
+_PROCESSORS = Path(__file__).parents[2] / "record_processors"
+_PROCESSOR = {
+    Source.POSTGRESQL: _PROCESSORS / "postgresql_changes" / "processor.py",
+    Source.DSQL: _PROCESSORS / "aurora_dsql" / "processor.py",
+}
 LOG_PARTITION = "0"
+GRACE_MILLIS = 4000
+"""The grace for DSQL's records: what delivery adds (:class:`kainite_demo.dsql_delivery.Habits`), and a busy machine."""
 
 
 def log_table(layout: RunLayout) -> str:
     return f"{layout.name}-log"
 
 
-def write_settings(layout: RunLayout, begin_with: Path | None = None) -> None:
+def write_settings(layout: RunLayout, begin_with: Path | None = None, source: Source = Source.POSTGRESQL) -> None:
     """Writes the file.
 
     Args:
         layout: the run's addresses and files; its keys replace those of ``begin_with``.
         begin_with: a settings file whose leases, intervals and limits are to be used.
+        source: how the source's transactions reach the stream.
 
     Raises:
         DemoError: the record processor is missing beside the sources.
     """
-    if not PROCESSOR.exists():
-        raise DemoError(f"{PROCESSOR} is missing: kainite demo runs from a checkout of the repository")
+    if not _PROCESSOR[source].exists():
+        raise DemoError(f"{_PROCESSOR[source]} is missing: kainite demo runs from a checkout of the repository")
     pace = _PACE if begin_with is None else javaproperties.loads(begin_with.read_text(encoding="utf-8"))
-    layout.settings.write_text(javaproperties.dumps({**pace, **_settings(layout)}, timestamp=False))
+    layout.settings.write_text(
+        javaproperties.dumps({**pace, **_settings(layout), **_OF_SOURCE[source](layout)}, timestamp=False)
+    )
 
 
 # Short leases, so that those of a killed process expire within seconds.
@@ -50,14 +60,6 @@ def _settings(layout: RunLayout) -> dict[str, str]:
     return {
         "applicationName": layout.name,
         "streamName": layout.name,
-        "executableName": shlex.join([sys.executable, str(PROCESSOR)]),
-        "extractorName": shlex.join(extractor_command(layout)),
-        "extractorMode": "cyclic",
-        "extractorOffsets": str(layout.offset_file.offsets),
-        "extractorOffsetFile": str(layout.offset_file.path),
-        # The extractor itself waits for transactions.
-        "extractorIntervalMillis": "10",
-        "extractSpread": "record",
         "regionName": REGION,
         "kinesisEndpoint": layout.endpoint,
         "dynamoDBEndpoint": layout.endpoint,
@@ -66,7 +68,6 @@ def _settings(layout: RunLayout) -> dict[str, str]:
         "metricsPort": "0",
         "metricsLevel": "NONE",
         "unitsOfWork": "true",
-        "uowOrder": "dense",
         "logTableName": log_table(layout),
         "logPartition": LOG_PARTITION,
         "catalogueFile": str(layout.catalogue),
@@ -74,3 +75,34 @@ def _settings(layout: RunLayout) -> dict[str, str]:
         "target": layout.target,
         "applyMaster": "local[2]",
     }
+
+
+def _postgresql(layout: RunLayout) -> dict[str, str]:
+    return {
+        "executableName": shlex.join([sys.executable, str(_PROCESSOR[Source.POSTGRESQL])]),
+        "extractorName": shlex.join(extractor_command(layout)),
+        "extractorMode": "cyclic",
+        "extractorOffsets": str(layout.offset_file.offsets),
+        "extractorOffsetFile": str(layout.offset_file.path),
+        # The extractor itself waits for transactions.
+        "extractorIntervalMillis": "10",
+        "extractSpread": "record",
+        "uowOrder": "dense",
+    }
+
+
+def _dsql(layout: RunLayout) -> dict[str, str]:
+    stream = ["--stream", layout.name, "--region", REGION, "--endpoint", layout.endpoint]
+    processor = [sys.executable, str(_PROCESSOR[Source.DSQL]), "--catalogue", str(layout.catalogue), *stream]
+    return {
+        "executableName": shlex.join(processor),
+        "uowEnd": "watermark",
+        "uowOrder": "time",
+        "uowGraceMillis": str(GRACE_MILLIS),
+    }
+
+
+_OF_SOURCE: Mapping[Source, Callable[[RunLayout], dict[str, str]]] = {
+    Source.POSTGRESQL: _postgresql,
+    Source.DSQL: _dsql,
+}

@@ -1,0 +1,165 @@
+"""A PostgreSQL database whose changes reach Kinesis as Aurora DSQL's do; a process of the demo.
+
+The database's transactions come by logical decoding. Each becomes DSQL's records: its net effect, a record a row,
+with random partition keys, out of order, some of them twice, some in pieces. In the middle of the run shards are
+split and merged.
+
+This process is the database as far as commits go: it gives each transaction its commit time when it reads it. They
+ascend in the order of commits. So a record comes late by what :class:`~kainite_demo.dsql_delivery.Habits` say, and
+not by what a busy machine adds. DSQL is a service that nobody kills; neither is this process, and it keeps nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+import orjson
+import psycopg
+
+from kainite.base.errors import DemoError
+from kainite.base.logs import configure, event
+from kainite.capture.postgresql.pgoutput import decode
+from kainite.capture.postgresql.replication import ReplicationStream, SourceSlot
+from kainite.capture.postgresql.replication_frames import Data, parse_lsn
+from kainite.capture.postgresql.transactions import Assembler, Transaction
+from kainite_demo import services
+from kainite_demo.dsql_changes import net_changes
+from kainite_demo.dsql_delivery import Delivery, Habits
+from kainite_demo.dsql_records import Committed, Recorder, name_of
+from kainite_demo.resharding import Resharding
+
+if TYPE_CHECKING:
+    from types_boto3_kinesis import KinesisClient
+    from types_boto3_kinesis.type_defs import PutRecordsRequestEntryTypeDef
+
+_TICK_S: Final = 0.05
+_RECORDS_A_CALL: Final = 500
+# Rows of the demo are short; DSQL splits only those of more than 9 MiB.
+_SPLIT: Final = 0.002
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Clock:
+    """Gives commit times: nanoseconds since the epoch, each later than the one before."""
+
+    latest: int = 0
+
+    def next(self) -> int:
+        self.latest = max(self.latest + 1, time.time_ns())
+        return self.latest
+
+
+class DsqlSource:
+    """Brings the transactions of a slot to a stream.
+
+    Args:
+        replication: the slot's stream.
+        kinesis, stream: where records are put.
+        journal: a file that gets each transaction's name and commit time.
+        seed: of all that is random.
+    """
+
+    def __init__(
+        self, replication: ReplicationStream, kinesis: KinesisClient, stream: str, journal: Path, seed: int
+    ) -> None:
+        choice = random.Random(seed)
+        self._replication = replication
+        self._kinesis = kinesis
+        self._stream = stream
+        self._journal = journal
+        self._assembler = Assembler()
+        self._clock = Clock()
+        self._recorder = Recorder(choice, split=_SPLIT)
+        self._delivery = Delivery(Habits(), choice)
+
+    def step(self) -> None:
+        """Reads what has committed, and puts what is due."""
+        for transaction in self._committed():
+            self._take(transaction)
+        batch: list[PutRecordsRequestEntryTypeDef] = []
+        for key, data in self._delivery.due(time.monotonic()):
+            batch.append({"PartitionKey": key, "Data": data})
+            if len(batch) == _RECORDS_A_CALL:
+                self._put(batch)
+                batch = []
+        if batch:
+            self._put(batch)
+
+    def _committed(self) -> Iterator[Transaction]:
+        until = time.monotonic() + _TICK_S
+        while (frame := self._replication.receive(max(0.0, until - time.monotonic()))) is not None:
+            transaction = self._assembler.feed(decode(frame.payload)) if isinstance(frame, Data) else None
+            if transaction is not None and transaction.changes:
+                yield transaction
+            if time.monotonic() > until:
+                return
+
+    def _take(self, transaction: Transaction) -> None:
+        changes = tuple(net_changes(transaction.changes))
+        committed = Committed(name_of(transaction.uow), self._clock.next(), changes)
+        for record in self._recorder.records_of(committed, time.time_ns()):
+            self._delivery.give(record, time.monotonic())
+        if changes:
+            line = orjson.dumps({"commits": [(committed.tx, transaction.commit_us, len(changes))]})
+            with self._journal.open("ab") as file:
+                file.write(line + b"\n")
+
+    def _put(self, batch: list[PutRecordsRequestEntryTypeDef]) -> None:
+        """Puts records; refused ones again."""
+        while batch:
+            answer = self._kinesis.put_records(StreamName=self._stream, Records=batch)
+            batch = [one for one, told in zip(batch, answer["Records"], strict=True) if told.get("ErrorCode")]
+
+
+def _begin(source: str, slot: str) -> int:
+    """Returns the place from which a slot sends transactions."""
+    with psycopg.connect(source) as connection:
+        query = "SELECT confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = %s"
+        found = connection.execute(query, [slot]).fetchone()
+    if found is None:
+        raise DemoError(f"the source has no slot {slot}")
+    return parse_lsn(found[0])
+
+
+@click.command()
+@click.option("--source", required=True)
+@click.option("--slot", required=True)
+@click.option("--publication", required=True)
+@click.option("--endpoint", required=True)
+@click.option("--stream", required=True)
+@click.option("--journal", required=True, type=click.Path(path_type=Path))
+@click.option("--seed", required=True, type=int)
+@click.option("--reshard-after", required=True, type=float, help="Seconds until the stream is resharded.")
+def main(
+    source: str,
+    slot: str,
+    publication: str,
+    endpoint: str,
+    stream: str,
+    journal: Path,
+    seed: int,
+    reshard_after: float,
+) -> None:
+    """Streams a database's changes as Aurora DSQL does, until it is ended."""
+    configure(json_lines=True)
+    kinesis = services.kinesis_client(endpoint)
+    resharding = Resharding(kinesis, stream, time.monotonic() + reshard_after)
+    with ReplicationStream.open(SourceSlot(source, slot, publication), _begin(source, slot)) as replication:
+        dsql = DsqlSource(replication, kinesis, stream, journal, seed)
+        event(_logger, logging.INFO, "extraction started", slot=slot)
+        while True:
+            dsql.step()
+            resharding.look(time.monotonic())
+
+
+if __name__ == "__main__":
+    main()
