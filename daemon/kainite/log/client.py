@@ -7,7 +7,7 @@ elsewhere may implement it too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from kainite.base.position import Position
@@ -16,17 +16,27 @@ from kainite.uow.fragment import Fragment
 
 @dataclass(frozen=True, slots=True)
 class ReadingReport:
-    """The progress of a reader of shards. All times in it are relative, so no two clocks are compared.
+    """The progress of a reader of shards. Ages are relative, so no two hosts' clocks are compared.
 
     Attributes:
         shards: all shards that are to be read, by anybody: those whose leases are not at SHARD_END, in whatever state.
         read: for shards that the reporter reads, an age in seconds: every record that arrived in the shard longer ago
             is in the log. A shard of which nothing is known is left out. Over a network, the time that the report may
             have been under way must be added to each age.
+        tips: likewise, since the shard was open, and everything that it held is in the log.
+        arrived: the arrival, by Kinesis' clock in milliseconds since the epoch, of the last record of a shard that is
+            in the log, with all before it.
     """
 
     shards: frozenset[str]
     read: Mapping[str, float]
+    tips: Mapping[str, float] = field(default_factory=dict)
+    arrived: Mapping[str, int] = field(default_factory=dict)
+
+    def aged(self, seconds: float) -> ReadingReport:
+        """Returns the report as it is so much later."""
+        read, tips = ({shard: age + seconds for shard, age in ages.items()} for ages in (self.read, self.tips))
+        return replace(self, read=read, tips=tips)
 
 
 class LogClient(Protocol):

@@ -94,16 +94,17 @@ class Admission:
         """Takes records that were never processed, and the name of the failed unit that they become."""
         self._unprocessed.add(uow, cause, text)
 
-    def take(self, anonymous: str) -> tuple[Fragment, ...]:
+    def take(self, anonymous: str, arrived_ms: int | None = None) -> tuple[Fragment, ...]:
         """Returns what was fed since the last take, a fragment for each unit in order of first appearance.
 
         Args:
             anonymous: name for the unit that gets the lines without a unit's name;
                 the same name whenever the same records are processed again.
+            arrived_ms: when the last of the records arrived, as :class:`Fragment` has it.
         """
         pieces = pack([unit.signed.deltas for unit in self._units.values()])
         fragments = [
-            unit.fragment(name, self._signing, piece)
+            unit.fragment(name, self._signing, piece, arrived_ms)
             for (name, unit), piece in zip(self._units.items(), pieces, strict=True)
         ]
         fragments += self._unprocessed.fragments(anonymous)
@@ -183,7 +184,7 @@ class _Unit:
     rejects: _Rejects = field(default_factory=_Rejects)
     time: int | None = None
 
-    def fragment(self, uow: str, signing: Signing, piece: Piece | None) -> Fragment:
+    def fragment(self, uow: str, signing: Signing, piece: Piece | None, arrived_ms: int | None) -> Fragment:
         signed, misfits = self.signed, _Rejects()
         for delta, cause in signed.misfits:
             misfits.add(Reject(cause, _shown(delta.to_json())))
@@ -201,6 +202,7 @@ class _Unit:
             scheme=signing.scheme if signed.deltas else None,
             time=self.time,
             piece=piece,
+            arrived_ms=arrived_ms,
         )
 
 

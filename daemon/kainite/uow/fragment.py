@@ -50,6 +50,8 @@ class Fragment:
         scheme: what the signatures depend on; None where nobody compares units of different schemes.
         time: the latest commit time that the deltas tell, nanoseconds since the epoch by the source's clock; None when
             they tell none.
+        arrived_ms: when the last record of the call arrived in its shard, milliseconds since the epoch by Kinesis'
+            clock; None where that is not known.
     """
 
     uow: str
@@ -64,6 +66,7 @@ class Fragment:
     unsigned: tuple[str, ...] = ()
     scheme: Scheme | None = None
     time: int | None = None
+    arrived_ms: int | None = None
     piece: Piece | None = field(default=None, repr=False, compare=False)
     without: tuple[int, ...] = ()
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 
 from kainite.base.logs import event
+from kainite.kinesis.read.prefetch import Reached
 from kainite.leases.keeper import Gained, HandingOver, HeldLease, LeaseKeeper, Lost
 from kainite.observe.shard_status import ShardStatus
 from kainite.worker.shard_consumer import ConsumerParts, ShardConsumer
@@ -38,6 +39,10 @@ class Consumers:
         """Returns, for each shard of which it is known, a time (seconds since boot) as its consumer has it."""
         times = ((lease.shard_id, consumer.done_until) for lease, (consumer, _) in self._running.items())
         return {shard: until for shard, until in times if until is not None}
+
+    def reached(self) -> dict[str, Reached]:
+        """Returns, for each shard that is read, how far its consumer is done."""
+        return {lease.shard_id: consumer.reached for lease, (consumer, _) in self._running.items()}
 
     async def follow_leases(self) -> None:
         """Starts a consumer for each lease gained; ends it when the lease is lost or handed over. Runs until cancelled.

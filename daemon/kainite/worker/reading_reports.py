@@ -1,4 +1,4 @@
-"""Tells the log's owner how far this daemon's shards are read, so that units whose parts are unread do not time out.
+"""Tells the log's owner how far this daemon's shards are read: a unit whose parts are unread does not time out or end.
 
 A daemon that the lease table does not answer tells nothing: shards may have ended since, and others begun. Its word
 would take the place of what daemons with a young scan tell.
@@ -26,5 +26,8 @@ async def report_reading(keeper: LeaseKeeper, consumers: Consumers, log: LogClie
         if shards is not None and since_round is not None and since_round <= NEAR_S:
             now = boot_seconds()
             ages = {shard: now - until for shard, until in consumers.done_until().items()}
-            log.report(ReadingReport(shards, ages))
+            reached = consumers.reached()
+            tips = {shard: now - far.at_tip for shard, far in reached.items() if far.at_tip is not None}
+            arrived = {shard: far.arrived_ms for shard, far in reached.items() if far.arrived_ms is not None}
+            log.report(ReadingReport(shards, ages, tips, arrived))
         await asyncio.sleep(EVERY_S)

@@ -70,6 +70,7 @@ class ShardCalls:
         self._told: set[Span] = set()  # records beyond the checkpoint that were reported as not processed
         self._warned = False  # that this child's emits are skipped
         self._fed = 0  # bytes of emit lines that the admission holds
+        self._arrived_ms: int | None = None  # of the call's last record
 
     async def position(self) -> Position | None:
         """Returns how far the log has collected the shard; None when it holds nothing of the shard."""
@@ -80,6 +81,7 @@ class ShardCalls:
         if action is Action.INITIALIZE:
             self._warned = False
         records = span_of(batch)
+        self._arrived_ms = batch.arrival_ms if batch is not None else None
         reached = None if records is None else await self.position()
         self._rules.begin(action, records, reached)
 
@@ -185,7 +187,7 @@ class ShardCalls:
     async def _append(self, units: UnitsOfWork, records: Span) -> None:
         shard = self._lease.shard_id
         units.room.appending = True
-        take = partial(units.admission.take, f"invalid:{shard}:{records.first.sequence}")
+        take = partial(units.admission.take, f"invalid:{shard}:{records.first.sequence}", self._arrived_ms)
         size, self._fed = self._fed, 0
         await units.settle()
         fragments = await units.heavy.run(size, take)

@@ -37,6 +37,7 @@ from kainite.base.errors import (
 from kainite.base.logs import event
 from kainite.child.events import Action, Rejected
 from kainite.child.process import ChildProcess
+from kainite.kinesis.read.prefetch import Reached
 from kainite.kinesis.read.record_batch import RecordBatch, ShardEnd
 from kainite.kinesis.read.shard_source import OpenSource
 from kainite.leases.keeper import HeldLease, LeaseKeeper
@@ -169,6 +170,11 @@ class ShardConsumer:
     def done_until(self) -> float | None:
         """Returns a time (seconds since boot): what was emitted for every record that arrived before is durable."""
         return self._reading.done_until
+
+    @property
+    def reached(self) -> Reached:
+        """Returns how far what was emitted for the shard's records is durable."""
+        return self._reading.reached
 
     async def _outcome(self, step: Callable[[], Awaitable[StateOutcome]]) -> StateOutcome:
         try:

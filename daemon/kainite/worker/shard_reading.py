@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from kainite.base.checkpoint import AT_TIMESTAMP, LATEST
 from kainite.base.position import Position
+from kainite.kinesis.read.prefetch import Reached
 from kainite.kinesis.read.record_batch import RecordBatch, ShardEnd
 from kainite.kinesis.read.shard_source import OpenSource, ShardSource
 from kainite.leases.keeper import HeldLease
@@ -37,6 +38,11 @@ class ShardReading:
     def done_until(self) -> float | None:
         """Returns a time (seconds since boot): every record that arrived before is dealt with; None when unknown."""
         return self._source.done_until if self._source is not None else None
+
+    @property
+    def reached(self) -> Reached:
+        """Returns how far the shard is dealt with; nothing while nothing is read."""
+        return self._source.reached if self._source is not None else Reached()
 
     def open(self, open_source: OpenSource, settings: StreamSettings, cut_at: Position | None) -> None:
         """Begins to read after the lease's checkpoint.

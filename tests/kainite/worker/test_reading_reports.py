@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 
+from kainite.kinesis.read.prefetch import Reached
 from kainite.leases.keeper import LeaseKeeper
 from kainite.log.client import LogClient, ReadingReport
 from kainite.log.owner.waiting import NEAR_S
@@ -27,6 +28,9 @@ class Daemon:
 
     def done_until(self) -> dict[str, float]:
         return self.done
+
+    def reached(self) -> dict[str, Reached]:
+        return {"s0": Reached(1_700, 48.0), "s1": Reached()}
 
     def report(self, report: ReadingReport) -> None:
         self.reports.append(report)
@@ -50,7 +54,7 @@ async def test_reports_name_all_shards_and_how_old_what_is_known_of_them_is(monk
     daemon.to_be_read, daemon.done = frozenset({"s0", "s1"}), {"s0": 43.0}
     daemon.seconds_since_round = 1.0
     await turns(5)
-    assert daemon.reports[-1] == ReadingReport(frozenset({"s0", "s1"}), {"s0": 7.0})
+    assert daemon.reports[-1] == ReadingReport(frozenset({"s0", "s1"}), {"s0": 7.0}, {"s0": 2.0}, {"s0": 1_700})
     daemon.seconds_since_round = NEAR_S + 1.0
     await turns(5)
     daemon.reports.clear()

@@ -33,7 +33,7 @@ from kainite.kinesis.client import StreamClient
 from kainite.kinesis.failures import final_error
 from kainite.kinesis.read.batcher import Batcher
 from kainite.kinesis.read.closed_shard import poll_rest, start_of_rest
-from kainite.kinesis.read.prefetch import Bounds
+from kainite.kinesis.read.prefetch import Bounds, Reached
 from kainite.kinesis.read.pushed_events import FetchedEvent, PushedEvents
 from kainite.kinesis.read.read_ahead import ReadAhead
 from kainite.kinesis.read.record_batch import RecordBatch, Render, ShardEnd
@@ -110,6 +110,11 @@ class FanOutReader:
         """Returns a time (seconds since boot) such that the consumer is done with all records that arrived before."""
         return self._ahead.queue.done_until
 
+    @property
+    def reached(self) -> Reached:
+        """Returns how far the consumer is done."""
+        return self._ahead.queue.reached
+
     def start(self) -> None:
         """Begins to read; a second call does nothing."""
         self._ahead.start()
@@ -169,7 +174,9 @@ class FanOutReader:
         self._events.accept(fetched)
         self._ahead.queue.put(*records.batches)
         if not records.rest and records.millis_behind_latest is not None and fetched.waited_since is not None:
-            self._ahead.queue.mark(fetched.waited_since - records.millis_behind_latest / 1000)
+            goes_on = fetched.end is None and not fetched.closed
+            at_tip = records.last is None and records.millis_behind_latest == 0 and goes_on
+            self._ahead.queue.mark(fetched.waited_since - records.millis_behind_latest / 1000, at_tip=at_tip)
 
     async def _mend(self, error: Exception, failures: int) -> bool:
         """Prepares the next attempt; returns False when the error is final."""

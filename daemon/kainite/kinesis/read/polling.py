@@ -32,7 +32,7 @@ from kainite.kinesis.client import StreamClient, parse_reply
 from kainite.kinesis.failures import final_error, unknown_checkpoint
 from kainite.kinesis.read.batcher import Batcher, Portioned
 from kainite.kinesis.read.poll_interval import THROTTLED_FOR_S, interval
-from kainite.kinesis.read.prefetch import Bounds
+from kainite.kinesis.read.prefetch import Bounds, Reached
 from kainite.kinesis.read.read_ahead import ReadAhead
 from kainite.kinesis.read.record_batch import RecordBatch, Render, ShardEnd
 from kainite.kinesis.shards import HashRange, Shard, children_of
@@ -118,6 +118,11 @@ class PollingReader:
         """Returns a time (seconds since boot) such that the consumer is done with all records that arrived before."""
         return self._ahead.queue.done_until
 
+    @property
+    def reached(self) -> Reached:
+        """Returns how far the consumer is done."""
+        return self._ahead.queue.reached
+
     def start(self) -> None:
         """Begins to fetch; a second call does nothing."""
         self._ahead.start()
@@ -168,7 +173,8 @@ class PollingReader:
         self._unfinished = fetched if records.rest else None
         self._ahead.queue.put(*records.batches)
         if not records.rest and records.millis_behind_latest is not None:
-            self._ahead.queue.mark(self._asked_at - records.millis_behind_latest / 1000)
+            at_tip = records.last is None and records.millis_behind_latest == 0 and fetched.end is None
+            self._ahead.queue.mark(self._asked_at - records.millis_behind_latest / 1000, at_tip=at_tip)
 
     def _interval(self, size: int) -> float:
         throttled = time.monotonic() < self._throttled_at + THROTTLED_FOR_S

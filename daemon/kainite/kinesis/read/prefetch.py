@@ -32,6 +32,21 @@ class Bounds:
         return cls(settings.prefetch_batches, settings.prefetch_bytes, settings.prefetch_records)
 
 
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How far a taker is done with a shard.
+
+    Attributes:
+        arrived_ms: the arrival of the last record that it is done with, milliseconds since the epoch by Kinesis' clock;
+            None before the first one.
+        at_tip: a time, seconds since boot, at which the shard was open and the taker was done with all that it held;
+            None while no such time is known. A reply that has records tells no such time: its shard may be closed.
+    """
+
+    arrived_ms: int | None = None
+    at_tip: float | None = None
+
+
 class Prefetch:
     """A queue, first in, first out. The end of the reader stays at its end for ever.
 
@@ -44,8 +59,11 @@ class Prefetch:
         self._batches: deque[RecordBatch] = deque()
         self._last: Last | None = None
         self._put = self._taken = self._done = 0  # batches so far; one is done when the next one is asked for
-        self._marks: deque[tuple[int, float]] = deque()
+        self._marks: deque[tuple[int, float, bool]] = deque()
         self._done_until: float | None = None
+        self._at_tip: float | None = None
+        self._arrived_ms: int | None = None  # of the last batch that is done
+        self._taken_ms: int | None = None  # of the last batch that was taken
         self._has_room = asyncio.Event()
         self._has_item = asyncio.Event()
         self._update()
@@ -59,11 +77,16 @@ class Prefetch:
         self._put += len(batches)
         self._update()
 
-    def mark(self, until: float) -> None:
-        """Notes that every record that arrived before ``until`` (seconds since boot) is in the batches put so far."""
+    def mark(self, until: float, *, at_tip: bool = False) -> None:
+        """Notes that every record that arrived before ``until`` (seconds since boot) is in the batches put so far.
+
+        Args:
+            until: the time.
+            at_tip: the shard was open then, and held nothing else.
+        """
         if self._marks and self._marks[-1][0] == self._put:
             self._marks.pop()
-        self._marks.append((self._put, until))
+        self._marks.append((self._put, until, at_tip))
 
     @property
     def done_until(self) -> float | None:
@@ -71,9 +94,20 @@ class Prefetch:
 
         None while no such time is known. A taker is done with a batch when it asks for the next one.
         """
-        while self._marks and self._marks[0][0] <= self._done:
-            _, self._done_until = self._marks.popleft()
+        self._pass_marks()
         return self._done_until
+
+    @property
+    def reached(self) -> Reached:
+        """Returns how far the taker is done."""
+        self._pass_marks()
+        return Reached(self._arrived_ms, self._at_tip)
+
+    def _pass_marks(self) -> None:
+        while self._marks and self._marks[0][0] <= self._done:
+            _, self._done_until, at_tip = self._marks.popleft()
+            if at_tip:
+                self._at_tip = self._done_until
 
     def end(self, last: Last) -> None:
         """Ends the queue: nothing follows ``last``."""
@@ -82,12 +116,13 @@ class Prefetch:
 
     async def take(self) -> RecordBatch | ShardEnd:
         """Returns the oldest batch, or the shard's end; raises the error that ended the reader."""
-        self._done = self._taken
+        self._done, self._arrived_ms = self._taken, self._taken_ms
         while True:
             await self._has_item.wait()
             if self._batches:
                 batch = self._batches.popleft()
                 self._taken += 1
+                self._taken_ms = self._taken_ms if batch.arrival_ms is None else batch.arrival_ms
                 self._update()
                 return batch
             if isinstance(self._last, KainiteError):

@@ -27,6 +27,7 @@ from kainite.base.liveness import Sighting
 from kainite.base.logs import event
 from kainite.base.retry import AWS_BACKOFF
 from kainite.base.waiting import wait_until_set
+from kainite.kinesis.shards import first_hole
 from kainite.leases.holding.held_leases import CurrentSettings, HeldLeases
 from kainite.leases.holding.renewer import MARGIN
 from kainite.leases.lineage import may_start
@@ -113,7 +114,10 @@ class LeaseTaker:
 
     @property
     def to_be_read(self) -> frozenset[str] | None:
-        """Returns the shards whose leases were not at SHARD_END at the last scan, whoever held them; None before it."""
+        """Returns the shards whose leases were not at SHARD_END at the last scan, whoever held them.
+
+        None before the first scan, and while these leases leave hash keys uncovered: leases are still to be created.
+        """
         return self._to_be_read
 
     def stop(self) -> None:
@@ -169,7 +173,9 @@ class LeaseTaker:
     async def _scan(self) -> tuple[Lease, ...]:
         leases = await asyncio.to_thread(self._table.scan)
         self._seen = observe_leases(self._seen, leases, self._clock())
-        self._to_be_read = frozenset(lease.key for lease in leases if lease.checkpoint != SHARD_END)
+        active = [lease for lease in leases if lease.checkpoint != SHARD_END]
+        covered = first_hole(lease.hash_range for lease in active if lease.hash_range) is None
+        self._to_be_read = frozenset(lease.key for lease in active) if covered else None
         return leases
 
     def _choose(self, leases: Sequence[Lease]) -> Choice:

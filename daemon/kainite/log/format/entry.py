@@ -74,6 +74,8 @@ class Fault(StrEnum):
         LATE_NUMBER: its number had been given up, and units with later numbers went first, or a unit whose name is not
             remembered any more may have had it; a retry applies it.
         MISSING_NUMBER: no unit at all: it stands for numbers that did not come, and can only be discarded.
+        LATE: with ``uowEnd=watermark``: it came after its unit, or with ``uowOrder=time`` a unit with a later commit
+            time, was dispatched, or its commit time is one that the stream's clock does not reach; a retry applies it.
         MISFIT: deltas do not fit the target's catalogue as it was; they are in the log, and a retry judges them anew.
     """
 
@@ -81,6 +83,7 @@ class Fault(StrEnum):
     INCOMPLETE = "incomplete"
     LATE_NUMBER = "late number"
     MISSING_NUMBER = "missing number"
+    LATE = "late"
     MISFIT = "misfit"
 
 
@@ -122,6 +125,8 @@ class FragmentMeta:
         unsigned: those of ``tables`` with a delta whose row is not known.
         scheme: what the signatures depend on (:mod:`kainite.uow.scheme`); None in logs of releases before 1.0.
         without: the places of deltas in the entry's array that do not count: the unit has them from before.
+        time: with ``uowEnd=watermark``, the latest commit time that the deltas tell, nanoseconds since the epoch.
+        arrived_ms: likewise, the latest arrival of a record of theirs, milliseconds since the epoch by Kinesis' clock.
     """
 
     uow: str
@@ -141,6 +146,8 @@ class FragmentMeta:
     scheme: str | None = None
     fault: Fault | None = None
     without: tuple[int, ...] = ()
+    time: int | None = None
+    arrived_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +168,8 @@ class UnitMeta:
         fault: the kind of the cause; None for a sound unit, and in logs of releases before 1.0, where it is MALFORMED.
         tables, unsigned, scheme: as in :class:`FragmentMeta`, of the whole unit; nothing with ``uowIsolation=relaxed``.
         without: as in :class:`FragmentMeta`, of the entry's own array.
+        time, arrived_ms: of a unit that the watermark ended, as in :class:`FragmentMeta`, of the whole unit; no
+            ``time`` where it tells no place in the order of commits.
     """
 
     uow: str
@@ -177,6 +186,8 @@ class UnitMeta:
     unsigned: tuple[str, ...] = ()
     scheme: str | None = None
     without: tuple[int, ...] = ()
+    time: int | None = None
+    arrived_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

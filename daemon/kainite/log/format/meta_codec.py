@@ -70,6 +70,8 @@ def _fragment(fields: Mapping[str, Any]) -> FragmentMeta:
         scheme=fields.get("scheme"),
         fault=_fault(fields.get("fault")),
         without=_all(int, fields.get("without", ())),
+        time=fields.get("time"),
+        arrived_ms=fields.get("arrived_ms"),
     )
 
 
@@ -89,6 +91,8 @@ def _unit(fields: Mapping[str, Any]) -> UnitMeta:
         unsigned=_all(str, fields.get("unsigned", ())),
         scheme=fields.get("scheme"),
         without=_all(int, fields.get("without", ())),
+        time=fields.get("time"),
+        arrived_ms=fields.get("arrived_ms"),
     )
 
 
@@ -137,10 +141,12 @@ _TYPES: Mapping[EntryKind, tuple[tuple[str, type | tuple[type, ...]], ...]] = {
     EntryKind.FRAGMENT: (
         ("uow", str), ("shard", str), ("count", int), ("end_count", _NUMBER_OR_NONE), ("number", _NUMBER_OR_NONE),
         ("offending", _TEXT_OR_NONE), ("digests", str), ("repeated", int), ("scheme", _TEXT_OR_NONE),
+        ("time", _NUMBER_OR_NONE), ("arrived_ms", _NUMBER_OR_NONE),
     ),
     EntryKind.UNIT: (
         ("uow", str), ("count", int), ("number", _NUMBER_OR_NONE), ("conflict", _NUMBER_OR_NONE),
         ("cause", _TEXT_OR_NONE), ("offending", _TEXT_OR_NONE), ("scheme", _TEXT_OR_NONE),
+        ("time", _NUMBER_OR_NONE), ("arrived_ms", _NUMBER_OR_NONE),
     ),
     EntryKind.STATUS: (("through", _NUMBER_OR_NONE),),
     EntryKind.POSITION: (("shard", str),),

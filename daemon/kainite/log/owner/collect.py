@@ -68,16 +68,20 @@ from kainite.log.format.entry import (
     UnitMeta,
     UnitStatus,
 )
+from kainite.log.owner.watermark import Ended, Straggler, ended, reserved, ripe, straggler
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.units import OpenUnit, UnitState
-from kainite.settings import Isolation, UowOrder, UowSettings
+from kainite.settings import Isolation, UowEnd, UowOrder, UowSettings
 from kainite.uow.delta import UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment
 from kainite.uow.identity import Identity, join_digests
 from kainite.uow.scheme import Scheme, merged
 
 _logger = logging.getLogger(__name__)
+
+RELEASED: Final = 500
+"""Units that one decision releases: as many as take some milliseconds."""
 
 _COPY: Final = (
     "number {} is that of a unit whose name is not remembered any more (uowDedupWindow): discard this unit if it is "
@@ -91,10 +95,16 @@ def collect(
     """Decides one append: the fragments of one ``processRecords`` call, and the shard's position."""
     journal = Journal(state, now_ms)
     again: list[str] = []
-    for fragment in fragments:
+    for fragment in fragments if rules.end is UowEnd.MARKER else map(reserved, fragments):
         if (unit := state.collecting(fragment.uow)) is not None:
             _collect_late(journal, rules, shard, unit, fragment)
-        elif fragment.uow in state.recent or _collect_fragment(journal, rules, shard, fragment):
+        elif fragment.uow in state.recent:
+            late = straggler(state, fragment) if rules.end is UowEnd.WATERMARK else None
+            if late is None:
+                again.append(fragment.uow)
+            else:
+                _collect_straggler(journal, rules, shard, late)
+        elif _collect_fragment(journal, rules, shard, fragment):
             again.append(fragment.uow)
     if again:
         event(_logger, logging.WARNING, "units sent again, dropped", units=len(again), first=again[0], shard=shard)
@@ -114,13 +124,33 @@ def expire(state: FoldedLog, rules: UowSettings, now_ms: int, overdue: Collectio
     journal = Journal(state, now_ms)
     waited = f"within {rules.timeout:g} s"
     for unit in [unit for unit in state.open.values() if unit.uow in overdue and not unit.complete]:
-        _give_up(journal, rules, unit, _missing(unit, waited))
+        if rules.end is UowEnd.WATERMARK and unit.arrived_ms is not None and unit.end_count is None:
+            cause = f"the stream's clock did not pass its commit time, {unit.time} ns, by uowGraceMillis {waited}"
+            _dispatch(journal, rules, unit, ended=Ended(late=cause))
+        else:
+            _give_up(journal, rules, unit, _missing(unit, waited))
     if rules.order is UowOrder.DENSE:
         _release_ready(journal, rules)
         _skip_gap(journal, rules, overdue, waited)
     else:  # units that waited for their turn while uowOrder was dense; nothing else would release them now
         for _, uow in sorted(journal.state.ready.items()):
             _dispatch(journal, rules, journal.state.open[uow])
+    return journal.entries
+
+
+def release(state: FoldedLog, rules: UowSettings, now_ms: int, until_ms: float) -> list[Entry]:
+    """Dispatches units that the watermark has made complete, at most :data:`RELEASED` of them.
+
+    Args:
+        state: changed by the entries.
+        rules: how units are collected.
+        now_ms: for the entries, milliseconds since the epoch.
+        until_ms: the watermark (:mod:`kainite.log.owner.watermark`).
+    """
+    journal = Journal(state, now_ms)
+    for unit in ripe(state.open.values(), rules, until_ms)[:RELEASED]:
+        complete, how = ended(unit, state, rules)
+        _dispatch(journal, rules, complete, ended=how)
     return journal.entries
 
 
@@ -195,7 +225,7 @@ def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment
     if going and standing.whole:
         _dispatch(journal, rules, _merged(unit, news, standing, shard), news.fragment, late=standing.late_number)
     else:
-        _keep(journal, shard, news, standing)
+        _keep(journal, rules, shard, news, standing)
         if going:  # it fails with parts missing, and goes on collecting
             _dispatch(journal, rules, state.open[fragment.uow], late=standing.late_number)
     if going:
@@ -215,10 +245,26 @@ def _drop_copy(journal: Journal, unit: OpenUnit, standing: _Standing) -> None:
     journal.write(EntryKind.STATUS, StatusMeta((Outcome(tid, UnitStatus.DISCARDED, cause=cause),)))
 
 
-def _collect_late(journal: Journal, rules: UowSettings, shard: str, unit: UnitState, fragment: Fragment) -> None:
-    """Adds what comes late to a failed unit, and says in its cause when all of it has come."""
+def _collect_late(
+    journal: Journal,
+    rules: UowSettings,
+    shard: str,
+    unit: UnitState,
+    fragment: Fragment,
+    copies: Collection[Identity] = (),
+) -> None:
+    """Adds what comes late to a failed unit, and says in its cause when all of it has come.
+
+    Args:
+        journal: gets the entries.
+        rules: how units are collected.
+        shard: that the fragment came through.
+        unit: the failed unit.
+        fragment: what comes late.
+        copies: the identities of deltas in it that another unit has.
+    """
     assert unit.late is not None
-    news = _news(unit.late, fragment)
+    news = _news(unit.late, fragment, copies)
     if not (news.fragment.count or news.fragment.ends or news.fragment.rejects or news.repeated):
         return
     numbered = unit.late.end_count is not None
@@ -232,7 +278,7 @@ def _collect_late(journal: Journal, rules: UowSettings, shard: str, unit: UnitSt
     standing = _stand(unit.late, news)
     if news.fragment.ends and not numbered and journal.state.recent.may_have_had(standing.number):
         standing.causes.append(_COPY.format(standing.number))
-    _keep(journal, shard, news, standing)
+    _keep(journal, rules, shard, news, standing)
     unit = journal.state.units[unit.tid]
     if not numbered and rules.order is UowOrder.DENSE:
         _pass_number(journal, rules, shard, unit)
@@ -243,6 +289,18 @@ def _collect_late(journal: Journal, rules: UowSettings, shard: str, unit: UnitSt
         event(_logger, logging.WARNING, "failed unit is whole now", uow=unit.uow, id=unit.tid, lacks=unit.late.lacks)
         cause = f"{unit.cause}; {told}{retry}"
         journal.write(EntryKind.STATUS, StatusMeta((Outcome(unit.tid, UnitStatus.FAILED, cause=cause),)))
+
+
+def _collect_straggler(journal: Journal, rules: UowSettings, shard: str, late: Straggler) -> None:
+    """Adds what came after its unit was dispatched to the late unit, or dispatches that as failed."""
+    name = late.fragment.uow
+    if (unit := journal.state.collecting(name)) is not None:
+        _collect_late(journal, rules, shard, unit, late.fragment, late.copies)
+        return
+    news = _news(OpenUnit(name, journal.now_ms), late.fragment, late.copies)
+    note_scheme(journal, news.fragment.scheme)
+    _keep(journal, rules, shard, news, _stand(OpenUnit(name, journal.now_ms), news))
+    _dispatch(journal, rules, journal.state.open[name], ended=Ended(late=late.cause))
 
 
 def _pass_number(journal: Journal, rules: UowSettings, shard: str, unit: UnitState) -> None:
@@ -267,12 +325,12 @@ class _News:
     repeated: int = 0
 
 
-def _news(unit: OpenUnit, fragment: Fragment) -> _News:
+def _news(unit: OpenUnit, fragment: Fragment, copies: Collection[Identity] = ()) -> _News:
     fresh: dict[Identity, None] = {}
     without: list[int] = []
     repeated = 0
     for place, identity in enumerate(fragment.identities):
-        if identity in fresh or unit.has(identity):
+        if identity in fresh or identity in copies or unit.has(identity):
             without.append(place)
             repeated += isinstance(identity, bytes)
         else:
@@ -321,8 +379,10 @@ class _Standing:
 
 
 def _judge(unit: OpenUnit, news: _News, state: FoldedLog, rules: UowSettings) -> _Standing:
-    """Returns the unit's standing with the fragment, and with what is wrong with its number."""
+    """Returns the unit's standing with the fragment, and with what is wrong with its number or its end."""
     standing = _stand(unit, news)
+    if rules.order is UowOrder.TIME and news.fragment.ends and not news.fragment.rejects:
+        standing.causes.append("an end came, and with uowOrder=time units have none")
     told = bool(news.fragment.ends) and unit.end_count is None
     if told and rules.order is UowOrder.DENSE and state.recent.had(standing.number):
         standing.copy = True
@@ -435,7 +495,7 @@ def _next_number(state: FoldedLog, rules: UowSettings) -> int:
 
 def _may_go(number: int | None, state: FoldedLog, rules: UowSettings) -> bool:
     """Returns whether a complete unit is dispatched now; one without a number, or with a past one, need not wait."""
-    return rules.order is UowOrder.ARRIVAL or number is None or number <= _next_number(state, rules)
+    return rules.order is not UowOrder.DENSE or number is None or number <= _next_number(state, rules)
 
 
 def _release_ready(journal: Journal, rules: UowSettings) -> None:
@@ -445,7 +505,13 @@ def _release_ready(journal: Journal, rules: UowSettings) -> None:
 
 
 def _dispatch(
-    journal: Journal, rules: UowSettings, unit: OpenUnit, fragment: Fragment | None = None, *, late: bool = False
+    journal: Journal,
+    rules: UowSettings,
+    unit: OpenUnit,
+    fragment: Fragment | None = None,
+    *,
+    late: bool = False,
+    ended: Ended | None = None,
 ) -> None:
     """Writes the UNIT entry.
 
@@ -455,12 +521,16 @@ def _dispatch(
         unit: all of it that has come.
         fragment: the part of the unit that is not in the log yet.
         late: whether the unit's only cause is that its number was given up, or that it may be a copy.
+        ended: how the watermark ends the unit; None: it has an end.
     """
     incomplete = unit.given_up is not None and not unit.whole
     causes = [*unit.causes, *([unit.given_up] if unit.given_up is not None and incomplete else [])]
     fault: Fault | None
     if unit.causes:
         fault = Fault.LATE_NUMBER if late else Fault.MALFORMED
+    elif ended is not None and ended.late is not None:
+        fault = Fault.LATE
+        causes.append(ended.late)
     elif incomplete:
         fault = Fault.INCOMPLETE
     else:
@@ -483,18 +553,21 @@ def _dispatch(
         unsigned=tuple(sorted(unit.unsigned)) if serialize else (),
         scheme=unit.scheme if serialize else None,
         without=fragment.without if fragment is not None else (),
+        time=ended.time if ended else None,
+        arrived_ms=unit.arrived_ms if ended else None,
     )
     if meta.cause:
         event(_logger, logging.ERROR, "unit failed", uow=unit.uow, cause=meta.cause)
     journal.write(EntryKind.UNIT, meta, b"", written, read, fragment.piece if fragment is not None else None)
 
 
-def _keep(journal: Journal, shard: str, news: _News, standing: _Standing) -> None:
+def _keep(journal: Journal, rules: UowSettings, shard: str, news: _News, standing: _Standing) -> None:
     """Writes a FRAGMENT entry: the unit stays open, or goes on collecting although it has failed."""
     fragment = news.fragment
     for reject in (*fragment.rejects, *fragment.misfits):
         event(_logger, logging.ERROR, "delta refused", uow=fragment.uow, cause=reject.cause, line=reject.line)
     has_end = bool(fragment.ends)
+    timed = rules.end is UowEnd.WATERMARK and bool(fragment.count or fragment.rejects)  # copies delay nothing
     meta = FragmentMeta(
         uow=fragment.uow,
         shard=shard,
@@ -512,5 +585,7 @@ def _keep(journal: Journal, shard: str, news: _News, standing: _Standing) -> Non
         unsigned=fragment.unsigned,
         scheme=_scheme_id(fragment),
         without=fragment.without,
+        time=fragment.time if timed else None,
+        arrived_ms=fragment.arrived_ms if timed else None,
     )
     journal.write(EntryKind.FRAGMENT, meta, b"", fragment.written, fragment.read, fragment.piece)

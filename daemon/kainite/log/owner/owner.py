@@ -77,6 +77,7 @@ from kainite.log.owner.refit import READ_EVERY_S, Refitting
 from kainite.log.owner.unit_metrics import UnitMetrics
 from kainite.log.owner.upkeep import LogUpkeep
 from kainite.log.owner.waiting import Waiting
+from kainite.log.owner.watermark import Watermark
 from kainite.log.state.backlog import LogBacklog, backlog_of, is_full
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
@@ -131,6 +132,7 @@ class LogOwner:
         self._mount = mounted
         self._audit = audit
         self._waiting = Waiting(uow.timeout, clock)
+        self._watermark = Watermark(clock)
         self._queue: deque[_Pending] = deque()
         self._queued_bytes = 0
         self._changed = asyncio.Condition()
@@ -283,6 +285,8 @@ class LogOwner:
                 f"shard {shard_id}: records {first.sequence} to {last.sequence} overlap what the log has "
                 f"(up to {reached.sequence}); cut the batch there"
             )
+        if fragments and (arrived_ms := fragments[0].arrived_ms) is not None:
+            self._watermark.learn(arrived_ms)
         await self._enqueue(collect(self.state, self._uow, shard_id, last, fragments, epoch_ms()))
 
     async def room(self) -> None:
@@ -305,6 +309,7 @@ class LogOwner:
 
     def report(self, report: ReadingReport) -> None:
         self._waiting.report(report)
+        self._watermark.report(report)
 
     async def write(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> None:
         """Appends entries of the owner's own, decided on the present state.
@@ -422,7 +427,8 @@ class LogOwner:
             self._fail(error)
 
     async def _upkeep(self) -> None:
-        upkeep = LogUpkeep(self._store, self._settings, self._uow, self._mount, self._audit, self._waiting)
+        upkeep = LogUpkeep(self._store, self._settings, self._uow, self._mount, self._audit, self._waiting,
+                            self._watermark)  # fmt: skip
         while True:
             await asyncio.sleep(self._settings.poll)
             try:

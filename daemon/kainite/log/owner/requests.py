@@ -117,4 +117,9 @@ def _waits(state: FoldedLog, unit: UnitState) -> str:
 
 
 def _refuse(message: str) -> Decision:
-    return Decision(None, {"result": REFUSED, "message": message})
+    return Decision(None, refusal(message))
+
+
+def refusal(message: str) -> Mapping[str, str]:
+    """Returns the answer to a request that is not carried out."""
+    return {"result": REFUSED, "message": message}

@@ -1,5 +1,7 @@
 """The upkeep of the log by its owner, on a timer; each step can be repeated after a crash.
 
+0. *release*: with ``uowEnd=watermark``, the units that the watermark has made complete are dispatched
+   (:mod:`kainite.log.owner.watermark`).
 1. *outcomes*: the outcomes that the apply job wrote into its own log partition (``<partition>:outcomes``) are
    copied into the log, with the id up to which they were copied; the apply job truncates up to this id.
 2. *requests*: retry and discard are decided, appended, and then answered. The retry of a unit that did not fit the
@@ -22,18 +24,19 @@ from typing import Protocol
 from kainite.base.clock import epoch_ms
 from kainite.log.audit.trail import AuditTrail, audited
 from kainite.log.format.entry import SNAPSHOT, SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind, StatusMeta
-from kainite.log.owner.collect import expire
+from kainite.log.owner.collect import RELEASED, expire, release
 from kainite.log.owner.mount import Mount
 from kainite.log.owner.names import Move, deletable, next_move
 from kainite.log.owner.refit import Refitting, is_kept, refit_entries
-from kainite.log.owner.requests import decide, unit_asked
+from kainite.log.owner.requests import decide, refusal, unit_asked
 from kainite.log.owner.waiting import Waiting
+from kainite.log.owner.watermark import Watermark
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.outcomes import outcomes_of, outcomes_partition
 from kainite.log.store.contract import LogStore
-from kainite.settings import LogSettings, UowSettings
+from kainite.settings import LogSettings, UowEnd, UowSettings
 
 
 class Writer(Protocol):
@@ -54,6 +57,7 @@ class LogUpkeep:
         mounted: Mount,
         audit: AuditTrail | None,
         waiting: Waiting,
+        watermark: Watermark,
     ) -> None:
         self._store = store
         self._settings = settings
@@ -61,6 +65,7 @@ class LogUpkeep:
         self._mount = mounted
         self._audit = audit
         self.waiting = waiting
+        self.watermark = watermark
 
     async def run_once(self, owner: Writer) -> None:
         """Takes the steps, the last two only when a snapshot is due.
@@ -69,12 +74,26 @@ class LogUpkeep:
             LogUnavailableError: the store did not answer; the next run does what is left.
             LogFencedError: another owner has the partition.
         """
+        await self._release(owner)
         await self._take_outcomes(owner)
         await self._answer_requests(owner)
         await owner.write(lambda state: expire(state, self._uow, epoch_ms(), self.waiting.overdue(state.open.keys())))
         if self._is_due(owner.state):
             await self._move_names(owner)
             await self._snapshot(owner)
+
+    async def _release(self, owner: Writer) -> None:
+        """Dispatches the units that the watermark has made complete, some at a time."""
+        released = RELEASED if self._uow.end is UowEnd.WATERMARK else 0
+
+        def decided(state: FoldedLog) -> Sequence[Entry]:
+            nonlocal released
+            entries = release(state, self._uow, epoch_ms(), self.watermark.until_ms())
+            released = len(entries)
+            return entries
+
+        while released >= RELEASED:
+            await owner.write(decided)
 
     def _is_due(self, state: FoldedLog) -> bool:
         """Returns whether to write a snapshot: its cost grows with the units in it, so as many entries come first."""
@@ -99,6 +118,7 @@ class LogUpkeep:
         """Appends the request's outcome, if the state allows it; returns the answer once the outcome is durable."""
         answer: Mapping[str, str] = {}
         unit = unit_asked(owner.state, request) if request.get("action") == "retry" else None
+        entries = unit.entries if unit else ()
         anew = await owner.refitting.judged(unit) if owner.refitting and unit and is_kept(unit) else None
 
         def decided(state: FoldedLog) -> Sequence[Entry]:
@@ -108,6 +128,9 @@ class LogUpkeep:
             journal = Journal(state, epoch_ms())
             if decision.outcome is not None:
                 now = state.units.get(decision.outcome.tid)
+                if anew is not None and now is not None and now.entries != entries:
+                    answer = refusal(f"more of unit {now.uow} came while it was judged: retry it again")
+                    return ()
                 if anew is not None and now is not None and is_kept(now):
                     refit_entries(journal, self._uow, now, *anew)
                 journal.write(EntryKind.STATUS, StatusMeta((decision.outcome,), requests=(request_id,)))

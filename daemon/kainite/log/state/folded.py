@@ -15,6 +15,8 @@ Invariants:
 * ``positions`` are of ``stream``; None, in a log of a release that did not note it, is any stream;
 * ``positions[shard]`` is the last record whose deltas are in the log: a record at or before this
   position that is delivered again is recognised;
+* ``ended`` has the deltas of the units that the watermark ended lately (:mod:`kainite.log.state.ended_units`);
+  ``latest_time`` is the highest commit time, with the name, of those of them that were on time;
 * ``schemes`` has every scheme that an open or unresolved unit names; ``misfits`` are the unresolved units that a retry
   has to judge anew.
 """
@@ -33,15 +35,18 @@ from kainite.log.format.entry import (
     Entry,
     Fault,
     FragmentMeta,
+    Meta,
     PositionMeta,
     RefitMeta,
     SchemeMeta,
     StatusMeta,
     UnitMeta,
 )
+from kainite.log.state.ended_units import EndedUnits, on_time_name
 from kainite.log.state.recent_units import RecentUnits
 from kainite.log.state.units import OpenUnit, UnitFold, UnitState
 from kainite.uow.conflicts import LatestConflicts
+from kainite.uow.identity import split_digests
 from kainite.uow.scheme import Scheme, TableScheme
 
 MOST_SCHEMES = 16
@@ -82,6 +87,8 @@ class FoldedLog:
         """About how much memory the units that are not resolved take."""
         self.schemes: dict[str, Scheme] = {}
         self.misfits: dict[int, None] = {}
+        self.ended = EndedUnits()
+        self.latest_time: tuple[int, str] | None = None
 
     @property
     def open(self) -> dict[str, OpenUnit]:
@@ -110,6 +117,7 @@ class FoldedLog:
         if isinstance(entry.meta, RefitMeta) and entry.meta.unit in self.units:
             self._forget(self.units[entry.meta.unit])
         late = self.failed(entry.meta.uow) if isinstance(entry.meta, FragmentMeta) else None
+        self._remember(entry.meta)
         before = late.memory if late is not None else 0
         for unit in self._fold.apply(tid, entry, time_ms):
             self._forget(unit)
@@ -140,6 +148,17 @@ class FoldedLog:
                 if self.stream not in (None, key):
                     self.positions.clear()
                 self.stream = key
+
+    def _remember(self, meta: Meta) -> None:
+        """Remembers the deltas of a unit that the watermark ends, or that come for it afterwards; before the fold."""
+        match meta:
+            case UnitMeta(arrived_ms=int(arrived)) if (unit := self.open.get(meta.uow)) is not None:
+                due_ms = max(arrived, (meta.time or 0) // 1_000_000)
+                self.ended.add(on_time_name(meta.uow), due_ms, (*unit.ordinals, *unit.digests))
+                if meta.time is not None and meta.fault is not Fault.LATE:
+                    self.latest_time = max(self.latest_time or (0, ""), (meta.time, meta.uow))
+            case FragmentMeta(arrived_ms=int(arrived)) if self.failed(meta.uow) is not None:
+                self.ended.add(on_time_name(meta.uow), arrived, (*meta.ordinals, *split_digests(meta.digests)))
 
     def _wait_for(self, unit: UnitState) -> None:
         """Indexes a unit that is not resolved."""

@@ -56,6 +56,7 @@ def _load(store: LogStore, partition: str, head: LogHead | None, *, strong: bool
     state = _start(store, partition, head) if head and head.snapshot >= 0 else FoldedLog()
     if not names:
         state.recent.disregard()
+        state.ended.disregard()
     for batch in store.read_batches(partition, state.next_id, data=False, strong=strong):
         for tid, entry in batch.entries_from(state.next_id):
             state.apply(tid, entry, batch.time_ms)

@@ -19,6 +19,7 @@ before, whose entries are not truncated before HEAD names another one.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import gc
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ import orjson
 from kainite.base.errors import LogCorruptError
 from kainite.base.position import Position
 from kainite.log.format.entry import MISSING, Fault, UnitStatus
+from kainite.log.state.ended_units import EndedUnits
 from kainite.log.state.folded import FoldedLog, oldest_needed
 from kainite.log.state.number_set import NumberSet
 from kainite.log.state.recent_units import RecentUnits, Segment
@@ -74,6 +76,8 @@ def capture(state: FoldedLog) -> Document:
         "through": state.through,
         "answered": list(state.answered),
         "schemes": {name: scheme.tables for name, scheme in state.schemes.items()},
+        "ended": list(state.ended.captured()),
+        "latest_time": state.latest_time,
     }
 
 
@@ -151,8 +155,10 @@ def _slices(items: list[Any]) -> Iterator[list[Any]]:
         yield some
 
 
-def _plain(value: AbstractSet[int] | AbstractSet[str] | AbstractSet[bytes]) -> object:
-    """Returns a set, which orjson does not serialize, as a list of numbers or names, or as text of digests."""
+def _plain(value: AbstractSet[int] | AbstractSet[str] | AbstractSet[bytes] | bytes) -> object:
+    """Returns bytes as text, and a set as a list of numbers or names, or as text of digests: orjson takes neither."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
     members: list[Any] = sorted(value) if len(value) <= SORTED else list(value)
     return join_digests(members) if members and isinstance(members[0], bytes) else members
 
@@ -200,6 +206,9 @@ def _state(fields: dict[str, Any]) -> FoldedLog:
     state.through = fields["through"]
     state.answered = dict.fromkeys(fields["answered"])
     state.schemes = {name: _scheme(tables) for name, tables in fields.get("schemes", {}).items()}
+    ended = fields.get("ended", ())
+    state.ended = EndedUnits((uow, due_ms, base64.b64decode(packed)) for uow, due_ms, packed in ended)
+    state.latest_time = None if (latest := fields.get("latest_time")) is None else (latest[0], latest[1])
     state.restore_units(_unit(unit) for unit in fields["units"])
     return state
 

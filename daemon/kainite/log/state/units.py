@@ -72,6 +72,7 @@ class OpenUnit:
         misfits: why deltas that have come do not fit the target's catalogue.
         tables, unsigned, scheme: as in :class:`~kainite.log.format.entry.FragmentMeta`, of all deltas so far.
         given_up: why it was given up before its turn came; counts while it is not whole.
+        time, arrived_ms: as in :class:`~kainite.log.format.entry.FragmentMeta`, the latest ones.
     """
 
     uow: str
@@ -94,6 +95,8 @@ class OpenUnit:
     unsigned: set[str] = field(default_factory=set)
     scheme: str | None = None
     given_up: str | None = None
+    time: int | None = None
+    arrived_ms: int | None = None
 
     @property
     def whole(self) -> bool:
@@ -155,8 +158,14 @@ class OpenUnit:
         self.tables.update(meta.tables)
         self.unsigned.update(meta.unsigned)
         self.offending = self.offending or meta.offending
+        self.time, self.arrived_ms = latest(self.time, meta.time), latest(self.arrived_ms, meta.arrived_ms)
         if meta.end_count is not None:
             self.end_count, self.number, self.kind = meta.end_count, meta.number, meta.unit_kind
+
+
+def latest(one: int | None, other: int | None) -> int | None:
+    """Returns the later one of two times that may not be known."""
+    return max((time for time in (one, other) if time is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +268,8 @@ class UnitState:
         """Returns why a retry cannot apply the unit now; None when it can, or when nothing was wrong at dispatch."""
         if self.malformed:
             return self.cause
+        if self.fault is Fault.LATE and self.late is not None:
+            return "; ".join(self.late.causes) or None
         return self.late.lacks if self.late is not None else None
 
     def with_late(self, tid: int, entry: Entry, meta: FragmentMeta) -> UnitState:
@@ -347,8 +358,10 @@ def _lacks_parts(meta: UnitMeta, opened: OpenUnit) -> bool:
     """Returns whether a failed unit lacked parts when it was dispatched.
 
     Such a unit has all its deltas, and its end if that has come, in FRAGMENT entries. What a UNIT entry brings itself
-    makes its unit whole, and is not in ``opened``.
+    makes its unit whole, and is not in ``opened``. What is late has no end, and never lacks nothing.
     """
+    if meta.fault is Fault.LATE:
+        return True
     brings = meta.count > opened.count or (opened.end_count is None and meta.fault is not Fault.INCOMPLETE)
     return not (opened.whole or brings)
 

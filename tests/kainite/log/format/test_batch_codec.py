@@ -38,7 +38,8 @@ GOLDEN_INDEX_1 = bytes.fromhex(
 BLOB = Blob(compressed(b"[1][2,3]", 1), 8, zlib.crc32(compressed(b"[1][2,3]", 1)))
 GOLDEN_UNIT = (
     b'{"uow":"T","count":1,"shards":[],"fragments":[],"number":null,"kind":"normal","conflict":null,"cause":null,'
-    b'"offending":null,"fault":null,"tables":[],"unsigned":[],"scheme":null,"without":[1]}'
+    b'"offending":null,"fault":null,"tables":[],"unsigned":[],"scheme":null,"without":[1],'
+    b'"time":null,"arrived_ms":null}'
 )
 GOLDEN_INDEX = bytes.fromhex(
     "000000000000002a"  # first id 42

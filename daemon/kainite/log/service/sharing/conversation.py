@@ -201,8 +201,8 @@ class Conversation:
 
     def reading(self, number: int, report: ReadingReport | None) -> None:
         """Answers the owner's question of that number."""
-        shards, read = (report.shards, report.read) if report else (frozenset[str](), {})
-        self._send(ReadingAnswer(self._id(number), shards, read))
+        told = report or ReadingReport(frozenset(), {})
+        self._send(ReadingAnswer(self._id(number), told.shards, told.read, told.tips, told.arrived))
 
     def _greeted(self, body: bytes) -> None:
         hello = decode_hello(body)

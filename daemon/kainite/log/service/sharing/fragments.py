@@ -38,7 +38,7 @@ MAX_UINT64: Final = 2**64 - 1
 
 FIELDS: Final = (
     "uow", "blob", "offset", "length", "identities", "written", "read", "ends", "scheme", "tables", "unsigned",
-    "rejects", "misfits", "time",
+    "rejects", "misfits", "time", "arrived",
 )  # fmt: skip
 """A fragment's fields. ``blob`` is a number from 1, 0 for none; ``written`` and ``read`` are numbers of signatures."""
 
@@ -130,6 +130,7 @@ def _fragment_json(fragment: Fragment, numbers: Mapping[int, int]) -> list[Any]:
         [[reject.cause, reject.line] for reject in fragment.rejects],
         [[misfit.cause, misfit.line] for misfit in fragment.misfits],
         fragment.time,
+        fragment.arrived_ms,
     ]
 
 
@@ -165,7 +166,10 @@ def _fragment(
     item: Sequence[Any], blobs: Sequence[Blob], signatures: Sequence[int], used: int, schemes: Mapping[str, Scheme]
 ) -> tuple[Fragment, int]:
     """Returns a fragment, and how many signatures are used with it."""
-    uow, blob, offset, length, identities, written, read, ends, scheme, tables, unsigned, rejects, misfits, time = item
+    (
+        uow, blob, offset, length, identities, written, read, ends, scheme, tables, unsigned, rejects, misfits, time,
+        arrived,
+    ) = item  # fmt: skip
     middle = used + _natural(written)
     end = middle + _natural(read)
     if end > len(signatures):
@@ -183,6 +187,7 @@ def _fragment(
         scheme=None if scheme is None else schemes[scheme],
         piece=_piece(blobs, _natural(blob), _natural(offset), _natural(length)),
         time=_optional(time),
+        arrived_ms=_optional(arrived),
     )
     if (fragment.piece is None) != (not fragment.identities):
         raise ValueError("a fragment has deltas without identities, or identities without deltas")

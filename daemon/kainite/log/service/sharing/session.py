@@ -273,8 +273,8 @@ class Session:
     def _report(self, answer: ReadingAnswer, owner: LogOwner) -> None:
         asked = self._asked.pop(answer.req_id.sequence, None)
         if asked is not None and answer.shards:
-            under_way = self._terms.clock() - asked
-            owner.report(ReadingReport(answer.shards, {shard: age + under_way for shard, age in answer.read.items()}))
+            told = ReadingReport(answer.shards, answer.read, answer.tips, answer.arrived)
+            owner.report(told.aged(self._terms.clock() - asked))
 
     def _start(self, request: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(request)

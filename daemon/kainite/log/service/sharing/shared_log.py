@@ -20,7 +20,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
@@ -403,7 +402,7 @@ class SharedLog:
         since = self.clock() - at
         if since > NEAR_S:
             return None
-        return replace(report, read={shard: age + since for shard, age in report.read.items()})
+        return report.aged(since)
 
     def _say_once(self, name: str, **fields: object) -> None:
         """Logs a warning about a lasting condition once."""

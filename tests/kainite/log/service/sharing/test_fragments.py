@@ -39,6 +39,7 @@ SCHEMES = st.builds(Scheme, st.dictionaries(TEXT, st.builds(TableScheme, TEXT, N
 FRAGMENTS = st.builds(
     Fragment, TEXT, st.lists(DELTAS, max_size=4).map(tuple), SIGNATURES, SIGNATURES, ENDS, REJECTS, st.just(()),
     REJECTS, NAMES, NAMES, st.none() | SCHEMES, st.none() | st.integers(0, 2**63 - 1),
+    st.none() | st.integers(0, 2**50),
 )  # fmt: skip
 
 

@@ -1,0 +1,259 @@
+"""Ends units whose source does not say where they end: by how far all shards have been read. No I/O.
+
+With ``uowEnd=watermark`` a unit has no end. Its deltas tell its commit time *T* (the source's clock); each of its
+records has an arrival (Kinesis' clock), of which the latest is *A*. The *watermark* is the time, by Kinesis' clock,
+such that every record that arrived up to it, in any shard of the stream, is in the log. A unit is complete when
+
+    watermark >= max(T, A) + grace
+
+so when every shard has been read past the unit's commit time plus the grace, and no record of it has come for as long.
+``uowOrder=time`` also demands that every open unit with an earlier (T, name) goes first.
+
+**What is assumed.** Of each unit, a record arrives within the grace after the commit, or within the grace after the
+unit's record before it. With ``uowOrder=time``: the first one within the grace after the commit. The grace has to cover
+the way into the stream, the difference between the source's clock and Kinesis', and the inaccuracy of arrival times.
+A source's clock that runs behind cannot tear a unit, since A counts too; one that runs ahead holds units back by as
+much, and a unit that its clock holds back for ``uowTimeoutMillis`` fails. What breaks the assumption is *late*
+(:func:`straggler`), fails visibly, and is never applied by itself.
+
+**What a shard tells.** Two things, each of which its consumer says only of what is durable in the log
+(:class:`~kainite.log.client.ReadingReport`):
+
+* *arrived*: the arrival of the last record; records of a shard come in the order of their arrival;
+* *tip*: an age, since when the shard was open and held nothing that is not in the log. Only a reply without records, of
+  a shard that goes on, tells it: a shard that was split or merged has records behind it, in its children, from the
+  moment at which it was closed, and it tells nothing beyond that moment.
+
+A tip is a time by a host's boot clock. What Kinesis' clock showed then is not asked: a wall clock may jump. It is
+bounded from below by the records themselves: a record with the arrival *a* that is here when this clock shows *b* says
+that Kinesis' clock is at least *a - b* ahead of this one. The best such bound is kept; it becomes worse by
+:data:`DRIFT` with time, since clocks do not run at one pace. A unit's own record is such evidence, so that a unit on an
+idle stream waits for the grace, and one reading of each shard.
+
+===================================================  ============================================================
+event                                                effect
+===================================================  ============================================================
+a mount, a crash, another owner                      nothing is known: every shard has to tell anew. What units waited
+                                                     for is in the log (``time``, ``arrived_ms``)
+no report, no shard, hash keys without a lease       no watermark
+a shard that nobody reads, whose records break       it holds the watermark, and :meth:`Watermark.held_by` names it
+every child, or whose parent is still read
+a shard lags                                         its last record's arrival counts
+a shard is split or merged                           the parent stays where it was closed until it is at SHARD_END; its
+                                                     children have leases by then, and count until they are read
+an old report (a daemon that was cut off)            it names parents in place of their children: the watermark stays
+a daemon of an earlier release                       its shards hold the watermark: it tells neither thing
+a wall clock jumps                                   no effect, but for the source's own
+===================================================  ============================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kainite.base.clock import boot_seconds
+from kainite.log.client import ReadingReport
+from kainite.log.format.entry import Fault
+from kainite.log.state.ended_units import is_late_name, late_name
+from kainite.log.state.folded import FoldedLog
+from kainite.log.state.units import OpenUnit
+from kainite.settings import UowOrder, UowSettings
+from kainite.uow.fragment import Fragment, Reject
+from kainite.uow.identity import Identity
+
+DRIFT: Final = 0.001
+"""How much faster this clock may run than Kinesis', seconds a second; ten times what clocks are allowed to."""
+
+TIMELESS: Final = "'time' is missing: with uowEnd=watermark a unit's deltas tell its commit time"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What holds the watermark back.
+
+    Attributes:
+        shard: the shard that is read least far; None while no shard is known.
+        seconds: how far behind the present the watermark is; None while nothing is known of the shard.
+    """
+
+    shard: str | None
+    seconds: float | None
+
+
+class Watermark:
+    """The watermark of one mount.
+
+    Args:
+        clock: seconds, never running backwards, running on while the host sleeps.
+    """
+
+    def __init__(self, clock: Callable[[], float] = boot_seconds) -> None:
+        self._clock = clock
+        self._shards: frozenset[str] = frozenset()
+        self._tips: dict[str, float] = {}  # by this clock, seconds
+        self._arrived: dict[str, int] = {}
+        self._ahead = -math.inf  # of Kinesis' clock before this one at _ahead_at, at least, milliseconds
+        self._ahead_at = 0.0
+
+    def report(self, report: ReadingReport) -> None:
+        """Takes in what a reader tells."""
+        now = self._clock()
+        self._shards = report.shards
+        for shard, age in report.tips.items():
+            self._tips[shard] = max(self._tips.get(shard, -math.inf), now - max(0.0, age))
+        for shard, arrived in report.arrived.items():
+            self._arrived[shard] = max(self._arrived.get(shard, arrived), arrived)
+            self.learn(arrived)
+        for known in (self._tips, self._arrived):
+            for shard in known.keys() - self._shards:
+                del known[shard]
+
+    def learn(self, arrived_ms: int) -> None:
+        """Takes in that a record is here, and when it arrived: Kinesis' clock is not behind that."""
+        now = self._clock()
+        ahead = arrived_ms - now * 1000
+        if ahead >= self._ahead_now(now):
+            self._ahead, self._ahead_at = ahead, now
+
+    def until_ms(self) -> float:
+        """Returns the time up to which every record that arrived is in the log; the distant past while it is unknown.
+
+        Milliseconds since the epoch, by Kinesis' clock.
+        """
+        return min((self._of(shard) for shard in self._shards), default=-math.inf)
+
+    def held_by(self) -> Held:
+        """Returns what holds the watermark back most."""
+        if not self._shards:
+            return Held(None, None)
+        shard = min(self._shards, key=lambda name: (self._of(name), name))
+        now = self._clock()
+        behind = (now * 1000 + self._ahead_now(now) - self._of(shard)) / 1000
+        return Held(shard, max(0.0, behind) if math.isfinite(behind) else None)
+
+    def _of(self, shard: str) -> float:
+        """Returns up to which arrival all records of the shard are in the log; the distant past while it is unknown."""
+        arrived, tip = self._arrived.get(shard), self._tips.get(shard)
+        # Of two records with the same arrival one may be unread.
+        by_records = -math.inf if arrived is None else arrived - 1
+        return max(by_records, -math.inf if tip is None else tip * 1000 + self._ahead_now(self._clock()))
+
+    def _ahead_now(self, now: float) -> float:
+        return self._ahead - max(0.0, now - self._ahead_at) * 1000 * DRIFT
+
+
+def ripe(units: Iterable[OpenUnit], rules: UowSettings, until_ms: float) -> list[OpenUnit]:
+    """Returns the units that are complete, in the order in which they are released: by commit time, ties by name.
+
+    Args:
+        units: those that are being collected; one with an end of its own, or of which no arrival is known, is none.
+        rules: the order and the grace.
+        until_ms: the watermark.
+    """
+    waiting = [unit for unit in units if unit.end_count is None and unit.arrived_ms is not None]
+    complete = [unit for unit in waiting if _due_ms(unit, rules) <= until_ms]
+    if rules.order is UowOrder.TIME and len(complete) < len(waiting):
+        others = (unit for unit in waiting if unit.time is not None and _due_ms(unit, rules) > until_ms)
+        first = min(map(_place, others), default=None)
+        complete = [unit for unit in complete if first is None or unit.time is None or _place(unit) < first]
+    return sorted(complete, key=_place)
+
+
+def _place(unit: OpenUnit) -> tuple[int, str]:
+    return unit.time or 0, unit.uow
+
+
+def _due_ms(unit: OpenUnit, rules: UowSettings) -> float:
+    """Returns the watermark at which the unit is complete."""
+    return max(unit.arrived_ms or 0, -(-(unit.time or 0) // 1_000_000)) + rules.grace * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the watermark ends a unit.
+
+    Attributes:
+        time: the unit's place in the order of commits; None where it has none.
+        late: why it is late; None when it is on time.
+    """
+
+    time: int | None = None
+    late: str | None = None
+
+
+def ended(unit: OpenUnit, state: FoldedLog, rules: UowSettings) -> tuple[OpenUnit, Ended]:
+    """Returns a unit that is complete, with the cause for which it fails if it has no commit time, and how it ends."""
+    if unit.time is None:
+        return replace(unit, causes=[*unit.causes, *(() if unit.causes else (TIMELESS,))]), Ended()
+    return unit, _ended_at(unit, unit.time, state, rules)
+
+
+def _ended_at(unit: OpenUnit, time: int, state: FoldedLog, rules: UowSettings) -> Ended:
+    first = state.latest_time
+    if rules.order is not UowOrder.TIME or first is None or (time, unit.uow) > first:
+        return Ended(time)
+    return Ended(
+        late=f"its commit time, {time} ns, is before that of unit {first[1]}, {first[0]} ns, which went first: its "
+        "records came later than uowGraceMillis"
+    )
+
+
+def reserved(fragment: Fragment) -> Fragment:
+    """Returns a fragment whose unit has a late unit's name as one that fails, any other one as it is."""
+    if not is_late_name(fragment.uow):
+        return fragment
+    reject = Reject("names that end with +late are those of late units (uowEnd=watermark)", "")
+    return replace(fragment, rejects=(*fragment.rejects, reject))
+
+
+@dataclass(frozen=True, slots=True)
+class Straggler:
+    """What came late of a unit.
+
+    Attributes:
+        fragment: it, under the name of the late unit that it belongs to.
+        copies: the identities of deltas in it that its unit has.
+        cause: why it fails.
+    """
+
+    fragment: Fragment
+    copies: frozenset[Identity]
+    cause: str
+
+
+def straggler(state: FoldedLog, fragment: Fragment) -> Straggler | None:
+    """Returns what a fragment of a unit that was dispatched brings late; None when all of it is sent again."""
+    known = zip(fragment.identities, state.ended.has(fragment.uow, fragment.identities), strict=True)
+    copies = frozenset(identity for identity, has in known if has)
+    unit = state.find(fragment.uow) if fragment.rejects else None
+    told = unit is not None and unit.fault is Fault.MALFORMED  # it has failed for this, or for something like it
+    rejects = () if fragment.ends or told else fragment.rejects
+    if copies.issuperset(fragment.identities) and not rejects:
+        return None
+    late = replace(fragment, uow=_late_unit(state, fragment.uow), ends=(), rejects=rejects)
+    return Straggler(late, copies, _late_cause(state, fragment))
+
+
+def _late_unit(state: FoldedLog, uow: str) -> str:
+    """Returns the name of the late unit that still collects, or else of the next one."""
+    number = 1
+    while (name := late_name(uow, number)) in state.recent and state.collecting(name) is None:
+        number += 1
+    return name
+
+
+def _late_cause(state: FoldedLog, fragment: Fragment) -> str:
+    due_ms = state.ended.due_ms(fragment.uow)
+    if due_ms is None:
+        return (
+            f"it came after unit {fragment.uow} was taken for complete, or was sent again: the deltas of that unit are "
+            "not remembered any more; compare it with the target, then retry or discard it"
+        )
+    late_ms = (fragment.arrived_ms or 0) - due_ms
+    return (
+        f"it came after unit {fragment.uow} was taken for complete: {late_ms} ms after that unit's commit and last "
+        "record (uowGraceMillis); a retry applies it now"
+    )
