@@ -57,15 +57,14 @@ class LatestConflicts:
         self._writers: dict[int, int] = {}
         self._readers: dict[int, int] = {}
 
-    def find(self, written: Iterable[int], read: Iterable[int]) -> int | None:
+    def find(self, written: Collection[int], read: Collection[int]) -> int | None:
         """Returns the highest rank of a unit that conflicts; None for no conflict."""
-        writers, readers = self._writers, self._readers
-        # Intersected without a loop in Python: a unit may have a million signatures, and nearly none conflicts.
-        ranks = chain(
-            map(writers.__getitem__, writers.keys() & written),
-            map(readers.__getitem__, readers.keys() & written),
-            map(writers.__getitem__, writers.keys() & read),
-        )
+        # Without a loop in Python, and without making a set: a unit may have a million signatures, and nearly none
+        # conflicts.
+        ranks: list[int] = []
+        for held, signatures in ((self._writers, written), (self._readers, written), (self._writers, read)):
+            if not held.keys().isdisjoint(signatures):
+                ranks += map(held.__getitem__, held.keys() & signatures)
         return max(ranks, default=None)
 
     def add(self, rank: int, written: Iterable[int], read: Iterable[int]) -> None:

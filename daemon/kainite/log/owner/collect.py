@@ -51,6 +51,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from kainite.base.logs import event
@@ -210,7 +211,11 @@ def note_scheme(journal: Journal, scheme: Scheme | None) -> None:
 def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment: Fragment) -> bool:
     """Collects a fragment of a unit that is open, or not known; returns whether it was dropped as sent again."""
     state = journal.state
-    unit = state.open.get(fragment.uow) or OpenUnit(fragment.uow, journal.now_ms)  # the fold opens it, not this
+    unit = state.open.get(fragment.uow)
+    if unit is None and is_plain(fragment, state, rules):
+        _dispatch_plain(journal, rules, shard, fragment)
+        return False
+    unit = unit or OpenUnit(fragment.uow, journal.now_ms)  # the fold opens it, not this
     news = _news(unit, fragment)
     if news.dropped:
         event(_logger, logging.WARNING, "deltas sent again, dropped", deltas=news.dropped, uow=unit.uow, shard=shard)
@@ -231,6 +236,45 @@ def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment
     if going:
         _release_ready(journal, rules)
     return False
+
+
+def is_plain(fragment: Fragment, state: FoldedLog, rules: UowSettings) -> bool:
+    """Returns whether a fragment of a unit that is not open is all of it, and there is nothing to decide about it.
+
+    Nearly all units are plain. What follows for them is what the general way comes to, in a fraction of the time.
+    """
+    if rules.order is not UowOrder.ARRIVAL or len(fragment.ends) != 1 or fragment.time is not None or state.ready:
+        return False
+    identities, end = fragment.identities, fragment.ends[0]
+    return (
+        0 < len(identities) == end.count == len(set(identities))
+        and not (fragment.rejects or fragment.misfits or fragment.without)
+        and not state.recent.may_have_had(end.number)
+    )
+
+
+def _dispatch_plain(journal: Journal, rules: UowSettings, shard: str, fragment: Fragment) -> None:
+    note_scheme(journal, fragment.scheme)
+    serialize, end = rules.isolation is Isolation.SERIALIZE, fragment.ends[0]
+    written, read = (fragment.written, fragment.read) if serialize else (frozenset[int](), frozenset[int]())
+    meta = UnitMeta(
+        uow=fragment.uow,
+        count=end.count,
+        shards=(shard,),
+        number=end.number,
+        kind=end.kind,
+        conflict=journal.state.conflicts.find(written, read),
+        tables=_sorted(fragment.tables) if serialize else (),
+        unsigned=_sorted(fragment.unsigned) if serialize else (),
+        scheme=_scheme_id(fragment) if serialize else None,
+    )
+    journal.write(EntryKind.UNIT, meta, b"", written, read, fragment.piece)
+
+
+@lru_cache(maxsize=1024)
+def _sorted(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns names in order, each once."""
+    return tuple(sorted(set(names)))
 
 
 def _drop_copy(journal: Journal, unit: OpenUnit, standing: _Standing) -> None:

@@ -336,10 +336,11 @@ class LogOwner:
 
     async def _room(self) -> None:
         """Waits until the queue takes more; raises when the owner has failed."""
-        async with self._changed:
-            await self._changed.wait_for(
-                lambda: self._failure.done() or self._queued_bytes < self._settings.queue_bytes
-            )
+        if self._queued_bytes >= self._settings.queue_bytes:
+            async with self._changed:
+                await self._changed.wait_for(
+                    lambda: self._failure.done() or self._queued_bytes < self._settings.queue_bytes
+                )
         if self._failure.done():
             raise self._failure.result()
 

@@ -12,6 +12,7 @@ import hashlib
 import struct
 from array import array
 from collections import defaultdict
+from functools import lru_cache
 from typing import Final
 
 DIGEST_BYTES: Final = 16
@@ -21,6 +22,7 @@ _REST = DIGEST_BYTES - 2
 _PARTS = struct.Struct(f">H{_REST}s")
 
 
+@lru_cache(maxsize=64)  # a unit's name is looked up, and then added
 def digest_of(name: str) -> bytes:
     """Returns the digest of a name."""
     return hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=DIGEST_BYTES).digest()

@@ -114,6 +114,11 @@ class FoldedLog:
         if tid != self.next_id:
             raise ValueError(f"entry {tid} folded where {self.next_id} is next")
         self.next_id += 1
+        if isinstance(entry.meta, UnitMeta):  # most entries are units
+            self._fold.apply(tid, entry, time_ms)
+            self._dispatched(entry.meta)
+            self._wait_for(self.units[tid])
+            return
         if isinstance(entry.meta, RefitMeta) and entry.meta.unit in self.units:
             self._forget(self.units[entry.meta.unit])
         late = self.failed(entry.meta.uow) if isinstance(entry.meta, FragmentMeta) else None
@@ -127,9 +132,6 @@ class FoldedLog:
             case FragmentMeta() if late is not None:
                 self.conflicts.widen(late.tid, entry.written, entry.read)
                 self.waiting_bytes += self.units[late.tid].memory - before
-            case UnitMeta() as meta:
-                self._dispatched(meta)
-                self._wait_for(self.units[tid])
             case RefitMeta() as meta if meta.unit in self.units:
                 self._wait_for(self.units[meta.unit])
             case SchemeMeta(scheme, tables):

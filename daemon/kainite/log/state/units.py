@@ -403,13 +403,13 @@ class UnitFold:
             The units that the entry resolved.
         """
         match entry.meta:
+            case UnitMeta() as meta:
+                self.add(UnitState.dispatched(tid, entry, meta, self.open.pop(meta.uow, None)))
             case FragmentMeta(uow=uow) as meta if uow in self.late:
                 failed = self.units[self.late[uow]]
                 self.units[failed.tid] = failed.with_late(tid, entry, meta)
             case FragmentMeta() as meta:
                 self.open.setdefault(meta.uow, OpenUnit(meta.uow, time_ms)).add(tid, entry, meta)
-            case UnitMeta() as meta:
-                self.add(UnitState.dispatched(tid, entry, meta, self.open.pop(meta.uow, None)))
             case RefitMeta() as meta if meta.unit in self.units:
                 self.late.pop(meta.uow, None)
                 self.units[meta.unit] = self.units[meta.unit].judged_anew(tid, entry, meta)

@@ -25,6 +25,7 @@ from kainite.log.format.entry import (
     UnitMeta,
     UnitStatus,
 )
+from kainite.log.owner import collect as collect_module
 from kainite.log.owner.collect import collect, expire
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
@@ -33,6 +34,7 @@ from kainite.log.state.units import UnitState
 from kainite.settings import Isolation, UowOrder, UowSettings
 from kainite.uow.delta import UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject
+from kainite.uow.scheme import Scheme, TableScheme
 from support.log_builders import delta, fragment
 
 ARRIVAL = UowSettings()
@@ -466,6 +468,43 @@ def test_whatever_comes_when_a_unit_is_lost_only_if_it_stays_incomplete(data: st
     assert sorted(log.keys_of(meta)) == [0, 1, 2]
     assert unit.written == {0, 1, 2}
     assert log.state.open == {}
+
+
+_PARTS = st.builds(
+    lambda uow, keys, ordinal, ends, read, more: replace(
+        fragment(uow, keys, first_ordinal=ordinal), ends=tuple(ends), read=read, **more
+    ),
+    st.sampled_from("ABC"),
+    st.lists(st.integers(0, 3), max_size=3),
+    st.none() | st.integers(0, 2),
+    st.lists(st.builds(UnitEnd, st.integers(0, 3), st.none() | st.integers(1, 3)), max_size=2),
+    st.frozensets(st.integers(0, 3), max_size=2),
+    st.sampled_from(
+        [{}, {}, {"tables": ("t", "s", "t"), "unsigned": ("s",)}, {"scheme": Scheme({"t": TableScheme("d", ())})},
+         {"rejects": (Reject("bad", "?"),)}, {"misfits": (Reject("no column", "?"),)}]
+    ),
+)  # fmt: skip
+
+
+@given(
+    st.lists(st.lists(_PARTS, max_size=3), max_size=4),
+    st.sampled_from([ARRIVAL, UowSettings(isolation=Isolation.RELAXED), DENSE]),
+    st.booleans(),
+)
+def test_a_plain_unit_comes_out_as_the_general_way_has_it(
+    calls: list[list[Fragment]], rules: UowSettings, forgotten: bool
+) -> None:
+    found = []
+    for plain in (collect_module.is_plain, lambda *_: False):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(collect_module, "is_plain", plain)
+            log = Log(rules)
+            for fragments in calls:
+                log.bring(*fragments)
+                if forgotten:
+                    log.forget()
+            found.append((log.entries, snapshot.dump(log.state)))
+    assert found[0] == found[1]
 
 
 class TestConflicts:

@@ -179,11 +179,11 @@ def _fragment(
         written=frozenset(signatures[used:middle]),
         read=frozenset(signatures[middle:end]),
         ends=tuple(UnitEnd(_natural(count), _optional(number), UnitKind(kind)) for count, number, kind in ends),
-        rejects=_rejects(rejects),
-        identities=tuple(map(_identity, identities)),
-        misfits=_rejects(misfits),
+        rejects=_rejects(rejects) if rejects != [] else (),
+        identities=_identities(identities),
+        misfits=_rejects(misfits) if misfits != [] else (),
         tables=_texts(tables),
-        unsigned=_texts(unsigned),
+        unsigned=_texts(unsigned) if unsigned != [] else (),
         scheme=None if scheme is None else schemes[scheme],
         piece=_piece(blobs, _natural(blob), _natural(offset), _natural(length)),
         time=_optional(time),
@@ -201,6 +201,12 @@ def _piece(blobs: Sequence[Blob], number: int, offset: int, length: int) -> Piec
     if not length or offset + length > blob.size:
         raise ValueError("a fragment's deltas are not in its blob")
     return Piece(blob, offset, length)
+
+
+def _identities(values: Sequence[Any]) -> tuple[Identity, ...]:
+    if set(map(type, values)) == {int} and min(values) >= 0 and max(values) <= MAX_UINT64:
+        return tuple(values)
+    return tuple(map(_identity, values))
 
 
 def _identity(value: Any) -> Identity:

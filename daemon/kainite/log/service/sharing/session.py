@@ -124,6 +124,7 @@ class Session:
         self._schemes: dict[str, Scheme] = {}
         self._decoding = asyncio.Lock()
         self._unanswered = 0
+        self._unsent: list[bytes] = []
         self._asked: dict[int, float] = {}
         self._questions = 0
         self._generation = 0
@@ -144,6 +145,7 @@ class Session:
         except KainiteError as error:
             event(_logger, logging.WARNING, "log client cut off", worker=self.worker, error=error)
         finally:
+            self._flush()
             await network.hang_up(self._writer)
 
     async def _greet(self) -> Join | None:
@@ -304,7 +306,15 @@ class Session:
         if self._writer.transport.get_write_buffer_size() > MAX_UNSENT:
             self._writer.transport.abort()  # the reads fail, and the session ends
             return
-        self._writer.write(encode_message(VERSION, message))
+        if not self._unsent:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._unsent.append(encode_message(VERSION, message))
+
+    def _flush(self) -> None:
+        """Sends the answers of one turn of the loop together: a durable batch answers many appends at once."""
+        if self._unsent:
+            self._writer.write(b"".join(self._unsent))
+            self._unsent.clear()
 
     def _id(self, number: int) -> ReqId:
         return ReqId(0, self._generation, 0, number)
