@@ -16,18 +16,19 @@ import click
 
 from kainite import settings
 from kainite.aws import clients as aws
-from kainite.base.errors import SettingsError
+from kainite.base.errors import SettingsError, SparkUnavailableError
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
 from kainite.log.state.outcomes import outcomes_partition
 from kainite.log.store.dynamodb import DynamoDBStore
-from kainite.settings import Settings
+from kainite.settings import AwsFrom, Settings
 from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.precedence.load import load_levels
 from kainite_spark.driver.current_target import CurrentTarget
 from kainite_spark.driver.job import ApplyEnvironment, ApplyJob, Summary
 from kainite_spark.driver.job_health import JobHealth
+from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.outcomes import begin_to_watch
 from kainite_spark.driver.patience import patiently
 from kainite_spark.driver.publishing import publishing
@@ -68,7 +69,17 @@ def run(configured: Settings, *, once: bool = False) -> Summary:
         SettingsError: no target is set, or its kind is unknown.
         KainiteError: as :meth:`~kainite_spark.driver.job.ApplyJob.run`.
     """
-    stop, health = threading.Event(), JobHealth()
+    stop = threading.Event()
+    try:
+        return _run(configured, stop, once=once)
+    except SparkUnavailableError:
+        if stop.is_set():  # Spark had not started, or was given up after the grace
+            return Summary()
+        raise
+
+
+def _run(configured: Settings, stop: threading.Event, *, once: bool) -> Summary:
+    health = JobHealth()
     with (
         _signals(stop),
         publishing(configured, health.report) as meter,
@@ -80,8 +91,13 @@ def run(configured: Settings, *, once: bool = False) -> Summary:
         name = f"kainite apply {configured.leases.application}"
         # A killed job holds the partition until its lease runs out; that time passes while Spark starts.
         watch = patiently(lambda: begin_to_watch(store, outcomes_partition(configured.log.partition)), stop)
-        with spark_context(configured.apply.master, name) as context, _signals(stop):
-            runner = SparkRunner(context, _task_settings(configured, owner, target))
+        apply = configured.apply
+        with spark_context(apply.master, name, stop, apply.python) as context, _signals(stop):
+            limits = SparkLimits(apply.stall, apply.job_limit, configured.child.shutdown_grace)
+            settings = _task_settings(configured, owner, target)
+            hand_out = partial(aws.frozen_credentials, configured.aws)
+            from_driver = apply.aws_from is AwsFrom.DRIVER
+            runner = SparkRunner(context, settings, limits, stop, health.waits_for, hand_out if from_driver else None)
             current.tell(runner.retarget)
             runner.warm_up()
             ledger = f"{configured.log.table}/{configured.log.partition}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, overload
 
 from kainite.base.errors import SettingsError
 from kainite.settings import AwsSettings, ClientSettings
-from kainite.settings.credentials import Provider, show_chain
+from kainite.settings.credentials import Provider, Source, show_chain
 
 if TYPE_CHECKING:
     import boto3
@@ -51,6 +51,27 @@ def client(
         raise SettingsError("no AWS region: set regionName in the settings file, or AWS_DEFAULT_REGION") from error
     except BotoCoreError as error:
         raise SettingsError(f"no {service} client can be made of these settings: {error}") from error
+
+
+def frozen_credentials(settings: AwsSettings) -> Provider:
+    """Returns the credentials of DynamoDB's client as they are now, for another process; they may expire.
+
+    Raises:
+        SettingsError: there are none, or they cannot be had.
+    """
+    from botocore.exceptions import BotoCoreError
+
+    own, _ = _of_service("dynamodb", settings)
+    try:
+        found = _session(own.credentials or settings.kinesis.credentials, own.region or settings.region)
+        credentials = found.get_credentials()
+        if credentials is None:
+            raise SettingsError(_no_credentials(own, settings))
+        frozen = credentials.get_frozen_credentials()
+    except BotoCoreError as error:
+        raise SettingsError(f"no AWS credentials can be had: {error}") from error
+    parts = (frozen.access_key, frozen.secret_key, frozen.token)
+    return Provider("StaticCredentialsProvider", Source.STATIC, tuple(part for part in parts if part))
 
 
 def _of_service(service: str, settings: AwsSettings) -> tuple[ClientSettings, str | None]:

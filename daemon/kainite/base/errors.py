@@ -31,6 +31,7 @@
           +-- TargetBusyError         it could not take these rows in time, or so many bytes; others it may take
           +-- TargetFencedError       a newer apply job, or micro-batch, owns the target
      +-- SparkUnavailableError    a Spark job did not end, or no session can be had
+     |    +-- SparkStalledError       no task of a Spark job has run for too long
      +-- SourceError              a source sent what cannot be carried, or its place in it was lost
      +-- DemoError                kainite demo found a difference, or one of its parts broke
 
@@ -158,6 +159,10 @@ class TargetFencedError(TargetError):
 
 
 class SparkUnavailableError(KainiteError):
+    pass
+
+
+class SparkStalledError(SparkUnavailableError):
     pass
 
 

@@ -39,7 +39,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kainite.base.errors import KainiteError, SparkUnavailableError, TargetRejectedError
+from kainite.base.errors import KainiteError, SparkStalledError, SparkUnavailableError, TargetRejectedError
 from kainite.base.logs import event
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.log.owner.mount import LeaseWatch
@@ -138,6 +138,7 @@ class ApplyJob:
             TargetRejectedError: a unit failed, and ``onUowFailure`` is ``stop``.
             LogCorruptError: the log does not read back as written.
             SparkUnavailableError: Spark jobs failed :data:`SPARK_TRIES` times in a row.
+            SparkStalledError: no task of a Spark job ran.
         """
         environment = self._environment
         name = outcomes_partition(environment.partition)
@@ -318,7 +319,11 @@ class _ApplyLoop:
     def _wait_or_raise(self, problem: KainiteError) -> None:
         """Waits after a problem that may pass; raises any other."""
         self._failures += 1
-        lost_executor = isinstance(problem, SparkUnavailableError) and self._failures < SPARK_TRIES
+        lost_executor = (
+            isinstance(problem, SparkUnavailableError)
+            and not isinstance(problem, SparkStalledError)
+            and self._failures < SPARK_TRIES
+        )
         if not (problem.retryable or lost_executor):
             raise problem
         pause = patience.BACKOFF.after(self._failures)

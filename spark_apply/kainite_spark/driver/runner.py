@@ -13,11 +13,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import re
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Protocol
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from kainite.base.errors import KainiteError, SparkUnavailableError
+from kainite.base.errors import KainiteError, SettingsError, SparkStalledError, SparkUnavailableError
+from kainite.base.logs import event
+from kainite.settings.credentials import Provider
+from kainite_spark.driver.job_watch import JobWatch, SparkLimits, progress_of
+from kainite_spark.driver.spark_thread import SparkThread
+from kainite_spark.driver.stall import Progress
 from kainite_spark.executor.group_commit import ApplyOptions
 from kainite_spark.executor.tasks import RoutedPart, TaskSettings, apply_parts, read_slice, session_of, store_of
 from kainite_spark.plan.micro_batch import MicroBatch, Slice, TaskResult
@@ -27,6 +35,25 @@ from kainite_spark.targets.fence import Fence
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
 
+_LOG = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+CANCEL_S: Final = 5.0
+"""How long a cancelled Spark job may go on before it is left to itself."""
+
+FIRST_STALL: Final = 4
+"""How many times as long as later the first job may stall, because its executors have to start."""
+
+_GROUP: Final = "kainite"
+_INSTALL: Final = (
+    "the executors' Python cannot run Kainite: set applyPython to one that has kainite[spark] installed (docs/spark.md)"
+)
+_CREDENTIALS: Final = "give the executors a role, or set applyAwsFrom=driver (docs/spark.md)"
+_ADVICE: Final = (
+    (re.compile(r"No module named '(kainite|boto3|orjson|sqlalchemy|psycopg|backports)"), _INSTALL),
+    (re.compile(r"Cannot run program|PYTHON_VERSION_MISMATCH|Python in worker has different version"), _INSTALL),
+)
 _PYTHON_ERROR = re.compile(r"^((?!org\.|java|py4j)[\w.]+: .+)$", re.MULTILINE)
 _JAVA_ERROR = re.compile(r"^: (.+)$", re.MULTILINE)
 
@@ -47,11 +74,33 @@ class Runner(Protocol):
 
 
 class SparkRunner:
-    """Implements :class:`Runner` on a Spark context."""
+    """Implements :class:`Runner` on a Spark context.
 
-    def __init__(self, context: SparkContext, settings: TaskSettings) -> None:
+    Args:
+        context: the context.
+        settings: what tasks need.
+        limits: how long Spark may take.
+        stop: set to stop the apply job.
+        waits_for: is told why a job stalls.
+        credentials: returns the AWS credentials of the tasks as they are now; None: executors have their own.
+    """
+
+    def __init__(
+        self,
+        context: SparkContext,
+        settings: TaskSettings,
+        limits: SparkLimits | None = None,
+        stop: threading.Event | None = None,
+        waits_for: Callable[[object], None] = lambda _: None,
+        credentials: Callable[[], Provider] | None = None,
+    ) -> None:
+        self._credentials = credentials
         self._context = context
         self._settings = settings
+        self._limits = limits or SparkLimits()
+        self._stop = stop or threading.Event()
+        self._waits_for = waits_for
+        self._spark = SparkThread()
         self._parallelism = int(context.defaultParallelism)
 
     @property
@@ -66,27 +115,84 @@ class SparkRunner:
     def warm_up(self) -> None:
         """Starts the worker processes with their imports and connections, so that no unit has to wait for them (5 s).
 
-        An error is ignored: it comes again in the first micro-batch, which handles it.
-        """
-        from py4j.protocol import Py4JError
-        from pyspark.errors import PySparkException
+        An error that may pass is ignored: it comes again in the first micro-batch, which handles it.
 
-        with contextlib.suppress(Py4JError, PySparkException, OSError):
-            tasks = self._context.parallelize(range(self.parallelism), self.parallelism)
-            tasks.foreachPartition(functools.partial(_warm_up_task, self._settings))
+        Raises:
+            SettingsError: the executors cannot work as they are set up.
+            SparkStalledError: no task runs.
+        """
+        self._refresh()
+        tasks = self._context.parallelize(range(self.parallelism), self.parallelism)
+        try:
+            patient = replace(self._limits, stall=FIRST_STALL * self._limits.stall)
+            problems = self._wait_for(
+                tasks.mapPartitions(functools.partial(_warm_up_task, self._settings)).collect, patient
+            )
+        except SparkStalledError:
+            raise
+        except SparkUnavailableError as error:
+            if advice := advice_on(str(error)):
+                raise SettingsError(f"{advice} ({error})") from error
+        else:
+            if problems:
+                raise SettingsError(f"on the executors: {problems[0]}; {_CREDENTIALS}")
 
     def retarget(self, target: Target) -> None:
         """Gives the tasks another target, from the next micro-batch on."""
         self._settings = self._settings.retargeted(target)
 
     def run(self, batch: MicroBatch) -> list[TaskResult]:
+        self._refresh()
+        return list(self._wait_for(lambda: self._results(batch).collect()))
+
+    def _refresh(self) -> None:
+        """Gives the tasks the credentials as they are now."""
+        if self._credentials is not None:
+            self._settings = self._settings.with_credentials(self._credentials())
+
+    def _wait_for(self, job: Callable[[], list[T]], limits: SparkLimits | None = None) -> list[T]:
+        """Returns a Spark job's results.
+
+        Raises:
+            SparkUnavailableError: the job failed, took too long, or was given up at the stop.
+            SparkStalledError: no task of it runs.
+        """
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
+        def in_group() -> list[T]:
+            self._context.setJobGroup(_GROUP, "kainite apply")
+            return job()
+
+        watch = JobWatch(limits or self._limits, self._stop, self._progress, self._told)
         try:
-            return list(self._results(batch).collect())
+            return self._spark.call(in_group, watch.look)
+        except SparkUnavailableError:
+            self._cancel()
+            raise
         except (Py4JError, PySparkException, OSError, EOFError) as error:
             raise SparkUnavailableError(f"a Spark job failed: {cause_of(str(error))}") from error
+
+    def _told(self, cause: str) -> None:
+        event(_LOG, logging.WARNING, "waiting for Spark", cause=cause)
+        self._waits_for(cause)
+
+    def _cancel(self) -> None:
+        """Cancels the job; returns when its call has returned, or never will."""
+        from py4j.protocol import Py4JError
+
+        with contextlib.suppress(Py4JError, OSError):
+            self._context.cancelJobGroup(_GROUP)
+        with contextlib.suppress(SparkUnavailableError):
+            self._spark.call(lambda: None, _give_up_after(CANCEL_S))
+
+    def _progress(self) -> Progress:
+        from py4j.protocol import Py4JError
+
+        try:
+            return progress_of(self._context, _GROUP)
+        except (Py4JError, OSError):
+            return Progress(0, 0)
 
     def _results(self, batch: MicroBatch) -> RDD[TaskResult]:
         slices = self._context.parallelize(batch.slices, len(batch.slices))
@@ -97,14 +203,32 @@ class SparkRunner:
         return parts.mapPartitionsWithIndex(functools.partial(_apply_task, self._settings, batch.fence, options))
 
 
+def _give_up_after(limit: float) -> Callable[[float], None]:
+    def look(seconds: float) -> None:
+        if seconds >= limit:
+            raise SparkUnavailableError(f"Spark did not answer for {limit:.0f} s")
+
+    return look
+
+
+def advice_on(cause: str) -> str | None:
+    """Returns what to set where executors cannot run tasks at all; None for any other cause."""
+    return next((advice for pattern, advice in _ADVICE if pattern.search(cause)), None)
+
+
 def cause_of(message: str) -> str:
     """Returns the line of a Java stack trace that gives the cause: the Python exception in it, if there is one."""
     found = _PYTHON_ERROR.search(message) or _JAVA_ERROR.search(message)
     return found[1] if found else message.strip().partition("\n")[0]
 
 
-def _warm_up_task(settings: TaskSettings, _: Iterator[int]) -> None:
-    store_of(settings)
+def _warm_up_task(settings: TaskSettings, _: Iterator[int]) -> Iterator[str]:
+    """Yields what keeps this worker process from working: its settings or credentials."""
+    try:
+        store_of(settings)
+    except SettingsError as error:
+        yield str(error)
+        return
     with contextlib.suppress(KainiteError):
         session_of(settings)
 

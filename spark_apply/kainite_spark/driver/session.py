@@ -18,19 +18,34 @@ import os
 import re
 import shutil
 import sys
+import threading
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kainite.base.errors import SparkUnavailableError
 from kainite.base.logs import event
+from kainite_spark.driver.jvm_output import told_as_events
+from kainite_spark.driver.spark_thread import SparkThread
 
 if TYPE_CHECKING:
+    from py4j.java_gateway import JavaGateway
     from pyspark import SparkContext
 
 _LOG = logging.getLogger(__name__)
 
 TASK_TRIES = 4
+
+TELL_START_S: Final = 15.0
+"""Seconds after which a start that is not over is told."""
+
+START_LIMIT_S: Final = 300.0
+"""The longest start; YARN and Kubernetes may queue an application."""
+
+END_S: Final = 10.0
+"""How long Spark may take to stop."""
+
 _LOCAL = re.compile(r"local(?:\[(\*|\d+)\])?")
 
 _LOG_FILE = Path(__file__).with_name("log4j2.properties")
@@ -96,39 +111,103 @@ def require_java() -> None:
 
 
 @contextlib.contextmanager
-def spark_context(master: str, name: str) -> Iterator[SparkContext]:
-    """Gives a Spark context, which takes about 10 s to start.
+def spark_context(
+    master: str, name: str, stop: threading.Event | None = None, python: str | None = None
+) -> Iterator[SparkContext]:
+    """Gives a Spark context, which takes about 10 s to start; with a master that is away, Spark gives up after 60 s.
+
+    Args:
+        master: a Spark master URL.
+        name: shown as the application's name.
+        stop: ends the wait for the start.
+        python: the executors' Python; None: that of Spark's settings, or of the environment.
 
     Raises:
-        SparkUnavailableError: Spark cannot be started: no Java, or no such master.
+        SparkUnavailableError: Spark cannot be started: no Java, no such master, or ``stop`` was set.
     """
     require_java()
-    from py4j.protocol import Py4JError
-    from pyspark import SparkConf, SparkContext
-    from pyspark.errors import PySparkException
-    from pyspark.java_gateway import launch_gateway
-
-    if master.startswith("local"):
-        for variable, value in _LOCAL_ENVIRONMENT.items():
-            os.environ.setdefault(variable, value)
-    conf = SparkConf(loadDefaults=False)
-    conf.setAll(list(configuration(master, name).items()))
-    try:
-        gateway = launch_gateway(conf, {"start_new_session": True})  # type: ignore[no-untyped-call]
-        context = SparkContext(conf=conf, gateway=gateway)
-    except (PySparkException, Py4JError, OSError) as error:
-        first_line = str(error).strip().partition("\n")[0]
-        raise SparkUnavailableError(
-            f"Spark does not start with applyMaster={master}: {first_line}; it needs Java 17 or newer"
-        ) from error
+    _choose_python(master, python)
+    spark = SparkThread()
+    context, gateway = spark.call(partial(_start, master, name), _StartWatch(master, stop or threading.Event()).look)
     if missing := unprotected(master, dict(context.getConf().getAll())):
         event(_LOG, logging.WARNING, "the target's password travels unprotected between Spark's machines",
               master=master, missing=", ".join(missing))  # fmt: skip
     try:
         yield context
     finally:
-        with contextlib.suppress(
-            Py4JError, OSError
-        ):  # the JVM may be gone, and must not hide the error that ended the job
+        _end(spark, context, gateway)
+
+
+def _choose_python(master: str, python: str | None) -> None:
+    """Sets the environment, from which alone Spark takes the Python of its workers."""
+    if python is not None:
+        os.environ["PYSPARK_PYTHON"] = python
+    if master.startswith("local"):
+        for variable, value in _LOCAL_ENVIRONMENT.items():
+            os.environ.setdefault(variable, value)
+
+
+def _start(master: str, name: str) -> tuple[SparkContext, JavaGateway]:
+    from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+
+    conf = SparkConf(loadDefaults=False)
+    conf.setAll(list(configuration(master, name).items()))
+    try:
+        with told_as_events() as output:
+            options = {"start_new_session": True, "stdout": output, "stderr": output}
+            gateway = launch_gateway(conf, options)  # type: ignore[no-untyped-call]
+        context = SparkContext(conf=conf, gateway=gateway)
+        # A standalone master that is away stops the context, and does not fail it.
+        stopped = bool(context._jsc.sc().isStopped())  # noqa: SLF001
+    except (PySparkException, Py4JError, OSError) as error:
+        first_line = str(error).strip().partition("\n")[0]
+        raise SparkUnavailableError(
+            f"Spark does not start with applyMaster={master}: {first_line}; it needs Java 17 or newer"
+        ) from error
+    if stopped:
+        raise SparkUnavailableError(f"Spark does not start with applyMaster={master}: the master does not answer")
+    if "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = context.getConf().get("spark.pyspark.python", context.pythonExec)
+    return context, gateway
+
+
+class _StartWatch:
+    """Looks at a start that is under way: tells that it takes long, and ends the wait at a stop."""
+
+    def __init__(self, master: str, stop: threading.Event) -> None:
+        self._master = master
+        self._stop = stop
+        self._tell_at = TELL_START_S
+
+    def look(self, seconds: float) -> None:
+        if self._stop.is_set():
+            raise SparkUnavailableError("stopped before Spark had started")
+        if seconds >= START_LIMIT_S:
+            raise SparkUnavailableError(f"Spark has not started with applyMaster={self._master} in {seconds:.0f} s")
+        if seconds >= self._tell_at:
+            self._tell_at *= 2
+            event(_LOG, logging.WARNING, "waiting for Spark to start", master=self._master, seconds=round(seconds))
+
+
+def _end(spark: SparkThread, context: SparkContext, gateway: JavaGateway) -> None:
+    """Stops Spark; kills its JVM where it does not answer."""
+    from py4j.protocol import Py4JError
+
+    def stop() -> None:
+        # The JVM may be gone, and must not hide the error that ended the job.
+        with contextlib.suppress(Py4JError, OSError):
             context.stop()
             gateway.shutdown()
+
+    def look(seconds: float) -> None:
+        if seconds >= END_S:
+            raise SparkUnavailableError("Spark did not stop")
+
+    try:
+        spark.call(stop, look)
+    except SparkUnavailableError:
+        event(_LOG, logging.WARNING, "Spark did not stop, its JVM is killed")
+        gateway.proc.kill()

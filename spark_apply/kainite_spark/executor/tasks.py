@@ -25,6 +25,7 @@ from kainite.log.format.entry import Entry, RefitMeta, UnitMeta
 from kainite.log.store.contract import LogStore
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import AwsSettings
+from kainite.settings.credentials import Provider
 from kainite_spark.executor.assemble import UnitHeader, UnitPart, assemble
 from kainite_spark.executor.group_commit import ApplyOptions, GroupCounts, apply_units
 from kainite_spark.plan.micro_batch import Slice, TaskResult, Wanted
@@ -44,7 +45,7 @@ class TaskSettings:
         aws, table: the DynamoDB table of the log.
         partition: the log partition.
         target, options: where units are applied, and how.
-        version: another one for each ``target`` of the run: the same database with another catalogue.
+        version: another one for each ``target`` and ``aws`` of the run: the catalogue and credentials change.
     """
 
     run: str
@@ -58,6 +59,13 @@ class TaskSettings:
     def retargeted(self, target: Target) -> Self:
         """Returns the settings with another target."""
         return replace(self, target=target, version=self.version + 1)
+
+    def with_credentials(self, credentials: Provider) -> Self:
+        """Returns the settings with AWS credentials; the same where they have them already."""
+        if self.aws.dynamodb.credentials == (credentials,):
+            return self
+        dynamodb = replace(self.aws.dynamodb, credentials=(credentials,))
+        return replace(self, aws=replace(self.aws, dynamodb=dynamodb), version=self.version + 1)
 
 
 _SESSIONS: dict[TaskSettings, TargetSession] = {}

@@ -23,6 +23,13 @@ class Consistency(StrEnum):
     CONFLICT = "conflict"
 
 
+class AwsFrom(StrEnum):
+    """The AWS credentials of Spark's executors."""
+
+    EXECUTOR = "executor"
+    DRIVER = "driver"
+
+
 @dataclass(frozen=True, slots=True)
 class ApplySettings:
     """The target and the apply job.
@@ -42,6 +49,10 @@ class ApplySettings:
         loader_eom, loader_eop, loader_eob, loader_bnc: a loader's markers; None: those of the children.
         loader_timeout: a loader that was asked and is silent for so long is killed, seconds.
         master: the Spark master.
+        python: the executors' Python; None: Spark's choice.
+        aws_from: whose AWS credentials the executors use.
+        stall: a Spark job of which no task runs for so long ends the apply job, seconds.
+        job_limit: a Spark job that takes longer is cancelled, seconds.
         lease: an apply job that was silent for so long may be replaced, seconds.
         metrics_port: the apply job's port for Prometheus and health checks; 0: any free one; None: none is opened.
     """
@@ -63,5 +74,9 @@ class ApplySettings:
     loader_bnc: bytes | None = None
     loader_timeout: float = 300.0
     master: str = "local[*]"
+    python: str | None = None
+    aws_from: AwsFrom = AwsFrom.EXECUTOR
+    stall: float = 60.0
+    job_limit: float = 3_600.0
     lease: float = 10.0
     metrics_port: int | None = None

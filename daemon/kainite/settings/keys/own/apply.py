@@ -6,7 +6,7 @@ from kainite.base.markers import Batching
 from kainite.settings.keys.key import Key
 from kainite.settings.kinds.markers import marker
 from kainite.settings.kinds.values import choice, millis, names, target, text, whole
-from kainite.settings.sections.apply import Consistency, OnFailure
+from kainite.settings.sections.apply import AwsFrom, Consistency, OnFailure
 
 APPLY_KEYS: tuple[Key, ...] = (
     Key(
@@ -78,6 +78,35 @@ APPLY_KEYS: tuple[Key, ...] = (
         "A loader that was asked and is silent for so long is killed.",
     ),
     Key("applyMaster", "apply", "master", text("a Spark master"), "The Spark master."),
+    Key(
+        "applyPython",
+        "apply",
+        "python",
+        text("a path"),
+        "Python on the executors' machines, with `kainite[spark]` installed.",
+        default="`PYSPARK_PYTHON`, `spark.pyspark.python`; with a local master the driver's own",
+    ),
+    Key(
+        "applyAwsFrom",
+        "apply",
+        "aws_from",
+        choice(AwsFrom),
+        "`executor`: executors find AWS credentials where they run; `driver`: they get the driver's with each micro-batch.",
+    ),
+    Key(
+        "applyStallMillis",
+        "apply",
+        "stall",
+        millis(1_000, 86_400_000),
+        "A Spark job of which no task runs for so long ends the apply job; the first one has four times as long.",
+    ),
+    Key(
+        "applyJobLimitMillis",
+        "apply",
+        "job_limit",
+        millis(1_000, 86_400_000),
+        "A Spark job that takes longer is cancelled, and its micro-batch tried again.",
+    ),
     Key(
         "applyLeaseMillis",
         "apply",

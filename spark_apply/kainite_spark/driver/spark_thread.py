@@ -1,0 +1,60 @@
+"""Runs the blocking calls of Spark on a thread of its own, so that the driver can stop waiting for one.
+
+A call of the JVM has no limit: Spark waits for ever for an executor that never comes. The driver's main thread hands
+the call to this thread and looks at it each :data:`LOOK_S`; what the look raises ends the waiting. The call itself goes
+on until the job is cancelled or the JVM ends, which is why the thread is a daemon thread: it does not hold up the exit.
+
+One thread makes all calls, since PySpark keeps a connection to the JVM for each thread that ever called.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+
+LOOK_S: Final = 0.5
+"""Seconds between two looks at a call that is under way."""
+
+
+class SparkThread:
+    """Makes one call at a time."""
+
+    def __init__(self) -> None:
+        self._calls: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
+        threading.Thread(target=self._make_calls, name="spark", daemon=True).start()
+
+    def call(self, act: Callable[[], T], look: Callable[[float], None]) -> T:
+        """Returns what ``act`` returns.
+
+        Args:
+            act: the call.
+            look: is called each :data:`LOOK_S` with the seconds since the beginning, and may raise to end the waiting.
+
+        Raises:
+            Exception: what ``act`` or ``look`` raises.
+        """
+        done: Future[T] = Future()
+        began = time.monotonic()
+        self._calls.put((act, done))
+        while True:
+            try:
+                return done.result(LOOK_S)
+            except TimeoutError:
+                if done.done():  # the call itself raised it
+                    return done.result()
+            look(time.monotonic() - began)
+
+    def _make_calls(self) -> None:
+        while True:
+            act, done = self._calls.get()
+            try:
+                done.set_result(act())
+            except BaseException as error:  # whatever it is belongs to the caller
+                done.set_exception(error)
+            del act, done
