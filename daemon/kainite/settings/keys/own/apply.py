@@ -91,7 +91,8 @@ APPLY_KEYS: tuple[Key, ...] = (
         "apply",
         "aws_from",
         choice(AwsFrom),
-        "`executor`: executors find AWS credentials where they run; `driver`: they get the driver's with each micro-batch.",
+        "`executor`: executors find AWS credentials where they run; `driver`: they get the driver's with each "
+        "micro-batch.",
     ),
     Key(
         "applyStallMillis",
