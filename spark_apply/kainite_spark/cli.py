@@ -19,13 +19,17 @@ from kainite.aws import clients as aws
 from kainite.base.errors import SettingsError, SparkUnavailableError
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
+from kainite.log.service.access import access_of
+from kainite.log.service.sharing.following import LogFeed
 from kainite.log.state.outcomes import outcomes_partition
+from kainite.log.store.contract import LogStore
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import AwsFrom, Settings
 from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.precedence.load import load_levels
 from kainite_spark.driver.current_target import CurrentTarget
+from kainite_spark.driver.feeding import beside, feed_of
 from kainite_spark.driver.job import ApplyEnvironment, ApplyJob, Summary
 from kainite_spark.driver.job_health import JobHealth
 from kainite_spark.driver.job_watch import SparkLimits
@@ -101,12 +105,25 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool) -> Summary:
             current.tell(runner.retarget)
             runner.warm_up()
             ledger = f"{configured.log.table}/{configured.log.partition}"
-            environment = ApplyEnvironment(
-                configured.apply, store, configured.log.partition, owner, target, runner, ledger, current, meter, health
-            )
-            job = ApplyJob(environment, stop, watch)
-            job.run(once=once)
+            with _fed(configured, store, owner, once=once) as feed:
+                environment = ApplyEnvironment(
+                    configured.apply, store, configured.log.partition, owner, target, runner, ledger, current, meter,
+                    health, feed,
+                )  # fmt: skip
+                job = ApplyJob(environment, stop, watch)
+                job.run(once=once)
             return job.summary
+
+
+@contextlib.contextmanager
+def _fed(configured: Settings, store: LogStore, name: str, *, once: bool) -> Iterator[LogFeed | None]:
+    """Gives the feed of the log's owner, if it is wanted: a job that only catches up reads."""
+    if not configured.apply.feed or once:
+        yield None
+        return
+    feed = feed_of(store, configured.log, configured.apply, access_of(configured.service), name)
+    with beside(feed):
+        yield feed
 
 
 @contextlib.contextmanager

@@ -42,9 +42,10 @@ from kainite.log.state.units import UnitState
 from kainite.log.store.contract import LogStore
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import AwsSettings
-from kainite_spark.executor.assemble import UnitPart, in_source_order
+from kainite_spark.executor.assemble import in_source_order
 from kainite_spark.executor.tasks import read_slice
 from kainite_spark.plan.micro_batch import Slice, Wanted, ranges
+from kainite_spark.plan.unit_part import UnitPart
 
 SCHEMA = (
     "id bigint, uow string, number bigint, kind string, status string, conflict bigint, "

@@ -20,6 +20,7 @@ work off the event loop, breathers             computing takes no virtual time
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib
 import itertools
@@ -234,6 +235,55 @@ def _any_lease(original: Any) -> Any:
     return update
 
 
+async def _never(self: Any, head: Any) -> None:
+    await asyncio.Event().wait()
+
+
+def _told_before_it_is_durable(original: Any) -> Any:
+    """Sends a batch to followers before it is put, and again when it is durable."""
+    from kainite.log.format.entry import Batch
+
+    async def put(self: Any, packed: Any) -> None:
+        entries = tuple(entry for pending in packed for entry in pending.entries)
+        self._tell_followers(Batch(self._writer.next_id, self.generation, 0, entries))
+        await original(self, packed)
+
+    return put
+
+
+def _gaps_unnoticed(original: Any) -> Any:
+    """Takes whatever came for what comes next."""
+    from kainite.log.service.feed.buffer import Step
+
+    def take(self: Any, next_id: int) -> Any:
+        if not self.is_following:
+            return original(self, next_id)
+        found, self._batches = tuple(self._batches), type(self._batches)()
+        self.freed += sum(fed.size for fed in found)
+        return Step(tuple(fed for fed in found if fed.batch.last_id >= next_id), None)
+
+    return take
+
+
+def _what_is_said_unheard(original: Any) -> Any:
+    """Hears of the first word of an owner that it follows, not up to where everything was sent."""
+
+    def said(self: Any, next_id: int) -> None:
+        original(self, 0)
+
+    return said
+
+
+def _next_payload(original: Any) -> Any:
+    """Gives tasks the deltas of the entry beside the one that they want."""
+
+    def parts(self: Any, piece: Any) -> Any:
+        found = original(self, piece)
+        return [part._replace(data=other.data) for part, other in zip(found, found[1:] + found[:1], strict=True)]
+
+    return parts
+
+
 def _as_they_come(news: Any) -> Any:
     return lambda deltas: deltas
 
@@ -268,6 +318,13 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("bound of the backlog", "kainite.log.owner.owner:is_full", _answer(False), 200, aim="target away"),
     Mutation("append before checkpoint", "kainite.worker.call_rules:CallRules._granted", _write_at_once, 500),
     Mutation("parents before children", "kainite.leases.taking.taker:may_start", _answer(True), 2_000),
+    # The feed of the log.
+    Mutation("fed when it is durable", "kainite.log.owner.owner:LogOwner._put", _told_before_it_is_durable, 500),
+    Mutation("gaps in the feed", "kainite.log.service.feed.buffer:FeedBuffer.take", _gaps_unnoticed, 500),
+    Mutation("what was sent is said", "kainite.log.service.feed.buffer:FeedBuffer.said_up_to", _what_is_said_unheard,
+             500),
+    Mutation("deltas of the entry", "kainite_spark.driver.payloads:Payloads._parts", _next_payload, 500),
+    Mutation("owner of the feed", "kainite.log.service.sharing.following:LogFeed._watch", _value(_never), 500),
     # What the log holds.
     Mutation("unit recognised by name", "kainite.log.state.recent_units:RecentUnits.__contains__",
              _answer(False), 500),

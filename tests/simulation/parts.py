@@ -28,6 +28,7 @@ import kainite.leases.keeper
 import kainite.log.audit.opening
 import kainite.log.owner.owner
 import kainite.log.service.access
+import kainite.log.service.feed.queue
 import kainite.log.service.server
 import kainite.log.service.sharing.address
 import kainite.log.service.sharing.shared_log
@@ -37,6 +38,7 @@ import kainite.log.store.memory
 import kainite.uow.admission
 import kainite.uow.catalogue.load
 import kainite.worker.supervisor
+import kainite_spark.driver.feeding
 import kainite_spark.driver.job
 import kainite_spark.executor.tasks
 import kainite_spark.targets.sqlite.rendering
@@ -44,6 +46,7 @@ from kainite.base.address import Address
 from kainite.base.errors import KainiteError
 from kainite.leases.stance import Stance
 from kainite.log.service.access import Access
+from kainite.log.service.sharing.following import LogFeed
 from kainite.observe.meter import SILENT
 from kainite.settings import (
     ApplySettings,
@@ -60,6 +63,7 @@ from kainite.settings import (
     UowSettings,
 )
 from kainite_spark.driver.current_target import CurrentTarget
+from kainite_spark.driver.feeding import feed_of
 from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
 from kainite_spark.driver.patience import patiently
 from kainite_spark.executor.group_commit import ApplyOptions, Retry, apply_units
@@ -144,6 +148,8 @@ def edges(
             (kainite.base.process_identity, "start_time", lambda pid: _started(me(), pid)),
             (kainite.log.state.snapshot, "PART_BYTES", plan.more.part_bytes),
             (kainite_spark.driver.job, "TIDY_EVERY", plan.more.tidy_every),
+            (kainite.log.service.feed.queue, "MAX_QUEUED", plan.more.feed_queue),
+            (kainite_spark.driver.feeding, "CREDIT", plan.more.feed_credit),
             (tasks, "apply_units", functools.partial(apply_units, sleep=clocks.sleep, clock=clocks.monotonic)),
             (rendering, "quoted", lambda name: quoted(name.removesuffix("_part"))),
         ):
@@ -224,6 +230,7 @@ class ApplyParts:
         opened: opens the target with a catalogue.
         wrapped: what a process has of an opened target.
         runner_of: makes the runner of an opened target.
+        beside: runs a feed beside the job.
     """
 
     store: Any
@@ -231,6 +238,7 @@ class ApplyParts:
     opened: Callable[[Any], Any]
     wrapped: Callable[[Any], Any]
     runner_of: Callable[[Any, ApplyOptions], SimRunner]
+    beside: Callable[[LogFeed], None]
 
 
 def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent) -> None:
@@ -239,7 +247,8 @@ def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent)
     settings = ApplySettings(
         lease=5.0, idle=0.5, max_units=plan.max_units, group_units=plan.group_units, instances=plan.instances,
         consistency=Consistency.PREFIX if more.prefix else Consistency.CONFLICT,
-        on_failure=OnFailure.STOP if more.stop else OnFailure.BLOCK,
+        on_failure=OnFailure.STOP if more.stop else OnFailure.BLOCK, feed=more.feed_credit > 0,
+        feed_bytes=more.feed_bytes,
     )  # fmt: skip
     try:
         catalogue = patiently(parts.load, stop)  # type: ignore[arg-type]
@@ -251,9 +260,12 @@ def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent)
     opening = functools.partial(_opening, parts)
     current = CurrentTarget(parts.load, opening, catalogue, clock=SimTime(stop.hub).monotonic)
     current.tell(runner.retarget)
+    feed = feed_of(parts.store, LogSettings("l", ""), settings, Access(), owner) if settings.feed else None
     environment = ApplyEnvironment(
-        settings, parts.store, "0", owner, parts.wrapped(target), runner, "log/0", current
+        settings, parts.store, "0", owner, parts.wrapped(target), runner, "log/0", current, feed=feed
     )  # fmt: skip
+    if feed is not None:
+        parts.beside(feed)
     ApplyJob(environment, stop).run()  # type: ignore[arg-type]
 
 

@@ -110,6 +110,9 @@ class More:
         tidy_every: micro-batches after which the apply job trims.
         pids: how many process ids a host has before it gives one again.
         loopback: daemons listen on their own host's loopback interface, and are not reached from other hosts.
+        feed_credit: bytes that the log's owner may send ahead of the apply job; 0: the job follows no feed.
+        feed_bytes: ``applyFeedBytes``.
+        feed_queue: bytes that wait for a follower at most.
     """
 
     prefix: bool = False
@@ -125,6 +128,9 @@ class More:
     tidy_every: int = 50
     pids: int = 1_000_000
     loopback: bool = False
+    feed_credit: int = 0
+    feed_bytes: int = 0
+    feed_queue: int = 1 << 22
 
 
 def scenario(seed: int, aim: str = "") -> Scenario:
@@ -146,6 +152,7 @@ def scenario(seed: int, aim: str = "") -> Scenario:
         rates["child_slow"] = 0.03
     more = _more(rng, plan)
     more = replace(more, stop=more.stop and not more.poison)  # nobody would apply what corrects a unit
+    more = _with_feed(Random(f"feed {seed}"), more)
     plan = replace(plan, style=style, rates=rates, outages=outages, more=more)
     if any(correction is not None for _, correction in more.poison):
         plan = _with_one_failure(plan)
@@ -154,6 +161,16 @@ def scenario(seed: int, aim: str = "") -> Scenario:
         return aimed
     links = Random(f"links {seed}")
     return _shared(plan, links) if links.random() < 0.5 else plan
+
+
+def _with_feed(rng: Random, more: More) -> More:
+    """Has the apply job follow a feed, in three of four seeds."""
+    return replace(
+        more,
+        feed_credit=rng.choice((0, 1, 600, 1 << 22)),
+        feed_bytes=rng.choice((0, 1_000, 1 << 19)),
+        feed_queue=rng.choice((800, 4_000, 1 << 22)),
+    )
 
 
 def _with_one_failure(plan: Scenario) -> Scenario:

@@ -27,6 +27,7 @@ from kainite.base.errors import (
     TargetUnavailableError,
 )
 from kainite.log.format.entry import UnitStatus
+from kainite.log.service.sharing.following import LogFeed
 from kainite.log.state.loading import load_state
 from kainite.log.store.memory import MemoryStore
 from kainite.log.views.unit_table import read_rows
@@ -249,8 +250,11 @@ class World:
                 options, max(1, plan.instances),
             )  # fmt: skip
 
+        def beside(feed: LogFeed) -> None:
+            process.loop.enter(lambda: process.loop.create_task(feed.run()))
+
         parts = ApplyParts(
-            self.store_of(process), lambda: self._read_catalogue(process), self._open, wrapped, runner_of
+            self.store_of(process), lambda: self._read_catalogue(process), self._open, wrapped, runner_of, beside
         )
         self._occupy(slot, process, lambda: self._start_driver(slot))
         self.stops[slot] = stop.set

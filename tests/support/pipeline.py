@@ -10,17 +10,21 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from kainite.log.service.access import Access
+from kainite.log.service.sharing.following import LogFeed
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.log.views.unit_table import LogRow, read_rows
-from kainite.settings import ApplySettings
+from kainite.settings import ApplySettings, LogSettings
 from kainite.uow.catalogue.reflection import reflect
+from kainite_spark.driver.feeding import beside, feed_of
 from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
 from kainite_spark.targets.opening import open_target
 from support.inline_runner import InlineRunner
@@ -96,13 +100,30 @@ class Pipeline:
 
     def apply(self) -> None:
         """Runs an apply job that catches up and ends."""
+        ApplyJob(self._environment(), threading.Event()).run(once=True)
+
+    @contextmanager
+    def applying(self) -> Iterator[LogFeed]:
+        """Runs an apply job that follows the log, in a thread; gives its feed."""
+        environment = self._environment()
+        log = LogSettings(f"{self.name}-log", "a job")
+        feed = feed_of(environment.store, log, environment.settings, Access(), "a job")
+        stop = threading.Event()
+        with beside(feed), ThreadPoolExecutor(1) as pool:
+            running = pool.submit(ApplyJob(replace(environment, feed=feed), stop).run)
+            try:
+                yield feed
+            finally:
+                stop.set()
+                running.result(LIMIT)
+
+    def _environment(self) -> ApplyEnvironment:
         catalogue = reflect(self.database.url)
         target = open_target(self.database.url, catalogue)
         target.prepare(catalogue)
         runner = InlineRunner(self.store, "0", target)
         settings = ApplySettings(lease=60.0, idle=0.01)
-        environment = ApplyEnvironment(settings, self.store, "0", "a job", target, runner, f"{self.name}-log/0")
-        ApplyJob(environment, threading.Event()).run(once=True)
+        return ApplyEnvironment(settings, self.store, "0", "a job", target, runner, f"{self.name}-log/0")
 
     def rows(self) -> dict[str, LogRow]:
         """Returns the log's rows by unit; each unit must have one row."""

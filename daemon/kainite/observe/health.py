@@ -62,6 +62,7 @@ class WorkerFacts:
         log: the log's state.
         stopping: whether it was told to stop.
         backlog: why the log, or the output stream, takes no more from the shards; empty while it does.
+        followers: who follows the log here, and how many durable entries each has not taken.
     """
 
     leases: int = 0
@@ -69,6 +70,7 @@ class WorkerFacts:
     log: LogMountState = LogMountState.DISABLED
     stopping: bool = False
     backlog: str = ""
+    followers: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,7 @@ class HealthReport:
             "not_ready": self.not_ready,
             "leases": self.worker.leases,
             "log": self.worker.log,
+            "followers": dict(self.worker.followers),
             "shards": [_shard_json(shard) for shard in self.shards],
         }
 

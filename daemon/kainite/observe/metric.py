@@ -216,6 +216,11 @@ LOG_PUT_TIME = Metric(
     "Time until a batch of the log is durable, tries included.",
 )  # fmt: skip
 
+FEED_LAG = Metric(
+    "Log", "Feed.Lag", "kainite_feed_lag_entries", Kind.GAUGE, Unit.COUNT,
+    "Durable entries that the slowest follower of the log has not taken; 0 without one.",
+)  # fmt: skip
+
 APPLIED_UNITS = Metric(
     "Apply", "UnitsCommitted", "kainite_apply_units_committed_total", Kind.COUNTER, Unit.COUNT,
     "Units of work that the apply job committed, or found committed.",
@@ -243,6 +248,10 @@ APPLY_BLOCKED = Metric(
 APPLY_LAG = Metric(
     "Apply", "Lag", "kainite_apply_lag_seconds", Kind.GAUGE, Unit.MILLIS,
     "Time since the apply job read the oldest unit of work that waits; 0 without one.",
+)  # fmt: skip
+APPLY_FOLLOWED = Metric(
+    "Apply", "Followed", "kainite_apply_followed", Kind.GAUGE, Unit.COUNT,
+    "1 while the log's owner sends what becomes durable; 0 while the log is read.",
 )  # fmt: skip
 MICRO_BATCHES = Metric(
     "Apply", "MicroBatches", "kainite_apply_micro_batches_total", Kind.COUNTER, Unit.COUNT, "Micro-batches."
@@ -278,13 +287,13 @@ DAEMON_METRICS: tuple[Metric, ...] = (
     LEASE_SPILLOVER, PARTIAL_STREAMS, STREAMS_TO_SYNC, IS_LEADER, CHILD_FAILURES,
     REJECTED_MESSAGES, UNITS_COLLECTED, UNIT_DELTAS, UNIT_CONFLICTS, UNITS_COMMITTED, UNITS_FAILED, UNITS_DISCARDED,
     OPEN_UNITS, UNITS_IN_PROGRESS, FAILED_UNITS, BLOCKED_UNITS, OLDEST_UNIT, LOG_BATCHES, LOG_BYTES, LOG_APPEND_TIME,
-    LOG_PUT_TIME,
+    LOG_PUT_TIME, FEED_LAG,
 )  # fmt: skip
 """What ``kainite run`` and ``kainite log serve`` publish."""
 
 APPLY_METRICS: tuple[Metric, ...] = (
-    APPLIED_UNITS, APPLY_FAILURES, APPLY_WAITING, APPLY_DELAYED, APPLY_FAILED, APPLY_BLOCKED, APPLY_LAG, MICRO_BATCHES,
-    MICRO_BATCH_TIME, POLL_TIME, RUN_TIME, OUTCOMES_TIME, APPLY_GROUPS, GROUPS_SPLIT,
+    APPLIED_UNITS, APPLY_FAILURES, APPLY_WAITING, APPLY_DELAYED, APPLY_FAILED, APPLY_BLOCKED, APPLY_LAG, APPLY_FOLLOWED,
+    MICRO_BATCHES, MICRO_BATCH_TIME, POLL_TIME, RUN_TIME, OUTCOMES_TIME, APPLY_GROUPS, GROUPS_SPLIT,
 )  # fmt: skip
 """What ``kainite apply`` publishes."""
 

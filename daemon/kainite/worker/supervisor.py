@@ -113,6 +113,7 @@ class _Daemon:
             log=self._log_state(),
             stopping=self._stop.is_set(),
             backlog=log.backlog() if log else self._output.trouble if self._output else "",
+            followers=log.feed_lags() if log else (),
         )
 
     def _log_state(self) -> LogMountState:

@@ -11,6 +11,10 @@ The log is folded (:mod:`kainite.log.state.folded`). Beside that, its entries te
 A STATUS entry with ``through`` has our own outcomes, and says up to which id the owner has copied
 them. After a start the outcomes that the owner has not copied yet are applied on top of the folded log;
 the outcomes partition is ours by then, so nobody else can append to it.
+
+New entries come by the feed of the log's owner where there is one (:mod:`kainite.log.service.feed`), and are read where
+it lacks some. Both say the same of an id, and each id is folded once, in order, so it does not matter which came first:
+the state after id n is the fold of the log up to n, whatever the feed left out, repeated or sent late.
 """
 
 from __future__ import annotations
@@ -19,10 +23,13 @@ from collections.abc import Iterable
 
 from kainite.base.errors import LogCorruptError
 from kainite.log.format.entry import Batch, FragmentMeta, Outcome, SchemeMeta, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.service.feed.buffer import EVERYTHING
+from kainite.log.service.sharing.following import LogFeed
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.loading import load_state
 from kainite.log.state.units import UnitState
 from kainite.log.store.contract import LogStore
+from kainite_spark.driver.payloads import Payloads
 from kainite_spark.plan.backlog import Backlog
 from kainite_spark.plan.pending_unit import PendingUnit
 
@@ -36,12 +43,23 @@ class LogFollower:
         store: where the log is.
         partition: the main log's partition.
         backlog: gets new units and a person's decisions.
+        feed: brings new entries; None: they are read.
+        payloads: keeps the deltas that the feed brings.
     """
 
-    def __init__(self, store: LogStore, partition: str, backlog: Backlog) -> None:
+    def __init__(
+        self,
+        store: LogStore,
+        partition: str,
+        backlog: Backlog,
+        feed: LogFeed | None = None,
+        payloads: Payloads | None = None,
+    ) -> None:
         self._store = store
         self._partition = partition
         self._backlog = backlog
+        self._feed = feed
+        self._payloads = payloads or Payloads(0)
         self._state = FoldedLog()
         self.schemes = 0
         """How many schemes of signatures were new since the start."""
@@ -72,13 +90,34 @@ class LogFollower:
                 self._backlog.add(pending_unit(unit), latest.status, None if in_progress else latest.cause)
 
     def poll(self, *, strong: bool = False) -> bool:
-        """Reads new entries. Returns False when the owner truncated entries before they were read: start anew.
+        """Folds new entries. Returns False when the owner truncated entries before they were read: start anew.
 
         The owner truncates nothing that an unresolved unit needs, so a new start misses no unit.
 
         Raises:
             LogCorruptError: entries are missing that were not truncated.
         """
+        while (missing := self._fold_fed()) is not None:
+            if not self._read(strong=strong or missing != EVERYTHING):
+                return False
+            if missing == EVERYTHING:
+                break
+            if self._feed is not None and self.next_id < missing:
+                self._feed.doubt(f"entries up to {missing - 1} were said to be durable, and are not in the log")
+        return True
+
+    def _fold_fed(self) -> int | None:
+        """Folds what the feed brought; returns up to where entries are then to be read, as a step of the feed says."""
+        if self._feed is None:
+            return EVERYTHING
+        step = self._feed.take(self.next_id)
+        for fed in step.batches:
+            self._take(fed.batch)
+            if fed.has_data:
+                self._payloads.keep(fed.batch)
+        return step.missing
+
+    def _read(self, *, strong: bool) -> bool:
         try:
             for batch in self._store.read_batches(self._partition, self.next_id, data=False, strong=strong):
                 self._take(batch)

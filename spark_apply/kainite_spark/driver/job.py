@@ -43,6 +43,7 @@ from kainite.base.errors import KainiteError, SparkStalledError, SparkUnavailabl
 from kainite.base.logs import event
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.log.owner.mount import LeaseWatch
+from kainite.log.service.sharing.following import LogFeed
 from kainite.log.state.outcomes import outcomes_partition
 from kainite.log.store.contract import LogStore
 from kainite.observe import metric
@@ -55,6 +56,7 @@ from kainite_spark.driver.job_health import JobHealth, JobStage
 from kainite_spark.driver.job_metrics import JobMetrics
 from kainite_spark.driver.outcomes import Outcomes, mount_outcomes
 from kainite_spark.driver.patience import patiently
+from kainite_spark.driver.payloads import Payloads
 from kainite_spark.driver.runner import Runner
 from kainite_spark.plan.backlog import Backlog, Selection
 from kainite_spark.plan.micro_batch import TaskResult, plan
@@ -92,6 +94,7 @@ class ApplyEnvironment:
         current: reads the target's catalogue again; None: never.
         meter: takes the metrics.
         health: is told what the job does, and what it waits for.
+        feed: brings the log's entries as they become durable, and announces outcomes; None: the log is read.
     """
 
     settings: ApplySettings
@@ -104,6 +107,7 @@ class ApplyEnvironment:
     current: CurrentTarget | None = None
     meter: Meter = SILENT
     health: JobHealth = field(default_factory=JobHealth)
+    feed: LogFeed | None = None
 
 
 @dataclass(slots=True)
@@ -166,7 +170,8 @@ class _ApplyLoop:
         self._stop = stop
         self._summary = summary
         self._backlog = Backlog(environment.settings.on_failure, environment.settings.consistency)
-        self._follower = LogFollower(environment.store, environment.partition, self._backlog)
+        self._payloads = Payloads(environment.settings.feed_bytes)
+        self._follower = self._new_follower()
         self._target = environment.target
         self._metrics = JobMetrics(environment.meter)
         self._schemes = 0
@@ -192,9 +197,19 @@ class _ApplyLoop:
     def _rebuild(self) -> None:
         """Rebuilds the backlog from the main log and from the outcomes partition."""
         self._backlog = Backlog(self._environment.settings.on_failure, self._environment.settings.consistency)
-        self._follower = LogFollower(self._environment.store, self._environment.partition, self._backlog)
+        self._follower = self._new_follower()
         self._follower.start()
         self._follower.resume(self._outcomes.read_from(self._follower.through + 1))
+        self._announce()
+
+    def _announce(self) -> None:
+        """Tells the log's owner of the outcomes that are durable."""
+        if self._environment.feed is not None:
+            self._environment.feed.outcomes_at(self._outcomes.last_id)
+
+    def _new_follower(self) -> LogFollower:
+        parts = self._environment
+        return LogFollower(parts.store, parts.partition, self._backlog, parts.feed, self._payloads)
 
     def run(self, *, once: bool) -> None:
         idle = self._environment.settings.idle
@@ -205,9 +220,17 @@ class _ApplyLoop:
             elif once and not self._backlog.delayed:
                 break
             else:
-                self._stop.wait(pause)
+                self._wait(pause)
                 pause = min(pause * 1.5, max(idle, LONGEST_IDLE_S))
         patiently(self._tidy, self._stop)
+
+    def _wait(self, seconds: float) -> None:
+        """Waits before the next look for units; not so long if the feed brings some."""
+        feed = self._environment.feed
+        if feed is not None and feed.is_following:
+            feed.wait(self._stop, seconds)
+        else:
+            self._stop.wait(seconds)
 
     def _round(self, *, strong: bool) -> bool:
         """Runs one round; returns whether there were units to apply."""
@@ -226,8 +249,10 @@ class _ApplyLoop:
             self._micro_batch(selection)
         self._write_down(self._backlog.take_changes())
         self._metrics.sample(self._backlog, self._follower.next_id)
+        followed = self._environment.feed is not None and self._environment.feed.is_following
+        self._metrics.followed(followed)
         if not self._failures:
-            self._environment.health.round(self._backlog.failures)
+            self._environment.health.round(self._backlog.failures, followed=followed)
         if self._untidy >= TIDY_EVERY or not selection.units:
             self._tidy()
         return bool(selection.units)
@@ -237,6 +262,7 @@ class _ApplyLoop:
             with self._metrics.timing(metric.OUTCOMES_TIME):
                 self._outcomes.append(news)
             self._metrics.resolved(news)
+            self._announce()
         # A unit that is in progress again, after a retry or a release, has no result yet.
         results = [outcome for outcome in news if outcome.status is not UnitStatus.IN_PROGRESS]
         self._summary.outcomes.update(outcome.status for outcome in results)
@@ -285,7 +311,7 @@ class _ApplyLoop:
         environment = self._environment
         instances = environment.settings.instances or environment.runner.parallelism
         fence = self._fresh_fence()
-        batch = plan(fence, selection, instances, environment.runner.parallelism)
+        batch = self._payloads.given(plan(fence, selection, instances, environment.runner.parallelism))
         try:
             self._target.begin_micro_batch(fence)
             with self._metrics.timing(metric.RUN_TIME):

@@ -33,12 +33,14 @@ class JobReport:
         seconds: since its last sign of life: it entered the stage, or completed a round.
         trouble: what it waits for; empty while nothing keeps it.
         failed: units that failed and that nobody has retried or discarded.
+        followed: whether the log's owner sends what becomes durable; else the log is read, which is no problem.
     """
 
     stage: JobStage
     seconds: float
     trouble: str = ""
     failed: int = 0
+    followed: bool = False
 
     @property
     def ready(self) -> bool:
@@ -68,6 +70,7 @@ class JobReport:
             "stage": self.stage.value,
             "seconds": round(self.seconds, 1),
             "failed_units": self.failed,
+            "followed": self.followed,
             "problems": list(self.problems),
         }
 
@@ -83,17 +86,17 @@ class JobHealth:
         self._clock = clock
         self._lock = threading.Lock()
         self._stage, self._since = JobStage.STARTING, clock()
-        self._trouble, self._failed = "", 0
+        self._trouble, self._failed, self._followed = "", 0, False
 
     def enter(self, stage: JobStage) -> None:
         """Notes that a stage begins."""
         with self._lock:
             self._stage, self._since, self._trouble = stage, self._clock(), ""
 
-    def round(self, failed: int) -> None:
-        """Notes that a round was completed, and how many units stand failed."""
+    def round(self, failed: int, *, followed: bool = False) -> None:
+        """Notes that a round was completed, how many units stand failed, and whether the log is followed."""
         with self._lock:
-            self._since, self._trouble, self._failed = self._clock(), "", failed
+            self._since, self._trouble, self._failed, self._followed = self._clock(), "", failed, followed
 
     def waits_for(self, trouble: object) -> None:
         """Notes what keeps the job from going on."""
@@ -102,4 +105,4 @@ class JobHealth:
 
     def report(self) -> JobReport:
         with self._lock:
-            return JobReport(self._stage, self._clock() - self._since, self._trouble, self._failed)
+            return JobReport(self._stage, self._clock() - self._since, self._trouble, self._failed, self._followed)

@@ -58,6 +58,10 @@ class JobMetrics:
             if counts[status]:
                 self._meter.observe(counted, counts[status])
 
+    def followed(self, followed: bool) -> None:
+        """Tells whether the log's owner sends what becomes durable."""
+        self._meter.observe(metric.APPLY_FOLLOWED, int(followed))
+
     def sample(self, backlog: Backlog, next_id: int) -> None:
         """Tells what is not resolved.
 

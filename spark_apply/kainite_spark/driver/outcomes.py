@@ -8,7 +8,7 @@ code (:mod:`kainite.log.owner.append`). The owner copies the outcomes into the m
 What a crash leaves behind:
 
 * before the put   the target's acknowledgements alone; the units are tried again and found applied;
-* after the put    outcomes that the owner copies at its next poll, and that the next apply
+* after the put    outcomes that the owner copies at its next look, and that the next apply
                    job reads back (:meth:`Outcomes.read_from`);
 * in a truncation  slots below a low-water mark that the head names already; they go later.
 """
@@ -56,6 +56,11 @@ class Outcomes:
     def generation(self) -> int:
         """Returns the generation of this apply job; it also fences the target."""
         return self._mount.generation
+
+    @property
+    def last_id(self) -> int:
+        """Returns the id of the last durable entry; -1 for none."""
+        return self._writer.next_id - 1
 
     def __enter__(self) -> Self:
         self._heartbeats.start()

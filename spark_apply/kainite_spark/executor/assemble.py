@@ -9,50 +9,11 @@ dropped; otherwise the order of arrival stays: the fragments in order, then the 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from kainite.base.errors import LogCorruptError
-from kainite.log.format.deltas import read_deltas
 from kainite.uow.delta import Delta
+from kainite_spark.plan.unit_part import UnitPart
 from kainite_spark.targets.contract import Unit
-
-
-class UnitHeader(NamedTuple):
-    """The facts that a UNIT entry has of its unit; ``size`` is its number of deltas.
-
-    A tuple, as is :class:`UnitPart`, because tasks pickle them by the thousand.
-    """
-
-    uow: str
-    size: int
-    written: frozenset[int]
-    read: frozenset[int]
-
-
-class UnitPart(NamedTuple):
-    """The deltas of one entry.
-
-    Attributes:
-        unit: the unit's transaction id.
-        number: the entry's place among the unit's entries, from 0.
-        data: a JSON array of deltas; empty for none.
-        head: what the UNIT entry says, which is the last part; None in a FRAGMENT entry.
-        without: the places in the array of deltas that do not count.
-    """
-
-    unit: int
-    number: int
-    data: bytes
-    head: UnitHeader | None = None
-    without: tuple[int, ...] = ()
-
-    def deltas(self) -> list[Delta]:
-        """Returns the deltas that count.
-
-        Raises:
-            LogCorruptError: they cannot be read.
-        """
-        return read_deltas(self.data, self.without)
 
 
 def assemble(parts: Iterable[UnitPart]) -> list[Unit]:

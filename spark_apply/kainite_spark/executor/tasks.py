@@ -20,15 +20,14 @@ from typing import Self
 from kainite.aws.clients import client
 from kainite.base import logs
 from kainite.base.errors import KainiteError, LogCorruptError
-from kainite.log.format.deltas import array_of, left_out
-from kainite.log.format.entry import Entry, RefitMeta, UnitMeta
 from kainite.log.store.contract import LogStore
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import AwsSettings
 from kainite.settings.credentials import Provider
-from kainite_spark.executor.assemble import UnitHeader, UnitPart, assemble
+from kainite_spark.executor.assemble import assemble
 from kainite_spark.executor.group_commit import ApplyOptions, GroupCounts, apply_units
-from kainite_spark.plan.micro_batch import Slice, TaskResult, Wanted
+from kainite_spark.plan.micro_batch import Slice, TaskResult
+from kainite_spark.plan.unit_part import UnitPart, unit_part
 from kainite_spark.targets.contract import Target, TargetSession
 from kainite_spark.targets.fence import Fence
 
@@ -90,10 +89,13 @@ def session_of(settings: TaskSettings) -> TargetSession:
 
 
 def read_slice(store: LogStore, partition: str, piece: Slice) -> Iterator[RoutedPart]:
-    """Yields the wanted parts of a slice, each with its job instance.
+    """Yields the wanted parts of a slice, each with its job instance; what came with the slice is not read.
 
     If the log cannot be read, yields the error for every job instance that wanted an entry.
     """
+    if piece.given:
+        yield from ((wanted.instance, part) for wanted, part in zip(piece.wanted, piece.given, strict=True))
+        return
     try:
         found = _read(store, partition, piece, strong=False)
         if len(found) < len(piece.wanted):
@@ -134,16 +136,8 @@ def _read(store: LogStore, partition: str, piece: Slice, *, strong: bool) -> dic
         for batch in store.read_batches(partition, first, last, strong=strong):
             for tid, entry in enumerate(batch.entries, batch.first_id):
                 if tid in wanted:
-                    found[tid] = _part(wanted[tid], entry)
+                    found[tid] = unit_part(wanted[tid].unit, wanted[tid].number, entry)
     return found
-
-
-def _part(wanted: Wanted, entry: Entry) -> UnitPart:
-    meta = entry.meta
-    head = None
-    if isinstance(meta, UnitMeta | RefitMeta):
-        head = UnitHeader(meta.uow, meta.count, entry.written, entry.read)
-    return UnitPart(wanted.unit, wanted.number, array_of(entry), head, left_out(entry))
 
 
 def _all_there(partition: str, piece: Slice, found: dict[int, UnitPart]) -> None:

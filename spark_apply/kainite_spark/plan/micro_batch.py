@@ -12,6 +12,7 @@ from kainite.log.format.entry import Outcome
 from kainite_spark.plan.backlog import Selection
 from kainite_spark.plan.pending_unit import PendingUnit
 from kainite_spark.plan.schedule import schedule
+from kainite_spark.plan.unit_part import UnitPart
 from kainite_spark.targets.fence import Fence
 
 MAX_GAP = 200
@@ -41,10 +42,12 @@ class Slice:
     Attributes:
         ranges: first and last transaction id of each run of entries, in order.
         wanted: the entries within the ranges that belong to the micro-batch, in order.
+        given: the parts in the wanted entries, one for each; empty: they are to be read.
     """
 
     ranges: tuple[tuple[int, int], ...]
     wanted: tuple[Wanted, ...]
+    given: tuple[UnitPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

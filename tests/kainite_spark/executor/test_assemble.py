@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from kainite.base.errors import LogCorruptError
 from kainite.log.format.deltas import read_deltas
 from kainite.uow.delta import Delta, Operation
-from kainite_spark.executor.assemble import UnitHeader, UnitPart, assemble
+from kainite_spark.executor.assemble import assemble
+from kainite_spark.plan.unit_part import UnitHeader, UnitPart
 
 
 def delta(key: int, ordinal: int | None = None) -> Delta:

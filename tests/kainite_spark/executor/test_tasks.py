@@ -12,10 +12,10 @@ from kainite.base.errors import KainiteError, LogCorruptError, LogUnavailableErr
 from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, UnitMeta, UnitStatus
 from kainite.log.store.memory import MemoryStore
 from kainite.settings import AwsSettings
-from kainite_spark.executor.assemble import UnitHeader, UnitPart
 from kainite_spark.executor.group_commit import ApplyOptions
 from kainite_spark.executor.tasks import RoutedPart, TaskSettings, apply_parts, read_slice
 from kainite_spark.plan.micro_batch import Slice, Wanted
+from kainite_spark.plan.unit_part import UnitHeader, UnitPart
 from kainite_spark.targets.contract import TargetSession
 from kainite_spark.targets.fence import Fence
 from support.log_builders import delta

@@ -79,13 +79,23 @@ class PartitionWriter:
         next_id: transaction id of the next entry.
         name: what the log messages call the partition.
         logger: gets a warning for each call that the store did not answer.
+        written: is given each batch when it may be acknowledged.
     """
 
-    def __init__(self, store: LogStore, mounted: Mount, next_id: int, name: str, logger: logging.Logger) -> None:
+    def __init__(
+        self,
+        store: LogStore,
+        mounted: Mount,
+        next_id: int,
+        name: str,
+        logger: logging.Logger,
+        written: Callable[[Batch], None] = lambda _: None,
+    ) -> None:
         self._store = store
         self._mount = mounted
         self._name = name
         self._logger = logger
+        self._written = written
         self.next_id = next_id
         """Transaction id of the next entry; every entry before it is durable."""
 
@@ -105,6 +115,7 @@ class PartitionWriter:
                 unanswered = error
             else:
                 self.next_id = batch.last_id + 1
+                self._written(batch)
                 return
             pause = STORE_BACKOFF.after(failures)
             message = f"{self._name} batch not written, trying again"

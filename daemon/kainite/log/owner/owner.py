@@ -22,6 +22,7 @@ granted                                     comes back to this worker)
 the answer to a retry or discard            its entry; without one, everything that the answer was decided on
 a snapshot's name in HEAD, and truncation   the snapshot's entry; what is still needed is computed as of that entry
 HEAD's high-water mark                      nothing: the writer counts durable entries alone
+a batch, to who follows the log             its put's answer, and a lease that runs after it: as an acknowledgement
 ==========================================  ======================================================================
 
 ::
@@ -69,9 +70,10 @@ from kainite.base.process_identity import ProcessIdentity
 from kainite.base.waiting import wait_until_set
 from kainite.log.audit.trail import AuditTrail
 from kainite.log.client import ReadingReport
-from kainite.log.format.entry import STREAM, ControlMeta, Entry, EntryKind, PositionMeta
+from kainite.log.format.entry import STREAM, Batch, ControlMeta, Entry, EntryKind, PositionMeta
 from kainite.log.owner.append import PartitionWriter, take_steps_async
 from kainite.log.owner.collect import collect
+from kainite.log.owner.looking import Looking
 from kainite.log.owner.mount import LeaseWatch, Mount, mount
 from kainite.log.owner.refit import READ_EVERY_S, Refitting
 from kainite.log.owner.unit_metrics import UnitMetrics
@@ -93,6 +95,9 @@ _logger = logging.getLogger(__name__)
 ENTRY_OVERHEAD = 200
 """Bytes that an entry takes beside its data, approximately; for the queue's bound and a batch's size."""
 
+
+LOOKS = 5
+"""Most upkeeps in the time of one poll, however often outcomes are announced."""
 
 TELL_BACKLOG_S = 60.0
 """Seconds between two warnings that appends wait for the apply job."""
@@ -141,9 +146,12 @@ class LogOwner:
         self._tell_backlog_at = 0.0
         self._unsettled: dict[str, _Pending] = {}
         """The last queued append of each shard that has one."""
-        self._writer = PartitionWriter(store, mounted, state.next_id, "log", _logger)
+        self._writer = PartitionWriter(store, mounted, state.next_id, "log", _logger, self._tell_followers)
         self._failure: asyncio.Future[KainiteError] = asyncio.get_running_loop().create_future()
         self._waking: asyncio.Future[None] | None = None
+        self.followers: set[Callable[[Batch], None]] = set()
+        """Each is given the batches that become durable, in order; it must return at once."""
+        self.looking = Looking(clock)
         self.state = state
         """The folded log, ahead of the store by the queued entries."""
         self.refitting: Refitting | None = None
@@ -220,6 +228,11 @@ class LogOwner:
     @property
     def generation(self) -> int:
         return self._mount.generation
+
+    @property
+    def durable_id(self) -> int:
+        """Returns the id behind the last entry that is durable and may be acknowledged."""
+        return self._writer.next_id
 
     async def collect_from(self, stream: str, *, adopt: bool = False) -> None:
         """Notes the stream whose shards are collected; returns when it is durable.
@@ -421,6 +434,10 @@ class LogOwner:
             if self._unsettled.get(meta.shard) is pending:
                 del self._unsettled[meta.shard]
 
+    def _tell_followers(self, batch: Batch) -> None:
+        for follower in tuple(self.followers):
+            follower(batch)
+
     async def _heartbeat(self) -> None:
         try:
             await take_steps_async(self._writer.heartbeat_steps(self._settings.heartbeat))
@@ -428,10 +445,20 @@ class LogOwner:
             self._fail(error)
 
     async def _upkeep(self) -> None:
-        upkeep = LogUpkeep(self._store, self._settings, self._uow, self._mount, self._audit, self._waiting,
-                            self._watermark)  # fmt: skip
+        upkeep = LogUpkeep(
+            self._store,
+            self._settings,
+            self._uow,
+            self._mount,
+            self._audit,
+            self._waiting,
+            self._watermark,
+            self.looking,
+        )
         while True:
-            await asyncio.sleep(self._settings.poll)
+            await asyncio.sleep(self._settings.poll / LOOKS)
+            await wait_until_set(self.looking.wake, self._settings.poll * (1 - 1 / LOOKS))
+            self.looking.wake.clear()
             try:
                 await upkeep.run_once(self)
             except LogUnavailableError as error:

@@ -3,7 +3,8 @@
 0. *release*: with ``uowEnd=watermark``, the units that the watermark has made complete are dispatched
    (:mod:`kainite.log.owner.watermark`).
 1. *outcomes*: the outcomes that the apply job wrote into its own log partition (``<partition>:outcomes``) are
-   copied into the log, with the id up to which they were copied; the apply job truncates up to this id.
+   copied into the log, with the id up to which they were copied; the apply job truncates up to this id. When they, and
+   the requests, are looked for says :mod:`kainite.log.owner.looking`.
 2. *requests*: retry and discard are decided, appended, and then answered. The retry of a unit that did not fit the
    catalogue judges its deltas anew first (:mod:`kainite.log.owner.refit`).
 3. *expiry*: units that wait too long for their parts fail (:mod:`kainite.log.owner.waiting`).
@@ -25,6 +26,7 @@ from kainite.base.clock import epoch_ms
 from kainite.log.audit.trail import AuditTrail, audited
 from kainite.log.format.entry import SNAPSHOT, SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind, StatusMeta
 from kainite.log.owner.collect import RELEASED, expire, release
+from kainite.log.owner.looking import Looking
 from kainite.log.owner.mount import Mount
 from kainite.log.owner.names import Move, deletable, next_move
 from kainite.log.owner.refit import Refitting, is_kept, refit_entries
@@ -58,6 +60,7 @@ class LogUpkeep:
         audit: AuditTrail | None,
         waiting: Waiting,
         watermark: Watermark,
+        looking: Looking,
     ) -> None:
         self._store = store
         self._settings = settings
@@ -66,6 +69,7 @@ class LogUpkeep:
         self._audit = audit
         self.waiting = waiting
         self.watermark = watermark
+        self._looking = looking
 
     async def run_once(self, owner: Writer) -> None:
         """Takes the steps, the last two only when a snapshot is due.
@@ -75,8 +79,10 @@ class LogUpkeep:
             LogFencedError: another owner has the partition.
         """
         await self._release(owner)
-        await self._take_outcomes(owner)
-        await self._answer_requests(owner)
+        if self._looking.outcomes_due(owner.state.through):
+            await self._take_outcomes(owner)
+        if self._looking.requests_due():
+            await self._answer_requests(owner)
         await owner.write(lambda state: expire(state, self._uow, epoch_ms(), self.waiting.overdue(state.open.keys())))
         if self._is_due(owner.state):
             await self._move_names(owner)

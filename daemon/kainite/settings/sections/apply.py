@@ -55,6 +55,8 @@ class ApplySettings:
         job_limit: a Spark job that takes longer is cancelled, seconds.
         lease: an apply job that was silent for so long may be replaced, seconds.
         metrics_port: the apply job's port for Prometheus and health checks; 0: any free one; None: none is opened.
+        feed: whether the log's owner sends what becomes durable; else it is read from DynamoDB.
+        feed_bytes: most bytes of deltas that come with the feed and are given to the tasks of one micro-batch.
     """
 
     target: str | None = field(default=None, repr=False)
@@ -80,3 +82,5 @@ class ApplySettings:
     job_limit: float = 3_600.0
     lease: float = 10.0
     metrics_port: int | None = None
+    feed: bool = True
+    feed_bytes: int = 512 * 1024

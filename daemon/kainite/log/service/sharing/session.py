@@ -3,7 +3,8 @@
 =========  ==================================================  ====================================================
 phase      waits for                                           then
 =========  ==================================================  ====================================================
-greeting   the client's Hello, and Join, for GREETING_S        says where the owner is, if it is not here
+greeting   the client's Hello, and Join or Follow, for         says where the owner is, if it is not here
+           GREETING_S
 loading    the log's state, if this process is mounting it     keeps the connection alive
 open       requests; each append in a task of its own          answers when the append is durable
 ended      the client is gone, silent, too slow, or breaks     appends that are not queued yet are given up; those
@@ -25,6 +26,9 @@ So the identity is compared with the one that the log has (:meth:`~kainite.log.o
 which outlives owners; where it has none, the first member that knows one has it noted, durably, before it may append. A
 member that knows none is taken as one of the log's stream.
 
+A peer that begins with Follow is no member: it is sent what becomes durable (:mod:`kainite.log.service.feed.session`),
+from the phase *open* on, and appends nothing.
+
 A report of the reading (:class:`~kainite.log.client.ReadingReport`) has ages. How long it was under way is not known;
 it was written after the question that it answers was asked, so the time since the question is added to each age. A
 report that was held back for an hour therefore tells of the state an hour ago, whatever clocks say.
@@ -34,7 +38,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -43,9 +47,11 @@ from kainite.base.logs import event
 from kainite.log.client import ReadingReport
 from kainite.log.format.entry import ReqId
 from kainite.log.owner.owner import LogOwner
+from kainite.log.service.feed.session import FeedSession
 from kainite.log.service.sharing import network
 from kainite.log.service.sharing.conversation import MAX_FRAME, MAX_NUMBER
 from kainite.log.service.sharing.fragments import decode_fragments
+from kainite.log.service.wire.feed_messages import Follow
 from kainite.log.service.wire.frames import Frame, FrameDecoder, keep_alive
 from kainite.log.service.wire.hello import Hello, common_version, decode_hello, encode_hello
 from kainite.log.service.wire.layouts import Message
@@ -97,9 +103,13 @@ class Terms(Protocol):
     stream: str
     worker: str
     clients: dict[str, str]
+    followers: set[FeedSession]
 
     def clock(self) -> float:
         """Returns seconds since boot."""
+
+    def observe_lags(self) -> None:
+        """Tells the meter how far followers are behind."""
 
     @property
     def owner(self) -> LogOwner | None:
@@ -148,7 +158,7 @@ class Session:
             self._flush()
             await network.hang_up(self._writer)
 
-    async def _greet(self) -> Join | None:
+    async def _greet(self) -> Join | Follow | None:
         """Returns what the client wants; None when it wants nothing, or nothing that can be had here."""
         frame = await self._frame()
         if frame is None:
@@ -160,20 +170,46 @@ class Session:
         self._decoder.expect_messages(VERSION)
         frame = await self._frame()
         join = None if frame is None else decode_message(VERSION, frame.body)
-        if join is not None and not isinstance(join, Join):
+        if join is not None and not isinstance(join, Join | Follow):
             raise LogProtocolError(f"a client began with {type(join).__name__}")
         return join
 
-    async def _serve(self, join: Join) -> None:
+    async def _serve(self, join: Join | Follow) -> None:
         terms = self._terms
-        self.worker = join.worker
+        self.worker = join.worker if isinstance(join, Join) else join.name
         while terms.owner is None and terms.is_claiming:
             self._writer.write(keep_alive(VERSION))
             await asyncio.sleep(ASK_EVERY_S / 10)
         owner = terms.owner
         if owner is None:
             self._send(Elsewhere(join.req_id, terms.elsewhere()))
+        elif isinstance(join, Follow):
+            await self._feed(join, owner)
+        else:
+            await self._serve_member(join, owner)
+
+    async def _feed(self, follow: Follow, owner: LogOwner) -> None:
+        """Sends the log to a follower, until it or the owner ends."""
+        terms = self._terms
+        self._generation = owner.generation
+        if follow.log != terms.log_name:
+            self._send(ShardRefused(follow.req_id, f"log {terms.log_name} is here, not {follow.log}"))
             return
+        feed = FeedSession(owner, self._writer, follow, terms.observe_lags)
+        terms.followers.add(feed)
+        try:
+            await self._first_ended(owner, (feed.send(), feed.take(self._messages())))
+        finally:
+            terms.followers.discard(feed)
+            terms.observe_lags()
+
+    async def _messages(self) -> AsyncIterator[Message]:
+        while (frame := await self._frame(SILENT_S)) is not None:
+            if frame.body:
+                yield decode_message(VERSION, frame.body)
+
+    async def _serve_member(self, join: Join, owner: LogOwner) -> None:
+        terms = self._terms
         if (cause := self._objection(join)) is not None:
             self._send(ShardRefused(join.req_id, cause))
             return
@@ -184,7 +220,7 @@ class Session:
                 self._send(ShardRefused(join.req_id, cause))
                 return
             self._send(Joined(self._id(0), CREDIT))
-            await self._until_ended(owner)
+            await self._first_ended(owner, (self._take_requests(owner), self._ask(owner)))
         finally:
             if terms.clients.get(join.worker) == join.process:
                 del terms.clients[join.worker]
@@ -202,12 +238,10 @@ class Session:
             return f"another daemon runs under the worker id {join.worker}: give each its own workerId"
         return None
 
-    async def _until_ended(self, owner: LogOwner) -> None:
-        """Takes requests until the client ends the connection, breaks the protocol, or the owner ends."""
+    async def _first_ended(self, owner: LogOwner, work: Iterable[Coroutine[None, None, None]]) -> None:
+        """Works until the client ends the connection, breaks the protocol, or the owner ends."""
         ended = asyncio.create_task(owner.failed())
-        first: list[asyncio.Future[Any]] = [
-            asyncio.create_task(self._take_requests(owner)), asyncio.create_task(self._ask(owner)), ended, self._broken
-        ]  # fmt: skip
+        first: list[asyncio.Future[Any]] = [*(asyncio.create_task(part) for part in work), ended, self._broken]
         try:
             done, _ = await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
             if ended in done:
@@ -221,9 +255,8 @@ class Session:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _take_requests(self, owner: LogOwner) -> None:
-        while (frame := await self._frame(SILENT_S)) is not None:
-            if frame.body:
-                self._take(decode_message(VERSION, frame.body), owner)
+        async for message in self._messages():
+            self._take(message, owner)
 
     def _take(self, message: Message, owner: LogOwner) -> None:
         match message:

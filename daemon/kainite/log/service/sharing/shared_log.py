@@ -40,6 +40,7 @@ from kainite.log.owner.mount import LeaseWatch, Mount, holder_of, mount, seconds
 from kainite.log.owner.owner import LogOwner
 from kainite.log.owner.waiting import NEAR_S
 from kainite.log.service.access import Access
+from kainite.log.service.feed.session import FeedSession
 from kainite.log.service.server import Service
 from kainite.log.service.sharing import address as addresses
 from kainite.log.service.sharing import network
@@ -67,6 +68,7 @@ from kainite.log.service.sharing.membership import (
 )
 from kainite.log.service.sharing.session import Session
 from kainite.log.store.contract import LogHead, LogStore
+from kainite.observe import metric
 from kainite.observe.meter import SILENT, Meter
 from kainite.settings import LogSettings, UowSettings
 from kainite.uow.current_catalogue import CurrentCatalogue
@@ -118,6 +120,8 @@ class SharedLog:
         self.worker = settings.owner
         self.clients: dict[str, str] = {}
         """The worker ids of the clients that have joined here, and the identity of each one's process."""
+        self.followers: set[FeedSession] = set()
+        """Those who follow the log here."""
         self.clock = clock
         self._process = process or this_process()
         self._store = store
@@ -194,6 +198,14 @@ class SharedLog:
         if isinstance(self._log, OwnerConnection):
             return self._log.backlog
         return str(self.owner.backlog() or "") if self.owner is not None else ""
+
+    def feed_lags(self) -> tuple[tuple[str, int], ...]:
+        """Returns who follows the log here, and how many durable entries each has not folded."""
+        return tuple(sorted((feed.name, feed.lag) for feed in self.followers))
+
+    def observe_lags(self) -> None:
+        """Tells the meter how far the slowest follower is behind."""
+        self._meter.observe(metric.FEED_LAG, max((lag for _, lag in self.feed_lags()), default=0))
 
     def judge_by(self, catalogue: CurrentCatalogue) -> None:
         """Judges units that did not fit the catalogue anew (:meth:`LogOwner.judge_by`) whenever the owner is here."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kainite.base.markers import Batching
 from kainite.settings.keys.key import Key
 from kainite.settings.kinds.markers import marker
-from kainite.settings.kinds.values import choice, millis, names, target, text, whole
+from kainite.settings.kinds.values import choice, flag, millis, names, target, text, whole
 from kainite.settings.sections.apply import AwsFrom, Consistency, OnFailure
 
 APPLY_KEYS: tuple[Key, ...] = (
@@ -123,5 +123,21 @@ APPLY_KEYS: tuple[Key, ...] = (
         "Port of the apply job for Prometheus (`/metrics`) and for health checks, on `metricsHost`; 0 takes any free "
         "one.",
         default="none is opened",
+    ),
+    Key(
+        "applyFeed",
+        "apply",
+        "feed",
+        flag(),
+        "Whether the log's owner sends the apply job what becomes durable (docs/operations.md, *The feed*); "
+        "`false`: it is read from DynamoDB alone.",
+    ),
+    Key(
+        "applyFeedBytes",
+        "apply",
+        "feed_bytes",
+        whole(0, 2**26),
+        "Most bytes of deltas that come with the feed, of a log batch and to the tasks of a micro-batch; "
+        "larger ones are read by the tasks.",
     ),
 )

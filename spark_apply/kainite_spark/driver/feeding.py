@@ -1,0 +1,39 @@
+"""The feed of the log's owner beside the rounds of an apply job: an event loop in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Final
+
+from kainite.log.service.access import Access
+from kainite.log.service.feed.conversation import Wishes
+from kainite.log.service.sharing.following import LogFeed
+from kainite.log.store.contract import LogStore
+from kainite.settings import ApplySettings, LogSettings
+
+CREDIT: Final = 4 << 20
+"""Bytes that the owner may send ahead of what the job has folded."""
+
+END_S: Final = 2.0
+"""Seconds that the end of the job waits for the connection's end."""
+
+
+def feed_of(store: LogStore, log: LogSettings, apply: ApplySettings, access: Access, name: str) -> LogFeed:
+    """Returns the feed of a log for an apply job of that name; nothing runs yet."""
+    wishes = Wishes(f"{log.table}/{log.partition}", name, CREDIT, apply.feed_bytes, outcomes=True)
+    return LogFeed(store, log.partition, wishes, access)
+
+
+@contextlib.contextmanager
+def beside(feed: LogFeed) -> Iterator[None]:
+    """Runs a feed while the context is entered."""
+    thread = threading.Thread(target=lambda: asyncio.run(feed.run()), name="log-feed", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        feed.close()
+        thread.join(END_S)

@@ -1,0 +1,60 @@
+"""A part of a unit: what one entry of the log has of it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kainite.log.format.deltas import array_of, left_out, read_deltas
+from kainite.log.format.entry import Entry, RefitMeta, UnitMeta
+from kainite.uow.delta import Delta
+
+
+class UnitHeader(NamedTuple):
+    """The facts that a UNIT entry has of its unit; ``size`` is its number of deltas.
+
+    A tuple, as is :class:`UnitPart`, because tasks pickle them by the thousand.
+    """
+
+    uow: str
+    size: int
+    written: frozenset[int]
+    read: frozenset[int]
+
+
+class UnitPart(NamedTuple):
+    """The deltas of one entry.
+
+    Attributes:
+        unit: the unit's transaction id.
+        number: the entry's place among the unit's entries, from 0.
+        data: a JSON array of deltas; empty for none.
+        head: what the UNIT entry says, which is the last part; None in a FRAGMENT entry.
+        without: the places in the array of deltas that do not count.
+    """
+
+    unit: int
+    number: int
+    data: bytes
+    head: UnitHeader | None = None
+    without: tuple[int, ...] = ()
+
+    def deltas(self) -> list[Delta]:
+        """Returns the deltas that count.
+
+        Raises:
+            LogCorruptError: they cannot be read.
+        """
+        return read_deltas(self.data, self.without)
+
+
+def unit_part(unit: int, number: int, entry: Entry) -> UnitPart:
+    """Returns what an entry has of a unit; ``number`` is the entry's place among the unit's entries.
+
+    Raises:
+        LogCorruptError: the entry's deltas cannot be decompressed.
+    """
+    meta = entry.meta
+    head = None
+    if isinstance(meta, UnitMeta | RefitMeta):
+        head = UnitHeader(meta.uow, meta.count, entry.written, entry.read)
+    return UnitPart(unit, number, array_of(entry), head, left_out(entry))

@@ -1,0 +1,112 @@
+"""A log whose owner others follow, with what reads of DynamoDB they make, and a fold to compare."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from kainite.base.address import Address
+from kainite.base.position import Position
+from kainite.log.format.entry import Batch
+from kainite.log.service.access import Access
+from kainite.log.service.feed.conversation import Wishes
+from kainite.log.service.sharing.following import LogFeed
+from kainite.log.service.sharing.shared_log import SharedLog
+from kainite.log.state import snapshot
+from kainite.log.state.loading import load_state
+from kainite.log.store.memory import MemoryStore
+from kainite_spark.driver.follower import LogFollower
+from kainite_spark.driver.payloads import Payloads
+from kainite_spark.plan.backlog import Backlog
+from support.application_world import Proxy
+from support.log_builders import fragment
+from support.log_members import SETTINGS, Members, P
+from support.ports import free_port
+from support.waiting import until
+
+LOG = f"{SETTINGS.table}/{P}"
+
+
+class CountingStore:
+    """A way to a store that counts the reads of the log's entries."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self.reads = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def read_batches(self, *args: Any, **more: Any) -> Iterator[Batch]:
+        self.reads += 1
+        return self._store.read_batches(*args, **more)
+
+
+class Followed:
+    """A log's follower: the feed, and what folds it."""
+
+    def __init__(self, store: MemoryStore, payload: int = 1 << 16, credit: int = 1 << 20) -> None:
+        self.store = CountingStore(store)
+        self.backlog = Backlog()
+        self.payloads = Payloads(payload)
+        wishes = Wishes(LOG, "follower", credit, payload, outcomes=True)
+        self.feed = LogFeed(self.store, P, wishes, Access())
+        self.follower = LogFollower(self.store, P, self.backlog, self.feed, self.payloads)
+
+    def units(self) -> list[int]:
+        """Returns the units that are not resolved."""
+        return sorted(self.backlog.unresolved())
+
+    async def has(self, shared: SharedLog, *, poll: bool = True) -> None:
+        """Waits until everything that the owner has made durable is folded."""
+        owner = shared.owner
+        assert owner is not None
+        await until(lambda: self._polled(poll) >= owner.durable_id)
+
+    async def fed(self) -> None:
+        """Waits until the feed has begun, and everything before it is folded."""
+        await until(lambda: self._polled() >= 0 and self.feed.is_following)
+        self._polled()
+
+    def _polled(self, poll: bool = True) -> int:
+        if poll:
+            assert self.follower.poll(strong=True)
+        return self.follower.next_id
+
+    def is_the_fold(self) -> bool:
+        """Returns whether the state is what a fold of the stored log gives."""
+        stored = load_state(self.store, P)
+        mine = self.follower._state  # noqa: SLF001 - what is compared
+        return bytes(b"".join(snapshot.parts(snapshot.capture(mine)))) == bytes(
+            b"".join(snapshot.parts(snapshot.capture(stored)))
+        )
+
+
+@contextlib.asynccontextmanager
+async def following(store: MemoryStore, **more: Any) -> AsyncIterator[Followed]:
+    """Follows a log while the context is entered."""
+    followed = Followed(store, **more)
+    followed.follower.start()
+    followed.follower.resume(())
+    running = asyncio.create_task(followed.feed.run())
+    try:
+        yield followed
+    finally:
+        followed.feed.close()
+        await running
+
+
+async def append(log: SharedLog, number: int, shard: str = "s0", size: int = 1) -> None:
+    """Appends one whole unit."""
+    at = Position(number)
+    await log.append(shard, at, at, [fragment(f"{shard} {number}", range(size), count=size)])
+
+
+@contextlib.asynccontextmanager
+async def behind_a_proxy(all_: Members, worker: str) -> AsyncIterator[tuple[SharedLog, Proxy]]:
+    """Joins a member that others reach through a proxy."""
+    listen = Address("127.0.0.1", free_port())
+    async with Proxy(listen).running() as proxy:
+        yield await all_.join(worker, access=Access(listen=listen, advertise=proxy.address)), proxy
