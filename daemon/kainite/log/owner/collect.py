@@ -99,7 +99,7 @@ def collect(
     for fragment in fragments if rules.end is UowEnd.MARKER else map(reserved, fragments):
         if (unit := state.collecting(fragment.uow)) is not None:
             _collect_late(journal, rules, shard, unit, fragment)
-        elif fragment.uow in state.recent:
+        elif fragment.uow in state.recent or state.failed(fragment.uow) is not None:  # its name may have left before it
             late = straggler(state, fragment) if rules.end is UowEnd.WATERMARK else None
             if late is None:
                 again.append(fragment.uow)
@@ -243,7 +243,8 @@ def is_plain(fragment: Fragment, state: FoldedLog, rules: UowSettings) -> bool:
 
     Nearly all units are plain. What follows for them is what the general way comes to, in a fraction of the time.
     """
-    if rules.order is not UowOrder.ARRIVAL or len(fragment.ends) != 1 or fragment.time is not None or state.ready:
+    usual = rules.order is UowOrder.ARRIVAL and rules.end is UowEnd.MARKER
+    if not usual or len(fragment.ends) != 1 or state.ready:
         return False
     identities, end = fragment.identities, fragment.ends[0]
     return (

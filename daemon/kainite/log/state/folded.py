@@ -114,6 +114,7 @@ class FoldedLog:
         if tid != self.next_id:
             raise ValueError(f"entry {tid} folded where {self.next_id} is next")
         self.next_id += 1
+        self._remember(entry.meta)
         if isinstance(entry.meta, UnitMeta):  # most entries are units
             self._fold.apply(tid, entry, time_ms)
             self._dispatched(entry.meta)
@@ -122,7 +123,6 @@ class FoldedLog:
         if isinstance(entry.meta, RefitMeta) and entry.meta.unit in self.units:
             self._forget(self.units[entry.meta.unit])
         late = self.failed(entry.meta.uow) if isinstance(entry.meta, FragmentMeta) else None
-        self._remember(entry.meta)
         before = late.memory if late is not None else 0
         for unit in self._fold.apply(tid, entry, time_ms):
             self._forget(unit)
