@@ -19,7 +19,11 @@ update of an account, of one of 1,000 tellers and of one of 100 branches), in tu
 ``--statement-millis`` lets each statement take so much longer in the target, without using the processor: what a
 target with processors and disks of its own adds.
 
+``--folding`` compares ``applyFold=true`` with ``false``: one job instance, from deltas in memory to the commit, on the
+orders and on TPC-B's transactions, in turns; medians are compared.
+
     python benchmarks/apply.py [--units N] [--rounds N] [--group-units N] [--spark] [--json]
+    python benchmarks/apply.py --folding [--units N] [--rounds N] [--group-units N] [--json]
     python benchmarks/apply.py --consistency [--lanes N] [--statement-millis MS] [--units N] [--rounds N] [--json]
 """
 
@@ -170,7 +174,11 @@ def _deltas(order: Order) -> Iterator[Delta]:
 
 def run_kainite(url: str, orders: Sequence[Order], group_units: int) -> float:
     catalogue = reflect(url)
-    units = make_units(orders, catalogue)
+    return run_units(url, catalogue, make_units(orders, catalogue), ApplyOptions(group_units=group_units))
+
+
+def run_units(url: str, catalogue: Catalogue, units: Sequence[Unit], options: ApplyOptions) -> float:
+    """Applies units as a job instance does; returns seconds."""
     target = open_target(url, catalogue)
     target.prepare(catalogue)
     with psycopg.connect(url) as connection:
@@ -180,7 +188,7 @@ def run_kainite(url: str, orders: Sequence[Order], group_units: int) -> float:
     target.begin_micro_batch(fence)
     session = target.connect()
     began = time.perf_counter()
-    outcomes = apply_units(session, fence, units, ApplyOptions(group_units=group_units))
+    outcomes = apply_units(session, fence, units, options)
     elapsed = time.perf_counter() - began
     session.close()
     assert {outcome.status.value for outcome in outcomes} == {"committed"}
@@ -377,6 +385,42 @@ def show_consistency(rates: dict[str, list[float]], as_json: bool) -> None:
         print(f"{f'{mix}, prefix : conflict, median of rounds':58}{ratio:>9.2f}   (aim: {AIM_PREFIX:.2f})")
 
 
+def compare_folding(options: argparse.Namespace) -> dict[str, list[float]]:
+    """Returns the units per second of each mix, folded and not, one figure for each round."""
+    rates: dict[str, list[float]] = {}
+    with postgresql() as url:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(SCHEMA)
+        catalogue = reflect(url)
+        mixes = {
+            "orders": make_units(make_orders(options.units), catalogue),
+            "TPC-B": make_tpcb_units(options.units, catalogue),
+        }
+        for number, (mix, fold) in enumerate(
+            [(mix, fold) for _ in range(options.rounds + 1) for mix in mixes for fold in (True, False)]
+        ):
+            chosen = ApplyOptions(group_units=options.group_units, fold=fold)
+            run = functools.partial(run_units, url, catalogue, mixes[mix], chosen)
+            rate = options.units / measure(url, run)
+            if number >= 2 * len(mixes):  # The first round is for warming up.
+                rates.setdefault(f"{mix}, {'folded' if fold else 'unfolded'}", []).append(rate)
+    return rates
+
+
+def show_folding(rates: dict[str, list[float]], as_json: bool) -> None:
+    ratios = {
+        mix: statistics.median(f / u for f, u in zip(rates[f"{mix}, folded"], rates[f"{mix}, unfolded"], strict=True))
+        for mix in ("orders", "TPC-B")
+    }
+    if as_json:
+        print(json.dumps({"ratio_folded_to_unfolded": ratios, "rounds": rates}))
+        return
+    for name, found in rates.items():
+        print(f"{name:58}{statistics.median(found):>9,.0f} units/s")
+    for mix, ratio in ratios.items():
+        print(f"{f'{mix}, folded : unfolded, median of rounds':58}{ratio:>9.2f}")
+
+
 def compare(options: argparse.Namespace) -> dict[str, list[float]]:
     """Returns the units per second of each way, one figure for each round."""
     orders = make_orders(options.units)
@@ -401,6 +445,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--group-units", type=int, default=ApplyOptions().group_units)
     parser.add_argument("--spark", action="store_true", help="measure the whole apply job on Spark too")
+    parser.add_argument("--folding", action="store_true", help="compare applyFold=true with false")
     parser.add_argument("--consistency", action="store_true", help="compare prefix with conflict, on Spark")
     parser.add_argument("--lanes", type=int, default=4, help="tasks at once, with --consistency")
     parser.add_argument(
@@ -408,6 +453,9 @@ def main() -> None:
     )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if options.folding:
+        show_folding(compare_folding(options), options.json)
+        return
     if options.consistency:
         show_consistency(compare_consistency(options), options.json)
         return

@@ -152,7 +152,8 @@ def _task_settings(configured: Settings, run_name: str, target: Target) -> TaskS
     # A task never skips: whether a unit has failed is certain only after its second try, and until then units that
     # conflict with it must wait.
     on_failure = "stop" if configured.apply.on_failure is settings.OnFailure.STOP else "block"
-    options = ApplyOptions(on_failure, most_units(configured.apply), configured.apply.group_bytes)
+    apply = configured.apply
+    options = ApplyOptions(on_failure, most_units(apply), apply.group_bytes, fold=apply.fold)
     return TaskSettings(run_name, configured.aws, configured.log.table, configured.log.partition, target, options)
 
 

@@ -98,6 +98,7 @@ class More:
 
     Attributes:
         prefix: ``targetConsistency = prefix``.
+        fold: ``applyFold``.
         stop: ``onUowFailure = stop``.
         locks: begin, end and number of a transaction of which somebody has locked a row.
         most_units: the target's limit of units in one transaction; 0 for none.
@@ -116,6 +117,7 @@ class More:
     """
 
     prefix: bool = False
+    fold: bool = True
     stop: bool = False
     locks: tuple[tuple[float, float, int], ...] = ()
     most_units: int = 0
@@ -153,6 +155,8 @@ def scenario(seed: int, aim: str = "") -> Scenario:
     more = _more(rng, plan)
     more = replace(more, stop=more.stop and not more.poison)  # nobody would apply what corrects a unit
     more = _with_feed(Random(f"feed {seed}"), more)
+    # A generator of its own, so that all else is as it was before there was folding.
+    more = replace(more, fold=Random(f"fold {seed}").random() < 0.7)
     plan = replace(plan, style=style, rates=rates, outages=outages, more=more)
     if any(correction is not None for _, correction in more.poison):
         plan = _with_one_failure(plan)

@@ -95,9 +95,9 @@ class SimSession:
         if self._session is not None:
             self._session.close()
 
-    def apply(self, fence: Any, units: Any) -> None:
+    def apply(self, fence: Any, units: Any, *, folded: bool = False) -> None:
         self._busy(units)
-        self._call("apply", fence, units)
+        self._call("apply", fence, units, folded=folded)
 
     def apply_in_source_order(self, fence: Any, unit: Any) -> None:
         self._busy((unit,))
@@ -114,12 +114,12 @@ class SimSession:
             if (trouble := self._limits.trouble(units, hub.now)) is not None:
                 raise TargetBusyError(trouble)
 
-    def _call(self, name: str, *args: Any) -> Any:
+    def _call(self, name: str, *args: Any, **more: Any) -> Any:
         def act() -> Any:
             if self._session is None:
                 self._session = self._target.connect()
             try:
-                return getattr(self._session, name)(*args)
+                return getattr(self._session, name)(*args, **more)
             finally:
                 self._seen(f"{self._process.name} {name}")
 

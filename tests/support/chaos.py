@@ -116,8 +116,8 @@ class MortalSession:
     def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
         return self.inner.applied(log_partition, tids)
 
-    def apply(self, fence: Fence, units: Sequence[Unit]) -> None:
-        self.fate.effect("commit", lambda: self.inner.apply(fence, units))
+    def apply(self, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
+        self.fate.effect("commit", lambda: self.inner.apply(fence, units, folded=folded))
 
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
         self.fate.effect("commit alone", lambda: self.inner.apply_in_source_order(fence, unit))

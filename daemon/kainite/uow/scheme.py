@@ -170,7 +170,7 @@ def _table_scheme(catalogue: Catalogue, table: Table, referenced: Mapping[str, s
     others = [
         f"{field.name}={getattr(table, field.name)!r}"
         for field in fields(table)
-        if field.name not in ("name", "schema", "columns", "primary_key", "unique_keys", "foreign_keys")
+        if field.name not in ("name", "schema", "columns", "primary_key", "unique_keys", "foreign_keys", "judged")
     ]
     parts = (str(RULES), repr(table.primary_key), *spelled, *uniques, *relations, *others)
     return TableScheme(_digest("\0".join((*parts, *sorted(referenced.get(table.name, ()))))), tuple(sorted(parents)))

@@ -5,6 +5,9 @@ is rolled back and bisected, in log order, until the refused unit is alone. That
 more in its source's order; if the target refuses it again, it has failed. So a failed unit costs its
 group about ``2·log2(group size)`` more transactions, and no other unit fails for it.
 
+Changes of one row in a group are made as one (``ApplyOptions.fold``). The parts of a group that was refused are not
+folded, so that the refused unit is found, with its cause, as if there were no folding.
+
 A group that finds rows locked, or that is too large for the target (``TargetBusyError``), is cut in two as a refused
 one is. A connection that is lost in each try, while the target answers a question, counts the same. A unit that is busy
 alone is *delayed*: its outcome is IN_PROGRESS with the cause, and the caller tries it again later. So that locked
@@ -84,6 +87,7 @@ class ApplyOptions:
         group_bytes: at most so many bytes of deltas do; a larger unit goes alone.
         busy_limit: seconds of failed attempts at busy groups after which none is cut in two any more.
         retry: how often an unavailable target is tried.
+        fold: whether changes of one row in a group may be made as one.
         in_order: nothing is tried behind a unit that is busy or refused, so that units that commit do so in log order.
     """
 
@@ -93,6 +97,7 @@ class ApplyOptions:
     busy_limit: float = 10.0
     retry: Retry = Retry()
     in_order: bool = False
+    fold: bool = True
 
     def suited(self, *, alone: bool, in_order: bool) -> Self:
         """Returns the options for units that were busy alone before, or that are committed in log order."""
@@ -142,7 +147,8 @@ def apply_units(
     run = _GroupCommit(session, fence, options or ApplyOptions(), instance, sleep, clock, counts)
     run.acknowledge(units)
     todo = [unit for unit in units if unit.tid not in run.outcomes]
-    stack = groups(todo, run.options.group_units, run.options.group_bytes)[::-1]
+    found = groups(todo, run.options.group_units, run.options.group_bytes)
+    stack = [_Group(units, run.options.fold) for units in reversed(found)]
     while stack and not run.stopped:
         stack.extend(run.apply(stack.pop()))
     run.forget_untimely(units)
@@ -160,6 +166,14 @@ def groups(units: Sequence[Unit], most_units: int, most_bytes: int) -> list[list
         found[-1].append(unit)
         size += unit.size
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Units that are to share a target transaction; changes of one row may be made as one if they are ``folded``."""
+
+    units: Sequence[Unit]
+    folded: bool
 
 
 @dataclass(slots=True)
@@ -188,11 +202,14 @@ class _GroupCommit:
     suspect: bool = False
     stopped: bool = False
 
-    def apply(self, group: Sequence[Unit]) -> list[list[Unit]]:
+    def apply(self, group: _Group) -> list[_Group]:
         """Applies a group; returns the two halves if the target did not take it, the later half first."""
-        ready = [unit for unit in group if not self._waits(unit) and not self._blocked(unit)]
+        ready = [unit for unit in group.units if not self._waits(unit) and not self._blocked(unit)]
         self.counts.groups += bool(ready)
-        trouble = self._attempt(ready, lambda rest: self.session.apply(self.fence, rest)) if ready else None
+        folded = group.folded and len(ready) > 1
+        trouble = (
+            self._attempt(ready, lambda rest: self.session.apply(self.fence, rest, folded=folded)) if ready else None
+        )
         if trouble is None:
             return []
         if len(ready) == 1:
@@ -205,7 +222,8 @@ class _GroupCommit:
             return []
         self.counts.splits += 1
         middle = len(ready) // 2
-        return [ready[middle:], ready[:middle]]
+        again = folded and isinstance(trouble, TargetBusyError)
+        return [_Group(ready[middle:], again), _Group(ready[:middle], again)]
 
     def forget_untimely(self, units: Sequence[Unit]) -> None:
         """Drops the outcome of each blocked unit that must also wait for a unit that will be tried again."""

@@ -62,11 +62,17 @@ class TargetSession(Protocol):
     def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
         """Returns which of these units the target has acknowledged."""
 
-    def apply(self, fence: Fence, units: Sequence[Unit]) -> None:
+    def apply(self, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
         """Applies units in one transaction, set-based, with their acknowledgements; all or nothing.
 
         Within a layer of units that do not conflict: inserts and upserts by ascending precedence,
         then updates, then deletes by descending precedence.
+
+        Args:
+            fence: the apply job and micro-batch that write.
+            units: in log order.
+            folded: whether changes of one row may be made as one. What a database then takes it also takes change by
+                change; it may refuse what it takes change by change.
 
         Raises:
             TargetRejectedError: the target refused a row, or an update or delete met no row.

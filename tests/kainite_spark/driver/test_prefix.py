@@ -119,8 +119,8 @@ def at_commits(postgres: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
         def looking(source: Source) -> tuple[Watched, Apply]:
             seen = Watched()
 
-            def apply(session: PostgresSession, fence: Fence, units: Sequence[Unit]) -> None:
-                whole(session, fence, units)
+            def apply(session: PostgresSession, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
+                whole(session, fence, units, folded=folded)
                 source.look(connection, seen)
 
             monkeypatch.setattr(PostgresSession, "apply", apply)
@@ -151,7 +151,7 @@ def test_units_that_are_not_applied_whole_violate_every_other_condition(
     world, source = tpcc(postgres, 3, 20)
     seen, apply = at_commits(source)
 
-    def torn(session: PostgresSession, fence: Fence, units: Sequence[Unit]) -> None:
+    def torn(session: PostgresSession, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
         for unit in units:
             for number, delta in enumerate(unit.deltas):
                 apply(session, fence, (replace(unit, deltas=(delta,), tid=unit.tid + 1_000 * number),))

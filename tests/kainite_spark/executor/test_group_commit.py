@@ -37,13 +37,15 @@ class Scripted:
     deadly: Collection[int] = ()
     committed: list[int] = field(default_factory=list)
     groups: list[list[int]] = field(default_factory=list)
+    folded: list[bool] = field(default_factory=list)
     calls: int = 0
 
     def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
         self._call()
         return set(tids) & set(self.committed)
 
-    def apply(self, fence: Fence, units: Sequence[Unit]) -> None:
+    def apply(self, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
+        self.folded.append(folded)
         self._apply(units, self.refused)
 
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
@@ -143,6 +145,31 @@ def test_a_target_that_stays_away_is_reported() -> None:
         run(Scripted(away={2, 3, 4}), [unit(0)])
 
 
+def test_a_refused_group_is_split_unfolded() -> None:
+    target = Scripted(refused={5})
+    run(target, [unit(tid) for tid in range(8)], group_units=4)
+    assert target.groups == [[0, 1, 2, 3], [4, 5, 6, 7], [4, 5], [4], [5], [5], [6, 7]]
+    assert target.folded == [True, True, False, False, False, False]
+
+
+def test_a_busy_group_is_split_folded_and_a_unit_alone_is_never_folded() -> None:
+    target = Scripted(locked={1})
+    run(target, [unit(tid) for tid in range(4)])
+    assert list(zip(target.groups, target.folded, strict=True)) == [
+        ([0, 1, 2, 3], True),
+        ([0, 1], True),
+        ([0], False),
+        ([1], False),
+        ([2, 3], True),
+    ]
+
+
+def test_folding_can_be_switched_off() -> None:
+    target = Scripted()
+    apply_units(target, FENCE, [unit(0), unit(1)], ApplyOptions(fold=False))
+    assert target.folded == [False]
+
+
 def test_waits_double_up_to_their_limit() -> None:
     waits: list[float] = []
     options = ApplyOptions(retry=Retry(tries=5, first=1.0, limit=3.0))
@@ -152,7 +179,7 @@ def test_waits_double_up_to_their_limit() -> None:
 
 def test_a_fenced_task_gives_up_at_once() -> None:
     class Fenced(Scripted):
-        def apply(self, fence: Fence, units: Sequence[Unit]) -> None:
+        def apply(self, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
             raise TargetFencedError("a newer job")
 
     with pytest.raises(TargetFencedError):
@@ -187,9 +214,9 @@ def test_many_locked_rows_hold_a_job_instance_up_for_a_limited_time() -> None:
     class Slow(Scripted):
         now: float = 0.0
 
-        def apply(self, fence: Fence, units: Sequence[Unit]) -> None:
+        def apply(self, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
             try:
-                super().apply(fence, units)
+                super().apply(fence, units, folded=folded)
             except TargetBusyError:
                 self.now += 1.0
                 raise

@@ -43,6 +43,7 @@ class ApplySettings:
         max_units: most units in one micro-batch.
         group_units: most units in one target transaction.
         group_bytes: most bytes of deltas in one target transaction; a larger unit goes alone.
+        fold: whether changes of one row in a target transaction are made as one.
         idle: how often an idle apply job looks for units, seconds.
         loader_batching: who ends a loader's batch.
         loader_batch_size: most units in a loader's batch.
@@ -67,6 +68,7 @@ class ApplySettings:
     max_units: int = 2_000
     group_units: int = 500
     group_bytes: int = 16 * 2**20
+    fold: bool = True
     idle: float = 0.2
     loader_batching: Batching = Batching.SINGLE
     loader_batch_size: int = 100

@@ -83,7 +83,8 @@ def _table_json(table: Table) -> dict[str, Json]:
         ],
         "foreign_keys": [_foreign_key_json(key) for key in table.foreign_keys],
     }
-    return shown if table.part_of is None else {**shown, "part_of": table.part_of}
+    optional = {"part_of": table.part_of, "judged": table.judged}
+    return shown | {field: value for field, value in optional.items() if value is not None}
 
 
 def _column_json(column: Column) -> dict[str, Json]:
@@ -122,11 +123,13 @@ def _table(name: str, json: Mapping[str, Json]) -> Table:
         unique_keys=tuple(_unique_key(key, where) for key in _field(json, "unique_keys", list, where)),
         foreign_keys=tuple(_foreign_key(key, where) for key in _field(json, "foreign_keys", list, where)),
         part_of=_optional(json, "part_of", str, None, where),
+        judged=_names(json, "judged", where) if "judged" in json else None,
     )
     keys = [
         table.primary_key,
         *(key.columns for key in table.unique_keys),
         *(key.columns for key in table.foreign_keys),
+        table.judged or (),
     ]
     for column in sorted({column for key in keys for column in key} - columns.keys()):
         raise CatalogueError(f"{where}: a key names column {column!r}, which it does not have")

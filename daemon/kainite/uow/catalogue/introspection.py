@@ -46,3 +46,8 @@ class Dialect(Protocol):
         self, connection: Connection, schema: str | None, tables: Sequence[str]
     ) -> Mapping[str, tuple[str | None, str]]:
         """Returns schema and name of the outermost table that the rows of each partition or heir belong to."""
+
+    def judged(
+        self, connection: Connection, schema: str | None, tables: Sequence[str]
+    ) -> Mapping[str, tuple[str, ...] | None]:
+        """Returns :attr:`~kainite.uow.catalogue.tables.Table.judged` of each table."""

@@ -82,6 +82,24 @@ JOIN pg_class p ON p.oid = i.inhparent JOIN pg_namespace pn ON pn.oid = p.relnam
 WHERE c.relkind IN ('r', 'p') AND p.relkind IN ('r', 'p')
 """)
 
+# A whole row in a CHECK is column 0.
+_JUDGED = text("""
+SELECT r.relname AS "table",
+       r.relkind <> 'r' OR r.relispartition OR r.relhassubclass OR r.relhasrules OR r.relrowsecurity
+       OR EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = r.oid AND NOT t.tgisinternal)
+       OR EXISTS (SELECT FROM pg_index x WHERE x.indrelid = r.oid AND (x.indexprs IS NOT NULL OR x.indpred IS NOT NULL))
+       OR EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = r.oid AND a.attgenerated <> '') AS more,
+       ARRAY(SELECT a.attname::text FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+             WHERE a.attrelid = r.oid AND a.attnum > 0 AND NOT a.attisdropped
+               AND (t.typtype = 'd' OR EXISTS (
+                   SELECT FROM pg_constraint c WHERE c.conrelid = r.oid AND c.contype = 'c'
+                     AND (c.conkey IS NULL OR c.conkey = '{}' OR 0 = ANY(c.conkey) OR a.attnum = ANY(c.conkey))))
+             ORDER BY a.attnum) AS columns
+FROM pg_class r
+JOIN pg_namespace n ON n.oid = r.relnamespace
+WHERE n.nspname = :schema AND r.relname = ANY(:tables)
+""")
+
 _ACTIONS = {"c": Action.CASCADE, "n": Action.SET_NULL, "d": Action.SET_DEFAULT}
 
 _FAMILIES: Mapping[str, TypeFamily] = {
@@ -154,6 +172,12 @@ class PostgreSQL:
             members = {named[oid] for oid in family} - {outermost}
             found.update((name, outermost) for where, name in members if where == schema and name in tables)
         return found
+
+    def judged(
+        self, connection: Connection, schema: str | None, tables: Sequence[str]
+    ) -> Mapping[str, tuple[str, ...] | None]:
+        rows = connection.execute(_JUDGED, {"schema": schema, "tables": list(tables)})
+        return {row.table: None if row.more else tuple(row.columns) for row in rows}
 
 
 def _connected(neighbours: Mapping[int, set[int]]) -> Iterator[set[int]]:

@@ -126,6 +126,7 @@ def _tables(
     unique_keys = dialect.unique_keys(connection, schema, names)
     foreign_keys = dialect.foreign_keys(connection, schema, names)
     families = dialect.families(connection, schema, names)
+    judged = dialect.judged(connection, schema, names)
     return [
         Table(
             name=_called(schema, name, default),
@@ -135,6 +136,7 @@ def _tables(
             unique_keys=tuple(unique_keys.get(name, ())),
             foreign_keys=_foreign_keys(foreign_keys.get(name, ()), default),
             part_of=_called(*families[name], default) if name in families else None,
+            judged=judged[name],
         )
         for name in names
     ]

@@ -27,8 +27,13 @@ _FOREIGN_KEYS = text(
     'SELECT id, "table" AS parent, "from" AS child_column, "to" AS parent_column, on_delete, on_update '
     "FROM pragma_foreign_key_list(:table) ORDER BY id, seq"
 )
+_MADE = text("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = :table")
+_TRIGGERS = text("SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = lower(:table)")
+_ALL_INDEXES = text("SELECT name, partial FROM pragma_index_list(:table)")
 
 _HIDDEN_GENERATED = (2, 3)
+_CHECK = re.compile(r"\bcheck\b", re.IGNORECASE)
+_QUOTED = re.compile(r"['\"`\[]|--|/\*")
 
 # The declared type's first word, as other databases mean it; SQLite itself accepts any word.
 _FAMILIES: Mapping[str, TypeFamily] = {
@@ -71,6 +76,44 @@ class SQLite:
         self, connection: Connection, schema: str | None, tables: Sequence[str]
     ) -> Mapping[str, tuple[str | None, str]]:
         return {}
+
+    def judged(
+        self, connection: Connection, schema: str | None, tables: Sequence[str]
+    ) -> Mapping[str, tuple[str, ...] | None]:
+        return {table: _judged(connection, table) for table in tables}
+
+
+def _judged(connection: Connection, table: str) -> tuple[str, ...] | None:
+    columns = _columns(connection, table)
+    if connection.execute(_TRIGGERS, {"table": table}).scalar_one() or any(column.generated for column in columns):
+        return None
+    for index in connection.execute(_ALL_INDEXES, {"table": table}).all():
+        if index.partial or None in (column.name for column in _index_columns(connection, index)):
+            return None
+    made = connection.execute(_MADE, {"table": table}).scalar_one()
+    checks = _checks(made)
+    # What is quoted or a comment may hide where a condition ends.
+    all_of_them = bool(checks) and _QUOTED.search(made) is not None
+    return tuple(column.name for column in columns if all_of_them or _stands_in(column.name, checks))
+
+
+def _checks(made: str) -> str:
+    """Returns the conditions of all CHECKs of a CREATE TABLE statement, perhaps with more."""
+    return " ".join(made[match.end() : _end(made, match.end())] for match in _CHECK.finditer(made))
+
+
+def _end(made: str, begin: int) -> int:
+    """Returns the place behind the parenthesis that closes what opens behind ``begin``."""
+    depth = 0
+    for place in range(begin, len(made)):
+        depth += {"(": 1, ")": -1}.get(made[place], 0)
+        if depth == 0 and made[place] == ")":
+            return place + 1
+    return len(made)
+
+
+def _stands_in(name: str, text: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def _foreign_keys(connection: Connection, table: str, tables: Mapping[str, str]) -> list[Found]:

@@ -90,6 +90,10 @@ class Table:
 
     ``part_of`` is set for a partition, and for a table that inherits from another: the name of the outermost
     table, whose rows include this table's. That table need not be in the catalogue.
+
+    ``judged`` has the columns whose values the target judges by more than their type and the keys (a CHECK, a
+    domain). It is None when that is not known, and when the target does more with a change than to make it: a trigger,
+    a rule, an expression that is computed, a row that moves to another partition.
     """
 
     name: str
@@ -99,6 +103,7 @@ class Table:
     unique_keys: tuple[UniqueKey, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
     part_of: str | None = None
+    judged: tuple[str, ...] | None = None
 
     @property
     def bare_name(self) -> str:

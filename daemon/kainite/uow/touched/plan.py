@@ -121,7 +121,10 @@ class TablePlan(Generic[T]):
             return False
         if delta.op is Operation.DELETE:
             return any(named.on_delete for named in self.named)
-        return any(named.on_change and not named.key.columns.isdisjoint(delta.row) for named in self.named)
+        if not any(named.on_change for named in self.named):
+            return False
+        changed = _changed(delta, {**delta.before, **delta.key})
+        return any(named.on_change and not named.key.columns.isdisjoint(changed) for named in self.named)
 
     def add(self, delta: Delta, rows: set[T], existence: set[T], cascades: set[T], read: set[T]) -> None:
         """Adds a delta's tokens to four sets, of which the first three are written.

@@ -63,7 +63,8 @@ class ExecSession:
     def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
         return set(tids) & self.ask(say.applied(log_partition, tids)).applied
 
-    def apply(self, fence: Fence, units: Sequence[Unit]) -> None:
+    def apply(self, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
+        """Loads every unit as it is: a loader is told of each change."""
         self._load(fence, units, self._order.by_precedence)
 
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:

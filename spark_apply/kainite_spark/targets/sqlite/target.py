@@ -60,9 +60,9 @@ class SqliteSession:
             rows = self._connection.execute(_APPLIED, (log_partition, str(list(tids))))
             return {tid for (tid,) in rows}
 
-    def apply(self, fence: Fence, units: Sequence[Unit]) -> None:
+    def apply(self, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
         if units:
-            self._apply(fence, units, self._planner.plan(units))
+            self._apply(fence, units, self._planner.plan(units, folded=folded))
 
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
         self._apply(fence, (unit,), self._planner.one_by_one(unit))

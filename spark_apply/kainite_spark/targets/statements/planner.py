@@ -19,6 +19,7 @@ from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.statements.layers import conflict_layers
+from kainite_spark.targets.statements.net_effect import NetEffect
 from kainite_spark.targets.statements.self_reference import depths, references_itself
 from kainite_spark.targets.statements.steps import PHASES, Stepper
 
@@ -74,16 +75,21 @@ class Planner:
         self._catalogue = catalogue
         self._levels = levels
         self._stepper = Stepper(catalogue)
+        self._net_effect = NetEffect(catalogue, self._stepper.keys)
         self._shapes: dict[tuple[object, ...], Shape] = {}
 
-    def plan(self, units: Sequence[Unit]) -> Iterator[Statement]:
+    def plan(self, units: Sequence[Unit], *, folded: bool = False) -> Iterator[Statement]:
         """Yields the statements that apply ``units``, given in log order, in one transaction.
+
+        Args:
+            units: in log order.
+            folded: whether changes of one row may be made as one.
 
         Raises:
             TargetRejectedError: a delta names a table or column that the target does not have, or
                 a key that is not the table's primary key.
         """
-        for layer in conflict_layers(units):
+        for layer in conflict_layers(self._net_effect.of(units) if folded else units):
             steps = zip_longest(*(self._stepper.steps(unit.deltas) for unit in layer), fillvalue=())
             for step in steps:
                 yield from self._ordered(chain.from_iterable(step))

@@ -23,7 +23,8 @@ ODD = catalogue(
         ForeignKey("f", ("id",), "elsewhere.x", ("id",), deferrable=True),
         ForeignKey("g", ("id",), "elsewhere.x", ("id",), on_delete=Action.SET_NULL, on_update=Action.CASCADE),
     ),
-    replace(table("other.part", columns(id=INTEGER)), part_of="other.t"),
+    replace(table("other.part", columns(id=INTEGER)), part_of="other.t", judged=()),
+    replace(table("other.judged", columns(id=INTEGER, a=TEXT)), judged=("a",)),
 )
 
 

@@ -275,3 +275,38 @@ def test_what_foreign_keys_do(postgres: str) -> None:
         ForeignKey("c_a_fkey", ("a",), "p", ("id",), False, Action.CASCADE, Action.SET_NULL),
         ForeignKey("c_b_fkey", ("b",), "p", ("id",), False, Action.SET_DEFAULT, Action.NO_ACTION),
     )
+
+
+def test_columns_that_are_judged_by_more_than_type_and_keys(postgres: str) -> None:
+    with psycopg.connect(postgres) as connection:
+        connection.execute("""
+            CREATE DOMAIN positive AS integer CHECK (value > 0);
+            CREATE TABLE plain (id bigint PRIMARY KEY, a integer UNIQUE NOT NULL, b bigint REFERENCES plain);
+            CREATE INDEX ON plain (b);
+            CREATE TABLE checked (id bigint PRIMARY KEY, a integer, b integer CHECK (b > 0), c positive, d integer,
+                                  CHECK (a < id));
+            CREATE TABLE row_checked (id bigint PRIMARY KEY, a integer, CHECK (row_checked IS NOT NULL));
+            CREATE TABLE computed (id bigint PRIMARY KEY, a integer, b integer GENERATED ALWAYS AS (a + 1) STORED);
+            CREATE TABLE expression (id bigint PRIMARY KEY, a integer);
+            CREATE INDEX ON expression ((1 / a));
+            CREATE TABLE partial (id bigint PRIMARY KEY, a integer);
+            CREATE INDEX ON partial (a) WHERE a > 1;
+            CREATE TABLE hooked (id bigint PRIMARY KEY, a integer);
+            CREATE FUNCTION hook() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+            CREATE TRIGGER hook AFTER UPDATE ON hooked FOR EACH STATEMENT EXECUTE FUNCTION hook();
+            CREATE TABLE ruled (id bigint PRIMARY KEY, a integer);
+            CREATE RULE nothing AS ON UPDATE TO ruled DO ALSO SELECT 1;
+            CREATE TABLE guarded (id bigint PRIMARY KEY, a integer);
+            ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
+            CREATE TABLE whole (id bigint PRIMARY KEY, a integer) PARTITION BY RANGE (id);
+            CREATE TABLE part PARTITION OF whole DEFAULT;
+            CREATE TABLE base (id bigint PRIMARY KEY, a integer);
+            CREATE TABLE heir () INHERITS (base);
+        """)
+    judged = {name: table.judged for name, table in reflect(postgres).tables.items()}
+    assert {name: columns for name, columns in judged.items() if columns is not None} == {
+        "plain": (),
+        "checked": ("id", "a", "b", "c"),
+        "row_checked": ("id", "a"),
+        "heir": (),
+    }

@@ -139,3 +139,30 @@ def test_a_missing_package_names_the_extra(url: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "sqlalchemy.engine", None)
     with pytest.raises(MissingExtraError, match=r"kainite\[postgresql\]"):
         reflect(url)
+
+
+@pytest.mark.parametrize(
+    ("ddl", "judged"),
+    [
+        ("CREATE TABLE t (id integer PRIMARY KEY, a integer, b integer)", ()),
+        ("CREATE TABLE t (id integer PRIMARY KEY, a integer CHECK ((a > 0)), b integer)", ("a",)),
+        ("CREATE TABLE t (id integer PRIMARY KEY, a integer, b integer, CHECK (a < B))", ("a", "b")),
+        ("CREATE TABLE t (a integer PRIMARY KEY, abc text, check (length(abc) < 3))", ("abc",)),
+        ("CREATE TABLE t (id integer PRIMARY KEY, a text CHECK (a <> ')'), b text)", ("id", "a", "b")),
+        ("CREATE TABLE t (id integer PRIMARY KEY, a integer); CREATE INDEX i ON t (a)", ()),
+        ("CREATE TABLE t (id integer PRIMARY KEY, a integer); CREATE INDEX i ON t (a + 1)", None),
+        ("CREATE TABLE t (id integer PRIMARY KEY, a integer); CREATE INDEX i ON t (a) WHERE a > 1", None),
+        ("CREATE TABLE t (id integer PRIMARY KEY, a integer, b integer AS (a + 1))", None),
+        (
+            "CREATE TABLE t (id integer PRIMARY KEY, a integer);CREATE TRIGGER g AFTER UPDATE ON T BEGIN SELECT 1; END",
+            None,
+        ),
+    ],
+)
+def test_columns_that_are_judged_by_more_than_type_and_keys(
+    tmp_path: Path, ddl: str, judged: tuple[str, ...] | None
+) -> None:
+    path = tmp_path / "judged.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(ddl)
+    assert reflect(f"sqlite:///{path}").tables["t"].judged == judged

@@ -45,6 +45,14 @@ APPLY_KEYS: tuple[Key, ...] = (
         "Most bytes of deltas in one target transaction; a larger unit goes alone.",
     ),
     Key(
+        "applyFold",
+        "apply",
+        "fold",
+        flag(),
+        "Whether changes of one row in a target transaction are made as one; `false` for a target whose changes are "
+        "read one by one, out of its own log.",
+    ),
+    Key(
         "applyIdleMillis",
         "apply",
         "idle",

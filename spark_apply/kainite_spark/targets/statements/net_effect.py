@@ -1,0 +1,273 @@
+"""Folds the changes of one row that stand in one transaction into their net effect. Pure.
+
+Nobody sees the inside of a target transaction, and deltas carry absolute values, so of several updates of a row the
+last value of each column is all that is left. :class:`NetEffect` makes one change of a row's insert, upsert or update
+(the *head*) and the updates, and upserts of the same columns, that come behind it. It stands where the head stood, in
+the head's unit. The other units keep their places in the log's order, and lose the change.
+
+The target judges less than it would judge change by change. That must not show: units that it would refuse must not
+pass when they are folded. So a later change is folded only if
+
+* it is surely of the same row: table and key are spelled alike. Deltas whose keys may be equal (one token) and are not
+  spelled alike end what can be folded, as a delete and a change of the key do;
+* the target makes no other change in between that may touch the row: a delta that makes a foreign key act ends what
+  can be folded in all tables;
+* each value that is dropped would surely have been taken: it is the one that stays, or its column takes it by its type
+  (:mod:`~kainite_spark.targets.statements.accepted_values`) and neither a key, a foreign key nor a CHECK names it;
+* it brings no column that these name and that the head does not write, nor, behind an insert or upsert, one that must
+  not be null: without it, the head might be refused;
+* the table is one of which the catalogue tells all this, without triggers, rules, expressions and partitions
+  (:attr:`~kainite.uow.catalogue.tables.Table.judged`).
+
+Of the row counts that the target checks, those of the folded changes are lost. They are right whenever the head's is:
+the head has met its row or made it, and what ends a fold is all that could have taken the row away.
+
+Nothing else is folded. An insert and a delete of its row stay two: the insert tells whether key and parents are as the
+source had them. A delete and an insert stay two: columns that the insert leaves out get their defaults. An update and a
+delete stay two, and cost no wave of statements of their own.
+
+A unit that has lost a change also loses what it wrote by that change, as far as nothing else in the unit writes it;
+else all units on a hot row would still conflict (:meth:`_Signing.without`). The head writes the same as before: what is
+folded into it changes no key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kainite.base.errors import DeltaError, TargetRejectedError
+from kainite.uow.catalogue.tables import Catalogue, Table
+from kainite.uow.delta import Delta, Json, Operation, Row
+from kainite.uow.signature import Signatures
+from kainite.uow.touched.deltas import TouchedKeys
+from kainite.uow.touched.key import Key
+from kainite.uow.touched.plan import TablePlan
+from kainite_spark.targets.contract import Unit
+from kainite_spark.targets.statements.accepted_values import Accepts, accepting
+
+_SCALARS = (str, int, float, bool, type(None))
+
+
+class NetEffect:
+    """Folds groups of units.
+
+    Args:
+        catalogue: the target's tables.
+        keys: their tokens.
+    """
+
+    def __init__(self, catalogue: Catalogue, keys: TouchedKeys[str]) -> None:
+        self._catalogue = catalogue
+        self._keys = keys
+        self._signing = _Signing(catalogue)
+        self._rules: dict[str, _Rules] = {}
+        self._wholes = frozenset(table.part_of for table in catalogue.tables.values())
+
+    def of(self, units: Sequence[Unit]) -> list[Unit]:
+        """Returns as many units, in the same order, that have the same effect in one transaction.
+
+        Raises:
+            TargetRejectedError: a delta's table is unknown, or a key value does not fit its column.
+        """
+        fold = _Fold(len(units))
+        try:
+            for place, unit in enumerate(units):
+                for delta in unit.deltas:
+                    fold.add(place, delta, self._rules.get(delta.table) or self._rules_of(delta.table))
+            return [self._folded(fold, place, unit) for place, unit in enumerate(units)]
+        except DeltaError as error:
+            raise TargetRejectedError(str(error)) from error
+
+    def _folded(self, fold: _Fold, place: int, unit: Unit) -> Unit:
+        kept, lost = fold.kept[place], fold.lost[place]
+        if not lost:
+            return replace(unit, deltas=tuple(kept)) if place in fold.heads else unit
+        written, read = self._signing.without(unit, kept, lost)
+        return replace(unit, deltas=tuple(kept), written=written, read=read)
+
+    def _rules_of(self, name: str) -> _Rules:
+        table = self._catalogue.find(name)
+        if table is None:
+            raise TargetRejectedError(f"the target has no table {name}")
+        rules = self._rules[name] = _Rules.of(table, self._keys.plan(name), whole=table.name in self._wholes)
+        return rules
+
+
+class _Signing:
+    """Tells the signatures of units that have lost deltas.
+
+    The signatures of a unit were made by the catalogue of the shard host, which may be another one than this one. A
+    signature is removed only if it is certain that no delta that the unit has kept contributed it.
+    """
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._signatures = Signatures(catalogue)
+
+    def without(
+        self, unit: Unit, kept: Sequence[Delta], lost: Sequence[Delta]
+    ) -> tuple[frozenset[int], frozenset[int]]:
+        """Returns what the unit writes and reads without the deltas that it has lost; as a precaution, more than that.
+
+        What a delta that makes no foreign key act writes has its table's name in it. So no delta on another table
+        writes it too. Where the unit has kept deltas on the table, this catalogue must give the unit all of its
+        signatures, and no other ones, or they stay as they are.
+        """
+        lost_written, lost_read = self._signatures.of(lost)
+        if self._tables(lost).isdisjoint(self._tables(kept)):
+            return unit.written - lost_written, unit.read
+        written, read = self._signatures.of(kept)
+        if (written | lost_written, read | lost_read) != (unit.written, unit.read):
+            return unit.written, unit.read
+        return written, read
+
+    def _tables(self, deltas: Sequence[Delta]) -> set[str]:
+        found = (self._catalogue.find(name) for name in {delta.table for delta in deltas})
+        return {table.name for table in found if table is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class _FoldRules:
+    """The rules by which changes of a table's rows are folded.
+
+    Attributes:
+        key: of a row.
+        primary_key: its columns.
+        guarded: columns that another key, a foreign key or a CHECK names.
+        required: columns that must not be null.
+        accepts: tells of a column's value whether the target surely takes it.
+    """
+
+    key: Key[str]
+    primary_key: tuple[str, ...]
+    guarded: frozenset[str]
+    required: frozenset[str]
+    accepts: Mapping[str, Accepts]
+
+    @classmethod
+    def of(cls, table: Table, plan: TablePlan[str]) -> _FoldRules | None:
+        """Returns a table's rules; None where changes of its rows are not folded."""
+        if table.judged is None or len(plan.rows) != 1 or plan.unclear:
+            return None
+        referring = [each.key.columns for each in plan.named] + [each.key.columns for each in plan.parents]
+        keys = [key.columns for key in plan.unique] + [frozenset(key.columns) for key in table.foreign_keys]
+        return cls(
+            key=plan.rows[0],
+            primary_key=table.primary_key,
+            guarded=frozenset(table.judged).union(*referring, *keys),
+            required=frozenset(name for name, column in table.columns.items() if not column.nullable),
+            accepts={name: accepting(column) for name, column in table.columns.items()},
+        )
+
+    def joins(self, head: Delta, later: Delta) -> bool:
+        """Returns whether ``later``, of which the row has the head's token, is folded into ``head``."""
+        if later.op is Operation.UPSERT and (head.op is not Operation.UPSERT or head.row.keys() != later.row.keys()):
+            return False
+        found, meant = _image(head), _image(later)
+        if len(later.key) != len(self.primary_key) or not all(_same(found[k], meant[k]) for k in self.primary_key):
+            return False
+        others = ((name, value) for name, value in later.row.items() if name not in self.key.columns)
+        return all(self._droppable(head, name, value) for name, value in others)
+
+    def _droppable(self, head: Delta, name: str, value: Json) -> bool:
+        """Returns whether the head may write ``value`` into the column, in place of what it writes there."""
+        if name not in head.row:
+            return name not in self.guarded and (head.op is Operation.UPDATE or name not in self.required)
+        dropped = head.row[name]
+        if _same(dropped, value):
+            return True
+        return name not in self.guarded and name in self.accepts and self.accepts[name](dropped)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What is to know of a table.
+
+    Attributes:
+        plan: its keys.
+        may_act: whether some change of its rows makes a foreign key act.
+        fold: how changes of its rows are folded; None if they are not.
+    """
+
+    plan: TablePlan[str]
+    may_act: bool
+    fold: _FoldRules | None
+
+    @classmethod
+    def of(cls, table: Table, plan: TablePlan[str], *, whole: bool) -> _Rules:
+        """Returns a table's rules; ``whole``: other tables are part of it, whose deltas may be on its rows."""
+        may_act = any(key.on_delete or key.on_change for key in plan.named)
+        return cls(plan, may_act, None if whole or table.part_of is not None else _FoldRules.of(table, plan))
+
+
+class _Fold:
+    """Folds one group.
+
+    Attributes:
+        kept: by unit, the deltas that it has; those of heads are changed.
+        lost: by unit, the deltas that are folded into others.
+        heads: the units that have heads which others were folded into.
+    """
+
+    def __init__(self, units: int) -> None:
+        self.kept: list[list[Delta]] = [[] for _ in range(units)]
+        self.lost: list[list[Delta]] = [[] for _ in range(units)]
+        self.heads: set[int] = set()
+        # By a row's token, the unit and the place in it of the change that later ones may join.
+        self._open: dict[str, tuple[int, int]] = {}
+
+    def add(self, unit: int, delta: Delta, rules: _Rules) -> None:
+        if rules.may_act and rules.plan.acts(delta):
+            self._open.clear()
+        elif rules.fold is not None and self._joined(unit, delta, rules.fold):
+            self.lost[unit].append(delta)
+            return
+        self.kept[unit].append(delta)
+
+    def _joined(self, unit: int, delta: Delta, rules: _FoldRules) -> bool:
+        """Returns whether a delta was folded into an earlier one; else it is a head, or ends what could be folded."""
+        token = rules.key.token(_image(delta))
+        if token is None:
+            return False
+        if delta.op is Operation.DELETE or (delta.op is Operation.UPDATE and _moves(delta, rules)):
+            self._close(token, rules.key.token({**delta.key, **delta.row}))
+            return False
+        found = None if delta.op is Operation.INSERT else self._open.get(token)
+        if found is not None:
+            at, place = found
+            head = self.kept[at][place]
+            if rules.joins(head, delta):
+                self.kept[at][place] = _merged(head, delta)
+                self.heads.add(at)
+                return True
+        self._open[token] = unit, len(self.kept[unit])
+        return False
+
+    def _close(self, *tokens: str | None) -> None:
+        for token in tokens:
+            if token is not None:
+                self._open.pop(token, None)
+
+
+def _merged(head: Delta, later: Delta) -> Delta:
+    return Delta(head.table, head.op, head.key, {**head.row, **later.row}, head.before, head.ordinal)
+
+
+def _image(delta: Delta) -> Row:
+    """Returns the key of the row that a delta makes or finds, perhaps with other columns."""
+    if delta.op is Operation.UPDATE or delta.op is Operation.DELETE:
+        return delta.key
+    return delta.row if delta.key.keys() <= delta.row.keys() else {**delta.key, **delta.row}
+
+
+def _moves(delta: Delta, rules: _FoldRules) -> bool:
+    row, key = delta.row, delta.key
+    if rules.key.columns.isdisjoint(row):
+        return False
+    return any(name in row and not _same(row[name], key.get(name)) for name in rules.primary_key)
+
+
+def _same(one: Json, other: Json) -> bool:
+    """Returns whether two values are certainly one to every target: they are spelled alike."""
+    return type(one) is type(other) and type(one) in _SCALARS and one == other
