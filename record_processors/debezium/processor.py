@@ -6,6 +6,9 @@ event's key in JSON. A change names its transaction and its place in it (the ``t
 the transaction's END event says how many changes it has. So each record can be turned by itself,
 and nothing is remembered from one to the next.
 
+Without transaction metadata the ``source`` block names the transaction, and its commit time; nothing says where it
+ends. The log then ends its unit by the watermark (:func:`_by_source`).
+
 Sources: Debezium's documentation of its connectors ("Transaction metadata", "Data change events",
 "Data type mappings") and of Debezium Server; ``KinesisChangeConsumer`` for key and tombstone,
 ``LogicalDecodingMessageMonitor`` and ``UnchangedToastedPlaceholder`` for what the pages do not say.
@@ -43,6 +46,7 @@ MESSAGE: Final = "m"
 MESSAGES: Final = "LOGICAL_DECODING_MESSAGE"
 # PostgreSQL's ids have the event's own position behind the transaction's number: 571:53195829.
 WITH_POSITION: Final = re.compile(r"(\d+):\d+")
+LAST_NUMBER: Final = re.compile(r"\d+$")
 MALFORMED: Final = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError)
 
 
@@ -54,11 +58,13 @@ class Rules:
         tables: names in the target, and keys where the partition key does not tell them.
         prefix: stands before the names of all units.
         lone_changes: a change without a transaction is a unit of its own, not an error.
+        by_source: transactions are those of the ``source`` block, with its time.
     """
 
     tables: Tables = field(default_factory=Tables)
     prefix: str = ""
     lone_changes: bool = False
+    by_source: bool = False
 
 
 def deltas_of(record: Record, rules: Rules) -> list[Emitted]:
@@ -112,6 +118,8 @@ def _change(event: Row, schemas: Schemas, record: Record, rules: Rules) -> list[
     transaction = event.get("transaction")
     if event["op"] == MESSAGE:
         return []
+    if rules.by_source and event["op"] != SNAPSHOT:
+        return _by_source(event, schemas, record, rules)
     if transaction is None:
         delta = _delta(event, schemas, record, rules)
         _check_lone(event, rules)
@@ -124,11 +132,57 @@ def _change(event: Row, schemas: Schemas, record: Record, rules: Rules) -> list[
         return [refused(uow, f"a change that cannot be carried: {error!r}", record)]
 
 
+def _by_source(event: Row, schemas: Schemas, record: Record, rules: Rules) -> list[Emitted]:
+    """Returns a change of the transaction that the ``source`` block names, with its commit time.
+
+    Raises:
+        SettingsError: the block names no transaction.
+    """
+    source = event["source"]
+    uow = {"uow": rules.prefix + _source_transaction(source)}
+    try:
+        place = {"time": _commit_ns(source), **_ordinal(source, event["op"])}
+        return [{**_delta(event, schemas, record, rules), **uow, **place}]
+    except MALFORMED as error:
+        return [refused(uow["uow"], f"a change that cannot be carried: {error!r}", record)]
+
+
+def _source_transaction(source: Row) -> str:
+    """Returns the transaction's name: PostgreSQL's number, or the GTID of MySQL and MariaDB.
+
+    The number at a GTID's end is filled up, so that transactions of the same second have names in the order of commits.
+    """
+    if gtid := source.get("gtid"):
+        return LAST_NUMBER.sub(lambda number: number[0].zfill(20), str(gtid))
+    if source.get("txId") is None or source.get("lsn") is None:
+        raise SettingsError(
+            "a change's source block has neither PostgreSQL's txId and lsn nor a GTID: leave --source-transactions "
+            "out, and set provide.transaction.metadata=true at Debezium"
+        )
+    return str(source["txId"])
+
+
+def _commit_ns(source: Row) -> int:
+    """Returns the commit time in nanoseconds since the epoch, as exactly as the event has it."""
+    units = (("ts_ns", 1), ("ts_us", 1000), ("ts_ms", 1_000_000))
+    return next(int(source[name]) * factor for name, factor in units if source.get(name) is not None)
+
+
+def _ordinal(source: Row, operation: str) -> Row:
+    """Returns the change's place in its transaction.
+
+    PostgreSQL has one place in its log for all rows of a COPY, so its inserts are told apart by what they insert.
+    """
+    if source.get("gtid"):
+        return {"ordinal": int(source["pos"]) << 20 | int(source.get("row") or 0)}
+    return {} if operation == "c" else {"ordinal": int(source["lsn"])}
+
+
 def _check_lone(event: Row, rules: Rules) -> None:
     if event["op"] != SNAPSHOT and not rules.lone_changes:
         raise SettingsError(
-            "a change names no transaction: set provide.transaction.metadata=true at Debezium, "
-            "or give --lone-changes to take each such change for a transaction"
+            "a change names no transaction: set provide.transaction.metadata=true at Debezium, or give "
+            "--source-transactions (with uowEnd=watermark), or --lone-changes to make each such change a transaction"
         )
 
 
@@ -266,10 +320,13 @@ _CONVERSIONS: Final[Mapping[str, Callable[[Json, Json], Json]]] = {
 @click.option("--tables", type=click.Path(path_type=Path), help="Tables' names in the target, and keys, as JSON.")
 @click.option("--prefix", default="", help="Stands before the names of all units.")
 @click.option("--lone-changes", is_flag=True, help="A change without a transaction is a unit of its own.")
-def main(catalogue: Path | None, tables: Path | None, prefix: str, lone_changes: bool) -> None:
+@click.option("--source-transactions", is_flag=True, help="Transactions without metadata: for uowEnd=watermark.")
+def main(
+    catalogue: Path | None, tables: Path | None, prefix: str, lone_changes: bool, source_transactions: bool
+) -> None:
     """Turns Debezium's events into deltas, for one shard, under kainite run."""
     try:
-        rules = Rules(read_tables(tables, catalogue), prefix, lone_changes)
+        rules = Rules(read_tables(tables, catalogue), prefix, lone_changes, source_transactions)
     except KainiteError as error:
         raise click.ClickException(str(error)) from None
     run(partial(deltas_of, rules=rules))

@@ -354,3 +354,58 @@ def test_decimals_and_times_come_out_as_they_went_in(tolerant: Child, number: De
     row = parse_delta(delta).row
     assert Decimal(row["d"]) == number
     assert datetime.fromisoformat(row["t"]) == datetime(1970, 1, 1) + timedelta(microseconds=micros)
+
+
+@pytest.fixture(scope="module")
+def by_source() -> Iterator[Child]:
+    child = Child("debezium", "--source-transactions", "--prefix", "shop-")
+    child.initialize()
+    yield child
+    child.close()
+
+
+def test_without_metadata_the_source_block_names_the_transaction_and_its_time(by_source: Child) -> None:
+    """Shows PostgreSQL's changes: places in its log are ordinals, but for inserts, of which a COPY has many at one."""
+    emitted = by_source.keyed(
+        ('{"id":7}', change("c", None, {"id": 7, "note": "a"}, None)),
+        ('{"id":8}', change("c", None, {"id": 8, "note": "a"}, None)),
+        ('{"id":7}', change("u", None, {"id": 7, "note": "b"}, None, lsn=3963199400, ts_us=1704355505506123)),
+        ('{"id":7}', change("d", {"id": 7}, None, None, lsn=3963199500, ts_ns=1704355505506123456)),
+    )
+    assert {item["uow"] for item in emitted} == {"shop-35352"}
+    assert [item["op"] for item in emitted] == ["insert", "insert", "update", "delete"]
+    assert [item.get("ordinal") for item in emitted] == [None, None, 3963199400, 3963199500]
+    assert [item["time"] for item in emitted] == [
+        1704355505506000000, 1704355505506000000, 1704355505506123000, 1704355505506123456,
+    ]  # fmt: skip
+    assert [len(part.identities) for part in admitted(emitted)] == [4]
+
+
+@pytest.mark.parametrize(
+    ("gtid", "uow"),
+    [
+        ("0e4d5dcd-a33b-11ed-a4a6-0242ac110002:92", "0e4d5dcd-a33b-11ed-a4a6-0242ac110002:00000000000000000092"),
+        ("0-1-23", "0-1-00000000000000000023"),
+    ],
+)
+def test_without_metadata_mysqls_transactions_have_names_in_the_order_of_their_commits(
+    by_source: Child, gtid: str, uow: str
+) -> None:
+    mysql = {"txId": None, "lsn": None, "gtid": gtid, "file": "mysql-bin.000003", "pos": 484, "ts_ms": 1704355505000}
+    first = change("u", None, {"id": 1, "x": 1}, None, **mysql, row=0)
+    second = change("u", None, {"id": 2, "x": 1}, None, **mysql, row=1)
+    emitted = by_source.keyed(('{"id":1}', first), ('{"id":2}', second))
+    assert [item["uow"] for item in emitted] == [f"shop-{uow}"] * 2
+    assert [item["ordinal"] for item in emitted] == [484 << 20, (484 << 20) + 1]
+
+
+def test_without_metadata_a_row_of_a_snapshot_is_still_a_unit_of_its_own(by_source: Child) -> None:
+    delta, end = by_source.keyed(('{"id":1}', change("r", None, {"id": 1}, None, snapshot="true")))
+    assert (delta["op"], end) == ("upsert", {"uow": delta["uow"], "end": True, "count": 1})
+
+
+def test_a_source_block_without_a_transaction_ends_the_processor() -> None:
+    child = Child("debezium", "--source-transactions")
+    child.initialize()
+    with pytest.raises(EOFError, match="neither PostgreSQL's txId and lsn nor a GTID"):
+        child.keyed(('{"id":1}', change("c", None, {"id": 1}, None, lsn=None)))
