@@ -97,6 +97,19 @@ def test_killed_again_and_again_the_target_equals_the_source(demos: list[Demo]) 
     assert demo.left() == []
 
 
+def test_transactions_that_come_as_aurora_dsqls_do_are_put_together(demos: list[Demo]) -> None:
+    demo = Demo(*SMALL, "12", "--source", "dsql", "--kill", "--json")
+    demos.append(demo)
+    assert demo.end() == 0, demo.lines
+    summary = orjson.loads(demo.lines[-1])
+    assert summary["transactions"] > 200
+    assert summary["records"] == 4 * summary["transactions"]
+    assert summary["rows_compared"] == summary["transactions"] + 2 * (1 + 10 + 100_000)
+    assert summary["snapshots_checked"] > 10
+    assert "extractor" not in summary["kills"]
+    assert demo.left() == []
+
+
 def meddle(demo: Demo, sql: LiteralString) -> None:
     """Changes the target of a running demo."""
     (target,) = demo.folder.glob("kainite-demo-*/target")

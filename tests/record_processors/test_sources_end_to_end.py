@@ -1,4 +1,4 @@
-"""Debezium's and AWS DMS's records through a stream of two shards, ``kainite run`` and an apply job into a target.
+"""Debezium's, AWS DMS's and plain records through a stream of two shards, ``kainite run`` and an apply job.
 
 Transactions are interleaved and spread over the shards, ends come before changes, the source sends some records
 twice, and processors and daemon are killed in the middle: each unit stands in the log once and whole.
@@ -18,7 +18,7 @@ import pytest
 
 from kainite.log.store.dynamodb import DynamoDBStore
 from support.names import unique
-from support.pipeline import SHARDS, Pipeline
+from support.pipeline import SHARDS, Pipeline, emit
 from support.processor_child import PROCESSORS
 from support.stores import Database
 from support.waiting import eventually
@@ -57,10 +57,10 @@ def pipeline(kinesis: Any, dynamodb: Any, moto_endpoint: str, tmp_path: Path) ->
     return Pipeline(kinesis, DynamoDBStore(dynamodb, f"{name}-log"), name, moto_endpoint, database, tmp_path)
 
 
-def properties(pipeline: Pipeline, processor: str) -> Path:
+def properties(pipeline: Pipeline, processor: str, *options: str, **more: str) -> Path:
     command = [sys.executable, str(PROCESSORS / processor / "processor.py")]
-    command += ["--tables", str(pipeline.folder / "tables.json")]
-    return pipeline.properties(executableName=" ".join(command))
+    command += ["--tables", str(pipeline.folder / "tables.json"), *options]
+    return pipeline.properties(executableName=" ".join(command), **more)
 
 
 def put(pipeline: Pipeline, records: Iterable[Put]) -> None:
@@ -170,6 +170,52 @@ def test_debezium_over_two_shards_with_the_daemon_killed(pipeline: Pipeline) -> 
     assert "operation 't' has no delta" in str(pipeline.rows()["12"].offending)
     pipeline.apply()
     assert target(pipeline) == ([(1, "old", "2", None), (2, None, "1", None)], [(2, 2, 6)])
+
+
+WATERMARK = {"uowEnd": "watermark", "uowOrder": "time", "uowGraceMillis": "500"}
+
+
+def without_metadata(put: Put, transaction: int, lsn: int) -> Put:
+    """Returns an event as Debezium for PostgreSQL sends it without transaction metadata."""
+    payload = put.body["payload"]
+    block = {"txId": transaction, "lsn": lsn, "ts_us": 1704355505506000 + transaction}
+    source = {**payload["source"], **block}
+    return Put(put.shard, put.key, {**put.body, "payload": {**payload, "transaction": None, "source": source}})
+
+
+@pytest.mark.timeout(300)
+def test_debezium_without_transaction_metadata_ends_by_the_watermark(pipeline: Pipeline) -> None:
+    ten = [
+        without_metadata(event(1, "c", "orders", None, SECOND, 10, 1), 10, 500),
+        without_metadata(event(0, "c", "order_line", None, line(2, 1, 5), 10, 2), 10, 510),
+        without_metadata(event(1, "u", "orders", None, {**SECOND, "note": "a"}, 10, 3), 10, 520),
+    ]
+    # The later transaction comes first, through the other shard.
+    eleven = [without_metadata(event(0, "u", "orders", None, {**SECOND, "note": "b"}, 11, 1), 11, 530)]
+    put(pipeline, [ten[0], *eleven, ten[1], ten[2], *eleven, *ten])
+    with pipeline.daemon(properties(pipeline, "debezium", "--source-transactions", **WATERMARK)):
+        soon(lambda: collected(pipeline, "10", "11"))
+    assert shown(pipeline) == {"10": ("in progress", 3, 3), "11": ("in progress", 1, 1)}
+    pipeline.apply()
+    assert target(pipeline) == ([(2, "b", "1", None)], [(2, 1, 5)])
+
+
+@pytest.mark.timeout(300)
+def test_a_plain_stream_without_ends_ends_by_the_watermark(pipeline: Pipeline) -> None:
+    def delta(uow: str, time: int, table: str, row: dict[str, Any], *key: str) -> bytes:
+        keyed = {name: row[name] for name in key}
+        return emit({"uow": uow, "time": time, "table": table, "op": "upsert", "key": keyed, "row": row})
+
+    first = [delta("T-1", 1000, "orders", {"id": 1, "note": "old"}, "id")]
+    lines = [delta("T-1", 1000, "order_line", line(1, 1, 5), "order_id", "line")]
+    second = [delta("T-2", 2000, "orders", {"id": 1, "note": "new"}, "id")]
+    pipeline.put([*second, *first, *second], shard=0)
+    pipeline.put(lines * 2, shard=1)
+    with pipeline.daemon(pipeline.properties(**WATERMARK)):
+        soon(lambda: collected(pipeline, "T-1", "T-2"))
+    assert shown(pipeline) == {"T-1": ("in progress", 2, 2), "T-2": ("in progress", 1, 1)}
+    pipeline.apply()
+    assert target(pipeline) == ([(1, "new", None, None)], [(1, 1, 5)])
 
 
 def record(shard: int, operation: str, table: str, data: Any, place: tuple[int, int], *before: int) -> Put:
