@@ -55,6 +55,7 @@ from kainite_spark.driver.follower import LogFollower
 from kainite_spark.driver.job_health import JobHealth, JobStage
 from kainite_spark.driver.job_metrics import JobMetrics
 from kainite_spark.driver.outcomes import Outcomes, mount_outcomes
+from kainite_spark.driver.pace import pause_after
 from kainite_spark.driver.patience import patiently
 from kainite_spark.driver.payloads import Payloads
 from kainite_spark.driver.runner import Runner
@@ -215,8 +216,12 @@ class _ApplyLoop:
         idle = self._environment.settings.idle
         pause = idle
         while not self._stop.is_set():
-            if patiently(lambda: self._round(strong=once), self._stop):
+            began = time.monotonic()
+            if units := patiently(lambda: self._round(strong=once), self._stop):
                 pause = idle
+                if not once and not self._backlog.waiting:
+                    pace = self._environment.settings.pace
+                    self._stop.wait(pause_after(units, time.monotonic() - began, pace))
             elif once and not self._backlog.delayed:
                 break
             else:
@@ -232,8 +237,8 @@ class _ApplyLoop:
         else:
             self._stop.wait(seconds)
 
-    def _round(self, *, strong: bool) -> bool:
-        """Runs one round; returns whether there were units to apply."""
+    def _round(self, *, strong: bool) -> int:
+        """Runs one round; returns how many units there were to apply."""
         self._outcomes.check()
         with self._metrics.timing(metric.POLL_TIME):
             whole = self._follower.poll(strong=strong)
@@ -255,7 +260,7 @@ class _ApplyLoop:
             self._environment.health.round(self._backlog.failures, followed=followed)
         if self._untidy >= TIDY_EVERY or not selection.units:
             self._tidy()
-        return bool(selection.units)
+        return len(selection.units)
 
     def _write_down(self, news: tuple[Outcome, ...]) -> None:
         if news:

@@ -45,6 +45,7 @@ class ApplySettings:
         group_bytes: most bytes of deltas in one target transaction; a larger unit goes alone.
         fold: whether changes of one row in a target transaction are made as one.
         idle: how often an idle apply job looks for units, seconds.
+        pace: from the beginning of a small micro-batch to that of the next one, seconds; 0: at once.
         loader_batching: who ends a loader's batch.
         loader_batch_size: most units in a loader's batch.
         loader_eom, loader_eop, loader_eob, loader_bnc: a loader's markers; None: those of the children.
@@ -70,6 +71,7 @@ class ApplySettings:
     group_bytes: int = 16 * 2**20
     fold: bool = True
     idle: float = 0.2
+    pace: float = 0.5
     loader_batching: Batching = Batching.SINGLE
     loader_batch_size: int = 100
     loader_eom: bytes | None = None

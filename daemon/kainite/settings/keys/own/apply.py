@@ -60,6 +60,14 @@ APPLY_KEYS: tuple[Key, ...] = (
         "How often an idle apply job looks for units.",
     ),
     Key(
+        "applyPaceMillis",
+        "apply",
+        "pace",
+        millis(0, 60_000),
+        "From the beginning of a micro-batch of a few units to that of the next one, where no unit waits; the shorter "
+        "the more units it has, and none from 20 on.",
+    ),
+    Key(
         "loaderBatching",
         "apply",
         "loader_batching",
