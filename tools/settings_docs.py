@@ -31,6 +31,7 @@ _TITLES = {
     "uow": "Units of work",
     "apply": "The apply job",
     "extract": "The extractor",
+    "fleet": "The fleet's duties",
 }
 
 _HEAD = """\

@@ -23,6 +23,10 @@ from click.testing import CliRunner
 
 from kainite.base.checkpoint import TRIM_HORIZON, Checkpoint
 from kainite.cli.main import main
+from kainite.duties.model.records import Duty, Lead, Subject, Work
+from kainite.duties.model.records import Event as DutyEvent
+from kainite.duties.store.contract import Commit, Delete, Put
+from kainite.duties.store.dynamodb import DynamoDBFleetStore
 from kainite.fleet.kcl3.coordinator_items import Layout
 from kainite.fleet.kcl3.coordinator_table import CoordinatorTable
 from kainite.kinesis.client import StreamClient
@@ -129,6 +133,7 @@ def tables(aws: Aws) -> None:
     dynamodb = aws.unrecorded("dynamodb")
     LeaseTable(dynamodb, aws.application).create()
     DynamoDBStore(dynamodb, aws.log).create()
+    DynamoDBFleetStore(dynamodb, f"{aws.application}-Fleet").create()
     for table, key in (("CoordinatorState", "key"), ("WorkerMetricStats", "wid")):
         dynamodb.create_table(
             TableName=f"{aws.application}-{table}",
@@ -198,6 +203,19 @@ def subscribe(aws: Aws) -> None:
         double.answer(initial_response())
         client = boto3.client("kinesis", endpoint_url=double.endpoint, region_name=REGION)
         Subscriber(client, consumer).subscribe(SHARD, StartAt("LATEST")).close()
+
+
+def share_duties(aws: Aws) -> None:
+    tables(aws)
+    store = DynamoDBFleetStore(aws.client("dynamodb"), f"{aws.application}-Fleet")
+    store.create()
+    assert store.commit(Commit((Put(Lead("w", "1", 1)),)))
+    lead = store.read().lead
+    assert store.commit(Commit((Put(Duty("d", Work())),), lead, (DutyEvent(Subject.DUTY, "d", "new", "w", "a test"),)))
+    duty = store.read().duties["d"]
+    assert store.commit(Commit((Delete(duty),)))
+    assert not store.commit(Commit((Put(duty),)))
+    assert len(store.history(Subject.DUTY, "d", 9)) == 1
 
 
 def own_the_log(aws: Aws) -> None:
@@ -288,11 +306,13 @@ def make_tables(aws: Aws) -> None:
     dynamodb = aws.client("dynamodb")
     LeaseTable(dynamodb, aws.application).create(point_in_time_recovery=True)
     DynamoDBStore(dynamodb, aws.log).create()
+    DynamoDBFleetStore(dynamodb, f"{aws.application}-Fleet").create()
 
 
 PARTS: dict[str, Callable[[Aws], None]] = {
     "Worker": be_a_worker,
     "Fleet": be_one_in_a_kcl_3_fleet,
+    "Duties": share_duties,
     "FanOut": subscribe,
     "Log": own_the_log,
     "Audit": write_the_audit_trail,
@@ -301,7 +321,7 @@ PARTS: dict[str, Callable[[Aws], None]] = {
     "Operator": look_after_it,
     "CreateTables": make_tables,
 }
-BESIDE = {"Fleet": "Worker", "CreateTables": "Worker Log"}
+BESIDE = {"Fleet": "Worker", "CreateTables": "Worker Log Duties"}
 """Policies that come on top of others, whose permissions their parts use too."""
 
 

@@ -10,13 +10,14 @@ import boto3
 import cfnlint.api
 from cfnlint.decode import cfn_yaml
 
+from kainite.duties.store.dynamodb import DynamoDBFleetStore
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.log.store.dynamodb import DynamoDBStore
 from support.names import unique
 
 TEMPLATE = Path(__file__).parents[2] / "docs/aws/kainite.yaml"
 REGION = "us-east-1"
-EVERYTHING = ("UnitsOfWork", "FanOut", "Kcl3Tables", "Extract")
+EVERYTHING = ("UnitsOfWork", "FanOut", "Kcl3Tables", "Duties", "Extract")
 BUCKET = "orders-audit"
 LARGEST_TEMPLATE = 51_200
 """Bytes that CreateStack takes without a bucket."""
@@ -89,6 +90,7 @@ def test_tables_are_those_that_the_code_makes(moto_endpoint: str, dynamodb: Any)
     makers: dict[str, Callable[[str], object]] = {
         name: lambda made: LeaseTable(dynamodb, made).create(),
         f"{name}-log": lambda made: DynamoDBStore(dynamodb, made).create(),
+        f"{name}-Fleet": lambda made: DynamoDBFleetStore(dynamodb, made).create(),
         f"{name}-CoordinatorState": lambda made: single_key(dynamodb, made, "key"),
         f"{name}-WorkerMetricStats": lambda made: single_key(dynamodb, made, "wid"),
     }
@@ -127,6 +129,7 @@ def test_a_plain_worker_gets_its_table_and_policy_and_nothing_else(moto_endpoint
 
 def test_each_role_has_its_policies(moto_endpoint: str) -> None:
     stack = everything(moto_endpoint)
-    assert stack.attached("WorkerRole") == {"WorkerPolicy", "LogPolicy", "AuditPolicy", "FanOutPolicy", "FleetPolicy"}
+    beside = {"LogPolicy", "AuditPolicy", "DutiesPolicy", "FanOutPolicy", "FleetPolicy"}
+    assert stack.attached("WorkerRole") == {"WorkerPolicy"} | beside
     assert stack.attached("ApplyRole") == {"ApplyPolicy"}
     assert stack.attached("ExtractRole") == {"ExtractPolicy"}

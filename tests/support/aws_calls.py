@@ -47,7 +47,9 @@ def _method_names() -> dict[str, str]:
 def _action(node: ast.AST, known: Mapping[str, str]) -> str | None:
     if not isinstance(node, ast.Attribute) or not CLIENTS.search(ast.unparse(node.value)):
         return None
-    return known.get(node.attr)
+    called = known.get(node.attr)
+    # A transaction needs the permissions of its parts; of those only this one is never called by itself.
+    return "dynamodb:ConditionCheckItem" if called == "dynamodb:TransactWriteItems" else called
 
 
 class Recorder:
@@ -65,6 +67,11 @@ class Recorder:
     def note(self, client: Any, operation: str, parameters: Mapping[str, Any]) -> None:
         if not any(client is each for each in self._aside):
             service = client.meta.service_model.service_name
+            if operation == "TransactWriteItems":
+                for part in parameters["TransactItems"]:
+                    [(kind, request)] = part.items()
+                    self.note(client, f"{kind}Item", request)
+                return
             self.calls |= {(f"{service}:{operation}", about) for about in _about(service, operation, parameters)}
 
 

@@ -54,6 +54,8 @@ BY_CODE: Final[Mapping[str, Failure]] = {
     "SlowDown": Failure.THROTTLED,
     "KMSThrottlingException": Failure.THROTTLED,
     "ResourceInUseException": Failure.PASSING,
+    "TransactionConflictException": Failure.PASSING,
+    "TransactionInProgressException": Failure.PASSING,
     "ExpiredTokenException": Failure.PASSING,
     "ExpiredToken": Failure.PASSING,
     "RequestTimeout": Failure.PASSING,

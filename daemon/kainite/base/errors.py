@@ -17,6 +17,8 @@
      +-- LeaseTableError          the lease table is missing, or refuses the call
      |    +-- LeaseTableUnavailableError  it did not answer, or throttles
      +-- LeaseLostError           another worker holds the lease now
+     +-- FleetError               the fleet's table is missing, or refuses the call; or a duty is not as it must be
+     |    +-- FleetUnavailableError    the table did not answer, or throttles
      +-- LogError                 the serialization log
      |    +-- LogFencedError          another owner mounted this log partition
      |    +-- LogHeldError            another owner's lease is still running
@@ -104,6 +106,14 @@ class LeaseTableUnavailableError(LeaseTableError):
 
 class LeaseLostError(KainiteError):
     pass
+
+
+class FleetError(KainiteError):
+    pass
+
+
+class FleetUnavailableError(FleetError):
+    retryable = True
 
 
 class LogError(KainiteError):

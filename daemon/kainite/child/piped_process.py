@@ -67,11 +67,13 @@ class Hooks:
         output: called with each piece of the program's standard output, until :meth:`PipedProcess.close`.
         output_ended: called when the program, or its standard output, has ended; may be called twice.
         news: called when :attr:`PipedProcess.broken` is done.
+        error_line: called with each line of the program's standard error.
     """
 
     output: Callable[[bytes], None]
     output_ended: Callable[[], None]
     news: Callable[[], None]
+    error_line: Callable[[str], None] = lambda _: None
 
 
 class PipedProcess:
@@ -225,6 +227,7 @@ class PipedProcess:
             text = line.text.decode("utf-8", "replace") + ("…" if line.cut else "")
             self.stderr_tail.append(text)
             self.log(logging.INFO, "child stderr", line=text)
+            self._hooks.error_line(text)
 
     def _suspect(self, what: str) -> None:
         self._suspicion = self._loop.call_later(END_PATIENCE, self.fail, ChildExitedError(f"{self.title} {what}"))

@@ -21,6 +21,7 @@ _OWN = {
     ),
     "precedence": LazyCommand("kainite.cli.precedence:precedence", "Show the target's tables in foreign-key order."),
     "leases": LazyCommand("kainite.cli.leases:leases", "Show who reads which shard and how far, or set checkpoints."),
+    "fleet": LazyCommand("kainite.cli.fleet:fleet", "Show and steer what runs exactly once somewhere in the fleet."),
     "log": LazyCommand("kainite.cli.log:log", "Look into the serialization log, or serve it."),
     "uow": LazyCommand("kainite.cli.uow:uow", "Look at units of work, and retry or discard failed ones."),
 }

@@ -23,6 +23,7 @@ from kainite.settings.sections.apply import ApplySettings, AwsFrom, Consistency,
 from kainite.settings.sections.aws import AwsSettings, ClientSettings
 from kainite.settings.sections.child import ChildProtocol, ChildSettings
 from kainite.settings.sections.extract import ExtractMode, ExtractOffsets, ExtractSettings, ExtractSpread
+from kainite.settings.sections.fleet import FleetSettings
 from kainite.settings.sections.leases import LeaseSettings
 from kainite.settings.sections.log import LogSettings
 from kainite.settings.sections.markers import CheckpointAt, MarkersSettings, OnBadMessage, OnDeath, OnEmptyAnswer
@@ -46,6 +47,7 @@ __all__ = [
     "ExtractOffsets",
     "ExtractSettings",
     "ExtractSpread",
+    "FleetSettings",
     "InitialPosition",
     "Isolation",
     "LeaseSettings",

@@ -9,6 +9,7 @@ from kainite.settings.sections.apply import ApplySettings
 from kainite.settings.sections.aws import AwsSettings
 from kainite.settings.sections.child import ChildSettings
 from kainite.settings.sections.extract import ExtractSettings
+from kainite.settings.sections.fleet import FleetSettings
 from kainite.settings.sections.leases import LeaseSettings
 from kainite.settings.sections.log import LogSettings
 from kainite.settings.sections.metrics import MetricsSettings
@@ -53,6 +54,7 @@ class Settings:
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     extract: ExtractSettings = field(default_factory=ExtractSettings)
     service: ServiceSettings = field(default_factory=ServiceSettings)
+    fleet: FleetSettings = field(default_factory=FleetSettings)
     ignored: tuple[str, ...] = ()
     unknown: tuple[UnknownKey, ...] = ()
     warnings: tuple[str, ...] = ()

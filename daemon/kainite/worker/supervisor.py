@@ -21,7 +21,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from kainite.aws import clients as aws
@@ -29,6 +29,7 @@ from kainite.base.errors import KainiteError, LogHeldError
 from kainite.base.logs import event
 from kainite.base.signals import Signals
 from kainite.child.program_lookup import find_program
+from kainite.duties.opening import duties_beside
 from kainite.fleet.kcl3.membership import Membership
 from kainite.kinesis.client import StreamClient
 from kainite.leases.keeper import LeaseKeeper
@@ -83,7 +84,7 @@ async def supervise(settings: Settings, stop: asyncio.Event, reload: asyncio.Eve
     find_program(settings.child)
     with aws_threads():
         daemon = _Daemon(settings, stop, reload or asyncio.Event())
-        async with publishing(settings, daemon.statuses, daemon.facts) as meter:
+        async with publishing(settings, daemon.statuses, daemon.facts) as meter, daemon.duties():
             await daemon.run(meter)
     event(logger, logging.INFO, "daemon stopped", worker=settings.leases.worker_id)
 
@@ -101,6 +102,10 @@ class _Daemon:
         self._log: SharedLog | None = None
         self._consumers: Consumers | None = None
         self._output = output_of(settings)
+
+    def duties(self) -> AbstractAsyncContextManager[None]:
+        """Returns what runs this worker's duties beside its shards."""
+        return duties_beside(self._settings.current, self._dynamodb, self._stop)
 
     def statuses(self) -> tuple[ShardStatus, ...]:
         return self._consumers.statuses() if self._consumers else ()

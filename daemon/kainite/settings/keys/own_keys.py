@@ -5,6 +5,7 @@ from __future__ import annotations
 from kainite.settings.keys.key import Key
 from kainite.settings.keys.own.apply import APPLY_KEYS
 from kainite.settings.keys.own.extract import EXTRACT_KEYS
+from kainite.settings.keys.own.fleet import FLEET_KEYS
 from kainite.settings.keys.own.log import LOG_KEYS, UOW_KEYS
 from kainite.settings.keys.own.markers import MARKERS_KEYS
 from kainite.settings.keys.own.service import SERVICE_KEYS
@@ -20,4 +21,5 @@ OWN_KEYS: tuple[Key, ...] = (
     *UOW_KEYS,
     *APPLY_KEYS,
     *EXTRACT_KEYS,
+    *FLEET_KEYS,
 )

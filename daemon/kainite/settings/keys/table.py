@@ -16,6 +16,7 @@ from kainite.settings.sections.apply import ApplySettings
 from kainite.settings.sections.aws import AwsSettings, ClientSettings
 from kainite.settings.sections.child import ChildSettings
 from kainite.settings.sections.extract import ExtractSettings
+from kainite.settings.sections.fleet import FleetSettings
 from kainite.settings.sections.leases import LeaseSettings
 from kainite.settings.sections.log import LogSettings
 from kainite.settings.sections.markers import MarkersSettings
@@ -42,6 +43,7 @@ SECTIONS: Mapping[str, type[Any]] = {
     "uow": UowSettings,
     "apply": ApplySettings,
     "extract": ExtractSettings,
+    "fleet": FleetSettings,
 }
 
 DEFAULTS: Mapping[tuple[str, str], Any] = {

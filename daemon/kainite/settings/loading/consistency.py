@@ -86,6 +86,8 @@ def contradictions(values: Mapping[tuple[str, str], Any]) -> list[str]:
     problems: list[str] = []
     if now["log", "heartbeat"] > now["log", "lease"] / 2:
         problems.append("logHeartbeatMillis must be at most half of logLeaseMillis, or the owner loses its log")
+    if now["fleet", "timeout"] < 2 * now["fleet", "ping"]:
+        problems.append("fleetPingTimeoutMillis must be at least two fleetPingMillis, or one lost ping is a death")
     longest = values.get(("child", "restart_backoff_max"))
     if longest is not None and now["child", "restart_backoff"] > longest:
         problems.append("childRestartBackoffMillis must not be above childRestartBackoffMaxMillis")

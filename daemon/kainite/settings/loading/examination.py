@@ -27,6 +27,7 @@ from kainite.settings.sections.apply import ApplySettings
 from kainite.settings.sections.aws import AwsSettings, ClientSettings
 from kainite.settings.sections.child import ChildSettings
 from kainite.settings.sections.extract import ExtractSettings
+from kainite.settings.sections.fleet import FleetSettings
 from kainite.settings.sections.leases import LeaseSettings
 from kainite.settings.sections.log import LogSettings
 from kainite.settings.sections.markers import MarkersSettings
@@ -229,6 +230,7 @@ def _settings(found: Examination, options: tuple[str, ...]) -> Settings:
         apply=ApplySettings(**_of("apply", values)),
         metrics=MetricsSettings(**_of("metrics", values)),
         extract=ExtractSettings(**_of("extract", values)),
+        fleet=FleetSettings(**_of("fleet", values)),
         ignored=found.ignored,
         unknown=found.unknown,
         warnings=found.warnings,
@@ -250,6 +252,7 @@ def _worked_out(values: Values) -> Values:
         ("leases", "table"): application,
         ("leases", "worker_id"): f"{socket.gethostname()}:{secrets.token_hex(8)}",
         ("log", "table"): f"{application}-log",
+        ("fleet", "table"): f"{application}-Fleet",
         ("child", "command"): (),
         ("child", "restart_backoff_max"): max(backoff, DEFAULTS["child", "restart_backoff_max"]),
     }

@@ -1,0 +1,73 @@
+"""Whose signs of life one worker sees move, by its own clock (:mod:`kainite.base.liveness`).
+
+A worker's sign of life is its record's version; the leader's is the version of its lease, which counts as the sign of
+life of the worker that leads, so that a leader need not ping. A version is as old as the *end* of the read that first
+showed it, and its age counts to the *beginning* of the read that still shows it: a read that takes long, or a process
+that stands still in one, makes nobody look dead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from kainite.base.liveness import Sighting, observe
+from kainite.duties.model.records import Message, Picture, Worker
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One read of the table.
+
+    Attributes:
+        picture: what it showed.
+        began, ended: seconds by this worker's boot clock.
+    """
+
+    picture: Picture
+    began: float
+    ended: float
+
+
+class Observer:
+    """What this worker has seen since its start; nothing of it is stored."""
+
+    def __init__(self) -> None:
+        self._workers: dict[str, Sighting[tuple[str, str]]] = {}
+        self._lead: Sighting[tuple[int, str]] | None = None
+        self._messages: dict[tuple[str, int], float] = {}
+        self._began = 0.0
+
+    def see(self, look: Look) -> None:
+        """Takes what a read has shown."""
+        picture, self._began = look.picture, look.began
+        self._workers = {
+            name: observe(self._workers.get(name), (worker.incarnation, worker.version), look.ended)
+            for name, worker in picture.workers.items()
+        }
+        self._see_lead(look)
+        self._messages = {
+            key: self._messages.get(key, look.ended)
+            for key in ((message.worker, message.number) for message in picture.messages)
+        }
+
+    def _see_lead(self, look: Look) -> None:
+        lead, before = look.picture.lead, self._lead
+        if lead is None:
+            self._lead = None
+            return
+        self._lead = observe(before, (lead.generation, lead.version), look.ended)
+        if self._lead is not before and (seen := self._workers.get(lead.worker)) is not None:
+            self._workers[lead.worker] = replace(seen, since=look.ended)
+
+    def silence_of(self, worker: Worker) -> float:
+        """Returns for how many seconds a worker has given no sign of life, as of the last read."""
+        seen = self._workers.get(worker.name)
+        return max(0.0, seen.age(self._began)) if seen else 0.0
+
+    def silence_of_leader(self) -> float:
+        """Returns for how many seconds the leader's lease has stood still, as of the last read."""
+        return max(0.0, self._lead.age(self._began)) if self._lead else 0.0
+
+    def age_of(self, message: Message) -> float:
+        """Returns for how many seconds this worker has seen a message."""
+        return max(0.0, self._began - self._messages.get((message.worker, message.number), self._began))

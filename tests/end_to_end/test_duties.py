@@ -1,0 +1,172 @@
+"""Duties of real daemons that are killed, stand still and end: each duty's program runs at one place, and runs again.
+
+The programs write down when they run (``tests/children/duty.py``), by the boot clock that all processes here share.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kainite.duties.model.records import Picture
+from kainite.duties.model.states import DutyStatus
+from kainite.duties.store.dynamodb import DynamoDBFleetStore
+from support.fleet_world import Daemon, Fleet, fleet
+from support.names import unique
+from support.waiting import eventually
+
+CHILD = Path(__file__).parents[1] / "children" / "duty.py"
+LIMIT_S = 90.0
+SLACK_S = 0.3
+"""Two programs whose runs touch may have written their last and first lines in either order on a loaded machine."""
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@dataclass
+class DutyFleet:
+    """Daemons with duties, and where their programs write."""
+
+    world: Fleet
+    store: DynamoDBFleetStore
+    folder: Path
+
+    def picture(self) -> Picture:
+        return self.store.read()
+
+    def holder(self, duty: str) -> str:
+        found = self.picture().duties.get(duty)
+        return found.worker if found is not None and found.status is DutyStatus.RUNNING else ""
+
+    def daemon(self, name: str) -> Daemon:
+        return next(daemon for daemon in self.world.daemons if daemon.worker == name)
+
+    def leader(self) -> str:
+        lead = self.picture().lead
+        return lead.worker if lead is not None else ""
+
+    def wait(self, condition: Callable[[], object]) -> None:
+        eventually(condition, LIMIT_S)
+
+    def runs(self, duty: str) -> dict[int, tuple[float, float]]:
+        """Returns the first and the last time at which each process of a duty's program ran."""
+        found: dict[int, tuple[float, float]] = {}
+        path = self.folder / duty
+        for line in path.read_text().splitlines() if path.exists() else ():
+            _, pid, at = line.split()
+            first, last = found.get(int(pid), (float(at), float(at)))
+            found[int(pid)] = (min(first, float(at)), max(last, float(at)))
+        return found
+
+    def overlap(self, duty: str) -> float:
+        """Returns for how long at most two processes of one duty ran side by side."""
+        spans = sorted(self.runs(duty).values())
+        return max((before[1] - after[0] for before, after in itertools.pairwise(spans)), default=0.0)
+
+    def kainite(self, *arguments: str) -> str:
+        path = self.world.folder / f"{self.world.daemons[0].worker}.properties"
+        command = [sys.executable, "-m", "kainite", "fleet", arguments[0], "-p", str(path), *arguments[1:]]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=LIMIT_S).stdout
+
+
+@contextmanager
+def duties(
+    kinesis: Any, dynamodb: Any, endpoint: str, folder: Path, names: list[str], *arguments: str, more: str = ""
+) -> Iterator[DutyFleet]:
+    written = folder / "written"
+    written.mkdir()
+    words = [[sys.executable, str(CHILD), str(written / name), *arguments] for name in names]
+    tables = (
+        f"[{name}]\ncommand = {json.dumps(command)}\nreadyAfter = 0.1\nbackoff = 0.1\nstopGrace = 1\n{more}\n"
+        for name, command in zip(names, words, strict=True)
+    )
+    path = folder / "duties.toml"
+    path.write_text("".join(tables))
+    name = unique("duties")
+    opened = fleet(
+        kinesis, dynamodb, endpoint, name, folder, shards=1, failover=5.0, fleet="true", fleetDutiesFile=str(path),
+        fleetPingMillis="300", fleetPingTimeoutMillis="1500",
+    )  # fmt: skip
+    with opened as world:
+        yield DutyFleet(world, DynamoDBFleetStore(dynamodb, f"{name}-Fleet"), written)
+
+
+def test_daemons_die_and_their_duties_go_on_once_each(
+    kinesis: Any, dynamodb: Any, moto_endpoint: str, tmp_path: Path
+) -> None:
+    names = ["one", "two", "three"]
+    with duties(kinesis, dynamodb, moto_endpoint, tmp_path, names) as fleet_:
+        for worker in ("a", "b", "c"):
+            fleet_.world.join(worker)
+        fleet_.wait(lambda: all(map(fleet_.holder, names)))
+        # The leader, then a worker that has a duty: the last one has them all.
+        leader = fleet_.leader()
+        fleet_.daemon(leader).kill()
+        fleet_.wait(lambda: all(fleet_.holder(name) not in ("", leader) for name in names))
+        second = next(worker for worker in ("a", "b", "c") if worker != leader and worker == fleet_.holder("one"))
+        fleet_.daemon(second).kill()
+        fleet_.wait(lambda: all(fleet_.holder(name) not in ("", leader, second) for name in names))
+        assert {name: fleet_.overlap(name) > SLACK_S for name in names} == dict.fromkeys(names, False)
+
+
+@pytest.mark.parametrize("whole_host", [False, True])
+def test_a_daemon_that_stands_still_loses_its_duty_before_another_one_has_it(
+    kinesis: Any, dynamodb: Any, moto_endpoint: str, tmp_path: Path, whole_host: bool
+) -> None:
+    with duties(kinesis, dynamodb, moto_endpoint, tmp_path, ["only"]) as fleet_:
+        for worker in ("a", "b"):
+            fleet_.world.join(worker)
+        fleet_.wait(lambda: fleet_.holder("only"))
+        frozen = fleet_.daemon(fleet_.holder("only"))
+        if whole_host:
+            frozen.pause()
+        else:
+            frozen.process.send_signal(signal.SIGSTOP)
+        fleet_.wait(lambda: fleet_.holder("only") not in ("", frozen.worker))
+        if whole_host:
+            frozen.wake()
+        else:
+            frozen.process.send_signal(signal.SIGCONT)
+        fleet_.wait(lambda: str(fleet_.picture().workers[frozen.worker].status) == "alive")
+        assert fleet_.holder("only") != frozen.worker
+        # A host that stood still with its guards goes on for a moment: what its program writes to must fence it.
+        assert fleet_.overlap("only") <= (LIMIT_S if whole_host else SLACK_S)
+        assert len(fleet_.runs("only")) == 2
+
+
+def test_an_operator_steers_and_a_program_that_dies_tells_why(
+    kinesis: Any, dynamodb: Any, moto_endpoint: str, tmp_path: Path
+) -> None:
+    with duties(kinesis, dynamodb, moto_endpoint, tmp_path, ["good"]) as fleet_:
+        for worker in ("a", "b"):
+            fleet_.world.join(worker)
+        fleet_.wait(lambda: fleet_.holder("good"))
+        fleet_.kainite("stop", "good", "--yes")
+        fleet_.wait(lambda: fleet_.picture().duties["good"].status is DutyStatus.STOPPED)
+        fleet_.kainite("start", "good")
+        fleet_.wait(lambda: fleet_.holder("good"))
+        goal = "b" if fleet_.holder("good") == "a" else "a"
+        fleet_.kainite("move", "good", goal, "--yes")
+        fleet_.wait(lambda: fleet_.holder("good") == goal)
+        bad = f"{sys.executable} {CHILD} {tmp_path / 'written' / 'bad'} --die 3"
+        fleet_.kainite("add", "bad", "--command", bad, "--restart", "never")
+        fleet_.wait(lambda: fleet_.picture().duties["bad"].status is DutyStatus.ERROR)
+        rows = {row["duty"]: row for row in json.loads(fleet_.kainite("duties", "--json"))}
+        assert rows["bad"]["error"] == "it ended with status 3\nwhy it died"
+        assert rows["good"]["status"] == "running"
+        assert "an operator: stopped" in fleet_.kainite("history", "duty", "good")
+        fleet_.kainite("shut-down", goal, "--yes")
+        fleet_.wait(lambda: fleet_.holder("good") not in ("", goal))
+        assert fleet_.daemon(goal).process.wait(LIMIT_S) == 0
+        assert fleet_.overlap("good") <= SLACK_S
+        fleet_.world.caught_up()

@@ -1,0 +1,254 @@
+"""Workers of a fleet that share one table, step by step, on a clock of the test's own.
+
+A :class:`SimWorker` carries plans out as the daemon's loop does. Its programs are not processes: a program runs until
+it ends, is stopped, loses its worker, or its guard's time is over. A worker may stand still at any step (its guards
+do not), and each of its writes may be lost, done without an answer, or refused for now.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
+
+from kainite.duties.model.records import Command, Duty, Message, Worker
+from kainite.duties.model.states import By, DutyStatus
+from kainite.duties.steps.member import Member
+from kainite.duties.steps.observer import Look
+from kainite.duties.steps.plan import (
+    Forget,
+    Kill,
+    KillAll,
+    Order,
+    Phase,
+    ProgramState,
+    Report,
+    ShutDown,
+    Start,
+    Step,
+    Stop,
+)
+from kainite.duties.steps.timing import Timing
+from kainite.duties.store.contract import Commit, Put
+from kainite.duties.store.memory import MemoryFleetStore
+
+TIMING = Timing(ping=1.0, timeout=2.5, rebalance=50.0, message_life=20.0, forget=100.0)
+
+
+class Fate(Enum):
+    """What becomes of a call of the table."""
+
+    DONE = auto()
+    LOST = auto()
+    UNANSWERED = auto()
+
+
+@dataclass
+class Clock:
+    """The boot clock of all hosts: they run alike, and nobody compares them."""
+
+    now: float = 1_000.0
+
+
+@dataclass
+class SimProgram:
+    """One run of a program."""
+
+    duty: Duty
+    run: int
+    started: float
+    guard_until: float
+    phase: Phase = Phase.STARTING
+    told: bool = False
+    clean: bool = False
+
+    def runs(self, now: float) -> bool:
+        return self.phase is not Phase.ENDED and now < self.guard_until
+
+    def state(self, now: float) -> ProgramState:
+        fenced = now >= self.guard_until and self.phase is not Phase.ENDED
+        phase = Phase.ENDED if fenced else self.phase
+        error = "" if self.clean else "status 1"
+        return ProgramState(
+            self.duty.name, self.duty.assignment, self.run, phase, self.started, self.told or fenced, self.clean, error
+        )
+
+
+class SimWorker:
+    """One worker's process.
+
+    Attributes:
+        runs: numbers that no two programs and no two incarnations share.
+        fate: what becomes of the next call of the table.
+    """
+
+    runs = itertools.count(1)
+
+    def __init__(
+        self, name: str, store: MemoryFleetStore, clock: Clock, declared: tuple[Duty, ...] = (), **record: object
+    ) -> None:
+        me = replace(Worker(name, ""), **record)  # type: ignore[arg-type]
+        self.member = Member(me, TIMING, declared, new_incarnation=lambda: str(next(self.runs)))
+        self.name = name
+        self.programs: dict[str, SimProgram] = {}
+        self.fate: Callable[[], Fate] = lambda: Fate.DONE
+        self.dead = False
+        self.shut_down = False
+        self.reports: list[str] = []
+        self._store = store
+        self._clock = clock
+        self._plan: Iterator[Step] | None = None
+
+    def look(self) -> None:
+        """Reads the table and carries the whole plan out."""
+        self.begin()
+        while self.go_on():
+            pass
+
+    def begin(self) -> None:
+        """Reads the table, and leaves the plan for :meth:`go_on`: the worker may stand still before each step."""
+        self._plan = None
+        if self.dead or self.member.left:
+            return
+        began = self._clock.now
+        if self.fate() is not Fate.DONE:
+            self._fence()
+            return
+        states = {name: program.state(self._clock.now) for name, program in self.programs.items()}
+        self._plan = self.member.look(Look(self._store.read(), began, self._clock.now), states)
+
+    def go_on(self) -> bool:
+        """Carries out the next step; returns whether there may be another one."""
+        if self._plan is None or self.dead:
+            return False
+        self._fence()
+        step = next(self._plan, None) if self._plan is not None else None
+        if step is None or not self._carry_out(step):
+            self._plan = None
+        return self._plan is not None
+
+    def crash(self) -> None:
+        """Ends the process with SIGKILL; its guards end its programs."""
+        self.dead = True
+        self.programs = {}
+
+    def _fence(self) -> None:
+        if self.programs and self._clock.now >= self.member.lease_end:
+            self.programs = {}
+            self._plan = None
+
+    def _carry_out(self, step: Step) -> bool:
+        for order in step.before:
+            self._obey(order)
+        if step.commit is not None and not self._commit(step):
+            return False
+        for order in step.after:
+            self._obey(order)
+        return True
+
+    def _commit(self, step: Step) -> bool:
+        assert step.commit is not None
+        began, fate = self._clock.now, self.fate()
+        if fate is Fate.LOST:
+            return False
+        done = self._store.commit(step.commit)
+        if fate is Fate.UNANSWERED:
+            return False
+        if done and step.pings:
+            self.member.pinged(began)
+            for program in self.programs.values():
+                if program.runs(self._clock.now):
+                    program.guard_until = self.member.lease_end
+        return done
+
+    def _obey(self, order: Order) -> None:
+        match order:
+            case KillAll():
+                self.programs = {}
+            case Start(duty):
+                assert duty.name not in self.programs, "a program is started beside another one of the same duty"
+                if self._clock.now < self.member.lease_end:
+                    run, until = next(self.runs), self.member.lease_end
+                    self.programs[duty.name] = SimProgram(duty, run, self._clock.now, until)
+            case Stop(name):
+                if name in self.programs:
+                    self.programs[name].phase, self.programs[name].told = Phase.STOPPING, True
+            case Kill(name, _, failed):
+                if name in self.programs and self.programs[name].phase is not Phase.ENDED:
+                    self.programs[name].phase = Phase.ENDED
+                    self.programs[name].told |= not failed
+            case Forget(name):
+                self.programs.pop(name, None)
+            case ShutDown():
+                self.shut_down = self.member.closing = True
+            case Report(what, about):
+                self.reports.append(f"{what}: {about}")
+
+
+@dataclass
+class SimFleet:
+    """The table, the workers on it, and an operator."""
+
+    store: MemoryFleetStore = field(default_factory=MemoryFleetStore)
+    clock: Clock = field(default_factory=Clock)
+    workers: list[SimWorker] = field(default_factory=list)
+    frozen: set[int] = field(default_factory=set)
+    """Places of the workers that stand still, between two looks or within one."""
+
+    def worker(self, name: str, declared: tuple[Duty, ...] = (), **record: object) -> SimWorker:
+        self.workers.append(SimWorker(name, self.store, self.clock, declared, **record))
+        return self.workers[-1]
+
+    def living(self) -> list[SimWorker]:
+        return [worker for worker in self.workers if not worker.dead and not worker.member.left]
+
+    def running(self, duty: str) -> list[SimProgram]:
+        """Returns the programs of a duty that run now, whoever's they are."""
+        programs = [worker.programs.get(duty) for worker in self.workers]
+        return [program for program in programs if program is not None and program.runs(self.clock.now)]
+
+    def begin_all(self) -> None:
+        """Makes all programs that start ready, and those that stop end."""
+        for worker in self.workers:
+            for program in worker.programs.values():
+                if program.phase is Phase.STARTING:
+                    program.phase = Phase.READY
+                elif program.phase is Phase.STOPPING:
+                    program.phase = Phase.ENDED
+
+    def rounds(self, number: int, seconds: float = 1.0) -> None:
+        """Lets all workers look, one after the other, so many times; as the daemon's, again at once after changes."""
+        for _ in range(number):
+            for place, worker in [*enumerate(self.workers)] * 3:
+                if place not in self.frozen:
+                    worker.look()
+            self.begin_all()
+            self.clock.now += seconds
+
+    def duty(self, name: str) -> Duty:
+        return self.store.read().duties[name]
+
+    def change(self, duty: Duty) -> None:
+        assert self.store.commit(Commit((Put(duty),)))
+
+    def add(self, duty: Duty) -> None:
+        self.change(duty)
+
+    def halt(self, name: str) -> None:
+        """Stops a duty as ``kainite fleet stop`` does."""
+        duty = replace(self.duty(name), halted=True)
+        free = duty.status in (DutyStatus.UNASSIGNED, DutyStatus.ERROR)
+        self.change(duty.become(DutyStatus.STOPPED, By.OPERATOR) if free else duty)
+
+    def unhalt(self, name: str) -> None:
+        """Starts a duty as ``kainite fleet start`` does."""
+        duty = replace(self.duty(name), halted=False)
+        free = duty.status in (DutyStatus.STOPPED, DutyStatus.ERROR)
+        self.change(duty.become(DutyStatus.UNASSIGNED, By.OPERATOR) if free else duty)
+
+    def send(self, worker: str, command: Command | str, content: str = "") -> None:
+        picture = self.store.read()
+        read = picture.workers[worker].read if worker in picture.workers else 0
+        number = max([read, *(message.number for message in picture.messages if message.worker == worker)]) + 1
+        assert self.store.commit(Commit((Put(Message(worker, number, command, content)),)))
