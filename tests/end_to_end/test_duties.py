@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from kainite.base.errors import FleetError
 from kainite.duties.model.records import Picture
 from kainite.duties.model.states import DutyStatus
 from kainite.duties.store.dynamodb import DynamoDBFleetStore
@@ -42,7 +43,10 @@ class DutyFleet:
     folder: Path
 
     def picture(self) -> Picture:
-        return self.store.read()
+        try:
+            return self.store.read()
+        except FleetError:  # before the first daemon has made the table
+            return Picture()
 
     def holder(self, duty: str) -> str:
         found = self.picture().duties.get(duty)

@@ -54,7 +54,7 @@ class Settings:
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     extract: ExtractSettings = field(default_factory=ExtractSettings)
     service: ServiceSettings = field(default_factory=ServiceSettings)
-    fleet: FleetSettings = field(default_factory=FleetSettings)
+    fleet: FleetSettings = field(default_factory=lambda: FleetSettings(""))
     ignored: tuple[str, ...] = ()
     unknown: tuple[UnknownKey, ...] = ()
     warnings: tuple[str, ...] = ()

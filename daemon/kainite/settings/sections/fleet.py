@@ -24,7 +24,7 @@ class FleetSettings:
         history_days: how long histories are kept.
     """
 
-    table: str = ""
+    table: str
     enabled: bool = False
     duties: tuple[str, ...] = ()
     duties_file: Path | None = None
