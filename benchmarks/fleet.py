@@ -29,7 +29,7 @@ from typing import Any
 import boto3
 
 from kainite.base.errors import FleetError
-from kainite.duties.model.records import Duty, Picture, Work
+from kainite.duties.model.records import Duty, Picture, Record, Work
 from kainite.duties.model.states import DutyStatus
 from kainite.duties.steps.timing import Timing
 from kainite.duties.store.contract import Commit
@@ -61,7 +61,7 @@ class BilledStore(MemoryFleetStore):
 
     def read(self) -> Picture:
         picture = super().read()
-        records = [*picture.workers.values(), *picture.duties.values(), *picture.messages]
+        records: list[Record] = [*picture.workers.values(), *picture.duties.values(), *picture.messages]
         size = sum(len(text_of(record)) + len(key_of(record)) + 40 for record in records) + 100
         self.read_units += -(-size // READ_UNIT)
         return picture
@@ -149,10 +149,10 @@ def cost_of(workers: int) -> Cost:
 
 def real_failovers(kills: int, folder: Path) -> list[float]:
     """Kills real daemons; returns the seconds until the duty ran elsewhere, each time."""
-    with moto() as endpoint:
-        kinesis, dynamodb = (
-            boto3.client(service, endpoint_url=endpoint, region_name="us-east-1") for service in ("kinesis", "dynamodb")
-        )
+    with moto(folder / "moto.log") as server:
+        endpoint = server()
+        kinesis = boto3.client("kinesis", endpoint_url=endpoint, region_name="us-east-1")
+        dynamodb = boto3.client("dynamodb", endpoint_url=endpoint, region_name="us-east-1")
         path = folder / "duties.toml"
         path.write_text('[only]\ncommand = ["sleep", "100000"]\nreadyAfter = 0.1\n')
         more = {"fleet": "true", "fleetDutiesFile": str(path)}

@@ -144,8 +144,8 @@ def test_a_daemon_that_stands_still_loses_its_duty_before_another_one_has_it(
         fleet_.wait(lambda: str(fleet_.picture().workers[frozen.worker].status) == "alive")
         assert fleet_.holder("only") != frozen.worker
         # A host that stood still with its guards goes on for a moment: what its program writes to must fence it.
+        fleet_.wait(lambda: len(fleet_.runs("only")) == 2)
         assert fleet_.overlap("only") <= (LIMIT_S if whole_host else SLACK_S)
-        assert len(fleet_.runs("only")) == 2
 
 
 def test_an_operator_steers_and_a_program_that_dies_tells_why(

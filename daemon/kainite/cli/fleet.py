@@ -104,7 +104,7 @@ def watch(properties: Path, every: float) -> None:
 
 @fleet.command("history")
 @properties_option
-@click.argument("subject", type=click.Choice([*Subject]))
+@click.argument("subject", type=click.Choice([each.value for each in Subject]))
 @click.argument("name", required=False)
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Only the last N lines.")
 @_json
@@ -128,12 +128,14 @@ def history(properties: Path, subject: str, name: str | None, limit: int, as_jso
 @fleet.command("add")
 @properties_option
 @click.argument("name")
-@click.option("--kind", type=click.Choice([*Kind]), default=Kind.PROGRAM, show_default=True)
+@click.option("--kind", type=click.Choice([each.value for each in Kind]), default=Kind.PROGRAM.value, show_default=True)
 @click.option("--command", help="The command line of a program, quoted as in a shell.")
 @click.option("--settings", "own", metavar="FILE", help="The settings file of the duty, as each worker finds it.")
 @click.option("--weight", type=click.FloatRange(min=0, min_open=True), default=1.0, show_default=True)
 @click.option("--affinity", multiple=True, metavar="WORKER|LABEL", help="Where it had better run.")
-@click.option("--restart", type=click.Choice([*Restart]), default=Restart.ALWAYS, show_default=True)
+@click.option(
+    "--restart", type=click.Choice([each.value for each in Restart]), default=Restart.ALWAYS.value, show_default=True
+)
 @click.option("--ready", metavar="TEXT", help="It runs when a line of its output has this text.")
 def add(properties: Path, name: str, kind: str, command: str | None, own: str | None, weight: float,
         affinity: tuple[str, ...], restart: str, ready: str | None) -> None:  # fmt: skip

@@ -1,0 +1,110 @@
+"""``kainite fleet``, called as from a shell; on daemons that run: tests/end_to_end/test_duties.py."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kainite.cli.main import main
+from kainite.duties.model.records import Duty, Lead, Picture, Restart, Work, Worker
+from kainite.duties.model.states import DutyStatus
+from kainite.duties.store.contract import Commit, Put
+from kainite.duties.store.dynamodb import DynamoDBFleetStore
+from support.names import unique
+
+
+class Fleet:
+    """A fleet's table, and the command on it."""
+
+    def __init__(self, dynamodb: Any, endpoint: str, folder: Path) -> None:
+        name = unique("app")
+        self.path = folder / "app.properties"
+        self.path.write_text(f"applicationName={name}\nregionName=us-east-1\ndynamoDBEndpoint={endpoint}\n")
+        self.store = DynamoDBFleetStore(dynamodb, f"{name}-Fleet")
+
+    def filled(self) -> Fleet:
+        self.store.create()
+        worker = Worker("a", "1", labels=("big",))
+        records = (worker, Lead("a", "1", 1), Duty("d", Work(command=("true",))).given_to(worker))
+        for record in records:
+            assert self.store.commit(Commit((Put(record),)))
+        return self
+
+    def __call__(self, command: str, *arguments: str) -> Result:
+        return CliRunner().invoke(main, ["fleet", command, "-p", str(self.path), *arguments])
+
+    def picture(self) -> Picture:
+        return self.store.read()
+
+
+@pytest.fixture
+def fleet(dynamodb: Any, moto_endpoint: str, tmp_path: Path) -> Fleet:
+    return Fleet(dynamodb, moto_endpoint, tmp_path)
+
+
+def test_workers_and_duties_are_shown(fleet: Fleet) -> None:
+    fleet.filled()
+    [worker] = json.loads(fleet("workers", "--json").stdout)
+    assert (worker["worker"], worker["leads"], worker["duties"], worker["labels"]) == ("a", True, ["d"], ["big"])
+    [duty] = json.loads(fleet("duties", "--json").stdout)
+    assert (duty["duty"], duty["status"], duty["worker"], duty["wanted"]) == ("d", "waiting", "a", "yes")
+    assert "waiting" in fleet("duties").stdout
+    assert "alive" in fleet("workers").stdout
+    assert fleet("history", "leader").stdout == "none\n"
+
+
+def test_a_duty_is_added_as_it_is_described(fleet: Fleet) -> None:
+    fleet.filled()
+    words = ["--command", "sh -c 'exit 1'", "--restart", "on-failure", "--weight", "2", "--affinity", "big"]
+    added = fleet("add", "report", *words, "--ready", "up")
+    assert added.stdout == "duty report added\n"
+    work = fleet.picture().duties["report"].work
+    assert (work.command, work.restart, work.weight) == (("sh", "-c", "exit 1"), Restart.ON_FAILURE, 2.0)
+    assert (work.affinity, work.ready) == (("big",), "up")
+    assert fleet("add", "orders", "--kind", "extract", "--settings", "o.properties").exit_code == 0
+    assert "an operator: added" in fleet("history", "duty", "report").stdout
+    wrong = fleet("add", "nothing")
+    assert wrong.exit_code == 1
+    assert "command is missing" in str(wrong.exception) + wrong.output
+
+
+def test_what_stops_something_asks_first(fleet: Fleet) -> None:
+    fleet.filled()
+    asked = fleet("stop", "d")
+    assert asked.exit_code == 1
+    assert not fleet.picture().duties["d"].halted
+    assert fleet("stop", "d", "--yes").stdout == "duty d will be stopped\n"
+    assert fleet.picture().duties["d"].halted
+    assert fleet("start", "d").stdout == "duty d will be started\n"
+    assert fleet("disable", "d", "--yes").exit_code == 0
+    assert fleet("enable", "d").stdout == "duty d enabled\n"
+
+
+def test_workers_are_told_by_messages(fleet: Fleet) -> None:
+    fleet.filled()
+    commands = [("shut-down", "a"), ("disable", "a", "--worker"), ("rebalance",), ("stop", "d", "--kill")]
+    for command in commands:
+        assert fleet(*command, "--yes").exit_code == 0
+    assert fleet("enable", "a", "--worker").exit_code == 0
+    sent = [(message.number, message.command) for message in fleet.picture().messages]
+    assert sent == [(1, "shut-down"), (2, "disable"), (3, "rebalance"), (4, "kill"), (5, "enable")]
+
+
+def test_errors_are_cleared_and_strangers_removed(fleet: Fleet) -> None:
+    fleet.filled()
+    assert fleet.store.commit(Commit((Put(Duty("e", Work(command=("true",)), DutyStatus.ERROR)),)))
+    assert fleet("clear-error", "e").exit_code == 0
+    assert fleet.picture().duties["e"].status is DutyStatus.UNASSIGNED
+    assert fleet("remove", "e", "--yes").exit_code == 0
+    assert set(fleet.picture().duties) == {"d"}
+    assert fleet("move", "d", "nowhere", "--yes").exit_code == 1
+
+
+def test_without_a_table_it_is_said_what_to_do(fleet: Fleet) -> None:
+    missing = fleet("duties")
+    assert missing.exit_code == 1
+    assert "a daemon with fleet=true makes it" in str(missing.exception) + missing.output
