@@ -13,28 +13,15 @@ from kainite.base.compression import compressed, decompressed
 from kainite.base.errors import LogCorruptError, LogError
 from kainite.base.position import Position
 from kainite.log.format import batch_codec
-from kainite.log.format.batch_codec import MAGIC, MAGIC_1, decode, encode
+from kainite.log.format.batch_codec import MAGIC, decode, encode
 from kainite.log.format.deltas import array_of
-from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, PositionMeta, ReqId, UnitMeta
-from kainite.log.format.meta_codec import decode_meta
+from kainite.log.format.entry import Batch, Entry, EntryKind, PositionMeta, ReqId, UnitMeta
 from kainite.log.store.memory import without_data
 from kainite.uow.packing import Blob, Piece
 from support.log_builders import BATCHES, batch, entry
 
-# A batch of one POSITION entry of version 1, written by hand after the layout in the reader's docstring.
-GOLDEN_INDEX_1 = bytes.fromhex(
-    "000000000000002a"  # first id 42
-    "00000007"  # generation 7
-    "0000018bcfe56800"  # 2023-11-14T22:13:20Z in milliseconds
-    "00000001"  # one record
-    "04"  # POSITION
-    "00000001000000020000000300000004"  # ReqId
-    "00000001" "00000001"  # one written signature, one read
-    "00000010" "00000002" "d8932aac"  # lengths of meta and data, CRC-32 of the data
-    "ffffffffffffffff" "0000000000000005"
-) + b'["s-0","4963",0]'  # fmt: skip
-
-# The same in version 2, and a UNIT entry with a piece of a blob.
+# Written by hand after the layout in the codec's docstring: a POSITION entry, and a UNIT entry with a piece of a
+# blob.
 BLOB = Blob(compressed(b"[1][2,3]", 1), 8, zlib.crc32(compressed(b"[1][2,3]", 1)))
 GOLDEN_UNIT = (
     b'{"uow":"T","count":1,"shards":[],"fragments":[],"number":null,"kind":"normal","conflict":null,"cause":null,'
@@ -77,7 +64,6 @@ GOLDEN_BATCH = Batch(
         Entry(EntryKind.UNIT, UnitMeta("T", 1, without=(1,)), piece=Piece(BLOB, 3, 5)),
     ),
 )
-GOLDEN_BATCH_1 = dataclasses.replace(GOLDEN_BATCH, entries=GOLDEN_BATCH.entries[:1])
 
 
 @given(BATCHES)
@@ -91,12 +77,6 @@ def test_the_index_alone_gives_everything_but_data(written: Batch) -> None:
     assert decode(index, None) == without_data(written)
 
 
-def test_a_fragment_written_before_deltas_had_digests_is_read() -> None:
-    fields = {"uow": "T", "shard": "s", "count": 2, "ordinals": [0], "end_count": 2, "number": 5,
-              "unit_kind": "normal", "causes": [], "offending": None}  # fmt: skip
-    assert decode_meta(EntryKind.FRAGMENT, fields) == FragmentMeta("T", "s", 2, (0,), 2, 5)
-
-
 def test_golden_bytes_are_written_and_read() -> None:
     index, payload = encode(GOLDEN_BATCH)
     assert index.startswith(MAGIC)
@@ -104,12 +84,6 @@ def test_golden_bytes_are_written_and_read() -> None:
     assert payload == compressed(b"hi") + BLOB.frame
     assert decode(MAGIC + compressed(GOLDEN_INDEX), payload) == GOLDEN_BATCH
     assert decode(MAGIC + compressed(GOLDEN_INDEX), None) == without_data(GOLDEN_BATCH)
-
-
-def test_golden_bytes_of_version_1_are_read() -> None:
-    index = MAGIC_1 + compressed(GOLDEN_INDEX_1)
-    assert decode(index, compressed(b"hi")) == GOLDEN_BATCH_1
-    assert decode(index, None) == without_data(GOLDEN_BATCH_1)
 
 
 def test_a_later_version_is_refused_with_what_to_do() -> None:

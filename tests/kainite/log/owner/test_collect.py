@@ -283,6 +283,14 @@ class TestFailures:
 class TestLateParts:
     """Of a unit that failed before it was whole."""
 
+    def test_of_a_whole_failed_unit_are_copies_when_its_name_has_left_too(self) -> None:
+        log = Log()
+        log.bring(replace(fragment("T", count=1), rejects=(Reject("bad", "?"),)))
+        log.bring(fragment("T", [1]))
+        log.forget()
+        assert [entry.kind for entry in log.bring(fragment("T", [1], count=1))] == [EntryKind.POSITION]
+        assert log.unit("T").late is not None
+
     def test_complete_it_in_its_place(self) -> None:
         log = Log()
         log.bring(fragment("T", [1], count=3), now=NOW)
