@@ -26,7 +26,7 @@ import random
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import LogSettings, UowSettings
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
+from kainite.uow.packing import pack
 from kainite_demo.services import moto
 
 SHARDS = 8
@@ -88,6 +89,12 @@ def fragments(count: int) -> list[Fragment]:
     return [_order(number, chance) for number in range(count)]
 
 
+def packed(call: Sequence[Fragment]) -> list[Fragment]:
+    """Returns the units of one call, packed together as the holder of a shard does it."""
+    pieces = pack([unit.deltas for unit in call])
+    return [replace(unit, piece=piece) for unit, piece in zip(call, pieces, strict=True)]
+
+
 def _order(number: int, chance: random.Random) -> Fragment:
     account = chance.randrange(1_000_000)
     deltas = [Delta("sales.orders", Operation.INSERT, {"id": number}, {"id": number, "account": account}, {}, 0)]
@@ -133,7 +140,7 @@ async def _append_all(store: DynamoDBStore, units: Sequence[Fragment]) -> None:
             mine = units[number::SHARDS]
             for start in range(0, len(mine), UNITS_PER_CALL):
                 at = Position(start)
-                await log.append(f"shard-{number}", at, at, mine[start : start + UNITS_PER_CALL])
+                await log.append(f"shard-{number}", at, at, packed(mine[start : start + UNITS_PER_CALL]))
 
         await asyncio.gather(*(shard(number) for number in range(SHARDS)))
 
