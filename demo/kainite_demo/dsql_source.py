@@ -66,10 +66,17 @@ class DsqlSource:
         kinesis, stream: where records are put.
         journal: a file that gets each transaction's name and commit time.
         seed: of all that is random.
+        delivery: how records reach the stream; None: as untidily as the demo needs it.
     """
 
     def __init__(
-        self, replication: ReplicationStream, kinesis: KinesisClient, stream: str, journal: Path, seed: int
+        self,
+        replication: ReplicationStream,
+        kinesis: KinesisClient,
+        stream: str,
+        journal: Path,
+        seed: int,
+        delivery: Delivery | None = None,
     ) -> None:
         choice = random.Random(seed)
         self._replication = replication
@@ -79,7 +86,7 @@ class DsqlSource:
         self._assembler = Assembler()
         self._clock = Clock()
         self._recorder = Recorder(choice, split=_SPLIT)
-        self._delivery = Delivery(Habits(), choice)
+        self._delivery = Delivery(Habits(), choice) if delivery is None else delivery
 
     def step(self) -> None:
         """Reads what has committed, and puts what is due."""

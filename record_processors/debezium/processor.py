@@ -31,6 +31,7 @@ from typing import Final
 import click
 
 from kainite.base.errors import KainiteError, SettingsError
+from kainite.processors.dsql_values import conversion
 from kainite.processors.frame import Emitted, Json, Record, end_of, refused, run
 from kainite.processors.tables import Tables, read_tables
 from kainite.uow import exact_json
@@ -293,6 +294,10 @@ def _binary(value: str, _: Json) -> str:
     return "\\x" + base64.b64decode(value, validate=True).hex()
 
 
+def _document(value: Json, _: Json) -> Json:
+    return conversion("json")(value)
+
+
 def _without_zone(value: str, _: Json) -> str:
     return value.removesuffix("Z")
 
@@ -301,6 +306,8 @@ _CONVERSIONS: Final[Mapping[str, Callable[[Json, Json], Json]]] = {
     "bytes": _binary,
     "org.apache.kafka.connect.data.Decimal": _fixed_decimal,
     "io.debezium.data.VariableScaleDecimal": _variable_decimal,
+    # Text would become a JSON string, in which the document stands.
+    "io.debezium.data.Json": _document,
     "io.debezium.time.Date": _date,
     "org.apache.kafka.connect.data.Date": _date,
     "io.debezium.time.IsoDate": _without_zone,

@@ -145,6 +145,22 @@ def test_keys_come_from_the_targets_catalogue_too(tmp_path: Path) -> None:
     child.close()
 
 
+def test_a_json_column_of_the_catalogue_gets_the_document(tmp_path: Path) -> None:
+    columns = {
+        "id": Column("id", "integer", TypeFamily.INTEGER),
+        "attributes": Column("attributes", "jsonb", TypeFamily.OPAQUE),
+    }
+    path = tmp_path / "catalogue.json"
+    write_catalogue(Catalogue({"foo": Table("foo", "public", columns, ("id",))}, "public"), path)
+    child = Child("aws_dms", "--catalogue", str(path))
+    child.initialize()
+    (delta,) = child.records(change("insert", JANE, 1139))
+    assert delta["row"] == {**JANE, "attributes": {"baz": "qux"}}
+    (failed,) = child.records(change("insert", {**JANE, "attributes": "{"}, 1140))
+    assert "cannot be carried" in failed["refused"]["cause"]
+    child.close()
+
+
 def test_a_table_without_a_schema_has_its_bare_name(tables: Path, tmp_path: Path) -> None:
     path = tmp_path / "tables.json"
     path.write_text('{"foo": {"key": ["id"], "table": "bar"}}')

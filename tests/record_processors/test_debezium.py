@@ -180,7 +180,7 @@ CONNECT, TIME, DATA = "org.apache.kafka.connect.data.", "io.debezium.time.", "io
         (logical("int32", TIME + "Time"), 86400000, "24:00:00.000"),
         (logical("int64", TIME + "MicroTime"), -3020399000000, "-838:59:59.000000"),
         (logical("string", TIME + "ZonedTimestamp"), "2016-06-20T13:37:03.12Z", "2016-06-20T13:37:03.12Z"),
-        (logical("string", DATA + "Json"), '{"a": [1]}', '{"a": [1]}'),
+        (logical("string", DATA + "Json"), '{"a": [1]}', {"a": [1]}),
         (
             logical("string", DATA + "Uuid"),
             "f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
