@@ -37,3 +37,10 @@ def test_another_member_answers_when_the_owner_is_killed() -> None:
 def test_the_log_takes_units_and_counts_what_they_cost() -> None:
     found = measured("log_append.py", "--units", "200", "--baseline-units", "10")
     assert found["log"]["wcu"] > 0
+
+
+@pytest.mark.timeout(240)
+def test_units_come_to_the_driver_with_and_without_the_feed() -> None:
+    read, fed = measured("feed.py", "--units", "3", "--idle", "1", "--settle", "2")
+    assert (read["fed"], fed["fed"]) == (False, True)
+    assert fed["after_durable_ms"] > 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from kainite.base.errors import SettingsError
 from kainite.cli.adopt_stream import adopt_stream
 from kainite.cli.log_status import status
 from kainite.cli.options import properties_option
@@ -18,7 +19,7 @@ from kainite.cli.terminal import say, say_json, stdout
 from kainite.cli.unit_filter import UnitFilter, opened_log, unit_filter
 from kainite.log.format.entry import UnitStatus
 from kainite.log.views.unit_table import COLLECTING, LogRow, read_present_rows
-from kainite.settings import load
+from kainite.settings import Settings, load
 
 if TYPE_CHECKING:
     from kainite.log.views.row_holders import Toucher
@@ -81,23 +82,19 @@ def show(properties: Path, wanted: UnitFilter, uows: tuple[str, ...], limit: int
 def who(properties: Path, table: str, key: tuple[str, ...], as_json: bool) -> None:
     """Says which unit in progress holds a row of the target, and which units wait for it.
 
-    The row is named by all columns of its primary key. Units that are committed or discarded hold nothing.
+    The row is named by all columns of its primary key. Units that are committed or discarded hold nothing. The log's
+    owner answers from its memory; where it is not reached, the log is read.
 
     \b
     Examples:
       kainite log who -p app.properties orders id=17
       kainite log who -p app.properties sales.order_line order_id=17 line=2 --json
     """
-    from kainite.log.state.loading import load_state
-    from kainite.log.views.row_holders import touchers
-    from kainite.uow.catalogue.load import load_catalogue
-
     values = dict(_column(text) for text in key)
     settings = load(properties, needs=("applicationName",))
-    apply = settings.apply
-    catalogue = load_catalogue(settings.uow.catalogue_file, apply.target, apply.schemas)
-    state = load_state(*opened_log(settings))
-    found = touchers(state, catalogue, table, values)
+    found = _asked(settings, table, values)
+    if found is None:
+        found = _read(settings, table, values)
     if as_json:
         for toucher in found:
             say_json(asdict(toucher))
@@ -124,6 +121,32 @@ def serve(properties: Path) -> int:
     from kainite.worker.log_service import run
 
     return run(load(properties, needs=("applicationName", "streamName")))
+
+
+def _asked(settings: Settings, table: str, key: Mapping[str, str]) -> list[Toucher] | None:
+    """Returns who touches a row, as the log's owner says; None if it cannot be asked."""
+    import asyncio
+
+    from kainite.log.service.access import access_of
+    from kainite.log.service.sharing.asking import ask_owner
+
+    store, partition = opened_log(settings)
+    try:
+        access = access_of(settings.service)
+    except SettingsError:  # a file that the daemons may read, and this user not
+        return None
+    return asyncio.run(ask_owner(store, partition, f"{settings.log.table}/{partition}", access, table, key))
+
+
+def _read(settings: Settings, table: str, key: Mapping[str, str]) -> list[Toucher]:
+    """Returns who touches a row, as the log says."""
+    from kainite.log.state.loading import load_state
+    from kainite.log.views.row_holders import touchers
+    from kainite.uow.catalogue.load import load_catalogue
+
+    apply = settings.apply
+    catalogue = load_catalogue(settings.uow.catalogue_file, apply.target, apply.schemas)
+    return touchers(load_state(*opened_log(settings)), catalogue, table, key)
 
 
 def _column(text: str) -> tuple[str, str]:

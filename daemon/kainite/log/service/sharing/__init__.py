@@ -6,6 +6,8 @@
 :mod:`~kainite.log.service.sharing.conversation`            the client's side of a connection, without I/O
 :mod:`~kainite.log.service.sharing.connection`              its shell
 :mod:`~kainite.log.service.sharing.session`                 the owner's side of a connection
+:mod:`~kainite.log.service.sharing.following`               the apply job's connection, which brings what is durable
+:mod:`~kainite.log.service.sharing.asking`                  the question who holds a row
 :mod:`~kainite.log.service.sharing.fragments`               fragments as bytes
 :mod:`~kainite.log.service.sharing.address`                 where an owner is reached, and by whom
 :mod:`~kainite.log.service.sharing.network`                 sockets

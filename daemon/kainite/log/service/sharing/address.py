@@ -62,6 +62,12 @@ def from_text(text: str) -> OwnerAddress | None:
     return OwnerAddress(address.host, address.port, stack) if address.port else None
 
 
+def reached_by(text: str) -> OwnerAddress | None:
+    """Returns the address that a text has, if it means the owner's listener here."""
+    address = from_text(text)
+    return address if address is not None and address.is_reachable else None
+
+
 def is_loopback(host: str) -> bool:
     """Returns whether a host, as it stands in an address, is this host itself."""
     return Address(host, 0).is_loopback or host.endswith(".localhost")

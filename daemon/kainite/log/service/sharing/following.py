@@ -36,9 +36,8 @@ from kainite.base.retry import Backoff
 from kainite.log.service.access import Access
 from kainite.log.service.feed.buffer import FeedBuffer, Step
 from kainite.log.service.feed.conversation import FeedConversation, Heard, UpTo, Wishes
-from kainite.log.service.sharing import address as addresses
 from kainite.log.service.sharing import network
-from kainite.log.service.sharing.address import OwnerAddress
+from kainite.log.service.sharing.address import OwnerAddress, reached_by
 from kainite.log.store.contract import LogHead, LogStore
 
 _logger = logging.getLogger(__name__)
@@ -279,5 +278,4 @@ def _reached(head: LogHead | None) -> OwnerAddress | None:
     """Returns where a log's owner is reached; None where it is not."""
     if head is None or head.released:
         return None
-    address = addresses.from_text(head.address)
-    return address if address is not None and address.is_reachable else None
+    return reached_by(head.address)

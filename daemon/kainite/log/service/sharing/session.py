@@ -27,7 +27,8 @@ which outlives owners; where it has none, the first member that knows one has it
 member that knows none is taken as one of the log's stream.
 
 A peer that begins with Follow is no member: it is sent what becomes durable (:mod:`kainite.log.service.feed.session`),
-from the phase *open* on, and appends nothing.
+from the phase *open* on, and appends nothing. One that begins with a question who holds a row is answered from memory,
+once everything that the answer tells of is durable.
 
 A report of the reading (:class:`~kainite.log.client.ReadingReport`) has ages. How long it was under way is not known;
 it was written after the question that it answers was asked, so the time since the question is added to each age. A
@@ -38,14 +39,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Any, Final, Protocol
 
 from kainite.base.errors import KainiteError, LogProtocolError, LogRequestError
 from kainite.base.logs import event
 from kainite.log.client import ReadingReport
-from kainite.log.format.entry import ReqId
+from kainite.log.format.entry import Entry, ReqId
 from kainite.log.owner.owner import LogOwner
 from kainite.log.service.feed.session import FeedSession
 from kainite.log.service.sharing import network
@@ -55,6 +57,7 @@ from kainite.log.service.wire.feed_messages import Follow
 from kainite.log.service.wire.frames import Frame, FrameDecoder, keep_alive
 from kainite.log.service.wire.hello import Hello, common_version, decode_hello, encode_hello
 from kainite.log.service.wire.layouts import Message
+from kainite.log.service.wire.row_messages import RowAnswer, RowRequest
 from kainite.log.service.wire.shard_messages import (
     VERSION,
     Elsewhere,
@@ -69,6 +72,9 @@ from kainite.log.service.wire.shard_messages import (
     ShardRefused,
 )
 from kainite.log.service.wire.versions import decode_message, encode_message
+from kainite.log.state.folded import FoldedLog
+from kainite.log.views.row_holders import Toucher, touchers
+from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.uow.fragment import Fragment
 from kainite.uow.scheme import Scheme
 
@@ -92,6 +98,9 @@ MAX_UNSENT: Final = 2**20
 OFF_LOOP_BYTES: Final = 64 * 1024
 """From so many bytes on, an append is decoded on a thread."""
 
+MOST_UNITS: Final = 1_000
+"""Most units that an answer who holds a row tells of; where there are more, the log is read."""
+
 QUESTIONS_KEPT: Final = 60
 """Questions that may still be answered."""
 
@@ -104,6 +113,10 @@ class Terms(Protocol):
     worker: str
     clients: dict[str, str]
     followers: set[FeedSession]
+
+    @property
+    def catalogue(self) -> CurrentCatalogue | None:
+        """Returns the target's tables; None where they are not known here."""
 
     def clock(self) -> float:
         """Returns seconds since boot."""
@@ -158,7 +171,7 @@ class Session:
             self._flush()
             await network.hang_up(self._writer)
 
-    async def _greet(self) -> Join | Follow | None:
+    async def _greet(self) -> Join | Follow | RowRequest | None:
         """Returns what the client wants; None when it wants nothing, or nothing that can be had here."""
         frame = await self._frame()
         if frame is None:
@@ -170,13 +183,13 @@ class Session:
         self._decoder.expect_messages(VERSION)
         frame = await self._frame()
         join = None if frame is None else decode_message(VERSION, frame.body)
-        if join is not None and not isinstance(join, Join | Follow):
+        if join is not None and not isinstance(join, Join | Follow | RowRequest):
             raise LogProtocolError(f"a client began with {type(join).__name__}")
         return join
 
-    async def _serve(self, join: Join | Follow) -> None:
+    async def _serve(self, join: Join | Follow | RowRequest) -> None:
         terms = self._terms
-        self.worker = join.worker if isinstance(join, Join) else join.name
+        self.worker = _name(join)
         while terms.owner is None and terms.is_claiming:
             self._writer.write(keep_alive(VERSION))
             await asyncio.sleep(ASK_EVERY_S / 10)
@@ -185,6 +198,8 @@ class Session:
             self._send(Elsewhere(join.req_id, terms.elsewhere()))
         elif isinstance(join, Follow):
             await self._feed(join, owner)
+        elif isinstance(join, RowRequest):
+            await self._say_who(join, owner)
         else:
             await self._serve_member(join, owner)
 
@@ -202,6 +217,27 @@ class Session:
         finally:
             terms.followers.discard(feed)
             terms.observe_lags()
+
+    async def _say_who(self, request: RowRequest, owner: LogOwner) -> None:
+        """Answers who holds a row, where the target's tables are known here."""
+        catalogue = self._terms.catalogue
+        if catalogue is None or request.log != self._terms.log_name:
+            self._send(Elsewhere(request.req_id, ""))
+            return
+        self._generation = owner.generation
+        found: list[Toucher] = []
+
+        def asked(state: FoldedLog) -> Sequence[Entry]:
+            found.extend(touchers(state, catalogue.signing.catalogue, request.table, request.key))
+            return ()
+
+        try:
+            await owner.write(asked)
+        except LogRequestError as error:
+            self._send(ShardRefused(request.req_id, str(error)))
+        else:
+            told = tuple(asdict(unit) for unit in found[:MOST_UNITS])
+            self._send(RowAnswer(self._id(0), told, len(found)))
 
     async def _messages(self) -> AsyncIterator[Message]:
         while (frame := await self._frame(SILENT_S)) is not None:
@@ -351,6 +387,17 @@ class Session:
 
     def _id(self, number: int) -> ReqId:
         return ReqId(0, self._generation, 0, number)
+
+
+def _name(join: Join | Follow | RowRequest) -> str:
+    """Returns what to call a client."""
+    match join:
+        case Join(worker=worker):
+            return worker
+        case Follow(name=name):
+            return name
+        case RowRequest():
+            return "who"
 
 
 async def _other_stream(identity: str, owner: LogOwner) -> str | None:

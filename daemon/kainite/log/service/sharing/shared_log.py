@@ -207,6 +207,11 @@ class SharedLog:
         """Tells the meter how far the slowest follower is behind."""
         self._meter.observe(metric.FEED_LAG, max((lag for _, lag in self.feed_lags()), default=0))
 
+    @property
+    def catalogue(self) -> CurrentCatalogue | None:
+        """Returns the target's tables; None where they are not known here."""
+        return self._catalogue
+
     def judge_by(self, catalogue: CurrentCatalogue) -> None:
         """Judges units that did not fit the catalogue anew (:meth:`LogOwner.judge_by`) whenever the owner is here."""
         self._catalogue = catalogue

@@ -7,6 +7,7 @@
 :mod:`~kainite.log.service.wire.messages`   the messages of versions 0 to 4
 :mod:`~kainite.log.service.wire.shard_messages`   the messages of version 6 by which daemons append
 :mod:`~kainite.log.service.wire.feed_messages`    those by which the apply job follows
+:mod:`~kainite.log.service.wire.row_messages`     those by which anybody asks who holds a row
 :mod:`~kainite.log.service.wire.layouts`    each message's fields as bytes
 :mod:`~kainite.log.service.wire.versions`   which messages a version has; a new version is a new line there
 ======================================  =====================================================================

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kainite.base.errors import LogProtocolError, LogRequestError
-from kainite.log.service.wire import feed_messages, layouts, shard_messages
+from kainite.log.service.wire import feed_messages, layouts, row_messages, shard_messages
 from kainite.log.service.wire.fields import FieldReader, FieldWriter
 from kainite.log.service.wire.frames import MESSAGE, encode_frame
 from kainite.log.service.wire.layouts import Layout, Message
@@ -77,7 +77,7 @@ _V2: Final = table(
 _V3: Final = table(layouts.MOUNT_STATE, base=_V2)
 _V4: Final = table(layouts.HEALTH_REQUEST, layouts.HEALTH_RESPONSE, base=_V3)
 
-_V6: Final = table(*shard_messages.LAYOUTS, *feed_messages.LAYOUTS, base=_V4)
+_V6: Final = table(*shard_messages.LAYOUTS, *feed_messages.LAYOUTS, *row_messages.LAYOUTS, base=_V4)
 
 VERSIONS: Final[Mapping[int, Table]] = {0: _V0, 1: _V1, 2: _V2, 3: _V3, 4: _V4, 6: _V6}
 
