@@ -15,12 +15,13 @@ a misfit's unsigned tables hold others back    units on a table that their own s
                                                another type, where nothing else helps, is not simulated
 limits of a batch's size                       a history of some dozens of units reaches none
 work off the event loop, breathers             computing takes no virtual time
+HEAD is looked at while a feed is followed     an owner that reaches followers and not the store finds out that it was
+                                               overtaken when the faults end
 =============================================  =====================================================================
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import importlib
 import itertools
@@ -235,10 +236,6 @@ def _any_lease(original: Any) -> Any:
     return update
 
 
-async def _never(self: Any, head: Any) -> None:
-    await asyncio.Event().wait()
-
-
 def _told_before_it_is_durable(original: Any) -> Any:
     """Sends a batch to followers before it is put, and again when it is durable."""
     from kainite.log.format.entry import Batch
@@ -324,7 +321,6 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("what was sent is said", "kainite.log.service.feed.buffer:FeedBuffer.said_up_to", _what_is_said_unheard,
              500),
     Mutation("deltas of the entry", "kainite_spark.driver.payloads:Payloads._parts", _next_payload, 500),
-    Mutation("owner of the feed", "kainite.log.service.sharing.following:LogFeed._watch", _value(_never), 500),
     # What the log holds.
     Mutation("unit recognised by name", "kainite.log.state.recent_units:RecentUnits.__contains__",
              _answer(False), 500),
