@@ -54,6 +54,12 @@ class Process:
             )
 
     @property
+    def pid(self) -> int:
+        """Returns the process id of a process that was started."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def status(self) -> int | None:
         """Returns the exit status; None while the process runs."""
         return self._process.poll() if self._process else None
