@@ -16,12 +16,13 @@ from rich.table import Table
 from rich.text import Text
 
 from kainite.base.checkpoint import Checkpoint
-from kainite.base.errors import LeaseTableError
+from kainite.base.errors import KainiteError, LeaseTableError
 from kainite.base.liveness import Sighting
 from kainite.cli.leases_reset import reset
 from kainite.cli.observed_leases import lease_table, observe_until_decided, rows_of, stream_of
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json, stdout
+from kainite.cli.unit_filter import opened_log
 from kainite.kinesis.client import StreamClient
 from kainite.leases.administration.report import LeaseRow, Pulse, ShardState, observe_counters, short, summary, workers
 from kainite.leases.table.lease_table import LeaseTable
@@ -71,7 +72,7 @@ leases.add_command(reset)
               help="Repeat every so many seconds, 5 by default, until Ctrl-C.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="One JSON document; with --watch one line a round.")
 def show(properties: Path, lag: bool, wait: float | None, watch: float | None, as_json: bool) -> None:
-    """Prints the lease table, one row a shard.
+    """Prints the lease table, one row a shard, and which worker owns the log of units of work.
 
     KCL's lease has no timestamp. So counters are observed until they have moved (fresh), or for half the failover
     time (silent). A counter that stands still for all of it has expired. --watch goes on observing.
@@ -99,6 +100,19 @@ def show(properties: Path, lag: bool, wait: float | None, watch: float | None, a
         _watch(_rounds(table, settings, watch, stream), settings, lag=lag, as_json=as_json)
 
 
+def _log_owner(settings: Settings) -> str | None:
+    """Returns the worker that owns the application's log; None without a log, or while nobody owns it."""
+    if not settings.log.enabled:
+        return None
+    store, partition = opened_log(settings)
+    try:
+        head = store.read_head(partition)
+    except KainiteError as error:
+        say(f"kainite: the log's owner is not known: {error}", err=True)
+        return None
+    return None if head is None or head.released else head.owner
+
+
 def _rounds(
     table: LeaseTable, settings: Settings, interval: float, stream: StreamClient | None
 ) -> Iterator[tuple[LeaseRow, ...]]:
@@ -124,18 +138,18 @@ def _watch(rounds: Iterator[tuple[LeaseRow, ...]], settings: Settings, *, lag: b
             say_json(_document(settings, rows))
     elif not sys.stdout.isatty():
         for rows in rounds:
-            stdout().print(_shown(rows, lag=lag))
+            stdout().print(_shown(rows, _log_owner(settings), lag=lag))
     else:
         with Live(console=stdout(), auto_refresh=False, vertical_overflow="visible") as live:
             for rows in rounds:
-                live.update(_shown(rows, lag=lag), refresh=True)
+                live.update(_shown(rows, _log_owner(settings), lag=lag), refresh=True)
 
 
 def _print(settings: Settings, rows: tuple[LeaseRow, ...], *, lag: bool, as_json: bool) -> None:
     if as_json:
         say_json(_document(settings, rows), indent=True)
     else:
-        stdout().print(_shown(rows, lag=lag))
+        stdout().print(_shown(rows, _log_owner(settings), lag=lag))
 
 
 def _document(settings: Settings, rows: tuple[LeaseRow, ...]) -> dict[str, object]:
@@ -144,11 +158,12 @@ def _document(settings: Settings, rows: tuple[LeaseRow, ...]) -> dict[str, objec
         "table": settings.leases.table,
         "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "workers": workers(rows),
+        "log_owner": _log_owner(settings),
         "leases": [asdict(row) for row in rows],
     }
 
 
-def _shown(rows: tuple[LeaseRow, ...], *, lag: bool) -> Group:
+def _shown(rows: tuple[LeaseRow, ...], log_owner: str | None, *, lag: bool) -> Group:
     table = Table(header_style="bold")
     for name in ("Shard", "State", "Owner", "Counter", "Checkpoint"):
         table.add_column(name, overflow="fold")
@@ -158,7 +173,8 @@ def _shown(rows: tuple[LeaseRow, ...], *, lag: bool) -> Group:
         table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(*map(Text, _cells(row, lag=lag)), style=_COLOURS.get(row.state))
-    return Group(table, Text(summary(rows)))
+    owned = [] if log_owner is None else [Text(f"the log is owned by {log_owner}")]
+    return Group(table, Text(summary(rows)), *owned)
 
 
 def _cells(row: LeaseRow, *, lag: bool) -> list[str]:

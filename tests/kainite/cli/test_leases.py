@@ -7,11 +7,15 @@ import os
 import signal
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from kainite.base.checkpoint import Checkpoint
+from kainite.log.owner.mount import mount
+from kainite.log.store.dynamodb import DynamoDBStore
 from support.lease_commands import LIMIT, LeaseCommands
+from support.names import unique
 
 FIRST, SECOND = "shardId-000000000000", "shardId-000000000001"
 
@@ -36,6 +40,23 @@ def test_the_table_shows_the_lag_and_a_summary(world: LeaseCommands) -> None:
     assert "3000 ms" in shown
     assert f"…{str(numbers[0])[-14:]}.5" in shown
     assert "1 lease; 1 worker: w 1" in shown
+
+
+def test_the_worker_that_owns_the_log_is_told(world: LeaseCommands, dynamodb: Any) -> None:
+    world.hold(FIRST)
+    log = unique("log")
+    world.properties.write_text(world.properties.read_text() + f"\nunitsOfWork = true\nlogTableName = {log}\n")
+    unknown = world.kainite("--json", "--wait", "0")
+    assert json.loads(unknown.stdout)["log_owner"] is None
+    assert "the log's owner is not known" in unknown.stderr
+    store = DynamoDBStore(dynamodb, log)
+    store.create()
+    assert json.loads(world.kainite("--json", "--wait", "0").stdout)["log_owner"] is None
+    owned = mount(store, "0", "w", 10.0)
+    assert json.loads(world.kainite("--json", "--wait", "0").stdout)["log_owner"] == "w"
+    assert "the log is owned by w" in world.kainite("show", "--wait", "0").stdout
+    owned.release()
+    assert "the log is owned" not in world.kainite("show", "--wait", "0").stdout
 
 
 def test_without_a_table_one_line_says_so(world: LeaseCommands) -> None:
