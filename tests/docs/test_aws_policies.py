@@ -11,7 +11,7 @@ import importlib.util
 import shlex
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -22,6 +22,7 @@ import pytest
 from click.testing import CliRunner
 
 from kainite.base.checkpoint import TRIM_HORIZON, Checkpoint
+from kainite.base.errors import LogUnavailableError
 from kainite.cli.main import main
 from kainite.duties.model.records import Duty, Lead, Subject, Work
 from kainite.duties.model.records import Event as DutyEvent
@@ -41,6 +42,8 @@ from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.log.audit.s3 import S3Audit
 from kainite.log.owner.requests import OK
+from kainite.log.service.applications.connecting import finder
+from kainite.log.service.applications.partition import application_partition
 from kainite.log.store.contract import LogHead
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.log.views.unit_table import LogRow
@@ -234,6 +237,21 @@ def own_the_log(aws: Aws) -> None:
     store.answer_request("0", request, {"result": "ok"})
 
 
+def use_the_log(aws: Aws) -> None:
+    """Finds the owner of a partition of applications, as a program does."""
+    tables(aws)
+    head = LogHead(1, "w", "v", 1000, address="127.0.0.1:1@")
+    name = application_partition("0", 0)
+    assert DynamoDBStore(aws.unrecorded("dynamodb"), aws.log).swap_head(name, head, None)
+    find = finder(DynamoDBStore(aws.client("dynamodb"), aws.log), name)
+
+    async def found() -> None:
+        with suppress(LogUnavailableError):
+            await find()
+
+    asyncio.run(found())
+
+
 def write_the_audit_trail(aws: Aws) -> None:
     aws.unrecorded("s3").create_bucket(Bucket=BUCKET)
     S3Audit(aws.client("s3"), S3Folder(BUCKET, aws.application), "0").write([LogRow("T-1", id=0)], 0, 1)
@@ -318,6 +336,7 @@ PARTS: dict[str, Callable[[Aws], None]] = {
     "Audit": write_the_audit_trail,
     "Apply": apply_units,
     "Extract": extract,
+    "Program": use_the_log,
     "Operator": look_after_it,
     "CreateTables": make_tables,
 }
