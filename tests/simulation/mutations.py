@@ -36,6 +36,12 @@ Instead = Callable[[Any], Any]
 """Makes what stands in a safeguard's place, of what stands there now."""
 
 
+def _without_one_shard(watermark: Any) -> float:
+    """Returns the watermark of all shards but the one that is read least far."""
+    told = sorted(watermark._of(shard) for shard in watermark._shards)  # noqa: SLF001
+    return float(told[1]) if len(told) > 1 else float("-inf")
+
+
 @dataclass(frozen=True, slots=True)
 class Mutation:
     """A safeguard that can be switched off.
@@ -308,6 +314,12 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("proof that a process is gone", "kainite.base.process_identity:ProcessIdentity.is_gone",
              _answer(True), 200,
              aim="one worker id twice"),
+    Mutation("every shard counts for the watermark", "kainite.log.owner.watermark:Watermark.until_ms",
+             _value(_without_one_shard), 50, aim="watermark"),
+    Mutation("grace", "kainite.log.owner.watermark:_due_ms", _answer(0.0), 20, aim="watermark"),
+    Mutation("a tip is told by a reply without records alone", "kainite.kinesis.read.prefetch:Prefetch.mark",
+             lambda original: lambda self, until, at_tip=False: original(self, until, at_tip=True), 500,
+             aim="watermark"),
     Mutation("nonce of a batch", "kainite.log.store.memory:MemoryStore.put_batch", _other_nonce, 500),
     Mutation("durable position", "kainite.log.owner.owner:LogOwner.position", _value(_folded_position), 500,
              aim="lease lapses during a put"),

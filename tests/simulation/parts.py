@@ -59,6 +59,7 @@ from kainite.settings import (
     OnFailure,
     Settings,
     StreamSettings,
+    UowEnd,
     UowOrder,
     UowSettings,
 )
@@ -193,7 +194,8 @@ def _users() -> Iterator[tuple[ModuleType, str]]:
 
 def settings_of(plan: Scenario, worker: str) -> Settings:
     """Returns a daemon's settings."""
-    order = UowOrder.DENSE if plan.spread else UowOrder.ARRIVAL
+    grace = plan.more.grace
+    order = UowOrder.TIME if grace else UowOrder.DENSE if plan.spread else UowOrder.ARRIVAL
     return Settings(
         path=None,
         aws=AwsSettings(),
@@ -207,7 +209,10 @@ def settings_of(plan: Scenario, worker: str) -> Settings:
             "l", worker, enabled=True, lease=5.0, heartbeat=1.5, poll=1.0, snapshot_entries=plan.snapshot_entries,
             put_interval=0.05, batch_bytes=2_000, backlog_units=plan.more.backlog_units or 200_000,
         ),
-        uow=UowSettings(order=order, timeout=plan.uow_timeout, dedup_window=64),  # segments of four names
+        uow=UowSettings(
+            order=order, timeout=plan.uow_timeout, dedup_window=64,  # segments of four names
+            end=UowEnd.WATERMARK if grace else UowEnd.MARKER, grace=grace,
+        ),
         apply=ApplySettings(),
     )  # fmt: skip
 

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 from kainite.log.format.entry import MISSING, UnitStatus
 from kainite.log.state.loading import load_units, low_water_mark
 from simulation.faults import Effects
+from simulation.loop import EPOCH
 from simulation.oracle import Allowed
 from simulation.scenario import Scenario
 from simulation.schema import Change, SourceTable, Tables, ddl, rebuilding
-from simulation.source import Source
+from simulation.source import Source, commit_time
 from simulation.stream import TOP
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class Producer:
         }
         self.longest = plan.until + sum(self._pauses.values())
         self.done = False
+        self._committed: dict[int, int] = {}
         self._changes = sorted(plan.more.changes, key=lambda change: change.number)
         self._made: set[Change] = set()
 
@@ -120,9 +122,15 @@ class Producer:
 
     def _put(self, batch: list[tuple[int, bytes]]) -> None:
         faults = self._world.faults
-        for _, message in batch:
+        for number, message in batch:
             key = int(TOP * faults.chance(faults.named("hash key"))) if self._plan.spread else self._home
-            self._world.stream.put(key, message)
+            self._world.stream.put(key, self._timed(number, message))
+
+    def _timed(self, number: int, message: bytes) -> bytes:
+        """Returns a message with the commit time of its transaction: when the first one of it was put."""
+        latest = max(self._committed.values(), default=0)
+        time = self._committed.setdefault(number, max(latest + 1, int((EPOCH + self._world.hub.now) * 1e9)))
+        return message.replace(commit_time(f"T-{number}").encode(), str(time).encode())
 
     def _prepare(self, number: int) -> None:
         """Makes the changes of the tables that must be there before transaction ``number``."""

@@ -110,6 +110,7 @@ class More:
         backlog_units: the bound of the backlog; 0 for the default.
         tidy_every: micro-batches after which the apply job trims.
         pids: how many process ids a host has before it gives one again.
+        grace: ``uowGraceMillis``, seconds, with ``uowEnd = watermark`` and ``uowOrder = time``; 0 for markers.
         loopback: daemons listen on their own host's loopback interface, and are not reached from other hosts.
         feed_credit: bytes that the log's owner may send ahead of the apply job; 0: the job follows no feed.
         feed_bytes: ``applyFeedBytes``.
@@ -133,6 +134,7 @@ class More:
     feed_credit: int = 0
     feed_bytes: int = 0
     feed_queue: int = 1 << 22
+    grace: float = 0.0
 
 
 def scenario(seed: int, aim: str = "") -> Scenario:
@@ -454,6 +456,27 @@ def _rivals(plan: Scenario, rng: Random) -> Scenario:
     return replace(plan, daemons=2, hosts=rng.choice((1, 5)), one_worker=True, more=replace(plan.more, pids=4))
 
 
+def _watermark(plan: Scenario, rng: Random) -> Scenario:
+    """Ends units by watermark: records on any shard; shards are read at different paces, split, merge, or by nobody."""
+    scale = rng.choice((0.0, 0.002, 0.01, 0.03))
+    rates = {kind: scale for kind in KINDS if scale and rng.random() < 0.4}
+    begin = rng.uniform(0.0, 20.0)
+    outages = ((begin, begin + rng.choice((8.0, 60.0)), f"shard {rng.randrange(3)}"),) if rng.random() < 0.5 else ()
+    chosen = [what for what in ("split", "split", "merge", "kill", "freeze", "skew") if rng.random() < 0.4]
+    incidents = tuple(
+        Incident(at, what, rng.randrange(9), rng.choice((3.0, 8.0, 40.0)))
+        for at, what in sorted((rng.uniform(1.0, 25.0), what) for what in chosen)
+    )
+    style = replace(
+        plan.style, ordinals=True, numbers=False, ends=False, befores=True, deletes_told=True, cascades_told=True
+    )
+    plan = replace(
+        plan, spread=True, shards=3, until=30.0, transactions=20, style=style, rates=rates, outages=outages,
+        incidents=incidents, more=replace(plan.more, grace=40.0),
+    )  # fmt: skip
+    return _shared(plan, rng) if rng.random() < 0.5 else plan
+
+
 def _calm(plan: Scenario) -> Scenario:
     """Returns the scenario without what its seed lets go wrong."""
     more = replace(plan.more, locks=(), most_units=0, changes=(), poison=(), pauses=(), stop=False)
@@ -490,6 +513,7 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "new table": _new_table,
     "snapshots in parts": _snapshots,
     "one worker id twice": _rivals,
+    "watermark": _watermark,
     "target away": _target_away,
     "one micro-batch": _one_batch,
 }

@@ -74,6 +74,7 @@ class Style:
         cascades_told: rows that a cascade changes have deltas of their own.
         rich: the tables have the kinds of keys and actions that are rare.
         spelled: keys are told in other spellings, too.
+        ends: a transaction ends with a line that says so; else each delta tells its commit time (:func:`commit_time`).
         leaves: the number of a transaction that deletes a parent, whose child has left it just before; 0 for none.
     """
 
@@ -84,7 +85,13 @@ class Style:
     deletes_told: bool = True
     rich: bool = False
     spelled: bool = False
+    ends: bool = True
     leaves: int = 0
+
+
+def commit_time(name: str) -> str:
+    """Returns what stands for a transaction's commit time in its messages until they are put."""
+    return f"@{name}@"
 
 
 class Database:
@@ -209,6 +216,8 @@ class Source:
         if self._style.ordinals:
             for ordinal, item in enumerate(items):
                 item["ordinal"] = ordinal
+        if not self._style.ends:
+            return [{**item, "time": commit_time(transaction.name)} for item in items]
         end: Row = {"uow": transaction.name, "end": True, "count": len(items)}
         if transaction.kind != "normal":
             end["kind"] = transaction.kind
