@@ -44,3 +44,10 @@ def test_units_come_to_the_driver_with_and_without_the_feed() -> None:
     read, fed = measured("feed.py", "--units", "3", "--idle", "1", "--settle", "2")
     assert (read["fed"], fed["fed"]) == (False, True)
     assert fed["after_durable_ms"] > 0
+
+
+def test_units_wait_for_the_watermark() -> None:
+    found = measured("watermark.py", "--shards", "2", "--seconds", "1", "--read", "0.1", "--units", "100")
+    assert [one["kind"] for one in found["latency"]] == ["busy", "idle"]
+    assert all(one["units"] > 0 for one in found["latency"])
+    assert found["cpu_us_per_delta"].keys() == {"marker", "watermark"}

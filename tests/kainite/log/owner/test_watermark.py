@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import math
 from collections.abc import Iterable
@@ -13,17 +14,22 @@ from hypothesis import strategies as st
 
 from kainite.base.position import Position
 from kainite.log.client import ReadingReport
+from kainite.log.format.deltas import deltas_of
 from kainite.log.format.entry import Entry, EntryKind, Fault, Outcome, RefitMeta, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.owner.collect import RELEASED, collect, expire, release
+from kainite.log.owner.owner import LogOwner
 from kainite.log.owner.watermark import Held, Watermark
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.units import UnitState
-from kainite.settings import UowEnd, UowOrder, UowSettings
+from kainite.log.store.memory import MemoryStore
+from kainite.settings import LogSettings, UowEnd, UowOrder, UowSettings
+from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.uow.delta import UnitEnd
 from kainite.uow.fragment import Fragment, Reject
 from support.log_builders import fragment
+from support.waiting import until
 
 RULES = UowSettings(end=UowEnd.WATERMARK, grace=5.0)
 BY_TIME = replace(RULES, order=UowOrder.TIME)
@@ -391,3 +397,40 @@ def test_no_unit_is_torn_and_what_is_late_fails(data: st.DataObject) -> None:
             assert on_time[uow] == len(rows), "torn"
     total = sum(unit.count for unit in log.state.units.values())
     assert total == len(records), "lost, or applied twice"
+
+
+class TestAnOwner:
+    """A whole owner: releases on its timer, by what its readers report, and applies what is late when it is asked."""
+
+    SETTINGS = LogSettings(table="t", owner="a", enabled=True, put_interval=0.0, poll=0.01)
+
+    async def test_releases_a_unit_and_retries_what_came_late_of_it(self) -> None:
+        store, rules = MemoryStore(), replace(RULES, grace=0.0)
+        async with LogOwner.open(store, self.SETTINGS, rules) as owner:
+            owner.judge_by(CurrentCatalogue(lambda: None, None, interval=0.0))
+            await owner.append("s0", Position(1), Position(1), (part("T", 1),))
+            owner.report(ReadingReport(frozenset({"s0", "s1"}), {}, {"s0": 0.0}, {"s0": NOON}))
+            await owner.append("s1", Position(1), Position(1), (part("T", 2),))
+            assert list(owner.state.open) == ["T"], "nobody has told of s1"
+            owner.report(ReadingReport(frozenset({"s0", "s1"}), {}, {"s0": 0.0, "s1": 0.0}, {"s0": NOON}))
+            await until(lambda: owner.state.find("T") is not None)
+            await owner.append("s1", Position(2), Position(2), (part("T", 2, 3),))
+            request = store.put_request("0", {"action": "retry", "uow": "T+late", "by": "a test"})
+            await until(lambda: store.take_answer("0", request) is not None)
+            late = owner.state.find("T+late")
+            assert late is not None
+            assert (late.status, late.fault, late.count) == (UnitStatus.IN_PROGRESS, None, 1)
+            (entry,) = [one for batch in store.read_batches("0", late.entries[0], late.entries[0], strong=True)
+                        for tid, one in batch.entries_from(late.entries[0]) if tid == late.entries[0]]  # fmt: skip
+            assert [delta.key for delta in deltas_of(entry)] == [{"id": 3}]
+
+    async def test_begins_anew_after_a_mount(self) -> None:
+        store, rules = MemoryStore(), replace(RULES, grace=0.0)
+        async with LogOwner.open(store, self.SETTINGS, rules) as owner:
+            await owner.append("s0", Position(1), Position(1), (part("T", 1),))
+        async with LogOwner.open(store, self.SETTINGS, rules) as owner:
+            owner.report(ReadingReport(frozenset({"s0"}), {}, {}, {}))
+            await asyncio.to_thread(lambda: None)
+            assert list(owner.state.open) == ["T"]
+            owner.report(ReadingReport(frozenset({"s0"}), {}, {}, {"s0": NOON + 1}))
+            await until(lambda: owner.state.find("T") is not None)
