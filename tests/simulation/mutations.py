@@ -317,9 +317,6 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("every shard counts for the watermark", "kainite.log.owner.watermark:Watermark.until_ms",
              _value(_without_one_shard), 50, aim="watermark"),
     Mutation("grace", "kainite.log.owner.watermark:_due_ms", _answer(0.0), 20, aim="watermark"),
-    Mutation("a tip is told by a reply without records alone", "kainite.kinesis.read.prefetch:Prefetch.mark",
-             lambda original: lambda self, until, at_tip=False: original(self, until, at_tip=True), 500,
-             aim="watermark"),
     Mutation("nonce of a batch", "kainite.log.store.memory:MemoryStore.put_batch", _other_nonce, 500),
     Mutation("durable position", "kainite.log.owner.owner:LogOwner.position", _value(_folded_position), 500,
              aim="lease lapses during a put"),
@@ -423,6 +420,9 @@ MUTATIONS: tuple[Mutation, ...] = (
 )  # fmt: skip
 
 RARE: tuple[Mutation, ...] = (
+    Mutation("a tip is told by a reply without records alone", "kainite.kinesis.read.prefetch:Prefetch.mark",
+             lambda original: lambda self, until, at_tip=False: original(self, until, at_tip=True), 500,
+             aim="watermark"),
     Mutation("lease valid after the reply", "kainite.log.owner.mount:Mount.valid", _answer(True), 500,
              aim="owner frozen before a put"),
     Mutation("lease's counter", "kainite.leases.table.calls:TableCalls.update", _any_lease, 500,
