@@ -46,6 +46,7 @@ def test_units_come_to_the_driver_with_and_without_the_feed() -> None:
     assert fed["after_durable_ms"] > 0
 
 
+@pytest.mark.timeout(240)
 def test_units_wait_for_the_watermark() -> None:
     found = measured("watermark.py", "--shards", "2", "--seconds", "1", "--read", "0.1", "--units", "100")
     assert [one["kind"] for one in found["latency"]] == ["busy", "idle"]
