@@ -4,6 +4,7 @@ PYTHON ?= python3
 TEST_JOBS ?= 2
 LOCALSTACK_PORT ?= 4566
 INPUTS ?= 100000
+ROUNDS ?= 100
 BENCHMARKS ?= $(wildcard benchmarks/*.py)
 SEEDS ?= 1000
 FIRST ?= 0
@@ -21,7 +22,7 @@ export KCL_MVN_REPO_SEARCH_URL := data:,
 simulation = PYTHONHASHSEED=0 PYTHONPATH=tests $(BIN)/python -m simulation --jobs $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup peers demo test simulate simulate-mutations localstack localstack-stop test-localstack check format fuzz bench pins docs clean
+.PHONY: help preflight setup peers demo test simulate simulate-mutations localstack localstack-stop test-localstack check format fuzz validate bench pins docs clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +65,7 @@ simulate: setup ## Run the simulator: make simulate SEEDS=5000 FIRST=20000
 
 simulate-mutations: setup ## Show that the simulator notices each safeguard that is switched off
 	$(simulation) --mutations
+	$(simulation) --tested
 
 check: setup ## Lint, check the format, the imports between rooms and the types
 	$(BIN)/ruff check
@@ -75,6 +77,9 @@ check: setup ## Lint, check the format, the imports between rooms and the types
 format: setup ## Put the sources into the house format
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+validate: setup ## Run the log for applications under chaos for long: make validate ROUNDS=100
+	KAINITE_VALIDATE_ROUNDS=$(ROUNDS) $(BIN)/pytest -n $(TEST_JOBS) tests/kainite/log/service/applications -k under_chaos
 
 fuzz: peers ## Feed broken bytes to whatever reads bytes from outside: make fuzz INPUTS=100000
 	KAINITE_FUZZ_INPUTS=$(INPUTS) $(BIN)/pytest -n $(TEST_JOBS) tests/fuzz -k broken_input

@@ -14,6 +14,7 @@ from kainite.base.process_identity import ProcessIdentity
 from kainite.log.format.entry import UnitMeta
 from kainite.log.service.access import Access
 from kainite.log.service.sharing.shared_log import SharedLog, open_shared_log
+from kainite.log.store.contract import LogStore
 from kainite.log.store.memory import MemoryStore
 from kainite.settings import LogSettings, UowSettings
 
@@ -26,7 +27,7 @@ NUMBERS = itertools.count(1)
 class MortalStore:
     """A process's way to the store, which ends with the process."""
 
-    def __init__(self, store: MemoryStore) -> None:
+    def __init__(self, store: LogStore) -> None:
         self._store = store
         self.dead = False
 
@@ -39,7 +40,7 @@ class MortalStore:
 class Members:
     """The members of one log, in this process, each with an identity of its own."""
 
-    def __init__(self, store: MemoryStore, settings: LogSettings = SETTINGS) -> None:
+    def __init__(self, store: LogStore, settings: LogSettings = SETTINGS) -> None:
         self.store = store
         self._settings = settings
         self._open: dict[str, tuple[AsyncExitStack, MortalStore]] = {}
@@ -83,7 +84,7 @@ class Members:
 
 
 @asynccontextmanager
-async def members(store: MemoryStore | None = None, **changes: Any) -> AsyncIterator[Members]:
+async def members(store: LogStore | None = None, **changes: Any) -> AsyncIterator[Members]:
     found = Members(store or MemoryStore(), replace(SETTINGS, **changes))
     try:
         yield found
@@ -91,6 +92,6 @@ async def members(store: MemoryStore | None = None, **changes: Any) -> AsyncIter
         await found.close()
 
 
-def units_of(store: MemoryStore) -> list[str]:
+def units_of(store: LogStore) -> list[str]:
     batches = store.read_batches(P, 0, strong=True)
     return [entry.meta.uow for batch in batches for entry in batch.entries if isinstance(entry.meta, UnitMeta)]

@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import os
 import random
+import sqlite3
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +17,9 @@ from kainite.base.errors import LogRequestError, LogUnavailableError
 from kainite.log.service.applications.client import ApplicationLog, Owner, connected
 from kainite.log.service.applications.context import Transaction, TransactionBuilder, TransactionContext
 from kainite.log.service.wire.frames import MAX_BODY
+from kainite.log.store.contract import LogStore
 from support.application_world import Ledger, Proxy, World, program, raw_client, world
+from support.dynamodb_doubles import on_each_store
 from support.waiting import until
 
 ROUNDS = int(os.environ.get("KAINITE_VALIDATE_ROUNDS", "1"))
@@ -130,6 +134,60 @@ async def test_programs_with_states_of_their_own_apply_the_same() -> None:
             assert all(await asyncio.gather(*map(lambda log, context: log.submit(context), logs, contexts)))
         await until(lambda: all(len(ledger.entries) == 15 for ledger in ledgers))
         assert [ledger.entries for ledger in ledgers] == [[str(number).encode() for number in range(15)]] * 3
+
+
+class SharedState:
+    """A database that several programs share: each transaction raises the mark from the id before it."""
+
+    def __init__(self, path: Path) -> None:
+        self._database = sqlite3.connect(path, isolation_level=None)
+        self._database.executescript(
+            "CREATE TABLE IF NOT EXISTS mark (id integer); CREATE TABLE IF NOT EXISTS entry (data text);"
+            "INSERT INTO mark SELECT -1 WHERE NOT EXISTS (SELECT * FROM mark)"
+        )
+
+    async def mark(self) -> int:
+        found: int = self._database.execute("SELECT id FROM mark").fetchone()[0]
+        return found
+
+    async def apply(self, transaction: Transaction) -> None:
+        data = await transaction.read()
+        self._database.execute("BEGIN IMMEDIATE")
+        raised = self._database.execute("UPDATE mark SET id = ? WHERE id = ?", (transaction.id, transaction.id - 1))
+        if raised.rowcount:
+            self._database.execute("INSERT INTO entry VALUES (?)", (data.decode(),))
+        self._database.execute("COMMIT")
+
+    def entries(self) -> list[str]:
+        return [data for (data,) in self._database.execute("SELECT data FROM entry ORDER BY rowid")]
+
+
+class Marked(TransactionContext):
+    """Appends the database's mark + 1, under a lock that all share."""
+
+    def __init__(self, state: SharedState) -> None:
+        self._state = state
+
+    async def execute(self, builder: TransactionBuilder) -> bool:
+        builder.write_lock("everything")
+        builder.data = str(await self._state.mark() + 1).encode()
+        return True
+
+
+@on_each_store
+@pytest.mark.timeout(300)
+async def test_on_each_store_programs_that_share_a_database_apply_each_transaction_once(
+    store: LogStore, tmp_path: Path
+) -> None:
+    states = [SharedState(tmp_path / "state.db") for _ in range(2)]
+    async with world(store) as found, contextlib.AsyncExitStack() as running:
+        logs = [await running.enter_async_context(connected(ApplicationLog(s, found.find, 0))) for s in states]
+        for _ in range(3):
+            submits = [log.submit(Marked(state)) for log, state in zip(logs, states, strict=True)]
+            assert all(await asyncio.gather(*submits))
+            await found.own()
+        assert states[0].entries() == [str(number) for number in range(6)]
+        assert await found.stored() == [str(number).encode() for number in range(6)]
 
 
 async def test_a_program_that_begins_late_or_again_is_fed_what_it_lacks() -> None:

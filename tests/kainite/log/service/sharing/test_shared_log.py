@@ -22,8 +22,10 @@ from kainite.log.service.sharing import session as session_module
 from kainite.log.service.sharing.address import OwnerAddress, from_text
 from kainite.log.service.sharing.shared_log import SharedLog
 from kainite.log.state.loading import load_state
+from kainite.log.store.contract import LogStore
 from kainite.log.store.memory import MemoryStore
 from kainite.settings import UowSettings
+from support.dynamodb_doubles import on_each_store
 from support.log_builders import fragment
 from support.log_members import LIMIT, SETTINGS, P, members, units_of
 from support.waiting import until
@@ -58,6 +60,24 @@ async def test_an_append_that_is_made_again_is_recognised_and_one_that_overlaps_
         with pytest.raises(LogRequestError, match="overlap what the log has"):
             await b.append("s0", at(5), at(6), [fragment("T-2", [1], count=1)])
         assert units_of(all_.store) == ["T"]
+
+
+@on_each_store
+@pytest.mark.timeout(300)
+async def test_on_each_store_appends_are_made_through_owners_that_change(store: LogStore) -> None:
+    async with members(store) as all_:
+        await all_.join("a")
+        b = await all_.join("b")
+        await b.append("s1", at(1), at(5), [fragment("T-1", [1], count=1)])
+        await all_.kill("a")
+        await b.append("s1", at(6), at(7), [fragment("T-2", [1], count=1)])
+        c = await all_.join("c")
+        await all_.leave("b")
+        for _ in range(2):
+            await c.append("s1", at(6), at(7), [fragment("T-2", [1], count=1)])
+        await c.append("s1", at(8), at(9), [fragment("T-3", [1], count=1)])
+        assert await c.position("s1") == at(9)
+    assert units_of(store) == ["T-1", "T-2", "T-3"]
 
 
 async def test_after_a_clean_stop_another_one_owns_the_log_at_once() -> None:
@@ -303,7 +323,7 @@ async def raw(address: OwnerAddress, data: bytes) -> bytes:
     return b""
 
 
-def address_of(store: MemoryStore) -> OwnerAddress:
+def address_of(store: LogStore) -> OwnerAddress:
     head = store.read_head(P)
     assert head is not None
     address = from_text(head.address)
