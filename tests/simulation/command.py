@@ -15,6 +15,7 @@ from functools import partial
 from simulation.mutations import MUTATIONS, RARE, Mutation
 from simulation.scenario import AIMS
 from simulation.shrink import shrink
+from simulation.tested import TESTED
 from simulation.world import Verdict, run_seed
 
 CHUNK = 10
@@ -29,6 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     if given.mutations is not None:
         return _mutations(given.mutations, given.jobs)
+    if given.tested is not None:
+        return _tested(given.tested)
     if given.trace:
         logging.getLogger("simulation").setLevel(logging.DEBUG)
         logging.basicConfig(level=logging.INFO, format="%(message)s")
@@ -47,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--keep-going", action="store_true", help="go on after a failure")
     parser.add_argument("--trace", action="store_true", help="show Kainite's log")
     parser.add_argument("--mutations", nargs="*", metavar="NAME", help="switch safeguards off instead: all, or these")
+    parser.add_argument("--tested", nargs="*", metavar="NAME", help="those that a test shows: all, or these")
     return parser
 
 
@@ -109,6 +113,18 @@ def _mutations(names: list[str], jobs: int) -> int:
             print(f"{'':28} {found.problem}")
         sys.stdout.flush()
     print(f"{len(chosen)} mutations in {time.monotonic() - began:.0f} s, {lost} not found")
+    return 1 if lost else 0
+
+
+def _tested(names: list[str]) -> int:
+    chosen = [one for one in TESTED if not names or one.mutation.name in names]
+    lost = 0
+    for one in chosen:
+        noticed = one.is_noticed()
+        lost += not noticed
+        print(f"{one.mutation.name:48} {'fails' if noticed else 'NOT NOTICED'}: {one.test}")
+        sys.stdout.flush()
+    print(f"{len(chosen)} safeguards, {lost} not noticed by their tests")
     return 1 if lost else 0
 
 

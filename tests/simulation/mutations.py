@@ -79,13 +79,13 @@ class Mutation:
             yield
 
 
-def _answer(value: Any) -> Instead:
+def answering(answer: Any) -> Instead:
     """Returns a function that always gives the same answer."""
-    return lambda _: lambda *args, **more: value
+    return lambda _: lambda *args, **more: answer
 
 
-def _value(value: Any) -> Instead:
-    return lambda _: value
+def value(given: Any) -> Instead:
+    return lambda _: given
 
 
 def _no_fence(original: Any) -> Any:
@@ -291,6 +291,57 @@ def _as_they_come(news: Any) -> Any:
     return lambda deltas: deltas
 
 
+def _never_looks(original: Any) -> Any:
+    """Stays with an owner to which there is a connection, whatever HEAD says."""
+    from kainite.log.service.sharing.membership import Look, MemberState
+
+    def seen(self: Any, head: Any) -> Any:
+        if self.state in (MemberState.CONNECTING, MemberState.FOLLOWING):
+            return (Look(1.0),)
+        return original(self, head)
+
+    return seen
+
+
+def _always_trusts(original: Any) -> Any:
+    def refused(self: Any) -> Any:
+        self._trusts = True
+        return original(self)
+
+    return refused
+
+
+async def _nothing_given_back(self: Any) -> None:
+    return None
+
+
+def _no_time_under_way(original: Any) -> Any:
+    from kainite.log.client import ReadingReport
+
+    def report(self: Any, answer: Any, owner: Any) -> None:
+        if self._asked.pop(answer.req_id.sequence, None) is not None and answer.shards:
+            owner.report(ReadingReport(answer.shards, dict(answer.read)))
+
+    return report
+
+
+def _last_report(self: Any) -> Any:
+    return self._report and self._report[0]
+
+
+def _nobody_overdrawn(original: Any) -> Any:
+    def admit(self: Any, share: Any, size: int) -> bool:
+        return self.held + size <= self._limit and bool(original(self, share, size))
+
+    return admit
+
+
+async def _entry_alone(self: Any, owner: Any, move: Any) -> None:
+    from kainite.log.owner.upkeep import _control
+
+    await _control(owner, move.meta, b"")
+
+
 ANY_FENCE = """
     SELECT generation, micro_batch FROM kainite_fence
     WHERE log_partition = %s AND generation >= 0 * %s AND micro_batch >= 0 * %s - 1"""
@@ -309,33 +360,34 @@ MUTATIONS: tuple[Mutation, ...] = (
     # The log's owner.
     Mutation("fence of a mount", "kainite.log.owner.mount:_fence_steps", _no_fence, 500,
              aim="owner frozen before a put"),
-    Mutation("no mount while an owner is alive", "kainite.log.owner.mount:_is_free", _answer(True), 200,
+    Mutation("no mount while an owner is alive", "kainite.log.owner.mount:_is_free", answering(True), 200,
              aim="one worker id twice"),
     Mutation("proof that a process is gone", "kainite.base.process_identity:ProcessIdentity.is_gone",
-             _answer(True), 200,
+             answering(True), 200,
              aim="one worker id twice"),
     Mutation("every shard counts for the watermark", "kainite.log.owner.watermark:Watermark.until_ms",
              _value(_without_one_shard), 50, aim="watermark"),
     Mutation("grace", "kainite.log.owner.watermark:_due_ms", _answer(0.0), 20, aim="watermark"),
     Mutation("nonce of a batch", "kainite.log.store.memory:MemoryStore.put_batch", _other_nonce, 500),
-    Mutation("durable position", "kainite.log.owner.owner:LogOwner.position", _value(_folded_position), 500,
+    Mutation("durable position", "kainite.log.owner.owner:LogOwner.position", value(_folded_position), 500,
              aim="lease lapses during a put"),
     Mutation("durable decision", "kainite.log.owner.owner:LogOwner.write", _nothing_flushed, 500, aim="new table"),
-    Mutation("bound of the backlog", "kainite.log.owner.owner:is_full", _answer(False), 200, aim="target away"),
+    Mutation("bound of the backlog", "kainite.log.owner.owner:is_full", answering(False), 200, aim="target away"),
     Mutation("append before checkpoint", "kainite.worker.call_rules:CallRules._granted", _write_at_once, 500),
-    Mutation("parents before children", "kainite.leases.taking.taker:may_start", _answer(True), 2_000),
+    Mutation("parents before children", "kainite.leases.taking.taker:may_start", answering(True), 2_000),
     # The feed of the log.
     Mutation("fed when it is durable", "kainite.log.owner.owner:LogOwner._put", _told_before_it_is_durable, 500),
     Mutation("gaps in the feed", "kainite.log.service.feed.buffer:FeedBuffer.take", _gaps_unnoticed, 500),
     Mutation("what was sent is said", "kainite.log.service.feed.buffer:FeedBuffer.said_up_to", _what_is_said_unheard,
              500),
     Mutation("deltas of the entry", "kainite_spark.driver.payloads:Payloads._parts", _next_payload, 500),
+    Mutation("owner of the feed", "kainite.log.service.sharing.following:LogFeed._watch", value(_never), 500),
     # What the log holds.
     Mutation("unit recognised by name", "kainite.log.state.recent_units:RecentUnits.__contains__",
-             _answer(False), 500),
+             answering(False), 500),
     Mutation("delta recognised", "kainite.log.owner.collect:_news", _all_new, 500, aim="copies"),
-    Mutation("turn of a numbered unit", "kainite.log.owner.collect:_may_go", _answer(True), 500),
-    Mutation("late parts of a failed unit", "kainite.log.owner.collect:_collect_late", _answer(None), 500,
+    Mutation("turn of a numbered unit", "kainite.log.owner.collect:_may_go", answering(True), 500),
+    Mutation("late parts of a failed unit", "kainite.log.owner.collect:_collect_late", answering(None), 500,
              aim="source pauses"),
     Mutation("time counts near the tips alone", "kainite.log.owner.waiting:Waiting._advance", _counted_always, 500,
              aim="shard unread"),
@@ -344,19 +396,36 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("batch in the child's hands", "kainite.kinesis.read.prefetch:Prefetch.take", _done_when_taken, 500,
              aim="shard unread"),
     Mutation("obstacle to a retry", "kainite.log.state.units:UnitState.obstacle",
-             _value(property(lambda self: None)), 500,
+             value(property(lambda self: None)), 500,
              aim="source pauses"),
-    Mutation("kept unit judged anew", "kainite.log.owner.upkeep:is_kept", _answer(False), 500, aim="source pauses"),
+    Mutation("kept unit judged anew", "kainite.log.owner.upkeep:is_kept", answering(False), 500, aim="source pauses"),
     Mutation("entries that are needed", "kainite.log.state.snapshot:needed_by",
              lambda _: lambda document: document["next_id"], 500, aim="target away"),
     Mutation("entries among a snapshot's parts", "kainite.log.state.loading:_start", _from_its_own_place, 500,
              aim="snapshots in parts"),
+    Mutation("number of a unit whose name has left", "kainite.log.state.recent_units:RecentUnits.had",
+             answering(False), 100, aim="short memory"),
+    Mutation("a copy of a numbered unit is taken out", "kainite.log.owner.collect:_drop_copy", answering(None), 100,
+             aim="short memory"),
+    Mutation("names are in their item first", "kainite.log.owner.upkeep:LogUpkeep._move", value(_entry_alone), 100,
+             aim="short memory"),
+    # Several daemons.
+    Mutation("HEAD is looked at behind an owner", "kainite.log.service.sharing.membership:Member._seen",
+             _never_looks, 100, aim="no database"),
+    Mutation("a refusal is believed once", "kainite.log.service.sharing.membership:Member._refused",
+             _always_trusts, 100, aim="refused for good"),
+    Mutation("shards are given back", "kainite.worker.consumers:Consumers.give_back", value(_nothing_given_back), 100,
+             aim="cut off for good"),
+    Mutation("who is cut off takes no shard", "kainite.log.service.sharing.shared_log:SharedLog.is_cut_off",
+             value(property(lambda self: False)), 100, aim="cut off for good"),
+    Mutation("one shard is overdrawn", "kainite.worker.emit_budget:EmitBudget._admit", _nobody_overdrawn, 100,
+             aim="small budget"),
     # Conflicts.
     Mutation("signature of rows", SIGNED, _unsigned(rows=()), 500, aim="one micro-batch"),
     Mutation("signature of unique keys", SIGNED, _unsigned(unique=()), 500),
     Mutation("signature of parents", SIGNED, _unsigned(named=(), parents=()), 500, aim="one micro-batch"),
-    Mutation("cascades", "kainite.uow.touched.cascade:Cascades._reach", _answer(None), 500, aim="one micro-batch"),
-    Mutation("cascade read", "kainite.uow.touched.plan:Cascade.read_old", _answer(None), 500, aim="one micro-batch"),
+    Mutation("cascades", "kainite.uow.touched.cascade:Cascades._reach", answering(None), 500, aim="one micro-batch"),
+    Mutation("cascade read", "kainite.uow.touched.plan:Cascade.read_old", answering(None), 500, aim="one micro-batch"),
     Mutation("partitions of one table", "kainite.uow.touched.schema:families", _families_apart, 500,
              aim="one micro-batch"),
     Mutation("conflicting units on one instance", "kainite_spark.plan.schedule:components",
@@ -369,54 +438,54 @@ MUTATIONS: tuple[Mutation, ...] = (
              aim="one micro-batch"),
     Mutation("steps", "kainite_spark.targets.statements.steps:Stepper.steps",
              lambda _: lambda self, deltas: [list(deltas)], 500, aim="one micro-batch"),
-    Mutation("order of a unit's deltas", "kainite_spark.targets.statements.steps:_Order.step", _answer(0), 500,
+    Mutation("order of a unit's deltas", "kainite_spark.targets.statements.steps:_Order.step", answering(0), 500,
              aim="one micro-batch"),
     Mutation("deletes that stay", "kainite_spark.targets.statements.steps:_free", _all_free, 500,
              aim="one micro-batch"),
     Mutation("source's order", "kainite_spark.executor.assemble:in_source_order", _as_they_come, 500),
     # Catalogues.
-    Mutation("one scheme in a micro-batch", "kainite_spark.plan.backlog:_comparable", _answer(True), 1_000,
+    Mutation("one scheme in a micro-batch", "kainite_spark.plan.backlog:_comparable", answering(True), 1_000,
              aim="new key"),
     Mutation("catalogue read by the daemon", "kainite.worker.units_of_work:UnitsOfWork.settle", _not_read_again, 500,
              aim="new table"),
     Mutation("catalogue read by the apply job", "kainite_spark.driver.job:_ApplyLoop._read_catalogue",
-             _answer(None), 500,
+             answering(None), 500,
              aim="new table"),
     # The apply job.
     Mutation("blocked behind failed", "kainite_spark.plan.backlog:Backlog.__init__", _no_policy, 500),
-    Mutation("late parts hold back", "kainite_spark.plan.backlog:Backlog.widen", _answer(None), 500,
+    Mutation("late parts hold back", "kainite_spark.plan.backlog:Backlog.widen", answering(None), 500,
              aim="source pauses"),
     Mutation("delayed holds back", "kainite_spark.plan.backlog:Backlog._delay", _delayed_holds_nothing, 500,
              aim="locked rows"),
-    Mutation("examination", "kainite_spark.plan.backlog:Backlog._may_run", _answer(True), 500, aim="locked rows"),
-    Mutation("delay's end releases", "kainite_spark.plan.backlog:Backlog._delay_is_over", _answer(None), 500,
+    Mutation("examination", "kainite_spark.plan.backlog:Backlog._may_run", answering(True), 500, aim="locked rows"),
+    Mutation("delay's end releases", "kainite_spark.plan.backlog:Backlog._delay_is_over", answering(None), 500,
              aim="locked rows"),
     Mutation("busy unit in front", "kainite_spark.plan.backlog:Backlog._all_wait_for", _never_busy_in_front, 500,
              aim="locked rows, prefix"),
     Mutation("one lane for prefix", "kainite_spark.driver.job:plan", _each_in_any_lane, 500),
     Mutation("nothing behind a busy unit", "kainite_spark.executor.group_commit:_GroupCommit._waits",
-             _answer(False), 500,
+             answering(False), 500,
              aim="locked rows"),
     Mutation("stop behind a busy unit", "kainite_spark.executor.group_commit:ApplyOptions.suited",
              lambda original: lambda self, alone, in_order: original(self, alone=alone, in_order=False), 500,
              aim="locked rows, prefix"),
-    Mutation("fence of the target", "kainite_spark.targets.sql.ledger:READ_FENCE", _value(ANY_FENCE), 500,
+    Mutation("fence of the target", "kainite_spark.targets.sql.ledger:READ_FENCE", value(ANY_FENCE), 500,
              aim="frozen task"),
-    Mutation("micro-batch in the fence", "kainite_spark.targets.sql.ledger:READ_FENCE", _value(ANY_MICRO_BATCH), 500,
+    Mutation("micro-batch in the fence", "kainite_spark.targets.sql.ledger:READ_FENCE", value(ANY_MICRO_BATCH), 500,
              aim="frozen task"),
     Mutation("fence closed before trimming", "kainite_spark.targets.sql.ledger:CLOSE_MICRO_BATCH",
-             _value("UPDATE kainite_fence SET generation = generation"
+             value("UPDATE kainite_fence SET generation = generation"
                     " WHERE %s IS NOT NULL AND log_partition = %s AND generation >= 0 * %s AND 0 * %s = 0"), 500,
              aim="frozen task"),
     Mutation("acknowledgements below the oldest unit", "kainite_spark.targets.sql.ledger:TRIM",
-             _value("DELETE FROM kainite_applied WHERE log_partition = %s AND transaction_id < %s + 1000000"), 2_000),
+             value("DELETE FROM kainite_applied WHERE log_partition = %s AND transaction_id < %s + 1000000"), 2_000),
     Mutation("acknowledgement", "kainite_spark.targets.sqlite.target:SqliteSession._acknowledge",
-             _answer(None), 500, ("job_lost", "unanswered")),
+             answering(None), 500, ("job_lost", "unanswered")),
     Mutation("acknowledgements are asked for", "kainite_spark.targets.sqlite.target:SqliteSession.applied",
-             _answer(frozenset()), 500, ("unanswered",)),
-    Mutation("outcomes are durable", "kainite_spark.driver.outcomes:Outcomes.append", _answer(None), 500,
+             answering(frozenset()), 500, ("unanswered",)),
+    Mutation("outcomes are durable", "kainite_spark.driver.outcomes:Outcomes.append", answering(None), 500,
              ("kill_after",)),
-    Mutation("outcomes read back", "kainite_spark.driver.outcomes:Outcomes.read_from", _answer(()), 2_000),
+    Mutation("outcomes read back", "kainite_spark.driver.outcomes:Outcomes.read_from", answering(()), 2_000),
 )  # fmt: skip
 
 RARE: tuple[Mutation, ...] = (
@@ -424,25 +493,31 @@ RARE: tuple[Mutation, ...] = (
              lambda original: lambda self, until, at_tip=False: original(self, until, at_tip=True), 500,
              aim="watermark"),
     Mutation("lease valid after the reply", "kainite.log.owner.mount:Mount.valid", _answer(True), 500,
+    Mutation("time of a report under way", "kainite.log.service.sharing.session:Session._report",
+             _no_time_under_way, 100, aim="slow reports"),
+    Mutation("age of a report", "kainite.log.service.sharing.shared_log:SharedLog._reading", value(_last_report), 100,
+             aim="slow reports"),
+    Mutation("lease valid after the reply", "kainite.log.owner.mount:Mount.valid", answering(True), 500,
              aim="owner frozen before a put"),
     Mutation("lease's counter", "kainite.leases.table.calls:TableCalls.update", _any_lease, 500,
              aim="owner frozen before a put"),
     Mutation("snapshot's copy of the state", "kainite.log.state.snapshot:capture", _shallow_capture, 500,
              aim="snapshots in parts"),
-    Mutation("cascade written", "kainite.uow.touched.plan:Cascade.write_old", _answer(None), 500,
+    Mutation("cascade written", "kainite.uow.touched.plan:Cascade.write_old", answering(None), 500,
              aim="one micro-batch"),
-    Mutation("units of two schemes apart", "kainite.uow.scheme:Comparisons.parted", _answer(False), 1_000,
+    Mutation("units of two schemes apart", "kainite.uow.scheme:Comparisons.parted", answering(False), 1_000,
              aim="new key"),
     Mutation("delayed waits for earlier", "kainite_spark.plan.backlog:Backlog._waits_behind_another",
-             _answer(False), 500,
+             answering(False), 500,
              aim="locked rows"),
     Mutation("untimely outcomes", "kainite_spark.executor.group_commit:_GroupCommit.forget_untimely",
-             _answer(None), 500,
+             answering(None), 500,
              aim="locked rows"),
-    Mutation("generation in the fence", "kainite_spark.targets.sql.ledger:READ_FENCE", _value(ANY_GENERATION), 2_000,
+    Mutation("generation in the fence", "kainite_spark.targets.sql.ledger:READ_FENCE", value(ANY_GENERATION), 2_000,
              aim="frozen task"),
 )  # fmt: skip
 """Safeguards whose absence some dozens of seeds with their aims have not shown yet.
 
-``--mutations NAME`` tries one of them; a search that finds one moves it into :data:`MUTATIONS`.
+``--mutations NAME`` tries one of them; a search that finds one moves it into :data:`MUTATIONS`. For those that several
+daemons have, a named test stands in ``tests/simulation/tested.py``.
 """

@@ -208,11 +208,13 @@ def settings_of(plan: Scenario, worker: str) -> Settings:
         log=LogSettings(
             "l", worker, enabled=True, lease=5.0, heartbeat=1.5, poll=1.0, snapshot_entries=plan.snapshot_entries,
             put_interval=0.05, batch_bytes=2_000, backlog_units=plan.more.backlog_units or 200_000,
+            emit_bytes=plan.more.emit_bytes,
         ),
         uow=UowSettings(
             order=order, timeout=plan.uow_timeout, dedup_window=64,  # segments of four names
             end=UowEnd.WATERMARK if grace else UowEnd.MARKER, grace=grace,
         ),
+        uow=UowSettings(order=order, timeout=plan.uow_timeout, dedup_window=plan.more.window),
         apply=ApplySettings(),
     )  # fmt: skip
 

@@ -102,7 +102,8 @@ class Producer:
                 hub.pause(pause)
             elif hub.now < plan.until:
                 place = self._again(place)
-            hub.pause(plan.until * rng.random() * 2 * len(batch) / len(self._messages))
+            pause = plan.until * rng.random() * 2 * len(batch) / len(self._messages)
+            hub.pause(min(pause, plan.uow_timeout / 2))
         self.done = True
 
     def _end(self, place: int, size: int) -> int:

@@ -9,8 +9,10 @@ retry commits. Mutations name the aim by which they are found.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from random import Random
 from typing import Any, Final
 
@@ -115,6 +117,8 @@ class More:
         feed_credit: bytes that the log's owner may send ahead of the apply job; 0: the job follows no feed.
         feed_bytes: ``applyFeedBytes``.
         feed_queue: bytes that wait for a follower at most.
+        emit_bytes: most bytes that children may have emitted in calls.
+        window: so many names of dispatched units are remembered.
     """
 
     prefix: bool = False
@@ -135,6 +139,8 @@ class More:
     feed_bytes: int = 0
     feed_queue: int = 1 << 22
     grace: float = 0.0
+    emit_bytes: int = 256 * 2**20
+    window: int = 64
 
 
 def scenario(seed: int, aim: str = "") -> Scenario:
@@ -502,6 +508,73 @@ def _target_away(plan: Scenario, rng: Random) -> Scenario:
     )  # fmt: skip
 
 
+def _links(plan: Scenario, rng: Random) -> Scenario:
+    """Lets several daemons share the shards over bad links, and ends owners again and again."""
+    ends = [Incident(rng.uniform(2.0, 40.0), rng.choice(("kill", "freeze")), OWNER, 12.0) for _ in range(4)]
+    return replace(
+        _apart(plan, rng, 3), until=40.0, rates=dict.fromkeys(LINK_KINDS, 0.02) | {"unanswered": 0.01},
+        incidents=tuple(sorted(ends, key=lambda incident: incident.at)),
+    )  # fmt: skip
+
+
+def _apart(plan: Scenario, rng: Random, daemons: int) -> Scenario:
+    """Returns the scenario with daemons on hosts of their own, and with as many shards, all of which have records."""
+    return replace(
+        plan, daemons=daemons, hosts=daemons + plan.drivers, shards=daemons, one_worker=False, spread=True,
+        transactions=30, style=replace(plan.style, ordinals=True, numbers=True),
+    )  # fmt: skip
+
+
+def _cut_off_for_good(plan: Scenario, rng: Random) -> Scenario:
+    """Cuts a host off from all others for good; its database is there."""
+    plan = _apart(plan, rng, rng.choice((2, 3)))
+    host, begin, how = rng.randrange(plan.daemons), rng.uniform(0.0, 12.0), rng.choice((">", "<", "<>"))
+    cut = [(begin, inf, name) for other in range(plan.hosts) if other != host for name in links(host, other, how)]
+    return replace(plan, until=25.0, outages=tuple(cut))
+
+
+def _refused_for_good(plan: Scenario, rng: Random) -> Scenario:
+    """Lets hosts refuse each other's connections for good, although all of them live."""
+    plan = _apart(plan, rng, rng.choice((2, 3)))
+    begin = rng.uniform(0.0, 12.0)
+    pairs = itertools.combinations(range(plan.daemons), 2)
+    refused = [(begin, inf, name) for one, other in pairs for name in links(one, other, "|")]
+    return replace(plan, until=25.0, outages=tuple(refused))
+
+
+def _no_database(plan: Scenario, rng: Random) -> Scenario:
+    """Takes the database away from one host for good; the others reach both."""
+    plan = _apart(plan, rng, 3)
+    host, begin = rng.randrange(plan.daemons), rng.uniform(1.0, 12.0)
+    away = [(begin, inf, f"{service}@host{host}") for service in ("log", "leases")]
+    return replace(plan, until=25.0, outages=tuple(away))
+
+
+def _slow_reports(plan: Scenario, rng: Random) -> Scenario:
+    """Does as :func:`_unread`, with daemons that tell the owner over slow links how far they have read."""
+    plan = _unread(plan, rng)
+    return replace(
+        _apart(plan, rng, 3), rates={"child_slow": 0.05, "link_slow": 0.15}, outages=plan.outages,
+    )  # fmt: skip
+
+
+def _small_budget(plan: Scenario, rng: Random) -> Scenario:
+    """Gives the children of many shards little room for what they emit."""
+    more = replace(plan.more, emit_bytes=rng.choice((1, 300, 1_000)))
+    return replace(
+        _apart(plan, rng, 1), shards=4, until=20.0, rates={"child_dies": 0.1, "child_slow": 0.03}, more=more,
+    )  # fmt: skip
+
+
+def _short_memory(plan: Scenario, rng: Random) -> Scenario:
+    """Lets a source repeat all its history; names are remembered for a short time, numbers for ever."""
+    kills = tuple(Incident(rng.uniform(5.0, 40.0), "kill", 0, 0.0) for _ in range(3))
+    more = replace(plan.more, far_copies=0.1, window=rng.choice((1, 4, 8)))
+    return replace(
+        _apart(plan, rng, 1), until=40.0, snapshot_entries=8, incidents=kills, more=more,
+    )  # fmt: skip
+
+
 AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "frozen task": _frozen_task,
     "lease lapses during a put": _lapse,
@@ -518,4 +591,11 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "watermark": _watermark,
     "target away": _target_away,
     "one micro-batch": _one_batch,
+    "bad links": _links,
+    "cut off for good": _cut_off_for_good,
+    "refused for good": _refused_for_good,
+    "no database": _no_database,
+    "slow reports": _slow_reports,
+    "small budget": _small_budget,
+    "short memory": _short_memory,
 }

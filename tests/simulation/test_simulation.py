@@ -17,6 +17,7 @@ from simulation.people import change_script
 from simulation.scenario import AIMS, scenario
 from simulation.schema import Change
 from simulation.source import Database, Source, Style
+from simulation.tested import TESTED, Tested
 
 TESTS = Path(__file__).parents[1]
 
@@ -59,6 +60,19 @@ def test_mutations_are_found() -> None:
 def test_the_place_of_each_mutation_is_there(mutation: Mutation) -> None:
     with mutation.off():
         assert next(mutation.seeds()) >= 0
+
+
+@pytest.mark.parametrize("tested", TESTED, ids=lambda tested: tested.mutation.name)
+def test_the_place_and_the_test_of_each_safeguard_are_there(tested: Tested) -> None:
+    path, *_, name = tested.test.split("::")
+    assert f"def {name}(" in (TESTS.parent / path).read_text()
+    with tested.mutation.off():
+        pass
+
+
+def test_a_safeguard_that_is_off_fails_its_test() -> None:
+    quick = next(tested for tested in TESTED if tested.mutation.name == "generation of an owner that welcomes")
+    assert quick.is_noticed()
 
 
 def test_a_seed_means_the_same_each_time() -> None:

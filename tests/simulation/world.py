@@ -51,6 +51,9 @@ from simulation.target import Limits, Lock, SimTarget
 PATIENCE = 400.0
 """Seconds, after the last fault, within which everything must be in the target."""
 
+EACH_DISCARD = 40.0
+"""Seconds more for each transaction that an operator may have to discard, one after the other, after some tries."""
+
 MOST_RECORDS = 13
 """More than a batch has records (:mod:`simulation.stream`), and so an append units, where they are not numbered."""
 
@@ -141,13 +144,14 @@ class World:
         self.hub.after(plan.until, self._calm)
         self.hub.after(plan.healed, operator.heal)
         self.hub.after(1.0, self._audit)
-        limit = max(plan.until, plan.healed, self.producer.longest) + PATIENCE
+        patience = PATIENCE + EACH_DISCARD * plan.transactions * any(by is None for _, by in plan.more.poison)
+        limit = max(plan.until, plan.healed, self.producer.longest) + patience
         try:
             self.hub.run(lambda: self.settled, limit)
             if missing := self.oracle.missing():
-                return f"not applied {PATIENCE:g} s after the last fault: {', '.join(missing)}"
+                return f"not applied {patience:g} s after the last fault: {', '.join(missing)}"
             if not self.settled:
-                return f"applied, but not resolved in the log {PATIENCE:g} s after the last fault"
+                return f"applied, but not resolved in the log {patience:g} s after the last fault"
             self.hub.run(lambda: False, max(self.hub.now, self.faults.latest) + LATE)
         except BrokenPromiseError as broken:
             return str(broken)

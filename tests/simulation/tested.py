@@ -1,0 +1,361 @@
+"""Safeguards that a named test shows, since no schedule does or few do: two streams, large appends, hung children.
+
+``python -m simulation --tested`` runs each test with its safeguard off, in a process of its own, and fails unless the
+test fails then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from kainite.log.client import ReadingReport
+from simulation.mutations import Instead, Mutation, answering, value
+
+VARIABLE = "KAINITE_SWITCHED_OFF"
+"""Names the safeguard that ``switch_off.py`` switches off."""
+
+SHARING = "kainite.log.service.sharing"
+APPLICATIONS = "kainite.log.service.applications"
+SHARING_TESTS = "tests/kainite/log/service/sharing"
+APPLICATION_TESTS = "tests/kainite/log/service/applications"
+NAMES_TESTS = "tests/kainite/log/owner/test_names.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """A safeguard and the test that fails without it.
+
+    Attributes:
+        mutation: switches it off.
+        test: the test's file and name.
+    """
+
+    mutation: Mutation
+    test: str
+
+    def is_noticed(self) -> bool:
+        """Runs the test without the safeguard; returns whether it fails."""
+        plugin = ("-p", "simulation.switch_off", "-p", "no:cacheprovider")
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", *plugin, self.test]
+        tests = str(Path(__file__).parents[1])
+        environment = {**os.environ, VARIABLE: self.mutation.name, "PYTHONPATH": tests}
+        done = subprocess.run(command, env=environment, cwd=Path(tests).parent, capture_output=True, check=False)
+        return done.returncode == 1  # 1: tests failed; others: pytest could not run them
+
+
+def _tested(name: str, place: str, instead: Instead, test: str) -> Tested:
+    return Tested(Mutation(name, place, instead, 0), test)
+
+
+def _never_trusts(original: Any) -> Any:
+    def refused(self: Any) -> Any:
+        self._trusts = False
+        return original(self)
+
+    return refused
+
+
+def _always_trusts(original: Any) -> Any:
+    def refused(self: Any) -> Any:
+        self._trusts = True
+        return original(self)
+
+    return refused
+
+
+def _any_generation(original: Any) -> Any:
+    def joined(self: Any, message: Any) -> Any:
+        self._generation = 0
+        return original(self, message)
+
+    return joined
+
+
+def _no_time_under_way(original: Any) -> Any:
+    def report(self: Any, answer: Any, owner: Any) -> None:
+        if self._asked.pop(answer.req_id.sequence, None) is not None and answer.shards:
+            owner.report(ReadingReport(answer.shards, dict(answer.read)))
+
+    return report
+
+
+def _any_log(original: Any) -> Any:
+    return lambda self, join: original(self, replace(join, log=self._terms.log_name))
+
+
+async def _same_stream(identity: str, owner: Any) -> None:
+    return None
+
+
+def _decoded_side_by_side(original: Any) -> Any:
+    async def append(self: Any, message: Any, owner: Any) -> None:
+        self._decoding = asyncio.Lock()
+        await original(self, message, owner)
+
+    return append
+
+
+class _Roomy:
+    """An owner that has room for everything."""
+
+    def __init__(self, owner: Any) -> None:
+        self._owner = owner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._owner, name)
+
+    async def room(self) -> None:
+        return None
+
+
+def _always_room(original: Any) -> Any:
+    return lambda self, message, owner: original(self, message, _Roomy(owner))
+
+
+def _last_report(self: Any) -> Any:
+    return self._report and self._report[0]
+
+
+def _asked_once(original: Any) -> Any:
+    async def ask(self: Any, request: Callable[[Any], Any]) -> Any:
+        await self._there.wait()
+        return await request(self._log)
+
+    return ask
+
+
+def _releases_all(original: Any) -> Any:
+    async def give_back(self: Any) -> None:
+        for lease in self._keeper.held:
+            await self._keeper.release(lease)
+
+    return give_back
+
+
+class _Everything:
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+class _HoldsAll:
+    """A keeper that counts every lease as held."""
+
+    held = _Everything()
+
+    def __init__(self, keeper: Any) -> None:
+        self._keeper = keeper
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._keeper, name)
+
+
+def _starts_every_gain(original: Any) -> Any:
+    async def follow(self: Any) -> None:
+        self._keeper = _HoldsAll(self._keeper)
+        await original(self)
+
+    return follow
+
+
+async def _flushed_at_once(self: Any) -> int:
+    mark: int = self.mark
+    return mark
+
+
+async def _reached_at_once(self: Any, transaction: int) -> None:
+    return None
+
+
+async def _refused_at_once(self: Any, peer: Any, partition: Any, failure: Any) -> None:
+    await peer.send(failure)
+
+
+def _no_locks_at_first(original: Any) -> Any:
+    from kainite.log.service.applications.locks import Locks
+
+    return lambda store, mounted, count: Locks(-1)
+
+
+class _NotRenewed:
+    def __init__(self, mounted: Any) -> None:
+        self._mounted = mounted
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._mounted, name)
+
+    def renew(self, *_: Any, **__: Any) -> None:
+        pass
+
+
+def _begun_without_renewal(original: Any) -> Any:
+    return lambda store, settings, uow, mounted: original(store, settings, uow, _NotRenewed(mounted))
+
+
+def _any_stream(original: Any) -> Any:
+    return lambda self, stream, *, adopt=False: original(self, stream, adopt=True)
+
+
+def _nothing_is_old(self: Any, number: int | None) -> bool:
+    return False
+
+
+def _no_window(original: Any) -> Any:
+    return lambda recent, window, generation: original(recent, 0, generation)
+
+
+async def _entry_alone(self: Any, owner: Any, move: Any) -> None:
+    from kainite.log.owner.upkeep import _control
+
+    await _control(owner, move.meta, b"")
+
+
+async def _nothing_moves(self: Any, owner: Any) -> None:
+    return None
+
+
+def _all_deleted(original: Any) -> Any:
+    return lambda stale, generation: tuple(stale)
+
+
+def _recalls_anything(original: Any) -> Any:
+    def recall(self: Any, items: Any) -> None:
+        found = dict(items)
+        original(self, [(each.key, found.get(each.key, b"").ljust(16 * each.count)) for each in self.segments])
+
+    return recall
+
+
+def _nobody_overdrawn(original: Any) -> Any:
+    def admit(self: Any, share: Any, size: int) -> bool:
+        return self.held + size <= self._limit and bool(original(self, share, size))
+
+    return admit
+
+
+def _everybody_overdrawn(original: Any) -> Any:
+    def admit(self: Any, share: Any, size: int) -> bool:
+        self._hold(share, size)
+        return True
+
+    return admit
+
+
+def _patience_runs(original: Any) -> Any:
+    def left(self: Any) -> float:
+        if self._overdrawn is not None:
+            self._overdrawn.appending = False
+        return float(original(self))
+
+    return left
+
+
+def _endless_patience(original: Any) -> Any:
+    return lambda self: 1e6
+
+
+TESTED: tuple[Tested, ...] = (
+    # Who owns the log, and who follows.
+    _tested("a refusal is evidence", f"{SHARING}.membership:Member._refused", _never_trusts,
+            f"{SHARING_TESTS}/test_shared_log.py::test_a_killed_owner_is_replaced_at_once_because_its_port_refuses"),
+    _tested("a refusal is believed once", f"{SHARING}.membership:Member._refused", _always_trusts,
+            f"{SHARING_TESTS}/test_membership.py"
+            "::test_members_that_refuse_each_other_do_not_fence_each_other_for_ever"),
+    _tested("a loopback address is one network stack's", f"{SHARING}.address:OwnerAddress.is_reachable",
+            value(property(lambda self: True)),
+            f"{SHARING_TESTS}/test_shared_log.py::test_a_loopback_address_of_another_host_is_no_evidence"),
+    _tested("generation of an owner that welcomes", f"{SHARING}.conversation:Conversation._joined", _any_generation,
+            f"{SHARING_TESTS}/test_conversation.py::test_whoever_does_not_own_the_log_is_left"),
+    _tested("worker id of a member", f"{SHARING}.session:Session._objection", answering(None),
+            f"{SHARING_TESTS}/test_shared_log.py::test_who_cannot_append_here_is_told_why"),
+    _tested("log's name on a connection", f"{SHARING}.session:Session._objection", _any_log,
+            f"{SHARING_TESTS}/test_shared_log.py"
+            "::test_another_applications_daemon_on_the_owners_port_takes_no_appends"),
+    _tested("stream of a member", f"{SHARING}.session:_other_stream", value(_same_stream),
+            f"{SHARING_TESTS}/test_shared_log.py"
+            "::test_a_member_of_a_stream_that_replaced_the_logs_own_is_refused_also_by_an_owner_that_knows_none"),
+    _tested("stream of the log", "kainite.log.owner.owner:LogOwner.collect_from", _any_stream,
+            "tests/kainite/worker/test_units_of_work.py"
+            "::test_a_stream_that_replaced_the_logs_own_is_refused_until_it_is_adopted"),
+    # Appends and reports on a connection.
+    _tested("appends are decoded in order", f"{SHARING}.session:Session._append", _decoded_side_by_side,
+            f"{SHARING_TESTS}/test_session.py"
+            "::test_an_append_may_use_the_scheme_of_a_large_one_that_is_still_being_decoded"),
+    _tested("room before decoding", f"{SHARING}.session:Session._append", _always_room,
+            f"{SHARING_TESTS}/test_session.py::test_an_append_is_decoded_only_when_the_log_has_room_for_it"),
+    _tested("time of a report under way", f"{SHARING}.session:Session._report", _no_time_under_way,
+            f"{SHARING_TESTS}/test_shared_log.py::test_the_time_that_a_report_was_under_way_is_added"),
+    _tested("age of a report", f"{SHARING}.shared_log:SharedLog._reading", value(_last_report),
+            f"{SHARING_TESTS}/test_shared_log.py::test_a_report_that_is_too_old_is_told_no_more"),
+    _tested("a request is made again", f"{SHARING}.shared_log:SharedLog._ask", _asked_once,
+            f"{SHARING_TESTS}/test_shared_log.py"
+            "::test_a_log_that_is_gone_before_the_request_has_its_turn_is_waited_for_again"),
+    # The shards of a daemon that is cut off.
+    _tested("consumers that start keep their lease", "kainite.worker.consumers:Consumers.give_back", _releases_all,
+            "tests/kainite/worker/test_consumers.py"
+            "::test_a_consumer_that_starts_while_leases_are_given_back_keeps_its_lease_until_it_is_told_to_end"),
+    _tested("no consumer without a lease", "kainite.worker.consumers:Consumers.follow_leases", _starts_every_gain,
+            "tests/kainite/worker/test_consumers.py"
+            "::test_a_lease_that_was_released_before_its_gain_is_heard_gets_no_consumer"),
+    _tested("leases between a read shard and a merge", "kainite.leases.shard_sync.create_leases:missing_lines",
+            answering({}),
+            "tests/kainite/leases/shard_sync/test_create_leases.py"
+            "::test_a_merged_child_waits_for_a_parent_whose_own_line_is_still_read"),
+    # Applications.
+    _tested("a mount waits for what is under way", f"{APPLICATIONS}.partition:ApplicationPartition.flush",
+            value(_flushed_at_once),
+            f"{APPLICATION_TESTS}/test_service.py"
+            "::test_a_mount_is_answered_when_nothing_of_the_client_is_under_way"),
+    _tested("nothing is told before it is durable", f"{APPLICATIONS}.partition:ApplicationPartition.reached",
+            value(_reached_at_once), f"{APPLICATION_TESTS}/test_service.py::test_nothing_is_told_before_it_is_durable"),
+    _tested("a lock failure names what is durable", f"{APPLICATIONS}.service:Applications._refuse",
+            value(_refused_at_once), f"{APPLICATION_TESTS}/test_service.py::test_nothing_is_told_before_it_is_durable"),
+    _tested("the newest connection of a client", f"{APPLICATIONS}.service:Applications._is_newest", answering(True),
+            f"{APPLICATION_TESTS}/test_service.py::test_of_two_connections_of_a_client_the_newer_one_stays"),
+    _tested("an older connection is cut", f"{APPLICATIONS}.service:Applications._supersede", answering(None),
+            f"{APPLICATION_TESTS}/test_service.py::test_of_two_connections_of_a_client_the_newer_one_stays"),
+    _tested("locks of an append", f"{APPLICATIONS}.locks:Locks.latest", answering(-1),
+            f"{APPLICATION_TESTS}/test_service.py::test_locks"),
+    _tested("locks as of the tail", f"{APPLICATIONS}.partition:_read_locks", _no_locks_at_first,
+            f"{APPLICATION_TESTS}/test_service.py::test_locks_are_known_to_the_next_owner"),
+    # Names and numbers of dispatched units.
+    _tested("an owner renews before it begins", "kainite.log.owner.owner:_load", _begun_without_renewal,
+            f"{NAMES_TESTS}::test_an_owner_that_is_overtaken_while_it_loads_deletes_nothing_of_its_successor"),
+    _tested("names read back", "kainite.log.state.recent_units:RecentUnits.recall", _recalls_anything,
+            f"{NAMES_TESTS}::test_the_last_names_are_known_whatever_crashes_and_no_item_is_left"),
+    _tested("number of a unit whose name has left", "kainite.log.state.recent_units:RecentUnits.had",
+            value(_nothing_is_old), f"{NAMES_TESTS}::TestSentAgain::test_at_any_time_is_recognised_by_its_number"),
+    _tested("number that may have been a unit's", "kainite.log.state.recent_units:RecentUnits.may_have_had",
+            value(_nothing_is_old), f"{NAMES_TESTS}::TestSentAgain"
+            "::test_beyond_the_window_with_a_number_is_refused_where_numbers_do_not_order"),
+    _tested("window of names", "kainite.log.owner.upkeep:next_move", _no_window,
+            f"{NAMES_TESTS}::TestSentAgain::test_long_ago_is_recognised_by_name"),
+    _tested("names of a later owner", "kainite.log.owner.names:deletable", _all_deleted,
+            f"{NAMES_TESTS}::test_items_of_a_later_owner_are_not_deleted"),
+    _tested("names are in their item first", "kainite.log.owner.upkeep:LogUpkeep._move", value(_entry_alone),
+            f"{NAMES_TESTS}::TestSentAgain::test_long_ago_is_recognised_by_name"),
+    _tested("names move", "kainite.log.owner.upkeep:LogUpkeep._move_names", value(_nothing_moves),
+            f"{NAMES_TESTS}::TestSentAgain::test_long_ago_is_recognised_by_name"),
+    _tested("a copy of a numbered unit is taken out", "kainite.log.owner.collect:_drop_copy", answering(None),
+            "tests/kainite/log/owner/test_collect.py::TestCopiesOfUnitsWhoseNamesHaveLeft"
+            "::test_one_in_parts_is_discarded_when_its_end_comes"),
+    # What children emit.
+    _tested("one shard is overdrawn", "kainite.worker.emit_budget:EmitBudget._admit", _nobody_overdrawn,
+            "tests/kainite/worker/test_emit_budget.py"
+            "::test_many_shards_that_emit_more_than_the_limit_all_end_their_calls"),
+    _tested("only one shard is overdrawn", "kainite.worker.emit_budget:EmitBudget._admit", _everybody_overdrawn,
+            "tests/kainite/worker/test_emit_budget.py"
+            "::test_many_shards_that_emit_more_than_the_limit_all_end_their_calls"),
+    _tested("a child that hangs is passed over", "kainite.worker.emit_budget:EmitBudget._patience_left",
+            _endless_patience,
+            "tests/kainite/worker/test_emit_budget.py::test_a_child_that_hangs_does_not_keep_the_others_for_ever"),
+    _tested("no patience runs while the log takes nothing", "kainite.worker.emit_budget:EmitBudget._patience_left",
+            _patience_runs,
+            "tests/kainite/worker/test_emit_budget.py::test_while_the_log_takes_nothing_only_one_shard_is_overdrawn"),
+)  # fmt: skip
