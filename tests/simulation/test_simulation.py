@@ -17,7 +17,7 @@ from simulation.people import change_script
 from simulation.scenario import AIMS, scenario
 from simulation.schema import Change
 from simulation.source import Database, Source, Style
-from simulation.tested import TESTED, Tested
+from simulation.tested import TESTED, ShownByTest
 
 TESTS = Path(__file__).parents[1]
 
@@ -63,7 +63,7 @@ def test_the_place_of_each_mutation_is_there(mutation: Mutation) -> None:
 
 
 @pytest.mark.parametrize("tested", TESTED, ids=lambda tested: tested.mutation.name)
-def test_the_place_and_the_test_of_each_safeguard_are_there(tested: Tested) -> None:
+def test_the_place_and_the_test_of_each_safeguard_are_there(tested: ShownByTest) -> None:
     path, *_, name = tested.test.split("::")
     assert f"def {name}(" in (TESTS.parent / path).read_text()
     with tested.mutation.off():

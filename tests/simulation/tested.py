@@ -29,7 +29,7 @@ NAMES_TESTS = "tests/kainite/log/owner/test_names.py"
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class ShownByTest:
     """A safeguard and the test that fails without it.
 
     Attributes:
@@ -50,8 +50,8 @@ class Tested:
         return done.returncode == 1  # 1: tests failed; others: pytest could not run them
 
 
-def _tested(name: str, place: str, instead: Instead, test: str) -> Tested:
-    return Tested(Mutation(name, place, instead, 0), test)
+def _tested(name: str, place: str, instead: Instead, test: str) -> ShownByTest:
+    return ShownByTest(Mutation(name, place, instead, 0), test)
 
 
 def _never_trusts(original: Any) -> Any:
@@ -260,7 +260,7 @@ def _endless_patience(original: Any) -> Any:
     return lambda self: 1e6
 
 
-TESTED: tuple[Tested, ...] = (
+TESTED: tuple[ShownByTest, ...] = (
     # Who owns the log, and who follows.
     _tested("a refusal is evidence", f"{SHARING}.membership:Member._refused", _never_trusts,
             f"{SHARING_TESTS}/test_shared_log.py::test_a_killed_owner_is_replaced_at_once_because_its_port_refuses"),
