@@ -434,7 +434,7 @@ MUTATIONS: tuple[Mutation, ...] = (
              lambda _: lambda units: [units], 500, aim="one micro-batch"),
     Mutation("a fold keeps the first change's columns", "kainite_spark.targets.statements.net_effect:_merged",
              lambda _: lambda head, later: replace(head, row=later.row), 500, aim="one micro-batch"),
-    Mutation("what ends a fold", "kainite_spark.targets.statements.net_effect:_Fold._close", _answer(None), 500,
+    Mutation("what ends a fold", "kainite_spark.targets.statements.net_effect:_Fold._close", answering(None), 500,
              aim="one micro-batch"),
     Mutation("steps", "kainite_spark.targets.statements.steps:Stepper.steps",
              lambda _: lambda self, deltas: [list(deltas)], 500, aim="one micro-batch"),
