@@ -211,10 +211,9 @@ def settings_of(plan: Scenario, worker: str) -> Settings:
             emit_bytes=plan.more.emit_bytes,
         ),
         uow=UowSettings(
-            order=order, timeout=plan.uow_timeout, dedup_window=64,  # segments of four names
+            order=order, timeout=plan.uow_timeout, dedup_window=plan.more.window,
             end=UowEnd.WATERMARK if grace else UowEnd.MARKER, grace=grace,
         ),
-        uow=UowSettings(order=order, timeout=plan.uow_timeout, dedup_window=plan.more.window),
         apply=ApplySettings(),
     )  # fmt: skip
 
