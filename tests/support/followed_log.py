@@ -16,7 +16,7 @@ from kainite.log.service.sharing.following import LogFeed
 from kainite.log.service.sharing.shared_log import SharedLog
 from kainite.log.state import snapshot
 from kainite.log.state.loading import load_state
-from kainite.log.store.contract import LogStore
+from kainite.log.store.memory import MemoryStore
 from kainite_spark.driver.follower import LogFollower
 from kainite_spark.driver.payloads import Payloads
 from kainite_spark.plan.backlog import Backlog
@@ -32,7 +32,7 @@ LOG = f"{SETTINGS.table}/{P}"
 class CountingStore:
     """A way to a store that counts the reads of the log's entries."""
 
-    def __init__(self, store: LogStore) -> None:
+    def __init__(self, store: MemoryStore) -> None:
         self._store = store
         self.reads = 0
 
@@ -47,7 +47,7 @@ class CountingStore:
 class Followed:
     """A log's follower: the feed, and what folds it."""
 
-    def __init__(self, store: LogStore, payload: int = 1 << 16, credit: int = 1 << 20) -> None:
+    def __init__(self, store: MemoryStore, payload: int = 1 << 16, credit: int = 1 << 20) -> None:
         self.store = CountingStore(store)
         self.backlog = Backlog()
         self.payloads = Payloads(payload)
@@ -85,7 +85,7 @@ class Followed:
 
 
 @contextlib.asynccontextmanager
-async def following(store: LogStore, **more: Any) -> AsyncIterator[Followed]:
+async def following(store: MemoryStore, **more: Any) -> AsyncIterator[Followed]:
     """Follows a log while the context is entered."""
     followed = Followed(store, **more)
     followed.follower.start()

@@ -41,7 +41,7 @@ class Members:
     """The members of one log, in this process, each with an identity of its own."""
 
     def __init__(self, store: LogStore, settings: LogSettings = SETTINGS) -> None:
-        self.store = store
+        self.store: Any = store  # mostly a MemoryStore, and used as that
         self._settings = settings
         self._open: dict[str, tuple[AsyncExitStack, MortalStore]] = {}
 
