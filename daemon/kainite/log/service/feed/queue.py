@@ -13,7 +13,8 @@ Invariants:
 
 * batches leave in order of ids, each at most once, and only those that were given to :meth:`FeedQueue.add`;
 * a batch below :attr:`FeedQueue.up_to` was handed out or will never be: the follower must not wait for it;
-* at most the credit and one batch are under way; at most MAX_QUEUED bytes wait, however slow the follower is.
+* at most the credit and one batch are under way; at most MAX_QUEUED bytes or one batch wait, however slow the follower
+  is: a batch takes the memory of its deltas while it waits, whether they are sent along or not.
 
 Nothing here outlives the connection: a follower that comes again begins at the durable tail, and reads what is missing.
 """
@@ -24,12 +25,16 @@ from collections import deque
 from typing import Final
 
 from kainite.log.format.entry import Batch
+from kainite.log.service.wire.frames import MAX_BODY
 
 MAX_QUEUED: Final = 4 << 20
 """Most bytes that wait for one follower, approximately."""
 
 MAX_INDEX: Final = 1 << 20
 """A batch whose index is larger, approximately, is not sent: it is read."""
+
+MAX_PAYLOAD: Final = MAX_BODY // 2
+"""Deltas of more bytes are never sent along: the follower takes no longer message."""
 
 _RECORD_BYTES: Final = 250
 """Bytes of an entry in the index beside its signatures, approximately."""
@@ -49,7 +54,7 @@ class FeedQueue:
         self._durable = durable
         self._taken = taken
         self._credit = credit
-        self._payload = payload
+        self._payload = min(payload, MAX_PAYLOAD)
         self._queue: deque[tuple[Batch, int]] = deque()
         self._queued = 0
 
@@ -63,11 +68,15 @@ class FeedQueue:
         """Returns how many durable entries the follower has not folded."""
         return max(0, self._durable - self._taken)
 
+    def begin(self, durable: int) -> None:
+        """Hears up to where the log is durable as every later batch begins to be given to :meth:`add`."""
+        self._durable = durable
+
     def add(self, batch: Batch) -> None:
         """Takes a batch that has just become durable; they come in order."""
         self._durable = batch.last_id + 1
         index = sum(8 * (len(entry.written) + len(entry.read)) + _RECORD_BYTES for entry in batch.entries)
-        size = index + (_data_bytes(batch) if self.has_payload(batch) else 0)
+        size = index + _data_bytes(batch)
         if self._queued + size > MAX_QUEUED or index > MAX_INDEX:
             self._queue.clear()
             self._queued = 0

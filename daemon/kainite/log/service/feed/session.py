@@ -88,6 +88,8 @@ class FeedSession:
     @contextlib.contextmanager
     def _listening(self) -> Iterator[None]:
         """Hears of durable batches, and has the owner wait for the follower's announcements, while it is entered."""
+        # Between the session's beginning and its first step a batch may have become durable.
+        self._queue.begin(self._owner.durable_id)
         self._owner.followers.add(self._hear)
         announcing = self._owner.looking.announced() if self._follow.outcomes else contextlib.nullcontext()
         try:

@@ -86,6 +86,9 @@ CREDIT: Final = 8 * 2**20
 GREETING_S: Final = 5.0
 """Seconds in which a client must have said what it wants."""
 
+ANSWER_S: Final = 10.0
+"""Seconds after which a question who holds a row is not answered any more; who asked has read the log by then."""
+
 ASK_EVERY_S: Final = 1.0
 """Seconds between two questions how far the shards are read."""
 
@@ -199,7 +202,8 @@ class Session:
         elif isinstance(join, Follow):
             await self._feed(join, owner)
         elif isinstance(join, RowRequest):
-            await self._say_who(join, owner)
+            async with asyncio.timeout(ANSWER_S):
+                await self._say_who(join, owner)
         else:
             await self._serve_member(join, owner)
 

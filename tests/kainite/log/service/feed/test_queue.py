@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.log.format.entry import Batch, Entry, EntryKind, UnitMeta
+from kainite.log.format.batch_codec import encode
+from kainite.log.format.entry import Batch, Entry, EntryKind, ReqId, UnitMeta
 from kainite.log.service.feed import queue as queue_module
 from kainite.log.service.feed.queue import FeedQueue
+from kainite.log.service.wire.feed_messages import FeedBatch
+from kainite.log.service.wire.frames import MAX_BODY, FrameDecoder
+from kainite.log.service.wire.shard_messages import VERSION
+from kainite.log.service.wire.versions import encode_message
 
 
 def batch(first: int, count: int = 1, data: bytes = b"", written: int = 0) -> Batch:
@@ -48,6 +55,14 @@ def test_a_queue_that_is_full_drops_what_waits_and_says_so() -> None:
     assert found.first_id == queue.up_to - 1
 
 
+def test_deltas_that_stay_behind_take_memory_while_they_wait() -> None:
+    queue = FeedQueue(durable=0, taken=0, credit=0, payload=0)
+    for number in range(8):
+        queue.add(batch(number, data=b"x" * (1 << 20)))
+    waiting = sum(len(entry.data) for batch, _ in queue._queue for entry in batch.entries)  # noqa: SLF001
+    assert waiting <= queue_module.MAX_QUEUED
+
+
 def test_a_batch_with_too_large_an_index_is_left_to_be_read() -> None:
     queue = FeedQueue(durable=0, taken=0, credit=1 << 30, payload=0)
     queue.add(batch(0, written=queue_module.MAX_INDEX // 8))
@@ -59,6 +74,19 @@ def test_large_payloads_stay_behind() -> None:
     queue = FeedQueue(durable=0, taken=0, credit=1, payload=10)
     assert queue.has_payload(batch(0, data=b"x" * 10))
     assert not queue.has_payload(batch(0, data=b"x" * 11))
+
+
+def test_no_message_is_longer_than_a_follower_takes() -> None:
+    data = random.Random(0).randbytes(MAX_BODY)
+    queue = FeedQueue(durable=0, taken=0, credit=1, payload=1 << 26)
+    for size in (MAX_BODY // 2, MAX_BODY):
+        sent = batch(0, data=data[:size])
+        index, payload = encode(sent)
+        message = FeedBatch(ReqId(), index, payload if queue.has_payload(sent) else None)
+        decoder = FrameDecoder()
+        decoder.expect_messages(VERSION)
+        decoder.receive(encode_message(VERSION, message))
+        assert decoder.next_frame() is not None
 
 
 @given(st.lists(st.one_of(st.integers(1, 3), st.just("give"), st.just("next")), max_size=60))

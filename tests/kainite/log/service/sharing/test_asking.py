@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from kainite.base.errors import LogRequestError
 from kainite.base.position import Position
 from kainite.log.service.access import Access
+from kainite.log.service.sharing import asking as asking_module
 from kainite.log.service.sharing import session as session_module
 from kainite.log.service.sharing.asking import ask_owner
 from kainite.log.service.sharing.shared_log import SharedLog
@@ -21,7 +24,8 @@ from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.signature import Signatures
 from support.followed_log import LOG
-from support.log_members import P, members
+from support.log_members import LIMIT, P, members
+from support.waiting import until
 
 
 def unit(uow: str, key: int) -> Fragment:
@@ -85,3 +89,33 @@ async def test_the_log_is_read_where_the_owner_cannot_answer(monkeypatch: pytest
         await all_.kill("a")
     store = MemoryStore()
     assert await asked(store) is None
+
+
+async def test_a_question_that_nothing_answers_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the store does not answer, questions must not pile up at the owner."""
+
+    class Held(MemoryStore):
+        def __init__(self) -> None:
+            super().__init__()
+            self.free = threading.Event()
+            self.free.set()
+
+        def put_batch(self, *args: Any) -> Any:
+            self.free.wait(LIMIT)
+            return super().put_batch(*args)
+
+    monkeypatch.setattr(session_module, "ANSWER_S", 0.05)
+    store = Held()
+    async with members(store) as all_:
+        log = await all_.join("a")
+        await collected(log, unit("T-1", 1))
+        store.free.clear()
+        appending = asyncio.create_task(log.append("s", Position(2), Position(2), [unit("T-2", 1)]))
+        owner = log.owner
+        assert owner is not None
+        await until(lambda: len(owner.state.units) == 2)
+        try:
+            assert await asyncio.wait_for(asked(store), asking_module.LIMIT_S / 2) is None
+        finally:
+            store.free.set()
+        await appending
