@@ -174,7 +174,7 @@ class FanOutReader:
         self._events.accept(fetched)
         self._ahead.queue.put(*records.batches)
         if not records.rest and records.millis_behind_latest is not None and fetched.waited_since is not None:
-            goes_on = fetched.end is None and not fetched.closed
+            goes_on = fetched.end is None and not fetched.closed and fetched.surely_waited
             at_tip = records.last is None and records.millis_behind_latest == 0 and goes_on
             self._ahead.queue.mark(fetched.waited_since - records.millis_behind_latest / 1000, at_tip=at_tip)
 

@@ -25,6 +25,12 @@ from kainite.settings import StreamSettings
 WAITED_S = 0.005
 """An event that took so long, in seconds, was not in a buffer when it was asked for."""
 
+SURELY_WAITED_S = 0.5
+"""Likewise, however busy the machine is: an event that was there may take a while until a busy processor has read it.
+
+An idle shard's events are seconds apart.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class FetchedEvent:
@@ -37,6 +43,7 @@ class FetchedEvent:
         closed: whether the shard is closed; records may be left before its end.
         waited_since: a time (seconds since boot) at which the event was not there yet; None when it was there at
             once: it may have lain in a buffer for long, and what it says of the shard's tip is then old.
+        surely_waited: whether it was waited for so long that no busy machine explains it.
     """
 
     records: Portioned = field(default_factory=Portioned)
@@ -44,6 +51,7 @@ class FetchedEvent:
     end: ShardEnd | None = None
     closed: bool = False
     waited_since: float | None = None
+    surely_waited: bool = False
 
 
 class PushedEvents:
@@ -169,7 +177,7 @@ class PushedEvents:
     def _next_event(self, subscription: Subscription) -> FetchedEvent | None:
         began = boot_seconds()
         payload = subscription.next()
-        since = began if boot_seconds() - began >= WAITED_S else None
+        waited = boot_seconds() - began
         if payload is None:
             if not self._heard:
                 raise StreamUnavailableError(f"the subscription to shard {self._shard_id} ended without any event")
@@ -181,7 +189,12 @@ class PushedEvents:
             pushed = parse_event(payload)
             del payload
             records = self._batcher.begin(pushed.records, pushed.millis_behind_latest)
-            fetched = FetchedEvent(records, _sound(pushed.continuation), waited_since=since)
+            fetched = FetchedEvent(
+                records,
+                _sound(pushed.continuation),
+                waited_since=began if waited >= WAITED_S else None,
+                surely_waited=waited >= SURELY_WAITED_S,
+            )
         return self._with_end(fetched, pushed)
 
     def _next_portion(self, fetched: FetchedEvent) -> FetchedEvent:

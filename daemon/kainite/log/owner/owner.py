@@ -154,6 +154,8 @@ class LogOwner:
         self.looking = Looking(clock)
         self.state = state
         """The folded log, ahead of the store by the queued entries."""
+        if arrivals := [unit.arrived_ms for unit in state.open.values() if unit.arrived_ms is not None]:
+            self._watermark.learn(max(arrivals))  # no other record may come
         self.refitting: Refitting | None = None
         """Judges misfits anew; None while no catalogue is known (:meth:`judge_by`)."""
         self._tasks: list[asyncio.Task[None]] = []

@@ -27,8 +27,9 @@ much, and a unit that its clock holds back for ``uowTimeoutMillis`` fails. What 
 A tip is a time by a host's boot clock. What Kinesis' clock showed then is not asked: a wall clock may jump. It is
 bounded from below by the records themselves: a record with the arrival *a* that is here when this clock shows *b* says
 that Kinesis' clock is at least *a - b* ahead of this one. The best such bound is kept; it becomes worse by
-:data:`DRIFT` with time, since clocks do not run at one pace. A unit's own record is such evidence, so that a unit on an
-idle stream waits for the grace, and one reading of each shard.
+:data:`DRIFT` with the time between record and tip, since clocks do not run at one pace. A unit's own record is such
+evidence, so that a unit on an idle stream waits for the grace, and one reading of each shard; after a mount, the open
+units' latest arrival is.
 
 ===================================================  ============================================================
 event                                                effect
@@ -115,7 +116,7 @@ class Watermark:
         """Takes in that a record is here, and when it arrived: Kinesis' clock is not behind that."""
         now = self._clock()
         ahead = arrived_ms - now * 1000
-        if ahead >= self._ahead_now(now):
+        if ahead >= self._ahead_when(now):
             self._ahead, self._ahead_at = ahead, now
 
     def until_ms(self) -> float:
@@ -131,7 +132,7 @@ class Watermark:
             return Held(None, None)
         shard = min(self._shards, key=lambda name: (self._of(name), name))
         now = self._clock()
-        behind = (now * 1000 + self._ahead_now(now) - self._of(shard)) / 1000
+        behind = (now * 1000 + self._ahead_when(now) - self._of(shard)) / 1000
         return Held(shard, max(0.0, behind) if math.isfinite(behind) else None)
 
     def _of(self, shard: str) -> float:
@@ -139,10 +140,11 @@ class Watermark:
         arrived, tip = self._arrived.get(shard), self._tips.get(shard)
         # Of two records with the same arrival one may be unread.
         by_records = -math.inf if arrived is None else arrived - 1
-        return max(by_records, -math.inf if tip is None else tip * 1000 + self._ahead_now(self._clock()))
+        return max(by_records, -math.inf if tip is None else tip * 1000 + self._ahead_when(tip))
 
-    def _ahead_now(self, now: float) -> float:
-        return self._ahead - max(0.0, now - self._ahead_at) * 1000 * DRIFT
+    def _ahead_when(self, at: float) -> float:
+        """Returns how far Kinesis' clock was ahead of this one at a time, before the best record or after it."""
+        return self._ahead - abs(at - self._ahead_at) * 1000 * DRIFT
 
 
 def ripe(units: Iterable[OpenUnit], rules: UowSettings, until_ms: float) -> list[OpenUnit]:

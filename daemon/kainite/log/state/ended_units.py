@@ -3,7 +3,7 @@
 A unit that a marker ends has all its deltas: whatever else comes under its name is a copy. The watermark
 (:mod:`kainite.log.owner.watermark`) ends a unit by a judgement that a late record proves wrong, so the unit's name does
 not say enough: a record is a copy when its unit has the delta, and late when it does not. So the deltas' identities are
-remembered, eight bytes each, of the latest :data:`MOST_DELTAS` deltas; units leave the oldest first. They are a part of
+remembered, eight bytes each, up to :data:`MOST_DELTAS`; units leave the oldest first. They are a part of
 the folded log and of each snapshot: every fold of the same entries remembers the same.
 
 What comes for a unit that has left is taken for late: it fails where a person sees it, and its cause says that it may
@@ -23,7 +23,7 @@ from typing import Final
 from kainite.uow.identity import Identity
 
 MOST_DELTAS: Final = 250_000
-"""So many deltas are remembered at most, but for those of the latest unit: 2 MB, and as much in a snapshot."""
+"""So many deltas and units together are remembered at most, but for those of the latest unit: 2 MB, and the names."""
 
 _BYTES: Final = 8
 """Bytes of an identity: deltas of one unit alone are compared, so two of them do not meet by chance."""
@@ -89,7 +89,7 @@ class EndedUnits:
         more = b"".join(map(_short, identities))
         self._units[uow] = due_ms, packed + more
         self._deltas += len(more) // _BYTES
-        while self._deltas > MOST_DELTAS and len(self._units) > 1:
+        while self._deltas + len(self._units) > MOST_DELTAS and len(self._units) > 1:
             _, oldest = self._units.pop(next(iter(self._units)))
             self._deltas -= len(oldest) // _BYTES
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import threading
@@ -265,3 +266,15 @@ async def test_closing_ends_a_subscription_that_waits(pushing: FanOutDouble, rea
     await until(lambda: not any(thread.is_alive() for thread in threads))
     with pytest.raises(StreamError, match="closed"):
         await next_of(reader)
+
+
+async def test_an_event_that_may_have_lain_in_a_buffer_tells_no_tip(
+    pushing: FanOutDouble, reader_at: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = itertools.count(7.0, 0.02)  # so long takes what was there already, on a busy machine
+    monkeypatch.setattr("kainite.kinesis.read.pushed_events.boot_seconds", lambda: next(now))
+    pushing.answer(shard_event(continuation="4"), then="hold")
+    reader = reader_at(TRIM_HORIZON)
+    reader.start()
+    await until(lambda: reader.done_until is not None)
+    assert reader.reached.at_tip is None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -113,3 +114,14 @@ def test_an_interrupted_reader_fails_at_once_and_later(pushing: FanOutDouble, re
     for _ in range(2):
         with pytest.raises(StreamUnavailableError):
             reader.events.fetch()
+
+
+@pytest.mark.parametrize(("seconds", "waited"), [(0.02, False), (2.0, True)])
+def test_an_event_that_a_busy_machine_was_slow_to_read_was_not_surely_waited_for(
+    pushing: FanOutDouble, reader: Reader, monkeypatch: pytest.MonkeyPatch, seconds: float, waited: bool
+) -> None:
+    times = itertools.count(7.0, seconds)
+    monkeypatch.setattr("kainite.kinesis.read.pushed_events.boot_seconds", lambda: next(times))
+    pushing.answer(shard_event(continuation="4"), then="hold")
+    fetched = reader.fetch()
+    assert (fetched.waited_since, fetched.surely_waited) == (7.0, waited)

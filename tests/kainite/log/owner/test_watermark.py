@@ -108,6 +108,13 @@ class TestTheWatermark:
         shards.now += 3_600
         assert shards.watermark.until_ms() <= before
 
+    def test_a_young_record_proves_little_of_an_old_tip(self) -> None:
+        shards = Shards()
+        shards.report(tips={"s0": 0.0}, arrived={"s1": NOON})
+        shards.now += 86_400
+        later = shards.report(arrived={"s1": NOON + 86_400_000 + 9_000})
+        assert later <= NOON, "Kinesis' clock has gained on this one since s0 was read"
+
     def test_a_parent_holds_it_until_its_children_are_read(self) -> None:
         shards = Shards()
         shards.report(tips={"s0": 0.0}, arrived={"s1": NOON})
@@ -433,4 +440,13 @@ class TestAnOwner:
             await asyncio.to_thread(lambda: None)
             assert list(owner.state.open) == ["T"]
             owner.report(ReadingReport(frozenset({"s0"}), {}, {}, {"s0": NOON + 1}))
+            await until(lambda: owner.state.find("T") is not None)
+
+    async def test_releases_what_a_former_owner_collected_though_no_more_records_come(self) -> None:
+        store, rules = MemoryStore(), replace(RULES, grace=0.0)
+        async with LogOwner.open(store, self.SETTINGS, rules) as owner:
+            await owner.append("s0", Position(1), Position(1), (part("T", 1),))
+        async with LogOwner.open(store, self.SETTINGS, rules) as owner:
+            assert list(owner.state.open) == ["T"]
+            owner.report(ReadingReport(frozenset({"s0"}), {}, {"s0": 0.0}))
             await until(lambda: owner.state.find("T") is not None)

@@ -31,6 +31,14 @@ def test_the_oldest_units_leave_but_never_the_latest(monkeypatch: pytest.MonkeyP
     assert all(ended.has("V", (A, B, C, 0, 1)))
 
 
+def test_units_without_deltas_leave_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ended_units, "MOST_DELTAS", 3)
+    ended = EndedUnits()
+    for number in range(10):
+        ended.add(f"T{number}", 1, ())
+    assert len(ended) <= 3
+
+
 def test_who_decides_nothing_remembers_nothing() -> None:
     ended = EndedUnits()
     ended.add("T", 1, (A,))
