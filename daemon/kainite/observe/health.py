@@ -63,6 +63,7 @@ class WorkerFacts:
         stopping: whether it was told to stop.
         backlog: why the log, or the output stream, takes no more from the shards; empty while it does.
         followers: who follows the log here, and how many durable entries each has not taken.
+        watermark: what units without an end wait for; empty while none waits here.
     """
 
     leases: int = 0
@@ -71,6 +72,7 @@ class WorkerFacts:
     stopping: bool = False
     backlog: str = ""
     followers: tuple[tuple[str, int], ...] = ()
+    watermark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,7 @@ class HealthReport:
             "leases": self.worker.leases,
             "log": self.worker.log,
             "followers": dict(self.worker.followers),
+            "watermark": self.worker.watermark,
             "shards": [_shard_json(shard) for shard in self.shards],
         }
 

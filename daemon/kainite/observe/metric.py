@@ -200,6 +200,14 @@ OLDEST_UNIT = Metric(
     "UnitsOfWork", "OldestUnit", "kainite_oldest_unit_seconds", Kind.GAUGE, Unit.MILLIS,
     "Time for which this owner has known the oldest unit of work in progress; 0 without one.",
 )  # fmt: skip
+LATE_UNITS = Metric(
+    "UnitsOfWork", "LateUnits", "kainite_late_units_total", Kind.COUNTER, Unit.COUNT,
+    "Units of work that hold what came late (uowEnd=watermark); uowGraceMillis was too short for them.",
+)  # fmt: skip
+WATERMARK_BEHIND = Metric(
+    "UnitsOfWork", "WatermarkBehind", "kainite_watermark_behind_seconds", Kind.GAUGE, Unit.MILLIS,
+    "Time by which the watermark is behind (uowEnd=watermark); 0 while it is not known.",
+)  # fmt: skip
 LOG_BATCHES = Metric(
     "Log", "Batches", "kainite_log_batches_total", Kind.COUNTER, Unit.COUNT, "Batches that the log's owner wrote."
 )
@@ -286,7 +294,8 @@ DAEMON_METRICS: tuple[Metric, ...] = (
     NUM_WORKERS, NEEDED_LEASES, LEASES_TO_TAKE, TAKEN_LEASES, UNTAKEN_LEASES, EXPIRED_LEASES, VERY_OLD_LEASES,
     LEASE_SPILLOVER, PARTIAL_STREAMS, STREAMS_TO_SYNC, IS_LEADER, CHILD_FAILURES,
     REJECTED_MESSAGES, UNITS_COLLECTED, UNIT_DELTAS, UNIT_CONFLICTS, UNITS_COMMITTED, UNITS_FAILED, UNITS_DISCARDED,
-    OPEN_UNITS, UNITS_IN_PROGRESS, FAILED_UNITS, BLOCKED_UNITS, OLDEST_UNIT, LOG_BATCHES, LOG_BYTES, LOG_APPEND_TIME,
+    OPEN_UNITS, UNITS_IN_PROGRESS, FAILED_UNITS, BLOCKED_UNITS, OLDEST_UNIT, LATE_UNITS, WATERMARK_BEHIND,
+    LOG_BATCHES, LOG_BYTES, LOG_APPEND_TIME,
     LOG_PUT_TIME, FEED_LAG,
 )  # fmt: skip
 """What ``kainite run`` and ``kainite log serve`` publish."""

@@ -119,6 +119,7 @@ class _Daemon:
             stopping=self._stop.is_set(),
             backlog=log.backlog() if log else self._output.trouble if self._output else "",
             followers=log.feed_lags() if log else (),
+            watermark=log.held_by() if log else "",
         )
 
     def _log_state(self) -> LogMountState:

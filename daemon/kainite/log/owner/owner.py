@@ -79,14 +79,14 @@ from kainite.log.owner.refit import READ_EVERY_S, Refitting
 from kainite.log.owner.unit_metrics import UnitMetrics
 from kainite.log.owner.upkeep import LogUpkeep
 from kainite.log.owner.waiting import Waiting
-from kainite.log.owner.watermark import Watermark
+from kainite.log.owner.watermark import Held, Watermark
 from kainite.log.state.backlog import LogBacklog, backlog_of, is_full
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.loading import load_state
 from kainite.log.store.contract import LogStore
 from kainite.observe.meter import SILENT, Meter
-from kainite.settings import LogSettings, UowSettings
+from kainite.settings import LogSettings, UowEnd, UowSettings
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.uow.fragment import Fragment
 
@@ -98,6 +98,9 @@ ENTRY_OVERHEAD = 200
 
 LOOKS = 5
 """Most upkeeps in the time of one poll, however often outcomes are announced."""
+
+LONG_BEHIND_S = 60.0
+"""Seconds from which a watermark that is behind is told while units wait for it."""
 
 TELL_BACKLOG_S = 60.0
 """Seconds between two warnings that appends wait for the apply job."""
@@ -144,6 +147,7 @@ class LogOwner:
         self._durable = dict(state.positions)
         """The shards' durable positions; all that is told of them."""
         self._tell_backlog_at = 0.0
+        self._tell_held_at = clock() + LONG_BEHIND_S  # nothing is known of any shard at first
         self._unsettled: dict[str, _Pending] = {}
         """The last queued append of each shard that has one."""
         self._writer = PartitionWriter(store, mounted, state.next_id, "log", _logger, self._tell_followers)
@@ -219,7 +223,7 @@ class LogOwner:
               next_id=state.next_id, open_units=len(state.open), units=len(state.units),
               names=len(state.recent))  # fmt: skip
         owner = cls(store, settings, uow, mounted, state, audit, clock, meter)
-        sampling = owner._metrics.sample_on(lambda: owner.state)
+        sampling = owner._metrics.sample_on(owner._sample)
         for task in (owner._write_batches(), owner._heartbeat(), owner._upkeep(), sampling):
             owner._start(task)
         try:
@@ -278,6 +282,23 @@ class LogOwner:
         """
         self.refitting = Refitting(self._store, self._settings.partition, self._uow, catalogue, self)
         self._start(self._watch_catalogue(self.refitting, every))
+
+    def held_by(self) -> Held | None:
+        """Returns what holds the watermark back; None where no unit waits for it."""
+        if self._uow.end is not UowEnd.WATERMARK or not self.state.open:
+            return None
+        return self._watermark.held_by()
+
+    def _sample(self) -> tuple[FoldedLog, float]:
+        """Returns the state, and how far the watermark is behind; warns now and then while units wait for it long."""
+        held = self.held_by()
+        if held is not None and (held.seconds is None or held.seconds >= LONG_BEHIND_S):
+            now = self._clock()
+            if now >= self._tell_held_at:
+                self._tell_held_at = now + TELL_BACKLOG_S
+                event(_logger, logging.WARNING, "units wait for a shard to be read", cause=held,
+                      units=len(self.state.open))  # fmt: skip
+        return self.state, (held.seconds or 0.0) if held is not None else 0.0
 
     async def failed(self) -> KainiteError:
         """Waits until the owner cannot go on, and returns the error: most likely it was fenced."""

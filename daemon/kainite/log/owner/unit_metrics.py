@@ -65,8 +65,14 @@ class UnitMetrics:
         """Tells how long an append took until it was durable."""
         self._meter.observe(metric.LOG_APPEND_TIME, seconds * 1000)
 
-    def sample(self, state: FoldedLog) -> None:
-        """Tells of the units that are not resolved."""
+    def sample(self, state: FoldedLog, behind: float = 0.0) -> None:
+        """Tells of the units that are not resolved.
+
+        Args:
+            state: the folded log.
+            behind: how far the watermark is behind, seconds.
+        """
+        self._meter.observe(metric.WATERMARK_BEHIND, behind * 1000)
         self._ages.reached(state.next_id)
         statuses = Counter(unit.status for unit in state.units.values())
         running = (tid for tid, unit in state.units.items() if unit.status is UnitStatus.IN_PROGRESS)
@@ -77,29 +83,35 @@ class UnitMetrics:
         self._meter.observe(metric.OLDEST_UNIT, self._ages.of(oldest) * 1000)
         self._ages.forget(oldest)
 
-    async def sample_on(self, state: Callable[[], FoldedLog]) -> None:
-        """Samples the state until cancelled; then tells that there is nothing here any more."""
+    async def sample_on(self, sample: Callable[[], tuple[FoldedLog, float]]) -> None:
+        """Samples until cancelled; then tells that there is nothing here any more.
+
+        Args:
+            sample: returns what :meth:`sample` takes.
+        """
         try:
             while True:
-                self.sample(state())
+                self.sample(*sample())
                 await asyncio.sleep(SAMPLE_S)
         finally:
-            for standing in (*_STANDING.values(), metric.OPEN_UNITS, metric.OLDEST_UNIT):
+            for standing in (*_STANDING.values(), metric.OPEN_UNITS, metric.OLDEST_UNIT, metric.WATERMARK_BEHIND):
                 self._meter.observe(standing, 0)
 
 
 def _told(entries: Iterable[Entry]) -> dict[Metric, int]:
     """Returns what entries add to the counters; makes no object an entry, for a batch has thousands."""
-    units = deltas = conflicts = failed = 0
+    units = deltas = conflicts = failed = late = 0
     results: Counter[Metric] = Counter()
     for entry in entries:
         meta = entry.meta
         if isinstance(meta, UnitMeta):
             failed += meta.cause is not None or meta.fault is Fault.MISSING_NUMBER
+            late += meta.fault is Fault.LATE
             if meta.fault is not Fault.MISSING_NUMBER:
                 units, deltas, conflicts = units + 1, deltas + meta.count, conflicts + (meta.conflict is not None)
         elif isinstance(meta, StatusMeta):
             results.update(_RESULTS[outcome.status] for outcome in meta.outcomes if outcome.status in _RESULTS)
     results[metric.UNITS_FAILED] += failed
+    results[metric.LATE_UNITS] += late
     told = {metric.UNITS_COLLECTED: units, metric.UNIT_DELTAS: deltas, metric.UNIT_CONFLICTS: conflicts, **results}
     return {counted: value for counted, value in told.items() if value}

@@ -83,6 +83,13 @@ class Held:
     shard: str | None
     seconds: float | None
 
+    def __str__(self) -> str:
+        if self.shard is None:
+            return "nothing is known of the shards yet"
+        if self.seconds is None:
+            return f"nobody tells how far shard {self.shard} is read"
+        return f"shard {self.shard} is read up to {self.seconds:.0f} s ago"
+
 
 class Watermark:
     """The watermark of one mount.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from kainite.base.position import Position
+from kainite.log.client import ReadingReport
 from kainite.log.format.entry import EntryKind, Outcome, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.owner.owner import LogOwner
 from kainite.log.owner.unit_metrics import UnitMetrics
@@ -13,7 +14,7 @@ from kainite.log.state.journal import Journal
 from kainite.log.store.memory import MemoryStore
 from kainite.observe import metric
 from kainite.observe.meter import Meter
-from kainite.settings import LogSettings, UowSettings
+from kainite.settings import LogSettings, UowEnd, UowSettings
 from support.log_builders import fragment
 from support.metric_sums import Sums
 from support.outcomes_log import OutcomesLog
@@ -67,7 +68,22 @@ def _resolve(journal: Journal, *outcomes: Outcome) -> None:
 async def test_an_owner_that_leaves_has_nothing_any_more() -> None:
     sums, state = Sums(), FoldedLog()
     _dispatch(Journal(state, 0), "A")
-    sampling = asyncio.create_task(UnitMetrics(Meter(sums), lambda: 0.0).sample_on(lambda: state))
+    sampling = asyncio.create_task(UnitMetrics(Meter(sums), lambda: 0.0).sample_on(lambda: (state, 7.0)))
     await until(lambda: sums.values[metric.UNITS_IN_PROGRESS] == 1)
+    assert sums.values[metric.WATERMARK_BEHIND] == 7_000
     sampling.cancel()
     await until(lambda: sums.values[metric.UNITS_IN_PROGRESS] == 0)
+    await until(lambda: sums.values[metric.WATERMARK_BEHIND] == 0)
+
+
+async def test_a_shard_that_nobody_reads_holds_units_back_and_is_told() -> None:
+    now, sums = 0.0, Sums()
+    rules = UowSettings(end=UowEnd.WATERMARK)
+    async with LogOwner.open(MemoryStore(), SETTINGS, rules, meter=Meter(sums), clock=lambda: now) as log:
+        assert log.held_by() is None, "no unit waits"
+        await log.append("s", Position(1), Position(1), [fragment("A", [1])])
+        log.report(ReadingReport(frozenset({"s", "t"}), {"s": 0.0}, {"s": 0.0}, {"s": 1_000}))
+        held = log.held_by()
+        assert held is not None
+        assert (held.shard, held.seconds) == ("t", None)
+        assert "nobody tells how far shard t is read" in str(held)

@@ -212,6 +212,10 @@ class SharedLog:
         """Returns the target's tables; None where they are not known here."""
         return self._catalogue
 
+    def held_by(self) -> str:
+        """Returns what holds the watermark back while units wait for it; empty elsewhere than at the owner."""
+        return str(self.owner.held_by() or "") if self.owner is not None else ""
+
     def judge_by(self, catalogue: CurrentCatalogue) -> None:
         """Judges units that did not fit the catalogue anew (:meth:`LogOwner.judge_by`) whenever the owner is here."""
         self._catalogue = catalogue
