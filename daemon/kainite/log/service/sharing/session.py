@@ -194,6 +194,8 @@ class Session:
         terms = self._terms
         self.worker = _name(join)
         while terms.owner is None and terms.is_claiming:
+            if self._writer.is_closing():  # the client is gone, which nobody reads here
+                return
             self._writer.write(keep_alive(VERSION))
             await asyncio.sleep(ASK_EVERY_S / 10)
         owner = terms.owner

@@ -16,7 +16,7 @@ from support.log_members import LIMIT, members
 
 
 async def test_a_batch_that_becomes_durable_before_the_first_step_is_said_to_be_there() -> None:
-    """Nobody would read it else, until another one becomes durable."""
+    # Nobody would read it else, until another one becomes durable.
     writers: asyncio.Queue[asyncio.StreamWriter] = asyncio.Queue()
     async with members() as all_, await asyncio.start_server(lambda _, w: writers.put_nowait(w), "127.0.0.1") as server:
         log = await all_.join("a")

@@ -91,9 +91,8 @@ async def test_the_log_is_read_where_the_owner_cannot_answer(monkeypatch: pytest
     assert await asked(store) is None
 
 
+# While the store does not answer, questions must not pile up at the owner.
 async def test_a_question_that_nothing_answers_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the store does not answer, questions must not pile up at the owner."""
-
     class Held(MemoryStore):
         def __init__(self) -> None:
             super().__init__()
@@ -119,3 +118,45 @@ async def test_a_question_that_nothing_answers_ends(monkeypatch: pytest.MonkeyPa
         finally:
             store.free.set()
         await appending
+
+
+class Sessions:
+    """Counts the sessions that run."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.running = self.begun = 0
+        self._run = session_module.Session.run
+        monkeypatch.setattr(session_module.Session, "run", lambda session: self._counted(session))
+
+    async def _counted(self, session: session_module.Session) -> None:
+        self.begun += 1
+        self.running += 1
+        try:
+            await self._run(session)
+        finally:
+            self.running -= 1
+
+
+async def test_who_is_gone_is_not_waited_with_for_the_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Held(MemoryStore):
+        def __init__(self) -> None:
+            super().__init__()
+            self.free = threading.Event()
+
+        def read_batches(self, *args: Any, **more: Any) -> Any:
+            self.free.wait(LIMIT)
+            return super().read_batches(*args, **more)
+
+    sessions = Sessions(monkeypatch)
+    monkeypatch.setattr(session_module, "ASK_EVERY_S", 0.05)
+    monkeypatch.setattr(asking_module, "LIMIT_S", 0.5)
+    store = Held()
+    async with members(store) as all_:
+        log = await all_.join("a", reached=False)
+        try:
+            await until(lambda: (head := store.read_head(P)) is not None and bool(head.address))
+            assert await asked(store) is None
+            await until(lambda: sessions.begun and not sessions.running)
+            assert log.is_claiming
+        finally:
+            store.free.set()
