@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ import click
 from kainite.base.errors import KainiteError, SettingsError
 from kainite.processors.dsql_values import conversion
 from kainite.processors.frame import Emitted, Json, Record, end_of, refused, run
-from kainite.processors.pieces import Find, PiecesMissingError, SplitImage
+from kainite.processors.pieces import Find, PieceSearch, PiecesMissingError, SplitImage
 from kainite.processors.tables import CurrentTables, TableRule
 from kainite.uow import exact_json
 from kainite.uow.catalogue.tables import Table
@@ -171,20 +171,21 @@ def _left_out(row: Row, table: Table | None) -> Iterable[str]:
 
 
 def _finder(stream: str | None, region: str | None, endpoint: str | None, wait: float) -> Find:
-    """Returns what fetches rows that came in pieces; the client is made when the first one comes."""
+    """Returns what fetches rows that came in pieces; the client is made when the first one comes, and kept."""
     if stream is None:
         return _no_stream
 
-    def find(image: SplitImage) -> str:
+    @cache
+    def search() -> PieceSearch:
         from kainite.aws.clients import client
         from kainite.kinesis.client import StreamClient
-        from kainite.processors.pieces import KinesisStream, PieceSearch
+        from kainite.processors.pieces import KinesisStream
         from kainite.settings import AwsSettings
 
         kinesis = client("kinesis", AwsSettings(region=region, kinesis_endpoint=endpoint))
-        return PieceSearch(KinesisStream(StreamClient(kinesis, stream)), wait).find(image)
+        return PieceSearch(KinesisStream(StreamClient(kinesis, stream)), wait)
 
-    return find
+    return lambda image: search().find(image)
 
 
 @click.command()
