@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from kainite.base.errors import FleetError
-from kainite.duties.model.records import Picture
+from kainite.duties.model.records import Picture, Subject
 from kainite.duties.model.states import DutyStatus
 from kainite.duties.store.dynamodb import DynamoDBFleetStore
 from support.fleet_world import Daemon, Fleet, fleet
@@ -121,6 +122,52 @@ def test_daemons_die_and_their_duties_go_on_once_each(
         fleet_.daemon(second).kill()
         fleet_.wait(lambda: all(fleet_.holder(name) not in ("", leader, second) for name in names))
         assert {name: fleet_.overlap(name) > SLACK_S for name in names} == dict.fromkeys(names, False)
+
+
+def test_the_leader_and_a_worker_die_at_the_same_instant(
+    kinesis: Any, dynamodb: Any, moto_endpoint: str, tmp_path: Path
+) -> None:
+    names = ["one", "two", "three"]
+    with duties(kinesis, dynamodb, moto_endpoint, tmp_path, names) as fleet_:
+        workers = ("a", "b", "c")
+        for worker in workers:
+            fleet_.world.join(worker)
+        fleet_.wait(lambda: set(map(fleet_.holder, names)) == set(workers))
+        leader = fleet_.leader()
+        dead = [leader, next(worker for worker in workers if worker != leader)]
+        (left,) = set(workers) - set(dead)
+        kill_together([fleet_.daemon(worker) for worker in dead])
+        fleet_.wait(lambda: fleet_.leader() == left and all(fleet_.holder(name) == left for name in names))
+        assert {name: fleet_.overlap(name) > SLACK_S for name in names} == dict.fromkeys(names, False)
+
+
+def kill_together(daemons: list[Daemon]) -> None:
+    """Sends SIGKILL to daemons, one right after the other, and waits until their children have noticed."""
+    families = [process for daemon in daemons for process in daemon.family()]
+    for daemon in daemons:
+        daemon.process.kill()
+    for daemon in daemons:
+        daemon.process.wait(LIMIT_S)
+    _, alive = psutil.wait_procs(families, LIMIT_S)
+    assert not alive, "children outlive their daemons"
+
+
+def test_a_program_that_is_never_ready_is_killed_and_tried_again_until_it_is_an_error(
+    kinesis: Any, dynamodb: Any, moto_endpoint: str, tmp_path: Path
+) -> None:
+    more = 'ready = "what it never says"\nstartTimeout = 1.0\ntries = 2'
+    with duties(kinesis, dynamodb, moto_endpoint, tmp_path, ["mute"], more=more) as fleet_:
+        fleet_.world.join("a")
+        fleet_.wait(lambda: "mute" in fleet_.picture().duties)
+        fleet_.wait(lambda: fleet_.picture().duties["mute"].status is DutyStatus.ERROR)
+        assert fleet_.picture().duties["mute"].error == "not ready within 1 s"
+        seen = {line.status for line in fleet_.store.history(Subject.DUTY, "mute", 99)}
+        assert DutyStatus.RUNNING not in seen
+        assert len(fleet_.runs("mute")) == 2
+        assert fleet_.overlap("mute") <= SLACK_S
+        tried = fleet_.runs("mute")
+        fleet_.world.caught_up()
+        assert fleet_.runs("mute") == tried, "a program of a duty in error still runs"
 
 
 @pytest.mark.parametrize("whole_host", [False, True])
