@@ -89,7 +89,7 @@ def value(given: Any) -> Instead:
 
 
 def _no_fence(original: Any) -> Any:
-    def steps(store: Any, partition: str, generation: int) -> Generator[str, None, int]:
+    def steps(store: Any, partition: str, generation: int, stripes: int) -> Generator[str, None, int]:
         yield "find tail"
         tail = store.read_tail(partition)
         return tail.next_id if tail else 0

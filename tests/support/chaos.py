@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kainite.log.format.entry import Batch
-from kainite.log.store.contract import LogHead, LogStore, Slot
+from kainite.log.store.contract import Fork, LogHead, LogStore, Slot
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Target, TargetSession, Unit
 from kainite_spark.targets.fence import Fence
@@ -74,6 +74,9 @@ class MortalStore:
 
     def put_fence(self, partition: str, at: int, generation: int, nonce: str) -> Slot | None:
         return self.fate.effect("put_fence", lambda: self.inner.put_fence(partition, at, generation, nonce))
+
+    def put_fork(self, partition: str, fork: Fork, generation: int, nonce: str) -> Slot | None:
+        return self.fate.effect("put_fork", lambda: self.inner.put_fork(partition, fork, generation, nonce))
 
     def put_batch(self, partition: str, batch: Batch, nonce: str) -> Slot | None:
         return self.fate.effect("put_batch", lambda: self.inner.put_batch(partition, batch, nonce))

@@ -36,7 +36,18 @@ DOUBLES = (
 on_each_double = pytest.mark.parametrize("dynamodb", DOUBLES, indirect=True)
 """For a test, or a module of tests, that takes the fixture ``dynamodb`` or one made of it."""
 
-on_each_store = pytest.mark.parametrize("store", ["memory", *DOUBLES, Double.LOSSY], indirect=True)
+STRIPED = " striped"
+"""Behind a store's name: its log partition 0 is forked at the beginning."""
+
+on_each_store = pytest.mark.parametrize(
+    "store",
+    [
+        *("memory", *DOUBLES, Double.LOSSY),
+        *(name + STRIPED for name in ("memory", Double.MOTO, Double.HARSH, Double.DYNAMODB_LOCAL, Double.LOSSY)),
+        pytest.param(Double.LOCALSTACK + STRIPED, marks=pytest.mark.localstack),
+    ],
+    indirect=True,
+)
 """The same for the log's ``store``, which may also be in memory, and does not mind when answers to writes are lost."""
 
 

@@ -24,6 +24,7 @@ from kainite.log.format.entry import (
     UnitMeta,
     UnitStatus,
 )
+from kainite.log.store.contract import Fork, LogStore
 from kainite.uow.delta import Delta, Operation, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment
 from kainite.uow.packing import Blob, Piece
@@ -55,6 +56,13 @@ def entry(data: bytes = b"[]", uow: str = "T-1") -> Entry:
 
 def batch(first_id: int, generation: int = 1, count: int = 1, data: bytes = b"[]") -> Batch:
     return Batch(first_id, generation, 1_700_000_000_000, tuple(entry(data, f"T-{first_id + i}") for i in range(count)))
+
+
+def fork(store: LogStore, partition: str, stripes: int = 3, block: int = 2) -> None:
+    """Spreads a partition that has no slot yet over several keys."""
+    assert store.put_fence(partition, 0, 0, "fence") is None
+    assert store.put_fork(partition, Fork(0, stripes, block), 0, "fork") is None
+    assert store.read_tail(partition) is not None
 
 
 _TEXT = st.text(max_size=20)

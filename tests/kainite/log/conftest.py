@@ -10,15 +10,22 @@ import pytest
 from kainite.log.store.contract import LogStore
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.log.store.memory import MemoryStore
-from support.dynamodb_doubles import Double, Doubles
+from support.dynamodb_doubles import STRIPED, Double, Doubles
+from support.log_builders import fork
 from support.names import unique
 
 
 @pytest.fixture(params=["memory", Double.MOTO])
 def store(request: pytest.FixtureRequest, dynamodb_doubles: Doubles) -> LogStore:
-    if request.param == "memory":
-        return MemoryStore()
-    return _dynamodb_store(dynamodb_doubles.client(request.param))
+    name = str(request.param)
+    store = _store(name.removesuffix(STRIPED), dynamodb_doubles)
+    if name.endswith(STRIPED):
+        fork(store, "0")
+    return store
+
+
+def _store(name: str, dynamodb_doubles: Doubles) -> LogStore:
+    return MemoryStore() if name == "memory" else _dynamodb_store(dynamodb_doubles.client(Double(name)))
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 The states are in docs/architecture.md, *State machines*.
 
-Mounting is three steps, each a primitive of the store; a crash after any of them leaves a log
+Mounting is three steps, or four, each a primitive of the store; a crash after any of them leaves a log
 that the next mount can take over:
 
 1. *claim*   write the head with the generation raised by one, if nobody wrote it in between and
@@ -10,6 +10,8 @@ that the next mount can take over:
 2. *find*    read the tail. A tail of a higher generation means that we were overtaken: give up.
 3. *fence*   put a fence behind the tail. If the old owner's batch got there first: find again.
    Crash: the old owner's next append meets the fence; the next mount fences over ours.
+4. *fork*    where the settings ask for stripes and the log has none yet (:mod:`kainite.log.store.striping`): put a
+   fork over the fence, and find again: the next fence stands in a stripe. Crash: the next mount fences there.
 
 From then on no batch of an older generation can be put: each would have to stand where our
 fence, or a batch of ours over it, stands. The claim alone protects nothing; it only prevents two
@@ -45,7 +47,7 @@ from kainite.base.clock import boot_seconds
 from kainite.base.errors import LogFencedError, LogHeldError
 from kainite.base.liveness import Sighting, observe
 from kainite.base.process_identity import ProcessIdentity, from_text, this_process
-from kainite.log.store.contract import LogHead, LogStore
+from kainite.log.store.contract import Fork, LogHead, LogStore
 
 Clock = Callable[[], float]
 
@@ -170,6 +172,7 @@ def mount_steps(
     *,
     address: str = "",
     gone: int | None = None,
+    stripes: int = 1,
 ) -> Generator[str, None, Mount]:
     """Mounts a partition, yielding before each primitive: a point at which anything else may happen.
 
@@ -183,6 +186,7 @@ def mount_steps(
         process: identity of the process that mounts; None: the calling one.
         address: where other processes reach this one; empty: nowhere.
         gone: a generation whose owner need not be waited for; None: no such generation is known.
+        stripes: over how many keys the log is to be spread, if it is in one key yet; 1: it stays there.
 
     Raises:
         LogHeldError: another owner's lease is still running.
@@ -210,7 +214,7 @@ def mount_steps(
     yield "claim"
     if not store.swap_head(partition, head, old):
         raise LogHeldError(f"log partition {partition} was claimed by another owner just now")
-    next_id = yield from _fence_steps(store, partition, head.generation)
+    next_id = yield from _fence_steps(store, partition, head.generation, stripes)
     return Mount(store, partition, head, next_id, claimed_at, clock)
 
 
@@ -241,7 +245,7 @@ def holder_of(head: LogHead, owner: str = "") -> str:
     return f"{holder}, under our own name" if head.owner == owner else holder
 
 
-def _fence_steps(store: LogStore, partition: str, generation: int) -> Generator[str, None, int]:
+def _fence_steps(store: LogStore, partition: str, generation: int, stripes: int) -> Generator[str, None, int]:
     nonce = new_token()
     while True:
         yield "find tail"
@@ -252,8 +256,11 @@ def _fence_steps(store: LogStore, partition: str, generation: int) -> Generator[
         yield "put fence"
         in_way = store.put_fence(partition, at, generation, nonce)
         if in_way is None:
-            return at
-        if in_way.generation > generation:
+            if stripes == 1 or (tail is not None and tail.fork is not None):
+                return at
+            yield "put fork"
+            in_way = store.put_fork(partition, Fork(at, stripes), generation, new_token())
+        if in_way is not None and in_way.generation > generation:
             raise fenced(store, partition, generation)
 
 
@@ -268,11 +275,13 @@ def mount(
     *,
     address: str = "",
     gone: int | None = None,
+    stripes: int = 1,
 ) -> Mount:
     """Mounts ``partition`` in one go; arguments and errors as :func:`mount_steps`."""
     steps = mount_steps(
-        store, partition, owner, lease, watch or LeaseWatch(clock), clock, process, address=address, gone=gone
-    )
+        store, partition, owner, lease, watch or LeaseWatch(clock), clock, process,
+        address=address, gone=gone, stripes=stripes,
+    )  # fmt: skip
     while True:
         try:
             next(steps)

@@ -579,8 +579,9 @@ async def _mount_patiently(
     while True:
         try:
             return await asyncio.to_thread(
-                mount, store, settings.partition, settings.owner, settings.lease, watch, clock, process
-            )
+                mount, store, settings.partition, settings.owner, settings.lease, watch, clock, process,
+                stripes=settings.stripes,
+            )  # fmt: skip
         except LogHeldError as error:
             if stop.is_set():
                 raise

@@ -9,13 +9,17 @@ created only where nothing stands, or over the writer's own fence. The store eva
 one step, and the condition is the log's whole protection. Everything else (who may mount, when an
 append is acknowledged) is built on it in :mod:`kainite.log.owner.mount` and :mod:`kainite.log.owner.append`.
 
+A partition's slots stand in one key of the store, or behind a *fork* in several (:mod:`kainite.log.store.striping`).
+Callers name ids alone; where a slot stands is the store's matter.
+
 Invariants of every store, which the conformance suite checks:
 
 * I1  a batch's slot never changes, and only :meth:`LogStore.truncate` removes it;
 * I2  ids are dense: a batch is put at the id after the last one of the slot before it;
 * I3  a :meth:`LogStore.put_batch` that is sent again with the same nonce reports success
   if the first attempt succeeded and its reply was lost;
-* I4  a strong read sees every put that has returned.
+* I4  a strong read sees every put that has returned;
+* I5  a fork is put once, over the writer's own fence, and stays.
 
 All calls block; the daemon runs them in threads. Any of them may raise
 :class:`~kainite.base.errors.LogUnavailableError`, after which the same call may be made again.
@@ -24,7 +28,7 @@ All calls block; the daemon runs them in threads. Any of them may raise
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from kainite.base.retry import Backoff
@@ -71,14 +75,39 @@ class LogHead:
     address: str = ""
 
 
+BLOCK = 1024
+"""Ids whose slots stand in one stripe: at a high rate about a batch or two, so that batches take the stripes in turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Where a partition's slots begin to be spread over several keys, for good.
+
+    Attributes:
+        at: slots from this id on are spread.
+        stripes: over so many keys.
+        block: so many ids in a row belong to one key.
+    """
+
+    at: int
+    stripes: int
+    block: int = BLOCK
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A slot without its contents. ``count`` is 0 for a fence."""
+    """A slot without its contents. ``count`` is 0 for a fence, and for a fork.
+
+    Attributes:
+        fork: where the partition's slots are spread; None where they are not, and in what no :meth:`LogStore.read_tail`
+            returned.
+    """
 
     first_id: int
     generation: int
     count: int
     nonce: str
+    fork: Fork | None = field(default=None, compare=False)
 
     @property
     def is_fence(self) -> bool:
@@ -107,7 +136,10 @@ class LogStore(Protocol):
         """
 
     def read_tail(self, partition: str) -> Slot | None:
-        """Returns the last slot, strongly consistent; None for an empty partition."""
+        """Returns the last slot, strongly consistent; None for an empty partition.
+
+        While others append and truncate, it is the last slot of some moment of the call.
+        """
 
     def put_fence(self, partition: str, at: int, generation: int, nonce: str) -> Slot | None:
         """Puts a fence where nothing stands, or over a fence of a lower generation.
@@ -115,6 +147,16 @@ class LogStore(Protocol):
         Returns:
             None when the fence stands (also by an earlier attempt with this nonce), else the
             slot in the way.
+        """
+
+    def put_fork(self, partition: str, fork: Fork, generation: int, nonce: str) -> Slot | None:
+        """Puts a fork over the writer's own fence, in a partition without one.
+
+        Returns:
+            None when the fork stands (also by an earlier attempt with this nonce), else the slot in the way.
+
+        Raises:
+            LogUnavailableError: also where nothing stands at the fork's place; nothing was written.
         """
 
     def put_batch(self, partition: str, batch: Batch, nonce: str) -> Slot | None:
@@ -141,7 +183,7 @@ class LogStore(Protocol):
         """
 
     def truncate(self, partition: str, below: int) -> int:
-        """Deletes slots that end below ``below``, but never the last slot; only the owner may call it.
+        """Deletes slots that end below ``below``, but never the last slot of a key; only the owner may call it.
 
         Returns:
             How many slots were deleted.

@@ -6,8 +6,12 @@ p (hash)    s (range)                item
 ``0#H``     ``head``                 the partition's head
 ``0#L``     20-digit first id        a slot: ``k`` d (batch) or f (fence), ``g`` generation, ``n``
                                      number of entries, ``x`` nonce, ``i`` index and ``d`` payload
+                                     ; or a fork: ``st`` stripes, ``sb`` ids in a block, ``fg`` generation
+``0#L#3``   20-digit first id        a slot in a stripe, behind a fork
 ``0#C``     first id, nonce, number  chunks of a batch too large for one item; the slot then has
                                      ``c`` chunks and ``l``, the index's length within them
+``0#C#3``   first id, nonce, number  chunks of a batch that stands in a stripe; they begin in that
+                                     stripe's key, and go on through the others'
 ``0#N``     the segment's key        ``d``: digests of names of dispatched units
 ``0#Q``     time and a random part   a request to the owner, and the owner's answer beside it
 ==========  =======================  ===========================================================
@@ -19,7 +23,8 @@ around them. Sort keys are strings so that ids and chunks order alike; ids never
 The put's condition is the log's whole protection (:mod:`kainite.log.store.contract`). It relies on
 DynamoDB's documented behaviour only: PutItem with a ConditionExpression is atomic, and
 ReturnValuesOnConditionCheckFailure=ALL_OLD returns the item in the way (AWS, *Condition
-expressions*). Nothing is cached, so several processes may read one table.
+expressions*). Nothing is cached but forks, which never change, so several processes may read one table. Who does not
+know of a fork writes into the spine, and meets it.
 """
 
 from __future__ import annotations
@@ -35,6 +40,7 @@ from botocore.exceptions import ClientError
 from kainite.aws.dynamodb import (
     ConditionFailedError,
     Item,
+    Value,
     answer,
     binary,
     make_table,
@@ -48,9 +54,12 @@ from kainite.aws.failures import Failure
 from kainite.base.errors import LogCorruptError, LogError, LogUnavailableError
 from kainite.log.format.batch_codec import decode, encode
 from kainite.log.format.entry import Batch
-from kainite.log.store.contract import ANSWERS_KEPT, LogHead, Slot
+from kainite.log.store.contract import ANSWERS_KEPT, Fork, LogHead, Slot
 from kainite.log.store.dynamodb_items import (
+    SlotItems,
     chunk_key,
+    chunks_key,
+    fork_fields,
     head_fields,
     head_from,
     id_key,
@@ -58,7 +67,10 @@ from kainite.log.store.dynamodb_items import (
     query_arguments,
     slot_fields,
     slot_from,
+    slots_key,
 )
+from kainite.log.store.stripe_reading import striped_slots
+from kainite.log.store.striping import place, tail_of
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -69,7 +81,7 @@ CHUNK_BYTES = 380_000
 """Under DynamoDB's 400 KB an item, with room for keys and attributes."""
 
 MAX_BATCH_BYTES = 256 * 1024 * 1024
-_SLOT_FIELDS = "p, s, k, g, n, x"
+_SLOT_FIELDS = "p, s, k, g, n, x, st, sb, fg"
 LEFT_OVER_PAUSES = (0.02, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 """Seconds before a batch's left-over writes are sent again: after progress, after one round in vain, after two …
 
@@ -93,6 +105,7 @@ class DynamoDBStore:
         self._client = client
         self._table = table
         self._sleep = sleep
+        self._forks: dict[str, Fork] = {}
 
     def create(self) -> None:
         keys = (("p", "HASH"), ("s", "RANGE"))
@@ -122,23 +135,54 @@ class DynamoDBStore:
     # Slots
 
     def read_tail(self, partition: str) -> Slot | None:
-        items = self._query(f"{partition}#L", fields=_SLOT_FIELDS, strong=True, backwards=True, limit=1)
+        tail = tail_of(lambda stripe: self.last_slot(partition, stripe))
+        self._learn(partition, tail)
+        return tail
+
+    def last_slot(self, partition: str, stripe: int | None) -> Slot | None:
+        """Returns the last slot of a stripe, or of the spine (None), strongly consistent."""
+        at = slots_key(partition, stripe)
+        items = self._query(at, fields=_SLOT_FIELDS, strong=True, backwards=True, limit=1)
         return next((slot_from(item) for item in items), None)
 
     def put_fence(self, partition: str, at: int, generation: int, nonce: str) -> Slot | None:
-        item = {**key(f"{partition}#L", id_key(at)), "k": text("f"), **slot_fields(generation, 0, nonce)}
+        item = {**self._place(partition, at), "k": text("f"), **slot_fields(generation, 0, nonce)}
         condition = "attribute_not_exists(p) OR (k = :fence AND g < :me)"
         return self._put_slot(item, condition, generation, nonce)
 
+    def put_fork(self, partition: str, fork: Fork, generation: int, nonce: str) -> Slot | None:
+        at = key(slots_key(partition, None), id_key(fork.at))
+        item = {**at, "k": text("f"), **fork_fields(fork, generation, nonce)}
+        return self._put_slot(item, "k = :fence AND g = :me", generation, nonce)
+
     def put_batch(self, partition: str, batch: Batch, nonce: str) -> Slot | None:
         item = {
-            **key(f"{partition}#L", id_key(batch.first_id)),
+            **self._place(partition, batch.first_id),
             "k": text("d"),
             **slot_fields(batch.generation, len(batch.entries), nonce),
             **self._body(partition, batch, nonce),
         }
         condition = "attribute_not_exists(p) OR (k = :fence AND g = :me)"
         return self._put_slot(item, condition, batch.generation, nonce)
+
+    def _place(self, partition: str, first_id: int) -> dict[str, Value]:
+        """Returns the key of the slot that begins at ``first_id``."""
+        return key(slots_key(partition, place(first_id, self._forks.get(partition))), id_key(first_id))
+
+    def _chunk(self, partition: str, first_id: int, nonce: str, chunk_number: int) -> dict[str, Value]:
+        """Returns the key of a chunk of the batch that begins at ``first_id``."""
+        fork = self._forks.get(partition)
+        stripe = place(first_id, fork)
+        if fork is not None and stripe is not None:
+            stripe = (stripe + chunk_number) % fork.stripes
+        return key(chunks_key(partition, stripe), chunk_key(first_id, nonce, chunk_number))
+
+    def _learn(self, partition: str, slot: Slot | None) -> Fork | None:
+        """Remembers the fork that a slot tells of; a fork stays for good."""
+        if slot is None or slot.fork is None:
+            return None
+        self._forks[partition] = slot.fork
+        return slot.fork
 
     def _put_slot(self, item: Item, condition: str, generation: int, nonce: str) -> Slot | None:
         in_way = self._put(item, condition, {":fence": text("f"), ":me": number(generation)})
@@ -159,7 +203,7 @@ class DynamoDBStore:
             )
         chunks = range(0, len(whole), CHUNK_BYTES)
         for chunk_number, start in enumerate(chunks):
-            at = key(f"{partition}#C", chunk_key(batch.first_id, nonce, chunk_number))
+            at = self._chunk(partition, batch.first_id, nonce, chunk_number)
             self._put({**at, "d": binary(whole[start : start + CHUNK_BYTES])})
         return {"c": number(len(chunks)), "l": number(len(index))}
 
@@ -182,14 +226,22 @@ class DynamoDBStore:
     def _slots_from(
         self, partition: str, first_id: int, last_id: int | None, *, data: bool, strong: bool
     ) -> Iterator[Item]:
-        """Returns slot items in order, from the slot that holds ``first_id``."""
+        """Yields slot items in order, from the slot that holds ``first_id``."""
         fields = f"{_SLOT_FIELDS}, i, c, l" + (", d" if data else "")
-        before = self._query(
-            f"{partition}#L", last=id_key(first_id), fields=fields, strong=strong, backwards=True, limit=1
-        )
-        last = None if last_id is None else id_key(last_id)
-        after = self._query(f"{partition}#L", first=id_key(first_id + 1), last=last, fields=fields, strong=strong)
-        return itertools.chain(before, after)
+        fork = self._forks.get(partition)
+        if fork is None or first_id < fork.at:
+            spine = SlotItems(self._query, partition, fields)
+            before = spine.holding(None, first_id, strong=strong)
+            after = spine.upwards(None, first_id + 1, last_id, strong=strong)
+            for slot, item in itertools.chain(() if before is None else (before,), after):
+                fork = self._learn(partition, slot)
+                if fork is not None:
+                    break
+                yield item
+        if fork is not None:
+            stripes = SlotItems(self._query, partition, fields)
+            for _, item in striped_slots(stripes, fork, first_id, last_id, strong=strong):
+                yield item
 
     def _batch_from(self, partition: str, item: Item, slot: Slot, *, data: bool) -> Batch:
         if "c" in item:
@@ -206,7 +258,8 @@ class DynamoDBStore:
         needed = int(item["c"]["N"]) if data else -(-length // CHUNK_BYTES)
         parts = []
         for chunk_number in range(needed):
-            chunk = self._get(f"{partition}#C", chunk_key(slot.first_id, slot.nonce, chunk_number))
+            at = self._chunk(partition, slot.first_id, slot.nonce, chunk_number)
+            chunk = self._get(at["p"]["S"], at["s"]["S"])
             if chunk is None:
                 raise LogCorruptError(
                     f"log partition {partition}: chunk {chunk_number} of slot {slot.first_id} is missing"
@@ -216,18 +269,25 @@ class DynamoDBStore:
         return whole[:length], whole[length:] if data else None
 
     def truncate(self, partition: str, below: int) -> int:
-        tail = self.read_tail(partition)
-        slots = [
-            slot_from(item)
-            for item in self._query(f"{partition}#L", last=id_key(below), fields=_SLOT_FIELDS, strong=True)
-        ]
-        gone = [slot for slot in slots if slot.next_id <= below and tail and slot.first_id != tail.first_id]
-        # Slots first: a reader may find a chunk without its slot, never a slot without its chunk.
-        self._delete(f"{partition}#L", [id_key(slot.first_id) for slot in gone])
+        self.read_tail(partition)
+        fork = self._forks.get(partition)
+        keys = (None, *range(fork.stripes)) if fork else (None,)
+        gone = [id_ for stripe in keys for id_ in self._truncate_key(partition, stripe, below)]
         if gone:
-            chunks = self._query(f"{partition}#C", last=id_key(gone[-1].first_id + 1), fields="p, s")
-            self._delete(f"{partition}#C", [item["s"]["S"] for item in chunks])
+            # Slots first: a reader may find a chunk without its slot, never a slot without its chunk.
+            for stripe in keys:
+                at = chunks_key(partition, stripe)
+                chunks = self._query(at, last=id_key(max(gone) + 1), fields="p, s")
+                self._delete(at, [item["s"]["S"] for item in chunks])
         return len(gone)
+
+    def _truncate_key(self, partition: str, stripe: int | None, below: int) -> list[int]:
+        """Deletes one key's slots that end below ``below``, but the last one; returns where they began."""
+        last, at = self.last_slot(partition, stripe), slots_key(partition, stripe)
+        slots = [slot_from(item) for item in self._query(at, last=id_key(below), fields=_SLOT_FIELDS, strong=True)]
+        gone = [slot.first_id for slot in slots if slot.next_id <= below and last and slot.first_id != last.first_id]
+        self._delete(at, [id_key(first_id) for first_id in gone])
+        return gone
 
     # Names
 

@@ -8,15 +8,18 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kainite.base.errors import LogCorruptError
+from kainite.base.errors import LogCorruptError, LogUnavailableError
 from kainite.log.format.entry import Batch
-from kainite.log.store.contract import ANSWERS_KEPT, LogHead, Slot
+from kainite.log.store.contract import ANSWERS_KEPT, Fork, LogHead, Slot
+from kainite.log.store.striping import place, tail_of
 
 
 @dataclass(slots=True)
 class _Partition:
     head: LogHead | None = None
     slots: dict[int, tuple[Slot, Batch | None]] = field(default_factory=dict)
+    """All but the fork: the slots of all keys, for an id has one place."""
+    fork: Slot | None = None
     requests: dict[str, Mapping[str, str]] = field(default_factory=dict)
     answers: dict[str, Mapping[str, str]] = field(default_factory=dict)
     names: dict[str, bytes] = field(default_factory=dict)
@@ -49,8 +52,13 @@ class MemoryStore:
 
     def read_tail(self, partition: str) -> Slot | None:
         with self._lock:
-            slots = self._of(partition).slots
-            return slots[max(slots)][0] if slots else None
+            kept = self._of(partition)
+            return tail_of(lambda stripe: _last(kept, stripe))
+
+    def last_slot(self, partition: str, stripe: int | None) -> Slot | None:
+        """Returns the last slot of a stripe, or of the spine (None)."""
+        with self._lock:
+            return _last(self._of(partition), stripe)
 
     def put_fence(self, partition: str, at: int, generation: int, nonce: str) -> Slot | None:
         with self._lock:
@@ -59,6 +67,20 @@ class MemoryStore:
             if there is not None and there.nonce != nonce and not (there.is_fence and there.generation < generation):
                 return there
             slots[at] = (Slot(at, generation, 0, nonce), None)
+            return None
+
+    def put_fork(self, partition: str, fork: Fork, generation: int, nonce: str) -> Slot | None:
+        with self._lock:
+            kept = self._of(partition)
+            there = kept.fork or kept.slots.get(fork.at, (None, None))[0]
+            if there is None:
+                raise LogUnavailableError("no fence is at the place of a fork")
+            if there.nonce == nonce:
+                return None
+            if there is kept.fork or not there.is_fence or there.generation != generation:
+                return there
+            del kept.slots[fork.at]
+            kept.fork = Slot(fork.at, generation, 0, nonce, fork)
             return None
 
     def put_batch(self, partition: str, batch: Batch, nonce: str) -> Slot | None:
@@ -94,8 +116,10 @@ class MemoryStore:
 
     def truncate(self, partition: str, below: int) -> int:
         with self._lock:
-            slots = self._of(partition).slots
-            gone = [start for start, (slot, _) in slots.items() if slot.next_id <= below and start != max(slots)]
+            kept = self._of(partition)
+            slots = kept.slots
+            lasts = [_last(kept, stripe) for stripe in _keys(kept)]
+            gone = [start for start, (slot, _) in slots.items() if slot.next_id <= below and slot not in lasts]
             for start in gone:
                 del slots[start]
             return len(gone)
@@ -140,6 +164,20 @@ class MemoryStore:
 
     def _of(self, partition: str) -> _Partition:
         return self._partitions.setdefault(partition, _Partition())
+
+
+def _keys(kept: _Partition) -> list[int | None]:
+    fork = kept.fork.fork if kept.fork else None
+    return [None, *range(fork.stripes if fork else 0)]
+
+
+def _last(kept: _Partition, stripe: int | None) -> Slot | None:
+    """Returns the last slot of a key."""
+    if stripe is None and kept.fork is not None:
+        return kept.fork
+    fork = kept.fork.fork if kept.fork else None
+    found = max((at for at in kept.slots if place(at, fork) == stripe), default=None)
+    return None if found is None else kept.slots[found][0]
 
 
 def without_data(batch: Batch) -> Batch:

@@ -355,7 +355,7 @@ class SharedLog:
     async def _mounted(self, gone: int | None) -> Mount | None:
         claim = partial(
             mount, self._store, self.partition, self.worker, self._settings.lease, self._watch, self.clock,
-            self._process, address=self.address, gone=gone,
+            self._process, address=self.address, gone=gone, stripes=self._settings.stripes,
         )  # fmt: skip
         try:
             return await asyncio.to_thread(claim)
