@@ -1,7 +1,7 @@
 """``kainite run`` that kills itself with SIGKILL just before or after an effect: ``mortal_daemon.py EFFECT SETTINGS``.
 
-EFFECT is ``before append``, ``after append``, ``before checkpoint`` or ``after checkpoint``; the first one counts.
-Everything is real; the process kills itself beside one of the two calls by which a daemon changes durable state.
+EFFECT is ``before`` or ``after``, and ``append``, ``checkpoint`` or ``fork``; the first one counts.
+Everything is real; the process kills itself beside one of the calls by which a daemon changes durable state.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ def mortal(effect: str, name: str, act: Callable[P, T]) -> Callable[P, T]:
 
 def main(effect: str, path: str) -> None:
     DynamoDBStore.put_batch = mortal(effect, "append", DynamoDBStore.put_batch)  # type: ignore[method-assign]
+    DynamoDBStore.put_fork = mortal(effect, "fork", DynamoDBStore.put_fork)  # type: ignore[method-assign]
     LeaseTable.checkpoint = mortal(effect, "checkpoint", LeaseTable.checkpoint)  # type: ignore[method-assign]
     run(settings.load(Path(path)))
 

@@ -108,9 +108,20 @@ def test_units_in_any_order_over_shards_twice_and_through_a_kill_are_applied_onc
     assert pipeline.database.rows("SELECT count(*) FROM region") == [(LARGE - 1 + len(left),)]
 
 
-@pytest.mark.parametrize("effect", ["before append", "after append", "before checkpoint", "after checkpoint"])
+@pytest.mark.parametrize(
+    ("effect", "stripes"),
+    [
+        ("before append", 1),
+        ("after append", 1),
+        ("before checkpoint", 1),
+        ("after checkpoint", 1),
+        ("before fork", 3),
+        ("after fork", 3),
+        ("after append", 3),
+    ],
+)
 def test_a_daemon_killed_at_each_step_is_followed_by_one_that_finishes_its_work(
-    pipeline: Pipeline, effect: str
+    pipeline: Pipeline, effect: str, stripes: int
 ) -> None:
     units = [unit(f"tree {n}", n, *tree(n)) for n in range(1, 5)]
     for place, one in enumerate(units):
@@ -118,7 +129,7 @@ def test_a_daemon_killed_at_each_step_is_followed_by_one_that_finishes_its_work(
             delta.pop("ordinal", None)  # so that only the shard's position tells which records come again
         pipeline.put([emit(*one[:3])], shard=place % SHARDS)
         pipeline.put([emit(*one[3:])], shard=(place + 1) % SHARDS)
-    properties = pipeline.properties(logLeaseMillis="1000", logHeartbeatMillis="200")
+    properties = pipeline.properties(logLeaseMillis="1000", logHeartbeatMillis="200", logStripes=str(stripes))
 
     with pipeline.daemon(properties, MORTAL, effect) as process:
         assert process.wait(LIMIT) == -signal.SIGKILL

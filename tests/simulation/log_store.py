@@ -1,17 +1,20 @@
 """The serialization log's store behind faults: each call of the contract is one request, a read is one for each page.
 
 The store itself is :class:`~kainite.log.store.memory.MemoryStore`; batches go through the real codec. A read without
-``strong`` may lack the last batches, as DynamoDB's eventually consistent reads may.
+``strong`` may lack the last batches, as DynamoDB's eventually consistent reads may. The keys of a striped partition are
+read one after another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from kainite.base.errors import LogUnavailableError
 from kainite.log.format.entry import Batch
-from kainite.log.store.contract import LogHead
+from kainite.log.store.contract import Fork, LogHead, Slot
+from kainite.log.store.striping import tail_of
 from simulation.faults import Effects, Faults
 from simulation.loop import Process
 
@@ -19,6 +22,10 @@ Mounted = Callable[[str, str, bool], None]
 
 PAGE = 3
 """Most batches that one page of a read has."""
+
+
+BLOCK = 4
+"""Ids in a block of a striped partition: a history has few."""
 
 
 class SimLogStore:
@@ -48,6 +55,20 @@ class SimLogStore:
 
     def create(self) -> None:
         """Does nothing: the table is there."""
+
+    def read_tail(self, partition: str) -> Slot | None:
+        def last(stripe: int | None) -> Slot | None:
+            found: Slot | None = self._effects.call("read_tail", lambda: self._store.last_slot(partition, stripe))
+            return found
+
+        return tail_of(last)
+
+    def put_fork(self, partition: str, fork: Fork, generation: int, nonce: str) -> Slot | None:
+        small = replace(fork, block=BLOCK)
+        there: Slot | None = self._effects.call(
+            "put_fork", lambda: self._store.put_fork(partition, small, generation, nonce)
+        )
+        return there
 
     def swap_head(self, partition: str, new: LogHead, expected: LogHead | None) -> bool:
         def swap() -> bool:

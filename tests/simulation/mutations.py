@@ -17,6 +17,8 @@ limits of a batch's size                       a history of some dozens of units
 work off the event loop, breathers             computing takes no virtual time
 HEAD is looked at while a feed is followed     an owner that reaches followers and not the store finds out that it was
                                                overtaken when the faults end
+a fork over the owner's own fence alone, and   a model is searched through: tests/kainite/log/store/test_striping.py
+places by first ids
 =============================================  =====================================================================
 """
 
@@ -95,6 +97,11 @@ def _no_fence(original: Any) -> Any:
         return tail.next_id if tail else 0
 
     return steps
+
+
+def _tail_of_one(original: Any) -> Any:
+    """Looks for the tail in the first stripe alone."""
+    return lambda last: original(lambda stripe: None if stripe else last(stripe))
 
 
 def _unsigned(**none: Any) -> Instead:
@@ -368,6 +375,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("every shard counts for the watermark", "kainite.log.owner.watermark:Watermark.until_ms",
              value(_without_one_shard), 50, aim="watermark"),
     Mutation("grace", "kainite.log.owner.watermark:_due_ms", answering(0.0), 20, aim="watermark"),
+    Mutation("tail of all stripes", "simulation.log_store:tail_of", _tail_of_one, 200, aim="log in stripes"),
     Mutation("nonce of a batch", "kainite.log.store.memory:MemoryStore.put_batch", _other_nonce, 500),
     Mutation("durable position", "kainite.log.owner.owner:LogOwner.position", value(_folded_position), 500,
              aim="lease lapses during a put"),

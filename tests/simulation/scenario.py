@@ -119,6 +119,7 @@ class More:
         feed_queue: bytes that wait for a follower at most.
         emit_bytes: most bytes that children may have emitted in calls.
         window: so many names of dispatched units are remembered.
+        stripes: over how many keys the log is spread by daemons that start after ``striped_from`` seconds.
     """
 
     prefix: bool = False
@@ -141,6 +142,8 @@ class More:
     grace: float = 0.0
     emit_bytes: int = 256 * 2**20
     window: int = 64
+    stripes: int = 1
+    striped_from: float = 0.0
 
 
 def scenario(seed: int, aim: str = "") -> Scenario:
@@ -256,6 +259,8 @@ def _more(rng: Random, plan: Scenario) -> More:
         backlog_units=rng.choice((0, 0, 0, 3, 8)),
         tidy_every=rng.choice((1, 3, 50)),
         pids=rng.choice((1_000_000, 4)),
+        stripes=rng.choice((1, 1, 2, 3)),
+        striped_from=rng.choice((0.0, 10.0)),
     )
 
 
@@ -485,6 +490,13 @@ def _watermark(plan: Scenario, rng: Random) -> Scenario:
     return _shared(plan, rng) if rng.random() < 0.5 else plan
 
 
+def _striped(plan: Scenario, rng: Random) -> Scenario:
+    """Spreads the log over several keys, and changes its owner again and again."""
+    kills = [Incident(rng.uniform(2.0, plan.until), "kill", rng.randrange(2), 0.0) for _ in range(4)]
+    more = replace(plan.more, stripes=3, striped_from=rng.choice((0.0, 10.0)))
+    return replace(plan, incidents=tuple(kills), daemons=2, snapshot_entries=8, more=more)
+
+
 def _calm(plan: Scenario) -> Scenario:
     """Returns the scenario without what its seed lets go wrong."""
     more = replace(plan.more, locks=(), most_units=0, changes=(), poison=(), pauses=(), stop=False)
@@ -598,4 +610,5 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "slow reports": _slow_reports,
     "small budget": _small_budget,
     "short memory": _short_memory,
+    "log in stripes": _striped,
 }

@@ -238,7 +238,10 @@ class World:
         stop = asyncio.Event()
         self._occupy(slot, process, lambda: self._start_daemon(slot))
         self.stops[slot] = lambda: process.loop.enter(stop.set)
-        process.start(run_daemon(settings_of(self.plan, worker), stop), lambda error: self._ended(process, error))
+        settings = settings_of(self.plan, worker)
+        if self.hub.now >= self.plan.more.striped_from:
+            settings = replace(settings, log=replace(settings.log, stripes=self.plan.more.stripes))
+        process.start(run_daemon(settings, stop), lambda error: self._ended(process, error))
 
     def _start_driver(self, slot: int) -> None:
         process = self.process(f"apply{slot}.{next(self._names)}", f"host{slot % self.plan.hosts}")

@@ -76,7 +76,7 @@ class LogHead:
 
 
 BLOCK = 1024
-"""Ids whose slots stand in one stripe: at a high rate about a batch or two, so that batches take the stripes in turns."""
+"""Ids in a row whose slots stand in one stripe: at a high rate a batch or two, so that batches go round the stripes."""
 
 
 @dataclass(frozen=True, slots=True)

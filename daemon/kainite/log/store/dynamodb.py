@@ -70,7 +70,7 @@ from kainite.log.store.dynamodb_items import (
     slots_key,
 )
 from kainite.log.store.stripe_reading import striped_slots
-from kainite.log.store.striping import place, tail_of
+from kainite.log.store.striping import passes, place, tail_of
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -105,7 +105,7 @@ class DynamoDBStore:
         self._client = client
         self._table = table
         self._sleep = sleep
-        self._forks: dict[str, Fork] = {}
+        self._forks: dict[str, Slot] = {}
 
     def create(self) -> None:
         keys = (("p", "HASH"), ("s", "RANGE"))
@@ -135,17 +135,20 @@ class DynamoDBStore:
     # Slots
 
     def read_tail(self, partition: str) -> Slot | None:
-        tail = tail_of(lambda stripe: self.last_slot(partition, stripe))
-        self._learn(partition, tail)
-        return tail
+        return tail_of(lambda stripe: self.last_slot(partition, stripe))
 
     def last_slot(self, partition: str, stripe: int | None) -> Slot | None:
         """Returns the last slot of a stripe, or of the spine (None), strongly consistent."""
         at = slots_key(partition, stripe)
         items = self._query(at, fields=_SLOT_FIELDS, strong=True, backwards=True, limit=1)
-        return next((slot_from(item) for item in items), None)
+        found = next((slot_from(item) for item in items), None)
+        if stripe is None and self._learn(partition, found) is None:
+            self._forks.pop(partition, None)  # of another table that had the same name
+        return found
 
     def put_fence(self, partition: str, at: int, generation: int, nonce: str) -> Slot | None:
+        if passes(at, generation, known := self._forks.get(partition)):
+            return known
         item = {**self._place(partition, at), "k": text("f"), **slot_fields(generation, 0, nonce)}
         condition = "attribute_not_exists(p) OR (k = :fence AND g < :me)"
         return self._put_slot(item, condition, generation, nonce)
@@ -156,6 +159,8 @@ class DynamoDBStore:
         return self._put_slot(item, "k = :fence AND g = :me", generation, nonce)
 
     def put_batch(self, partition: str, batch: Batch, nonce: str) -> Slot | None:
+        if passes(batch.first_id, batch.generation, known := self._forks.get(partition)):
+            return known
         item = {
             **self._place(partition, batch.first_id),
             "k": text("d"),
@@ -167,22 +172,26 @@ class DynamoDBStore:
 
     def _place(self, partition: str, first_id: int) -> dict[str, Value]:
         """Returns the key of the slot that begins at ``first_id``."""
-        return key(slots_key(partition, place(first_id, self._forks.get(partition))), id_key(first_id))
+        return key(slots_key(partition, place(first_id, self._fork(partition))), id_key(first_id))
 
     def _chunk(self, partition: str, first_id: int, nonce: str, chunk_number: int) -> dict[str, Value]:
         """Returns the key of a chunk of the batch that begins at ``first_id``."""
-        fork = self._forks.get(partition)
+        fork = self._fork(partition)
         stripe = place(first_id, fork)
         if fork is not None and stripe is not None:
             stripe = (stripe + chunk_number) % fork.stripes
         return key(chunks_key(partition, stripe), chunk_key(first_id, nonce, chunk_number))
 
     def _learn(self, partition: str, slot: Slot | None) -> Fork | None:
-        """Remembers the fork that a slot tells of; a fork stays for good."""
+        """Remembers a slot if it is a fork, which stays for good; returns what it says."""
         if slot is None or slot.fork is None:
             return None
-        self._forks[partition] = slot.fork
+        self._forks[partition] = slot
         return slot.fork
+
+    def _fork(self, partition: str) -> Fork | None:
+        known = self._forks.get(partition)
+        return known.fork if known else None
 
     def _put_slot(self, item: Item, condition: str, generation: int, nonce: str) -> Slot | None:
         in_way = self._put(item, condition, {":fence": text("f"), ":me": number(generation)})
@@ -228,7 +237,7 @@ class DynamoDBStore:
     ) -> Iterator[Item]:
         """Yields slot items in order, from the slot that holds ``first_id``."""
         fields = f"{_SLOT_FIELDS}, i, c, l" + (", d" if data else "")
-        fork = self._forks.get(partition)
+        fork = self._fork(partition)
         if fork is None or first_id < fork.at:
             spine = SlotItems(self._query, partition, fields)
             before = spine.holding(None, first_id, strong=strong)
@@ -270,7 +279,7 @@ class DynamoDBStore:
 
     def truncate(self, partition: str, below: int) -> int:
         self.read_tail(partition)
-        fork = self._forks.get(partition)
+        fork = self._fork(partition)
         keys = (None, *range(fork.stripes)) if fork else (None,)
         gone = [id_ for stripe in keys for id_ in self._truncate_key(partition, stripe, below)]
         if gone:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from kainite.base.errors import LogCorruptError, LogUnavailableError
 from kainite.log.format.entry import Batch
 from kainite.log.store.contract import ANSWERS_KEPT, Fork, LogHead, Slot
-from kainite.log.store.striping import place, tail_of
+from kainite.log.store.striping import passes, place, tail_of
 
 
 @dataclass(slots=True)
@@ -62,7 +62,10 @@ class MemoryStore:
 
     def put_fence(self, partition: str, at: int, generation: int, nonce: str) -> Slot | None:
         with self._lock:
-            slots = self._of(partition).slots
+            kept = self._of(partition)
+            slots = kept.slots
+            if passes(at, generation, kept.fork):
+                return kept.fork
             there = slots[at][0] if at in slots else None
             if there is not None and there.nonce != nonce and not (there.is_fence and there.generation < generation):
                 return there
@@ -85,7 +88,10 @@ class MemoryStore:
 
     def put_batch(self, partition: str, batch: Batch, nonce: str) -> Slot | None:
         with self._lock:
-            slots = self._of(partition).slots
+            kept = self._of(partition)
+            slots = kept.slots
+            if passes(batch.first_id, batch.generation, kept.fork):
+                return kept.fork
             there = slots[batch.first_id][0] if batch.first_id in slots else None
             if there is not None and there.nonce == nonce:
                 return None

@@ -25,12 +25,13 @@ Invariants, beside those of :mod:`kainite.log.store.contract`:
 * S1  A first id has one place, and every writer computes the same. Two owners that contend for it meet in the condition
   of one item, so the fence protects a striped log as it protects a whole one.
 * S2  A fork replaces a fence of the writer's own generation and is never replaced. So nothing is ever put in the spine
-  at the fork's id, nor behind it: a put of a former owner that is still under way meets the fork. Nothing is put in a
-  stripe before the fork stands: who puts there has read the fork.
-* S3  The last slot of each key is never deleted. The keys are read one after another, and meanwhile an owner may append
-  and truncate; because no key's last slot ever falls back, the highest of them is at least the tail at the beginning. It
-  is a slot, so it was the tail at some moment since. What was put after that moment is met by the fence, and the tail is
-  looked for again.
+  at the fork's id, nor behind it: a put of a former owner that is still under way meets the fork. In a stripe puts who
+  mounted behind the fork, and nobody else: a put of a lower generation than the fork's is not even sent.
+* S3  The last slot of each key is never deleted. The keys are read one after another; meanwhile an owner may append
+  and truncate. No key's last slot ever falls back, so the highest of them is at least the tail at the beginning. It is
+  a slot, so it was the tail at some moment since. What was put after that moment is met by the fence, and the tail is
+  looked for again. (The fence's place cannot have been truncated: an owner deletes below a low-water mark alone that
+  HEAD had before the claim.)
 * S4  One put is in flight, so the slots become durable in the order of their ids: what stands behind a place where
   nothing stands tells that the place was read too early, or is truncated, or that the log is broken.
 
@@ -70,6 +71,11 @@ def stripe_of(first_id: int, fork: Fork) -> int:
 def place(first_id: int, fork: Fork | None) -> int | None:
     """Returns the stripe of the slot that begins at ``first_id``; None for the spine."""
     return None if fork is None or first_id < fork.at else stripe_of(first_id, fork)
+
+
+def passes(first_id: int, generation: int, fork: Slot | None) -> bool:
+    """Returns whether a slot at ``first_id`` would pass the fork: its writer mounted the partition before."""
+    return fork is not None and first_id >= fork.first_id and generation < fork.generation
 
 
 def tail_of(last: Callable[[int | None], Slot | None]) -> Slot | None:

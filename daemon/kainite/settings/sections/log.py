@@ -27,7 +27,7 @@ class LogSettings:
         backlog_bytes: reading stops while the units that wait to be applied take so much of the owner's memory.
         poll: how often outcomes and requests are looked for, seconds.
         snapshot_entries: log entries between two snapshots.
-        stripes: over how many keys of the table the partition's batches are spread, from the next mount on and for good.
+        stripes: over how many keys of the table the partition's batches are spread, from the next mount on, for good.
         audit_trail: where resolved units are written before they leave the log.
     """
 

@@ -6,7 +6,10 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +19,7 @@ from kainite.base.errors import LogFencedError, LogHeldError
 from kainite.base.process_identity import ProcessIdentity, from_text, this_process
 from kainite.log.format.entry import Batch
 from kainite.log.owner.mount import LeaseWatch, Mount, mount, mount_steps, new_token
-from kainite.log.store.contract import LogHead, LogStore
+from kainite.log.store.contract import Fork, LogHead, LogStore
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.log.store.memory import MemoryStore
 from support.dynamodb_doubles import on_each_double, on_each_store
@@ -207,18 +210,74 @@ class TestOneNameOnTwoHosts:
             mounted(store, "a", clock)
 
 
+@on_each_store
+class TestStripes:
+    W = "1"
+
+    def mounted(self, store: LogStore, owner: str, clock: FakeClock, stripes: int) -> Mount:
+        return mount(store, self.W, owner, LEASE, LeaseWatch(clock), clock, stripes=stripes)
+
+    def test_a_log_in_use_is_spread_by_a_mount_and_stays_so(self, store: LogStore, clock: FakeClock) -> None:
+        first = self.mounted(store, "a", clock, 1)
+        whole = batch(0, first.generation, count=3)
+        store.put_batch(self.W, whole, "n0")
+        first.release()
+        second = self.mounted(store, "b", clock, 4)
+        assert (second.generation, second.first_id) == (2, 3)
+        striped = batch(3, second.generation, count=2_000)
+        assert store.put_batch(self.W, striped, "n1") is None
+        second.release()
+        third = self.mounted(store, "c", clock, 1)
+        assert third.first_id == 2_003
+        last = batch(2_003, third.generation)
+        assert store.put_batch(self.W, last, "n2") is None
+        assert list(store.read_batches(self.W, 0, strong=True)) == [whole, striped, last]
+        tail = store.read_tail(self.W)
+        assert tail is not None
+        assert tail.fork == Fork(3, 4)
+
+    def test_a_mount_that_died_before_its_fork_or_behind_it_is_overtaken(
+        self, store: LogStore, clock: FakeClock
+    ) -> None:
+        for deaths in range(8):
+            dying = mount_steps(store, self.W, "a", LEASE, LeaseWatch(clock), clock, stripes=3)
+            with suppress(StopIteration):
+                for _ in range(deaths):
+                    next(dying)
+        mine = self.mounted(store, "a", clock, 3)
+        assert mine.first_id == 0
+        assert store.put_batch(self.W, batch(0, mine.generation), "n") is None
+
+
+@on_each_double
+def test_a_former_owner_that_does_not_know_of_the_fork_meets_it(dynamodb_store: DynamoDBStore, dynamodb: Any) -> None:
+    theirs = DynamoDBStore(dynamodb, dynamodb_store._table)  # noqa: SLF001 - another process
+    clock = FakeClock()
+    mount(dynamodb_store, P, "a", LEASE, LeaseWatch(clock), clock)
+    late, fence = batch(0, 1), partial(dynamodb_store.put_fence, P, 0, 1, "slow")
+    second = mount(theirs, P, "a", LEASE, LeaseWatch(clock), clock, stripes=3)
+    in_way = dynamodb_store.put_batch(P, late, "late")
+    assert in_way is not None
+    assert (in_way.generation, in_way.fork) == (second.generation, Fork(0, 3))
+    assert fence() is not None
+    assert theirs.put_batch(P, batch(0, second.generation), "n") is None
+    assert list(dynamodb_store.read_batches(P, 0, strong=True)) == [batch(0, second.generation)]
+
+
 class Server:
     """An owner whose life is a generator: each ``yield`` is a point at which others may act."""
 
-    def __init__(self, store: LogStore, partition: str, name: str) -> None:
-        self.store, self.partition, self.name = store, partition, name
+    def __init__(self, store: LogStore, partition: str, name: str, stripes: int = 1) -> None:
+        self.store, self.partition, self.name, self.stripes = store, partition, name, stripes
         self.acknowledged: list[Batch] = []
         self.fenced = False
 
     def life(self, appends: int) -> Generator[str, None, None]:
         clock = FakeClock()
         try:
-            mine = yield from mount_steps(self.store, self.partition, "same-owner", LEASE, LeaseWatch(clock), clock)
+            mine = yield from mount_steps(
+                self.store, self.partition, "same-owner", LEASE, LeaseWatch(clock), clock, stripes=self.stripes
+            )
         except (LogFencedError, LogHeldError):
             self.fenced = True
             return
@@ -249,7 +308,7 @@ def check_history(store: LogStore, partition: str, servers: list[Server]) -> Non
 
 
 def interleave(store: LogStore, partition: str, schedule: list[int]) -> None:
-    servers = [Server(store, partition, name) for name in "abc"]
+    servers = [Server(store, partition, name, stripes) for name, stripes in zip("abc", (1, 3, 2), strict=True)]
     lives = [server.life(appends=3) for server in servers]
     running = {0, 1, 2}
     for turn in [*schedule, *[0, 1, 2] * 40]:
@@ -281,7 +340,7 @@ def test_interleaved_owners_on_dynamodb(
 @settings(max_examples=200)
 def test_owners_that_die_anywhere_leave_a_log_that_goes_on(schedule: list[int], deaths: int) -> None:
     store = MemoryStore()
-    servers = [Server(store, P, name) for name in "abc"]
+    servers = [Server(store, P, name, stripes) for name, stripes in zip("abc", (1, 3, 2), strict=True)]
     lives = [server.life(appends=3) for server in servers]
     for turn in schedule[:deaths]:
         next(lives[turn], None)

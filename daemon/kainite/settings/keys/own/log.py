@@ -94,8 +94,8 @@ LOG_KEYS: tuple[Key, ...] = (
         "log",
         "stripes",
         whole(1, 64, unit="keys"),
-        "Over how many keys of the table the log is spread: each takes 1,000 write units a second. A log that was spread "
-        "once stays as it is, and no release before this setting can use it.",
+        "Over how many keys of the table the log is spread: each takes 1,000 write units a second. A log that was "
+        "spread once stays as it is, and no release before this setting can use it.",
     ),
     Key(
         "auditTrail",
