@@ -16,6 +16,7 @@ from kainite.log.service.access import Access
 from kainite.log.service.sharing.shared_log import SharedLog, open_shared_log
 from kainite.log.store.contract import LogStore
 from kainite.log.store.memory import MemoryStore
+from kainite.observe.meter import SILENT, Meter
 from kainite.settings import LogSettings, UowSettings
 
 SETTINGS = LogSettings(table="t", owner="", enabled=True, lease=1000.0, heartbeat=0.05, put_interval=0.0, poll=0.05)
@@ -53,6 +54,7 @@ class Members:
         reached: bool = True,
         access: Access | None = None,
         identity: str | None = None,
+        meter: Meter = SILENT,
         **changes: Any,
     ) -> SharedLog:
         """Opens a member; waits until it owns the log or follows its owner, unless ``reached`` is false."""
@@ -60,7 +62,7 @@ class Members:
         settings = replace(self._settings, owner=worker, **changes)
         process = ProcessIdentity(f"{worker} {next(NUMBERS)}")
         opening = open_shared_log(
-            store, settings, UowSettings(), stream, process=process, access=access, identity=identity
+            store, settings, UowSettings(), stream, process=process, access=access, identity=identity, meter=meter
         )
         log, _ = await stack.enter_async_context(opening)
         self._open[worker] = stack, store

@@ -223,6 +223,31 @@ LOG_PUT_TIME = Metric(
     "Log", "Put.Time", "kainite_log_put_seconds", Kind.TIMING, Unit.MILLIS,
     "Time until a batch of the log is durable, tries included.",
 )  # fmt: skip
+LOG_OWNED = Metric("Log", "Owner", "kainite_log_owner", Kind.GAUGE, Unit.COUNT, "1 while this process owns the log.")
+LOG_FOLLOWED = Metric(
+    "Log", "Follower", "kainite_log_follower", Kind.GAUGE, Unit.COUNT,
+    "1 while this process appends through an owner elsewhere; neither: it reaches no log.",
+)  # fmt: skip
+LOG_SETTLED = Metric(
+    "Log", "OwnerAge", "kainite_log_owner_age_seconds", Kind.GAUGE, Unit.MILLIS,
+    "Time since this process became the log's owner, or reached the one it appends through; 0 while it reaches none.",
+)  # fmt: skip
+LOG_PEERS = Metric(
+    "Log", "Peers", "kainite_log_peers", Kind.GAUGE, Unit.COUNT,
+    "Processes that append through this one while it owns the log.",
+)  # fmt: skip
+LOG_CREDIT = Metric(
+    "Log", "UnansweredBytes", "kainite_log_unanswered_bytes", Kind.GAUGE, Unit.BYTES,
+    "Bytes of their appends that the owner has not answered; each may have 8 MiB.",
+)  # fmt: skip
+LOG_WAITING = Metric(
+    "Log", "QueuedAppends", "kainite_log_waiting_appends", Kind.GAUGE, Unit.COUNT,
+    "Appends at the owner that are not durable yet.",
+)  # fmt: skip
+LOG_WAITING_BYTES = Metric(
+    "Log", "QueuedBytes", "kainite_log_waiting_bytes", Kind.GAUGE, Unit.BYTES,
+    "Bytes of these appends, approximately; at logQueueBytes appends wait.",
+)  # fmt: skip
 
 FEED_LAG = Metric(
     "Log", "Feed.Lag", "kainite_feed_lag_entries", Kind.GAUGE, Unit.COUNT,
@@ -295,8 +320,8 @@ DAEMON_METRICS: tuple[Metric, ...] = (
     LEASE_SPILLOVER, PARTIAL_STREAMS, STREAMS_TO_SYNC, IS_LEADER, CHILD_FAILURES,
     REJECTED_MESSAGES, UNITS_COLLECTED, UNIT_DELTAS, UNIT_CONFLICTS, UNITS_COMMITTED, UNITS_FAILED, UNITS_DISCARDED,
     OPEN_UNITS, UNITS_IN_PROGRESS, FAILED_UNITS, BLOCKED_UNITS, OLDEST_UNIT, LATE_UNITS, WATERMARK_BEHIND,
-    LOG_BATCHES, LOG_BYTES, LOG_APPEND_TIME,
-    LOG_PUT_TIME, FEED_LAG,
+    LOG_BATCHES, LOG_BYTES, LOG_APPEND_TIME, LOG_PUT_TIME, FEED_LAG, LOG_OWNED, LOG_FOLLOWED, LOG_SETTLED, LOG_PEERS,
+    LOG_CREDIT, LOG_WAITING, LOG_WAITING_BYTES,
 )  # fmt: skip
 """What ``kainite run`` and ``kainite log serve`` publish."""
 

@@ -240,6 +240,11 @@ class LogOwner:
         """Returns the id behind the last entry that is durable and may be acknowledged."""
         return self._writer.next_id
 
+    @property
+    def queued(self) -> tuple[int, int]:
+        """Returns how many appends are not durable yet, and their bytes, approximately."""
+        return len(self._queue), self._queued_bytes
+
     async def collect_from(self, stream: str, *, adopt: bool = False) -> None:
         """Notes the stream whose shards are collected; returns when it is durable.
 

@@ -159,6 +159,11 @@ class Session:
         self.worker = ""
         """The client's worker id, once it has joined."""
 
+    @property
+    def unanswered(self) -> int:
+        """Returns the bytes of the client's appends that are not answered yet."""
+        return self._unanswered
+
     async def run(self) -> None:
         """Serves the connection to its end, and closes it."""
         try:

@@ -43,7 +43,7 @@ from kainite.log.service.access import Access
 from kainite.log.service.feed.session import FeedSession
 from kainite.log.service.server import Service
 from kainite.log.service.sharing import address as addresses
-from kainite.log.service.sharing import network
+from kainite.log.service.sharing import log_metrics, network
 from kainite.log.service.sharing.address import OwnerAddress
 from kainite.log.service.sharing.connection import OwnerConnection, connected
 from kainite.log.service.sharing.conversation import Conversation
@@ -94,7 +94,7 @@ class SharedLog:
         audit: where units are written before they leave the log; None: nowhere.
         clock: measures leases and ages, seconds since boot.
         process: identity of this process; None: that of the calling one.
-        meter: takes the owner's metrics.
+        meter: takes the log's metrics.
     """
 
     def __init__(
@@ -122,6 +122,7 @@ class SharedLog:
         """The worker ids of the clients that have joined here, and the identity of each one's process."""
         self.followers: set[FeedSession] = set()
         """Those who follow the log here."""
+        self._sessions: set[Session] = set()
         self.clock = clock
         self._process = process or this_process()
         self._store = store
@@ -137,6 +138,7 @@ class SharedLog:
         self._address: OwnerAddress | None = None
         self._log: LogClient | None = None  # what stands behind the facade
         self._there = asyncio.Event()
+        self._reached_at = clock()  # when the facade got what stands behind it
         self._left_at = clock()  # when the facade had nothing behind it for the first time since it had something
         self._held_elsewhere = False  # whether an owner that lives was seen since then, in the last look at HEAD
         self._report: tuple[ReadingReport, float] | None = None
@@ -182,6 +184,21 @@ class SharedLog:
     def owner(self) -> LogOwner | None:
         """Returns the log's owner, if it is here and serves."""
         return self._log if isinstance(self._log, LogOwner) else None
+
+    @property
+    def peers(self) -> int:
+        """Returns how many members append through this one."""
+        return len(self.clients)
+
+    @property
+    def unanswered(self) -> int:
+        """Returns the bytes of the peers' appends that are not answered yet."""
+        return sum(session.unanswered for session in self._sessions)
+
+    @property
+    def settled_for(self) -> float:
+        """Returns for how many seconds the log has been where it is; 0 while it is not reached."""
+        return self.clock() - self._reached_at if self.is_reached else 0.0
 
     @property
     def is_claiming(self) -> bool:
@@ -234,6 +251,7 @@ class SharedLog:
 
     def _put(self, log: LogClient) -> None:
         self._log = log
+        self._reached_at = self.clock()
         self._there.set()
 
     def _drop(self, log: LogClient) -> None:
@@ -250,6 +268,7 @@ class SharedLog:
         Raises:
             LogError: the log cannot be used.
         """
+        sampling = asyncio.create_task(log_metrics.sample_on(self._meter, self))
         try:
             self._do(self._member.begin())
             while True:
@@ -263,8 +282,10 @@ class SharedLog:
                         await self._leave()
                     self._do(actions)
         finally:
+            sampling.cancel()
             self._member.stop()
             await self._leave()
+            log_metrics.sample(self._meter, self)
 
     def _do(self, actions: Sequence[Action]) -> None:
         for action in actions:
@@ -455,7 +476,12 @@ class SharedLog:
             await self._listener.close()
 
     async def _serve_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await Session(self, reader, writer).run()
+        session = Session(self, reader, writer)
+        self._sessions.add(session)
+        try:
+            await session.run()
+        finally:
+            self._sessions.discard(session)
 
 
 def _why_waiting(head: LogHead, worker: str) -> str:
