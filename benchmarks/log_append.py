@@ -11,7 +11,10 @@ Write units are computed from the items' sizes by DynamoDB's rules (AWS, *Capaci
 consumption*), for doubles bill one unit whatever the size: 1 per begun KB, twice that in a
 transaction.
 
-    python benchmarks/log_append.py [--units N] [--baseline-units N] [--endpoint URL] [--json]
+With ``--stripes N`` the log is spread over N keys of the table, and the busiest key's share of the write units is told:
+1,000 a second is what one key takes.
+
+    python benchmarks/log_append.py [--units N] [--baseline-units N] [--stripes N] [--endpoint URL] [--json]
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ import os
 import random
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -51,10 +55,11 @@ AIM_RATE, AIM_COST = 20.0, 1 / 20
 
 @dataclass(frozen=True)
 class Result:
-    """``wcu`` is write units for 1,000 units of work."""
+    """``wcu`` is write units for 1,000 units of work, ``busiest`` the share of the key that took most of them."""
 
     units_per_second: float
     wcu: float
+    busiest: float = 1.0
 
 
 class Meter:
@@ -62,11 +67,13 @@ class Meter:
 
     def __init__(self, client: Any) -> None:
         self.units = 0
+        self.by_key: Counter[str] = Counter()
         client.meta.events.register("provide-client-params.dynamodb.PutItem", self._put)
         client.meta.events.register("provide-client-params.dynamodb.TransactWriteItems", self._transact)
 
     def _put(self, params: Any, **_: Any) -> None:
         self.units += write_units(params["Item"])
+        self.by_key[str(params["Item"]["p"])] += write_units(params["Item"])
 
     def _transact(self, params: Any, **_: Any) -> None:
         self.units += sum(2 * write_units(action["Put"]["Item"]) for action in params["TransactItems"])
@@ -122,18 +129,19 @@ def client(endpoint: str) -> Any:
     )  # fmt: skip
 
 
-def measure_log(endpoint: str, units: Sequence[Fragment]) -> Result:
+def measure_log(endpoint: str, units: Sequence[Fragment], stripes: int) -> Result:
     dynamodb = client(endpoint)
     store = DynamoDBStore(dynamodb, "kainite-log")
     store.create()
     meter = Meter(dynamodb)
     started = time.perf_counter()
-    asyncio.run(_append_all(store, units))
-    return Result(len(units) / (time.perf_counter() - started), meter.units * 1000 / len(units))
+    asyncio.run(_append_all(store, units, stripes))
+    rate = len(units) / (time.perf_counter() - started)
+    return Result(rate, meter.units * 1000 / len(units), max(meter.by_key.values()) / meter.units)
 
 
-async def _append_all(store: DynamoDBStore, units: Sequence[Fragment]) -> None:
-    settings = LogSettings(table="kainite-log", owner="bench", enabled=True)
+async def _append_all(store: DynamoDBStore, units: Sequence[Fragment], stripes: int) -> None:
+    settings = LogSettings(table="kainite-log", owner="bench", enabled=True, stripes=stripes)
     async with LogOwner.open(store, settings, UowSettings()) as log:
 
         async def shard(number: int) -> None:
@@ -183,12 +191,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--units", type=int, default=50_000)
     parser.add_argument("--baseline-units", type=int, default=1_000)
+    parser.add_argument("--stripes", type=int, default=1)
     parser.add_argument("--endpoint", help="a DynamoDB to use instead of moto's server")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")
     with contextlib.nullcontext(options.endpoint) if options.endpoint else moto_server() as endpoint:
-        log = measure_log(endpoint, fragments(options.units))
+        log = measure_log(endpoint, fragments(options.units), options.stripes)
         baseline = measure_baseline(endpoint, fragments(options.baseline_units))
     rate, cost = log.units_per_second / baseline.units_per_second, log.wcu / baseline.wcu
     if options.json:
@@ -197,6 +206,7 @@ def main() -> None:
     print(f"{'':34}{'units/s':>10}{'write units per 1,000 units':>30}")
     print(f"{'Kainite, packed batches':34}{log.units_per_second:>10,.0f}{log.wcu:>30,.0f}")
     print(f"{'TransactWriteItems a unit':34}{baseline.units_per_second:>10,.0f}{baseline.wcu:>30,.0f}")
+    print(f"{'busiest key of the log':34}{'':10}{f'{log.busiest:.0%}':>30}")
     print(f"{'ratio':34}{rate:>9.1f}x{f'1/{1 / cost:.0f}':>30}")
     print(f"{'aim':34}{AIM_RATE:>9.0f}x{f'1/{1 / AIM_COST:.0f}':>30}")
 
