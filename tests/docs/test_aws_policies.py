@@ -41,6 +41,7 @@ from kainite.leases.administration.reset import apply as reset
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.log.audit.s3 import S3Audit
+from kainite.log.owner.mount import mount
 from kainite.log.owner.requests import OK
 from kainite.log.service.applications.connecting import finder
 from kainite.log.service.applications.partition import application_partition
@@ -235,6 +236,18 @@ def own_the_log(aws: Aws) -> None:
     assert aws.stream in str(StreamClient(aws.client("kinesis"), aws.stream).identity())
     request = DynamoDBStore(aws.unrecorded("dynamodb"), aws.log).put_request("0", {"action": "retry"})
     store.answer_request("0", request, {"result": "ok"})
+    spread_the_log(aws)
+
+
+def spread_the_log(aws: Aws) -> None:
+    """Mounts a partition of several keys, appends behind its fork, reads and truncates, as an owner does."""
+    store = DynamoDBStore(aws.client("dynamodb"), aws.log)
+    mounted = mount(store, "striped", "w", 10.0, stripes=2)
+    for first_id in range(3):
+        assert store.put_batch("striped", batch(first_id, mounted.generation), f"n{first_id}") is None
+    assert len(list(store.read_batches("striped", 0, strong=True))) == 3
+    assert store.truncate("striped", 2) == 2
+    mounted.release()
 
 
 def use_the_log(aws: Aws) -> None:

@@ -23,7 +23,7 @@ def told(log: SharedLog) -> Sums:
 
 async def test_an_owner_tells_of_its_peers_and_a_follower_that_it_is_one() -> None:
     async with members() as world:
-        owner, follower = await world.open("a"), await world.open("b")
+        owner, follower = await world.join("a"), await world.join("b")
         await follower.append("s", Position(1), Position(1), [fragment("A", [1], count=1)])
         mine, theirs = told(owner), told(follower)
         parts = (metric.LOG_OWNED, metric.LOG_FOLLOWED, metric.LOG_PEERS, metric.LOG_CREDIT, metric.LOG_WAITING)
@@ -37,7 +37,7 @@ async def test_an_owner_tells_of_its_peers_and_a_follower_that_it_is_one() -> No
 
 async def test_what_waits_is_told_in_appends_and_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     async with members(put_interval=0.0) as world:
-        owner = await world.open("a")
+        owner = await world.join("a")
         serving = owner.owner
         assert serving is not None
         monkeypatch.setattr(type(serving), "queued", property(lambda self: (3, 700)))
@@ -48,7 +48,7 @@ async def test_what_waits_is_told_in_appends_and_bytes(monkeypatch: pytest.Monke
 async def test_members_sample_themselves() -> None:
     async with members() as world:
         sums = Sums()
-        log = await world.open("a", meter=Meter(sums))
+        log = await world.join("a", meter=Meter(sums))
         assert log.owner is not None
         await until(lambda: sums.seen[metric.LOG_OWNED] > 0)
         await world.leave("a")
