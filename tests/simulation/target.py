@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from kainite.base.errors import TargetBusyError, TargetInterruptedError, TargetUnavailableError
+from kainite_spark.targets.statements import planner
 from simulation.faults import NO_RESENDING, Effects, Faults
 from simulation.loop import Process
+
+planner.FOLDED_LAYERS = 1  # a simulation's groups are too small to have many layers
 
 Seen = Callable[[str], None]
 """Is told after each transaction, with the name of the process and of what it did."""

@@ -164,11 +164,16 @@ class _FoldRules:
         """Returns whether ``later``, of which the row has the head's token, is folded into ``head``."""
         if later.op is Operation.UPSERT and (head.op is not Operation.UPSERT or head.row.keys() != later.row.keys()):
             return False
-        found, meant = _image(head), _image(later)
-        if len(later.key) != len(self.primary_key) or not all(_same(found[k], meant[k]) for k in self.primary_key):
+        if len(later.key) != len(self.primary_key):
             return False
-        others = ((name, value) for name, value in later.row.items() if name not in self.key.columns)
-        return all(self._droppable(head, name, value) for name, value in others)
+        found, meant = _image(head), _image(later)
+        for name in self.primary_key:
+            if not _same(found[name], meant[name]):
+                return False
+        for name, value in later.row.items():
+            if name not in self.key.columns and not self._droppable(head, name, value):
+                return False
+        return True
 
     def _droppable(self, head: Delta, name: str, value: Json) -> bool:
         """Returns whether the head may write ``value`` into the column, in place of what it writes there."""

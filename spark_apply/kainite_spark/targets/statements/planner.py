@@ -59,6 +59,9 @@ class Statement:
     MAX_ROWS: ClassVar[int] = 10_000
 
 
+FOLDED_LAYERS = 16
+"""Layers from which folding is worth its work: it takes about as long as the statements of so many layers."""
+
 _Groups: TypeAlias = dict[Shape, list[Delta]]
 _Part: TypeAlias = tuple[int, Shape, list[Delta]]
 
@@ -83,16 +86,20 @@ class Planner:
 
         Args:
             units: in log order.
-            folded: whether changes of one row may be made as one.
+            folded: whether changes of one row may be made as one; they are where units stand in many layers.
 
         Raises:
             TargetRejectedError: a delta names a table or column that the target does not have, or
                 a key that is not the table's primary key.
         """
-        for layer in conflict_layers(self._net_effect.of(units) if folded else units):
+        for layer in self._layers(units, folded=folded):
             steps = zip_longest(*(self._stepper.steps(unit.deltas) for unit in layer), fillvalue=())
             for step in steps:
                 yield from self._ordered(chain.from_iterable(step))
+
+    def _layers(self, units: Sequence[Unit], *, folded: bool) -> list[list[Unit]]:
+        layers = conflict_layers(units)
+        return conflict_layers(self._net_effect.of(units)) if folded and len(layers) >= FOLDED_LAYERS else layers
 
     def one_by_one(self, unit: Unit) -> Iterator[Statement]:
         """Yields a statement for each delta, in the source's order; raises as :meth:`plan`."""

@@ -8,8 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from kainite_spark.targets.statements import planner
 from support.loaders import documented_loader
 from support.stores import Database, Store, Stores
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_layers_are_folded() -> Iterator[None]:
+    """Lets groups of a few units be folded, too."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(planner, "FOLDED_LAYERS", 1)
+        yield
 
 
 @pytest.fixture(params=["postgresql", "sqlite", "exec"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -10,8 +11,9 @@ import pytest
 from kainite.base.errors import TargetRejectedError
 from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, Table, TypeFamily, UniqueKey
 from kainite.uow.delta import Delta, Operation, Row
+from kainite.uow.signature import Signatures
 from kainite_spark.targets.contract import Unit
-from kainite_spark.targets.statements.planner import Planner, Statement
+from kainite_spark.targets.statements.planner import FOLDED_LAYERS, Planner, Statement
 
 LEVELS = {"root": 1, "tree": 2, "leaf": 3}
 
@@ -147,3 +149,12 @@ def test_long_statements_are_cut() -> None:
 def test_what_the_target_cannot_take_is_refused(bad: Delta, message: str) -> None:
     with pytest.raises(TargetRejectedError, match=message):
         plan([bad])
+
+
+@pytest.mark.parametrize(("units", "statements"), [(FOLDED_LAYERS - 1, FOLDED_LAYERS - 1), (FOLDED_LAYERS, 1)])
+def test_units_are_folded_when_they_would_stand_in_many_layers(units: int, statements: int) -> None:
+    known = Catalogue({"leaf": replace(CATALOGUE.tables["leaf"], judged=())})
+    written, read = Signatures(known).of([delta("update", "leaf", 1, v=0)])
+    hot = [Unit(n, f"T-{n}", (delta("update", "leaf", 1, v=n),), written, read) for n in range(units)]
+    assert len(list(Planner(known, LEVELS).plan(hot, folded=True))) == statements
+    assert len(list(Planner(known, LEVELS).plan(hot))) == units
