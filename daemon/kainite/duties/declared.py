@@ -31,6 +31,9 @@ from kainite.duties.model.records import Duty, Kind, Restart, Work
 from kainite.duties.programs.commands import READY
 from kainite.settings import FleetSettings
 
+MOST = 1_000_000_000
+MOST_BYTES = 16_000
+"""Of a duty's words together: every worker reads them at every look."""
 NAME = re.compile(r"[A-Za-z0-9_.:-]{1,100}")
 START_TIMEOUT_S = {Kind.APPLY: 300.0}
 _FIELDS = {
@@ -104,13 +107,22 @@ def _problem(field: str, value: Any) -> str | None:
     """Returns what is wrong with a value; None when nothing is."""
     if field in _LISTS:
         right = isinstance(value, list) and all(isinstance(word, str) for word in value)
-        return None if right else f"{field} must be a list of texts"
+        return _problem_of_words(field, value) if right else f"{field} must be a list of texts"
     if field in _NUMBERS or field == "tries":
         whole = field == "tries"
-        right = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool) and value > 0
-        return None if right else f"{field} must be a {'whole ' if whole else ''}number above 0"
+        right = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool) and 0 < value <= MOST
+        return None if right else f"{field} must be a {'whole ' if whole else ''}number above 0, at most {MOST}"
     if not isinstance(value, str):
         return f"{field} must be a text"
+    if (wrong := _problem_of_words(field, [value])) is not None:
+        return wrong
     if field == "restart" and value not in list(Restart):
         return f"restart must be one of {', '.join(Restart)}"
     return f"kind must be one of {', '.join(Kind)}" if field == "kind" and value not in list(Kind) else None
+
+
+def _problem_of_words(field: str, words: list[str]) -> str | None:
+    whole = "".join(words)
+    if "\0" in whole or any("\ud800" <= letter <= "\udfff" for letter in whole):
+        return f"{field} must be text without null characters"
+    return f"{field} must have at most {MOST_BYTES} bytes" if len(whole.encode()) > MOST_BYTES else None

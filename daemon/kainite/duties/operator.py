@@ -14,7 +14,7 @@ from typing import TypeVar
 from kainite.base.errors import FleetError
 from kainite.duties.model.records import Command, Duty, Event, Message, Picture, Subject, Work, Worker
 from kainite.duties.model.states import By, DutyStatus
-from kainite.duties.store.contract import Commit, Delete, FleetStore, Put
+from kainite.duties.store.contract import Check, Commit, Delete, FleetStore, Put
 
 T = TypeVar("T")
 
@@ -116,8 +116,10 @@ class Operator:
 
         def commit(picture: Picture) -> Commit:
             sent = [message.number for message in picture.messages if message.worker == worker]
-            number = max([_worker(picture, worker).read, *sent]) + 1
-            return Commit((Put(Message(worker, number, command, content)),))
+            reader = _worker(picture, worker)
+            number = max([reader.read, *sent]) + 1
+            # A reader that has read on meanwhile takes this number for one that it has obeyed.
+            return Commit((Put(Message(worker, number, command, content)), Check(reader)))
 
         self._change(commit)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from kainite.base.errors import FleetError
-from kainite.duties.model.records import Command, Duty, Subject, Work
+from kainite.duties.model.records import Command, Duty, Picture, Subject, Work
 from kainite.duties.model.states import DutyStatus, WorkerStatus
 from kainite.duties.operator import Operator
+from kainite.duties.store.contract import Commit
 from support.duty_fleet import SimFleet
 
 WORK = Work(command=("true",))
@@ -118,3 +121,24 @@ def test_what_makes_no_sense_is_refused(fleet: SimFleet, operator: Operator) -> 
     fleet.add(Duty("declared", WORK, declared=True))
     with pytest.raises(FleetError, match="declared in the settings"):
         operator.remove("declared")
+
+
+def test_a_message_is_not_lost_where_another_operators_was_obeyed_meanwhile(fleet: SimFleet) -> None:
+    class Slow(Operator):
+        """Reads, and stands still until another operator's message has been obeyed."""
+
+        def _change(self, commit: Callable[[Picture], Commit]) -> None:
+            def late(picture: Picture) -> Commit:
+                made = commit(picture)
+                if not others:
+                    others.append("one")
+                    Operator(fleet.store, "other").send("a", Command.ENABLE)
+                    fleet.rounds(2)
+                return made
+
+            super()._change(late)
+
+    others: list[str] = []
+    Slow(fleet.store, "me").send("a", Command.DISABLE)
+    fleet.rounds(2)
+    assert fleet.store.read().workers["a"].status is WorkerStatus.DISABLED

@@ -10,8 +10,10 @@ STOPPING    by :meth:`DutyProgram.stop`                                         
 ENDED       its process has ended, or could not be started
 ==========  =======================================================================  =======================
 
-The program's output goes to the log line by line. An end at or after the time that its guard was last told is no
-failure of the program's: the guard ended it.
+The program's output goes to the log line by line. An end within the time in which its guard may have begun to end it,
+because the lease was nearly over, is neither a failure nor a clean end of the program's: it is to be started again.
+That holds for a while after the lease was extended too: SIGTERM had been sent by then. A guard that does not obey
+(somebody has stopped its process group) is killed with its program.
 """
 
 from __future__ import annotations
@@ -34,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 GUARD = Path(__file__).with_name("guard.py")
 ERROR_LINES = 5
+ERROR_LINE = 500
+"""The most characters of each: they stand in the duty's record, which every worker reads at every look."""
 KILL_AFTER_S = 5.0
 """Seconds that a guard has to end after its program's grace."""
 
@@ -58,6 +62,9 @@ class DutyProgram:
         self._run = next(_runs)
         self._since = boot_seconds()
         self._until = until
+        self._warning = min(duty.work.stop_grace, lease / 4) + lease / 20  # as the guard has it, and it may be late
+        self._excused_until = float("-inf")
+        self._kill_at = float("inf")
         self._news = news
         self._phase = Phase.STARTING
         self._told_to_end = False
@@ -70,7 +77,7 @@ class DutyProgram:
         self._process: PipedProcess | None = None
         try:
             self._process = PipedProcess.start(program, Hooks(self._on_output, self._news, self._news, self._on_line))
-        except ChildExitedError as error:
+        except (ChildExitedError, ValueError) as error:  # ValueError: a word with a null character
             self._error, self._phase = str(error), Phase.ENDED
 
     def state(self) -> ProgramState:
@@ -99,6 +106,8 @@ class DutyProgram:
     def extend(self, until: float) -> None:
         """Lets it run until a later time of the boot clock."""
         if self._process is not None and self._phase is not Phase.ENDED and until > self._until:
+            if self._is_warned():
+                self._excused_until = boot_seconds() + self.duty.work.stop_grace + KILL_AFTER_S
             self._until = until
             self._process.write(f"until {until!r}\n".encode())
 
@@ -106,6 +115,7 @@ class DutyProgram:
         """Begins to stop it; it has its grace."""
         if self._process is not None and self._phase in (Phase.STARTING, Phase.READY):
             self._phase, self._told_to_end = Phase.STOPPING, True
+            self._kill_at = boot_seconds() + self.duty.work.stop_grace + KILL_AFTER_S
             self._process.write(b"stop\n")
 
     def kill(self, why: str, *, failed: bool) -> None:
@@ -126,13 +136,23 @@ class DutyProgram:
             ready = boot_seconds() - self._since >= self.duty.work.ready_after
             self._phase = Phase.READY if ready else Phase.STARTING
         process = self._process
-        if process is None or process.status is None or self._phase is Phase.ENDED:
+        if process is None or self._phase is Phase.ENDED:
             return
+        if process.status is None and boot_seconds() >= self._kill_at:
+            process.kill()
+        if process.status is not None:
+            self._take_end(process, process.status)
+
+    def _take_end(self, process: PipedProcess, status: int) -> None:
         self._phase = Phase.ENDED
-        self._told_to_end = self._told_to_end or boot_seconds() >= self._until
-        if process.status != 0:
-            how = self._why or f"it ended with {how_it_ended(process.status)}"
-            self._error = "\n".join([how, *list(process.stderr_tail)[-ERROR_LINES:]])
+        self._told_to_end = self._told_to_end or self._is_warned() or boot_seconds() < self._excused_until
+        if status != 0:
+            how = self._why or f"it ended with {how_it_ended(status)}"
+            self._error = "\n".join([how, *(line[:ERROR_LINE] for line in list(process.stderr_tail)[-ERROR_LINES:])])
+
+    def _is_warned(self) -> bool:
+        """Returns whether its guard may have begun to end it."""
+        return boot_seconds() >= self._until - self._warning
 
     def _on_output(self, data: bytes) -> None:
         for line in self._output.feed(data):

@@ -10,7 +10,7 @@ its input              then
 =====================  ====================================================================================
 ``until SECONDS``      the program may run until this time of the boot clock
 ``stop``               SIGTERM for the program, and SIGKILL when the grace is over
-its end                SIGKILL at once: the daemon has died; after ``stop`` as above
+its end                SIGKILL at once, after ``stop`` too: the daemon has died, and its successor may begin
 =====================  ====================================================================================
 
 The last quarter of a lease, or the grace if that is shorter, begins with SIGTERM. The guard ends as its program does:
@@ -100,10 +100,7 @@ class _Guard:
 
     def _hear(self, data: bytes) -> None:
         if not data:
-            if self._stopped_at is None:
-                _kill_group()
-            _look_away(0)
-            return
+            _kill_group()
         self._said += data
         *lines, self._said = self._said.split(b"\n")
         for line in lines:
@@ -117,14 +114,6 @@ class _Guard:
     def _terminate(self) -> None:
         self._warned = True
         os.killpg(0, signal.SIGTERM)
-
-
-def _look_away(descriptor: int) -> None:
-    """Puts an end that never has news in the place of an input that has ended."""
-    quiet, keep = os.pipe()
-    os.dup2(quiet, descriptor)
-    os.close(quiet)
-    os.set_inheritable(keep, False)
 
 
 def _kill_group() -> None:

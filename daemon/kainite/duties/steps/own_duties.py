@@ -7,7 +7,8 @@ mine, wanted    none; waiting, its pause is over    start
 mine, wanted    none; running                       waiting (it was lost with an earlier lease)
 mine, wanted    ready; waiting                      running
 mine, wanted    not ready for too long              kill; that is a failure
-mine, wanted    ended                               by the restart policy: waiting, stopped, or error
+mine, wanted    ended by itself                     by the restart policy: waiting, stopped, or error; also where
+                                                    it is to be moved, so that what has ended for good stays so
 mine, not wanted, or to be moved, or the worker     stop; when it has ended: unassigned, or stopped where it is
 is disabled or closes                               not wanted
 not mine        any                                 kill
@@ -62,12 +63,12 @@ class OwnDuties:
         return min(self._due.values(), default=None)
 
     def _of(self, duty: Duty, me: Worker, program: ProgramState | None, now: float) -> Iterator[Step]:
-        if not may_run(duty, me):
+        if program is not None and _is_own_end(duty, me, program):
+            yield self._ended(duty, me, program, now)
+        elif not may_run(duty, me):
             yield from _ending(duty, me, program)
         elif program is None or (program.phase is Phase.ENDED and program.told_to_end):
             yield from self._beginning(duty, me, program, now)
-        elif program.phase is Phase.ENDED:
-            yield self._ended(duty, me, program, now)
         elif program.phase is Phase.STARTING and now - program.since >= duty.work.start_timeout:
             yield Step(before=(Kill(duty.name, f"not ready within {duty.work.start_timeout:g} s"),))
         elif program.phase is Phase.READY and duty.status is DutyStatus.WAITING:
@@ -112,6 +113,14 @@ def may_run(duty: Duty, me: Worker) -> bool:
     """Returns whether a duty that is this worker's is to run here."""
     here = duty.goal in ("", me.name) and duty.work.kind in me.kinds
     return me.status is WorkerStatus.ALIVE and duty.wanted and here
+
+
+def _is_own_end(duty: Duty, me: Worker, program: ProgramState) -> bool:
+    """Returns whether the restart policy decides: a worker that closes gives the duty back, since a host that goes
+    down ends programs too.
+    """
+    ended = program.phase is Phase.ENDED and not program.told_to_end
+    return ended and duty.wanted and me.status is not WorkerStatus.CLOSING
 
 
 def _ending(duty: Duty, me: Worker, program: ProgramState | None) -> Iterator[Step]:

@@ -67,7 +67,9 @@ def entering(
         healed = stands.become(WorkerStatus.ALIVE, By.WORKER)
         return _enter(replace(healed, incarnation=incarnation), "it goes on after a silence")
     if stands.status.pings and not is_gone(stands.process) and observer.silence_of(stands) < timing.silence:
-        return Step(before=(KillAll(), Report("another worker has this worker's id: give each its own", fresh.name)))
+        return Step(
+            before=(KillAll(), Report("another worker has this worker's id: give each its own", fresh.name)), idle=True
+        )
     taken = replace(fresh, incarnation=incarnation, held_off=stands.held_off, read=stands.read, version=stands.version)
     return _enter(taken, "it has started again")
 

@@ -43,7 +43,14 @@ class Delete:
     record: Record
 
 
-Change: TypeAlias = Put | Delete
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Changes nothing, if a record's version is still the one in the table."""
+
+    record: Record
+
+
+Change: TypeAlias = Put | Delete | Check
 
 
 @dataclass(frozen=True, slots=True)

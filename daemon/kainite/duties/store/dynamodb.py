@@ -26,7 +26,7 @@ from kainite.aws.dynamodb import ConditionFailedError, answer, make_table, numbe
 from kainite.aws.failures import Failure
 from kainite.base.errors import FleetError, FleetUnavailableError
 from kainite.duties.model.records import Event, Lead, Picture, Record, Subject
-from kainite.duties.store.contract import Change, Commit, Put
+from kainite.duties.store.contract import Change, Check, Commit, Delete, Put
 from kainite.duties.store.items import LEAD, event_of, key_of, picture_of, record_of, stamped, text_of
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_WRITES: dict[type[Change], str] = {Put: "Put", Delete: "Delete", Check: "ConditionCheck"}
 FLEET = "fleet"
 WAIT_S = 120
 DAY_S = 86_400
@@ -102,9 +103,7 @@ class DynamoDBFleetStore:
         return True
 
     def _together(self, commit: Commit) -> bool:
-        writes: list[Any] = [
-            {"Put" if isinstance(change, Put) else "Delete": self._request(change)} for change in commit.changes
-        ]
+        writes: list[Any] = [{_WRITES[type(change)]: self._request(change)} for change in commit.changes]
         writes += [{"Put": {"TableName": self._name, "Item": self._line(stamped(event))}} for event in commit.events]
         if commit.led is not None and not any(isinstance(change.record, Lead) for change in commit.changes):
             writes.append({"ConditionCheck": self._check(commit.led)})

@@ -98,7 +98,8 @@ def picture_of(records: Iterable[Record]) -> Picture:
 
 
 def _duty(fields: dict[str, Any], version: str) -> Duty:
-    work: dict[str, Any] = fields["work"]
+    # A number that JSON does not have (infinity) stands there as null.
+    work: dict[str, Any] = {name: value for name, value in fields["work"].items() if value is not None}
     work["restart"] = Restart(work.get("restart", Restart.ALWAYS))
     known = {**_known(Duty, fields), "work": Work(**_known(Work, work)), "status": DutyStatus(fields["status"])}
     return Duty(**known, version=version, extra=_extra(Duty, fields))

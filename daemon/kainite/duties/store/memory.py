@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass
 
 from kainite.duties.model.records import Event, Lead, Picture, Record, Subject
-from kainite.duties.store.contract import Change, Commit, Put
+from kainite.duties.store.contract import Change, Check, Commit, Put
 from kainite.duties.store.items import LEAD, key_of, picture_of, record_of, stamped, text_of
 
 
@@ -61,6 +61,8 @@ class MemoryFleetStore:
 
     def _make(self, change: Change) -> None:
         key = key_of(change.record)
+        if isinstance(change, Check):
+            return
         if not isinstance(change, Put):
             del self._items[key]
             return

@@ -185,3 +185,57 @@ async def test_the_program_dies_with_its_guard(file: Path) -> None:
         pid = await began(file)
         guard.kill()
         await gone(pid)
+
+
+async def test_the_program_dies_with_its_daemon_in_its_grace_too(file: Path) -> None:
+    words = (sys.executable, "-I", "-S", str(GUARD), str(LONG), str(boot_seconds() + LONG), str(LONG))
+    with subprocess.Popen(
+        (*words, sys.executable, str(CHILD), str(file), "--deaf"), stdin=subprocess.PIPE, start_new_session=True
+    ) as guard:
+        pid = await began(file)
+        assert guard.stdin is not None
+        guard.stdin.write(b"stop\n")
+        guard.stdin.close()  # its daemon's successor on this host gives the duty to another worker at once
+        await gone(pid)
+
+
+@pytest.mark.parametrize("extended", [False, True])
+async def test_an_end_by_the_guards_warning_is_none_of_the_programs_own(file: Path, extended: bool) -> None:
+    until = boot_seconds() + 4.0
+    async with running(Work(), lease=4.0, file=file) as program:
+        await began(file)
+        async with asyncio.timeout(30):
+            while "ended" not in file.read_text():
+                await asyncio.sleep(0.001)
+        if extended:  # the table is back before the program's end is seen
+            program.extend(boot_seconds() + LONG)
+        assert boot_seconds() < until
+        assert (await reaches(program, in_phase(Phase.ENDED))).told_to_end
+
+
+async def test_a_guard_that_does_not_obey_is_killed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kainite.duties.programs.duty_program.KILL_AFTER_S", 0.2)
+    async with running(Work(stop_grace=0.2), file=file) as program:
+        pid = await began(file)
+        os.killpg(os.getpgid(pid), signal.SIGSTOP)
+        program.stop()
+        assert (await reaches(program, in_phase(Phase.ENDED))).told_to_end
+        await gone(pid)
+
+
+async def test_long_last_words_are_cut() -> None:
+    say = "import sys; [print('x' * 7_000, file=sys.stderr) for _ in range(9)]; sys.exit(1)"
+    command = (sys.executable, "-c", say)
+    program = DutyProgram(Duty("d", Work()), command, boot_seconds() + LONG, LONG, lambda: None)
+    try:
+        state = await reaches(program, in_phase(Phase.ENDED))
+        assert 2_000 < len(state.error) < 3_000
+    finally:
+        await program.close()
+
+
+async def test_a_command_that_no_system_takes_has_failed() -> None:
+    program = DutyProgram(Duty("d", Work()), ("sh", "a\0b"), boot_seconds() + LONG, LONG, lambda: None)
+    assert program.state().phase is Phase.ENDED
+    assert "null" in program.state().error
+    await program.close()

@@ -378,3 +378,15 @@ def test_a_leader_of_no_worker_is_replaced(fleet: SimFleet) -> None:
     lead = fleet.store.read().lead
     assert lead is not None
     assert (lead.worker, lead.generation) == ("a", 8)
+
+
+@pytest.mark.parametrize(("clean", "status"), [(True, DutyStatus.STOPPED), (False, DutyStatus.ERROR)])
+def test_what_has_ended_for_good_is_not_run_again_by_a_move(fleet: SimFleet, clean: bool, status: DutyStatus) -> None:
+    once = Duty("d", Work(command=("true",), restart=Restart.NEVER), declared=True)
+    first, _ = fleet.worker("a", (once,)), fleet.worker("b")
+    fleet.rounds(5)
+    program = first.programs["d"]
+    program.phase, program.clean = Phase.ENDED, clean
+    fleet.change(replace(fleet.duty("d"), goal="b"))
+    fleet.rounds(5)
+    assert fleet.duty("d").status is status

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kainite.duties.model.records import Duty, Event, Lead, Message, Restart, Subject, Work, Worker
 from kainite.duties.model.states import DutyStatus, WorkerStatus
-from kainite.duties.store.contract import Commit, Delete, FleetStore, Put
+from kainite.duties.store.contract import Change, Check, Commit, Delete, FleetStore, Put
 from support.dynamodb_doubles import on_each_store
 
 pytestmark = on_each_store
@@ -21,7 +21,7 @@ RECORDS = (
 )
 
 
-def commit(store: FleetStore, *changes: Put | Delete, led: Lead | None = None, events: tuple[Event, ...] = ()) -> bool:
+def commit(store: FleetStore, *changes: Change, led: Lead | None = None, events: tuple[Event, ...] = ()) -> bool:
     return store.commit(Commit(changes, led, events))
 
 
@@ -125,3 +125,13 @@ def test_a_read_of_many_pages_is_whole(store: FleetStore) -> None:
     for number in range(12):
         assert commit(store, Put(Duty(f"d{number}", Work(command=("x" * 100_000,)))))
     assert len(store.read().duties) == 12
+
+
+def test_a_check_changes_nothing_and_fails_what_it_stands_with(store: FleetStore) -> None:
+    assert commit(store, Put(Worker("w", "1")))
+    seen = store.read().workers["w"]
+    assert commit(store, Put(Message("w", 1, "kill")), Check(seen))
+    assert store.read().workers["w"] == seen
+    assert commit(store, Put(seen))
+    assert not commit(store, Put(Message("w", 2, "kill")), Check(seen))
+    assert len(store.read().messages) == 1

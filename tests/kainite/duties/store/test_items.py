@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 
-from kainite.duties.model.records import Duty, Worker
+from kainite.duties.model.records import Duty, Work, Worker
 from kainite.duties.store.items import key_of, picture_of, record_of, text_of
 
 
@@ -20,6 +20,13 @@ def test_absent_fields_have_their_defaults() -> None:
     duty = record_of("duty/d", "v", '{"name":"d","work":{"kind":"later","new":1},"status":"unassigned"}')
     assert isinstance(duty, Duty)
     assert (duty.work.kind, duty.work.weight, duty.enabled, duty.version) == ("later", 1.0, True, "v")
+
+
+def test_a_number_that_json_does_not_have_is_the_default() -> None:
+    endless = text_of(Duty("d", Work(weight=float("inf"))))
+    duty = record_of("duty/d", "v", endless)
+    assert isinstance(duty, Duty)
+    assert duty.work.weight == 1.0
 
 
 def test_a_record_of_an_unknown_kind_is_passed_over() -> None:
