@@ -22,7 +22,7 @@ export KCL_MVN_REPO_SEARCH_URL := data:,
 simulation = PYTHONHASHSEED=0 PYTHONPATH=tests $(BIN)/python -m simulation --jobs $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup peers demo test simulate simulate-mutations localstack localstack-stop test-localstack test-cluster check format fuzz validate bench pins docs clean
+.PHONY: help preflight setup peers demo test simulate simulate-mutations localstack localstack-stop test-localstack test-long check format fuzz validate bench pins docs clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,8 +60,8 @@ localstack-stop: setup ## Stop it
 test-localstack: peers ## Run the tests that need LocalStack, which they start themselves
 	$(BIN)/pytest -n $(TEST_JOBS) --dist loadgroup -m localstack $(TESTS)
 
-test-cluster: peers ## Run the tests on Spark clusters that take minutes
-	$(BIN)/pytest -n 0 -m cluster $(TESTS)
+test-long: peers ## Run the tests that take minutes: Spark clusters, hosts killed together, a demo
+	$(BIN)/pytest -n 0 -m long $(TESTS)
 
 simulate: setup ## Run the simulator: make simulate SEEDS=5000 FIRST=20000
 	$(simulation) --first $(FIRST) --seeds $(SEEDS) --keep-going

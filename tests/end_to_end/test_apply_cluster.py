@@ -1,7 +1,6 @@
 """The apply job on a Spark standalone cluster: set up by settings alone, its parts killed, and none of them there.
 
-Each start of a driver and of its executors takes many seconds of processor time; tests marked ``cluster`` are run by
-``make test-cluster``.
+Each start of a driver and of its executors takes many seconds of processor time; ``make test-long`` runs these tests.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from support.names import unique
 from support.spark_cluster import SparkCluster, spark_cluster
 from support.waiting import eventually
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
 
 LIMIT = 90.0
 GRACE_S = 2
@@ -119,7 +118,6 @@ def test_executors_workers_and_the_master_are_killed_and_each_unit_is_applied_on
     assert world.items() == {n: units - 20 + n for n in range(20)}
 
 
-@pytest.mark.cluster
 def test_after_the_cluster_is_back_the_next_job_goes_on(cluster: SparkCluster, world: World, job: Job) -> None:
     world.log.unit("T-0", *noted("T-0", insert(0)))
     cluster.start_workers(2)
@@ -129,7 +127,6 @@ def test_after_the_cluster_is_back_the_next_job_goes_on(cluster: SparkCluster, w
         assert process.returncode == 0, job.said
 
 
-@pytest.mark.cluster
 def test_without_executors_the_job_says_so_stops_when_asked_and_ends_by_itself(
     tmp_path: Path, world: World, job: Job
 ) -> None:
@@ -145,7 +142,6 @@ def test_without_executors_the_job_says_so_stops_when_asked_and_ends_by_itself(
     assert world.journal() == []
 
 
-@pytest.mark.cluster
 def test_a_master_that_is_not_there_is_told_and_the_start_can_be_stopped(job: Job) -> None:
     with job.running("spark://127.0.0.1:1") as process:
         eventually(lambda: "waiting for Spark to start" in job.said, LIMIT)
@@ -154,7 +150,6 @@ def test_a_master_that_is_not_there_is_told_and_the_start_can_be_stopped(job: Jo
         assert "apply job started" not in job.said
 
 
-@pytest.mark.cluster
 def test_executors_that_cannot_work_end_the_start_with_what_to_set(
     cluster: SparkCluster, world: World, job: Job
 ) -> None:

@@ -97,6 +97,7 @@ def test_killed_again_and_again_the_target_equals_the_source(demos: list[Demo]) 
     assert demo.left() == []
 
 
+@pytest.mark.long
 def test_transactions_that_come_as_aurora_dsqls_do_are_put_together(demos: list[Demo]) -> None:
     demo = Demo(*SMALL, "12", "--source", "dsql", "--kill", "--json")
     demos.append(demo)

@@ -124,6 +124,7 @@ def test_daemons_die_and_their_duties_go_on_once_each(
         assert {name: fleet_.overlap(name) > SLACK_S for name in names} == dict.fromkeys(names, False)
 
 
+@pytest.mark.long
 def test_the_leader_and_a_worker_die_at_the_same_instant(
     kinesis: Any, dynamodb: Any, moto_endpoint: str, tmp_path: Path
 ) -> None:

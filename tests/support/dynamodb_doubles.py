@@ -36,6 +36,9 @@ DOUBLES = (
 on_each_double = pytest.mark.parametrize("dynamodb", DOUBLES, indirect=True)
 """For a test, or a module of tests, that takes the fixture ``dynamodb`` or one made of it."""
 
+on_each_fleet_store = pytest.mark.parametrize("store", ["memory", *DOUBLES, Double.LOSSY], indirect=True)
+"""The same for a store that may also be in memory, and does not mind when answers to writes are lost."""
+
 STRIPED = " striped"
 """Behind a store's name: its log partition 0 is forked at the beginning."""
 
@@ -48,7 +51,7 @@ on_each_store = pytest.mark.parametrize(
     ],
     indirect=True,
 )
-"""The same for the log's ``store``, which may also be in memory, and does not mind when answers to writes are lost."""
+"""The same for the log's ``store``, which may also be striped."""
 
 
 class Doubles:

@@ -15,7 +15,7 @@ from support.names import unique
 
 @pytest.fixture
 def store(request: pytest.FixtureRequest, dynamodb_doubles: Doubles) -> FleetStore:
-    """Gives an empty table in memory, or in the double that ``on_each_store`` names."""
+    """Gives an empty table in memory, or in the double that ``on_each_fleet_store`` names."""
     where: Any = request.param
     made: FleetStore = (
         MemoryFleetStore()

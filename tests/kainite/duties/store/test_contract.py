@@ -8,9 +8,9 @@ from dataclasses import replace
 from kainite.duties.model.records import Duty, Event, Lead, Message, Restart, Subject, Work, Worker
 from kainite.duties.model.states import DutyStatus, WorkerStatus
 from kainite.duties.store.contract import Change, Check, Commit, Delete, FleetStore, Put
-from support.dynamodb_doubles import on_each_store
+from support.dynamodb_doubles import on_each_fleet_store
 
-pytestmark = on_each_store
+pytestmark = on_each_fleet_store
 
 WORK = Work("program", ("sh", "-c", "exit 1"), "", 2.5, ("a", "b"), Restart.NEVER, "ready", tries=3)
 RECORDS = (
