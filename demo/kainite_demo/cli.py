@@ -36,6 +36,12 @@ def _address(context: click.Context, parameter: click.Parameter, value: str | No
 @click.option(
     "--daemons", default=1, show_default=True, type=click.IntRange(1, 16), help="Daemons that share the shards."
 )
+@click.option(
+    "--fleet",
+    metavar="N",
+    type=click.IntRange(1, 16),
+    help="N daemons that start all the rest by themselves, as duties of their fleet; instead of --daemons.",
+)
 @click.option("--clients", default=8, show_default=True, type=click.IntRange(1, 90), help="pgbench's clients.")
 @click.option("--scale", default=20, show_default=True, type=click.IntRange(1), help="pgbench's scale: branches.")
 @click.option("--rate", default=100, show_default=True, type=click.IntRange(1), help="Transactions a second.")
@@ -64,6 +70,7 @@ def demo(
     seconds: int,
     shards: int,
     daemons: int,
+    fleet: int | None,
     clients: int,
     scale: int,
     rate: int,
@@ -82,6 +89,9 @@ def demo(
     torn transactions in the target; at the end it compares both databases row by row. It exits non-zero when
     anything differs, and leaves nothing behind, neither here nor at the endpoint.
 
+    With --fleet the daemons start the log's service, the extractor and the apply job by themselves. A kill then takes a
+    daemon with all that it runs; it comes back after some seconds, when others have its duties.
+
     With --source dsql the records are those of Aurora DSQL: net effects without ends, spread at random, late, twice, in
     pieces, and the stream is resharded. A kill then spares what stands in for DSQL.
 
@@ -90,6 +100,7 @@ def demo(
       kainite demo
       kainite demo --kill --seconds 60
       kainite demo --daemons 3 --kill
+      kainite demo --fleet 3 --kill
       kainite demo --source dsql --kill
       kainite demo --shards 8 --rate 200 --keep
       kainite demo --rate 10 --endpoint http://localhost:4566 -p properties/localstack.properties
@@ -102,7 +113,7 @@ def demo(
     console = Console(stderr=as_json, soft_wrap=True)
     options = Options(
         seconds, shards, clients, scale, rate, seed, kill=kill, keep=keep, endpoint=endpoint, settings=settings,
-        daemons=daemons, source=Source(source),
+        daemons=fleet or daemons, source=Source(source), fleet=fleet is not None,
     )  # fmt: skip
     with _ended_by_signals():
         summary = run(options, Display(console))

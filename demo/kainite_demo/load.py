@@ -22,6 +22,8 @@ _TICK = 0.25
 _STALL_LIMIT = 120.0
 # Kills of each process that fit into a run, one after the other, about.
 _KILLS_A_RUN = 6
+# A host that a fleet has lost comes back when its duties are elsewhere, about: after twice the ping time-out.
+_HOST_AWAY = 8.0
 
 
 class Load:
@@ -46,6 +48,8 @@ class Load:
         self._display = display
         self._parts = tuple(ready_events(options))
         self._daemons = daemon_names(options)
+        self._away = _HOST_AWAY if options.fleet else 0.0
+        self._back_at: dict[str, float] = {}
         self._killer = Killer(victims(options), options.seconds / _KILLS_A_RUN, options.seed)
         self._started = time.monotonic()
 
@@ -90,25 +94,32 @@ class Load:
     def _tick(self) -> Figures:
         time.sleep(_TICK)
         for name in self._parts:
-            self._processes[name].check()
+            if name not in self._back_at:
+                self._processes[name].check()
         figures = self._monitor.poll(self.kills.total())
         self._display.show(figures)
         for tid, cause in self._monitor.log.counts.failed.items():
             raise DemoError(f"unit {tid} was not applied: {cause}")
         for victim in self._killer.choose(time.monotonic(), self._done()):
             self._kill(victim)
+        self._start_again()
         return figures
 
     def _done(self) -> dict[str, int]:
-        """Returns each process's progress in units; the daemons' is their common log's."""
+        """Returns each process's progress in units; the daemons' is their common log's, but for those that are away."""
         done = self._monitor.done
-        return {**done, **dict.fromkeys(self._daemons, done[DAEMON])}
+        return {**done, **dict.fromkeys(self._daemons, done[DAEMON]), **dict.fromkeys(self._back_at, 0)}
 
     def _kill(self, victim: str) -> None:
         self.kills[victim] += 1
         self._display.say(f"{time.monotonic() - self._started:4.0f} s  killing the {victim} and starting it again")
         self._processes[victim].kill()
-        self._processes[victim].start()
+        self._back_at[victim] = time.monotonic() + self._away
+
+    def _start_again(self) -> None:
+        for name in [name for name, at in self._back_at.items() if time.monotonic() >= at]:
+            del self._back_at[name]
+            self._processes[name].start()
 
 
 def _stages(figures: Figures) -> tuple[int, int, int]:

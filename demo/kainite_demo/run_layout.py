@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.replication import SourceSlot
+from kainite.duties.model.records import Kind
 from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.settings import ExtractOffsets
 from kainite_demo import pgbench, services
@@ -31,7 +32,8 @@ class Options:
     """The size of a run: seconds and clients of pgbench, transactions a second, shards, scale.
 
     ``endpoint`` is the address of a running Kinesis and DynamoDB; ``settings`` is a file to begin with; so many
-    ``daemons`` share the shards. ``source`` says how transactions reach the stream.
+    ``daemons`` share the shards. ``source`` says how transactions reach the stream. With ``fleet`` the daemons start
+    everything else as their duties.
     """
 
     seconds: int
@@ -46,6 +48,7 @@ class Options:
     settings: Path | None = None
     daemons: int = 1
     source: Source = Source.POSTGRESQL
+    fleet: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +91,18 @@ def daemon_names(options: Options) -> tuple[str, ...]:
 
 def ready_events(options: Options) -> dict[str, str]:
     """Returns the processes that run throughout, and the log event by which each reports that it is ready."""
-    daemons = dict.fromkeys(daemon_names(options), "daemon ready")
-    return {**daemons, APPLY_JOB: "apply job started", EXTRACTOR: "extraction started"}
+    events = dict.fromkeys(daemon_names(options), "daemon ready")
+    if not options.fleet:
+        events[APPLY_JOB] = "apply job started"
+    if Kind.EXTRACT not in duties(options):
+        events[EXTRACTOR] = "extraction started"
+    return events
+
+
+def duties(options: Options) -> tuple[Kind, ...]:
+    """Returns what the fleet starts; DSQL is a service, and no duty."""
+    extract = (Kind.EXTRACT,) if options.source is Source.POSTGRESQL else ()
+    return (Kind.LOG, *extract, Kind.APPLY) if options.fleet else ()
 
 
 def victims(options: Options) -> tuple[str, ...]:
@@ -113,7 +126,8 @@ def processes(layout: RunLayout, options: Options) -> dict[str, Process]:
     if options.source is Source.DSQL:
         commands[EXTRACTOR] = dsql_command(layout, options)
     env = services.environment(layout.folder)
-    return {name: Process(name, command, layout.folder, env) for name, command in commands.items()}
+    needed = {PRECEDENCE, PGBENCH, *ready_events(options)}
+    return {name: Process(name, command, layout.folder, env) for name, command in commands.items() if name in needed}
 
 
 def _worker_id(daemon: str) -> str:

@@ -15,10 +15,12 @@ from pathlib import Path
 from kainite.base.errors import DemoError, KainiteError
 from kainite.capture.postgresql.extractor import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
+from kainite.duties.store.dynamodb import DynamoDBFleetStore
 from kainite.extract.offsets.place import Place
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite_demo import invariant, pgbench, services
 from kainite_demo.compare import compare
+from kainite_demo.fleet_watch import FleetWatch
 from kainite_demo.json_lines import JsonLines
 from kainite_demo.latency import latencies, percentile
 from kainite_demo.load import Load
@@ -28,17 +30,16 @@ from kainite_demo.postgres_server import postgres
 from kainite_demo.processes import Process
 from kainite_demo.progress import Display
 from kainite_demo.run_layout import (
-    APPLY_JOB,
     EXTRACTOR,
     PRECEDENCE,
     Options,
     RunLayout,
     Source,
-    daemon_names,
+    duties,
     processes,
     ready_events,
 )
-from kainite_demo.settings_file import LOG_PARTITION, log_table, write_settings
+from kainite_demo.settings_file import LOG_PARTITION, fleet_table, log_table, write_settings
 from kainite_demo.summary import Summary
 
 _READY_LIMIT = 120.0
@@ -55,16 +56,20 @@ def run(options: Options, display: Display) -> Summary:
     """
     started = time.monotonic()
     with _work_folder(display, keep=options.keep) as folder, _servers(folder, options.endpoint, display) as layout:
+        fleet = FleetWatch(
+            DynamoDBFleetStore(services.dynamodb_client(layout.endpoint), fleet_table(layout)), duties(options)
+        )
         with _ending(processes(layout, options), display) as running:
-            _prepare(layout, options, running, display)
+            _prepare(layout, options, running, fleet, display)
             monitor = _monitor(layout, options)
             load = Load(options, running, monitor, display)
             display.say(f"running pgbench for {options.seconds} s")
             with monitor.watching(layout.target):
                 load_seconds = load.carry(layout.source.url)
+            starts = fleet.starts()
         display.say("comparing source and target, row by row")
         rows = compare(layout.source.url, layout.target, pgbench.TABLES)
-        return _summary(monitor, load, rows, load_seconds, time.monotonic() - started)
+        return _summary(monitor, load, rows, starts, load_seconds, time.monotonic() - started)
 
 
 @contextmanager
@@ -113,23 +118,38 @@ def _ending(running: dict[str, Process], display: Display) -> Iterator[dict[str,
                 stack.callback(process.terminate)
 
 
-def _prepare(layout: RunLayout, options: Options, running: dict[str, Process], display: Display) -> None:
+def _prepare(
+    layout: RunLayout, options: Options, running: dict[str, Process], fleet: FleetWatch, display: Display
+) -> None:
     """Starts and fills everything that the load needs."""
-    # The daemon and the apply job start slowly: they get ready during the copy.
     services.create_stream(services.kinesis_client(layout.endpoint), layout.name, options.shards)
     pgbench.create_tables(layout.target)
-    write_settings(layout, options.settings, options.source)
+    write_settings(layout, options)
     running[PRECEDENCE].start()
     running[PRECEDENCE].wait(_READY_LIMIT)
-    daemons = "the daemon" if options.daemons == 1 else f"{options.daemons} daemons"
-    display.say(f"starting {daemons} and the apply job")
-    for name in (*daemon_names(options), APPLY_JOB):
-        running[name].start()
+    if not options.fleet:
+        # The daemon and the apply job start slowly: they get ready during the copy.
+        _start(options, running, display)
     display.say(f"filling the source (scale {options.scale}) and copying it to the target")
     _initial_copy(layout, options.scale)
-    running[EXTRACTOR].start()
+    if options.fleet:
+        # An extractor of the fleet's starts with its daemon, and needs the slot and the offset file.
+        _start(options, running, display)
+    if EXTRACTOR in running:
+        running[EXTRACTOR].start()
     for name, event in ready_events(options).items():
         _wait_for_event(running[name], event)
+    fleet.wait_until_running(_READY_LIMIT)
+
+
+def _start(options: Options, running: dict[str, Process], display: Display) -> None:
+    daemons = "the daemon" if options.daemons == 1 else f"{options.daemons} daemons"
+    display.say(
+        f"starting {daemons}{', of which the fleet starts the rest' if options.fleet else ' and the apply job'}"
+    )
+    for name in ready_events(options):
+        if name != EXTRACTOR:
+            running[name].start()
 
 
 def _initial_copy(layout: RunLayout, scale: int) -> None:
@@ -159,7 +179,9 @@ def _monitor(layout: RunLayout, options: Options) -> Monitor:
     return Monitor(JsonLines(layout.journal), LogWatch(store, LOG_PARTITION), ends=ends)
 
 
-def _summary(monitor: Monitor, load: Load, rows: int, load_seconds: float, seconds: float) -> Summary:
+def _summary(
+    monitor: Monitor, load: Load, rows: int, starts: dict[str, int], load_seconds: float, seconds: float
+) -> Summary:
     times = latencies(monitor.committed_us, monitor.applied_times.at_us)
     counts = monitor.log.counts
     assert load.standing is not None, "the load was carried"
@@ -177,5 +199,6 @@ def _summary(monitor: Monitor, load: Load, rows: int, load_seconds: float, secon
         job_instances=len(counts.instances),
         snapshots_checked=monitor.invariant.looks,
         kills=dict(load.kills),
+        duty_starts=starts,
         seconds=round(seconds, 1),
     )

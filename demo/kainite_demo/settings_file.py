@@ -10,7 +10,7 @@ from pathlib import Path
 import javaproperties
 
 from kainite.base.errors import DemoError
-from kainite_demo.run_layout import RunLayout, Source, extractor_command
+from kainite_demo.run_layout import Options, RunLayout, Source, duties, extractor_command
 from kainite_demo.services import REGION
 
 _PROCESSORS = Path(__file__).parents[2] / "record_processors"
@@ -27,23 +27,22 @@ def log_table(layout: RunLayout) -> str:
     return f"{layout.name}-log"
 
 
-def write_settings(layout: RunLayout, begin_with: Path | None = None, source: Source = Source.POSTGRESQL) -> None:
+def write_settings(layout: RunLayout, options: Options) -> None:
     """Writes the file.
 
     Args:
-        layout: the run's addresses and files; its keys replace those of ``begin_with``.
-        begin_with: a settings file whose leases, intervals and limits are to be used.
-        source: how the source's transactions reach the stream.
+        layout: the run's addresses and files; its keys replace those of the file that the options name.
+        options: of the run.
 
     Raises:
         DemoError: the record processor is missing beside the sources.
     """
+    source, given = options.source, options.settings
     if not _PROCESSOR[source].exists():
         raise DemoError(f"{_PROCESSOR[source]} is missing: kainite demo runs from a checkout of the repository")
-    pace = _PACE if begin_with is None else javaproperties.loads(begin_with.read_text(encoding="utf-8"))
-    layout.settings.write_text(
-        javaproperties.dumps({**pace, **_settings(layout), **_OF_SOURCE[source](layout)}, timestamp=False)
-    )
+    pace = _PACE if given is None else javaproperties.loads(given.read_text(encoding="utf-8"))
+    values = {**pace, **_settings(layout), **_OF_SOURCE[source](layout), **_fleet(layout, options)}
+    layout.settings.write_text(javaproperties.dumps(values, timestamp=False))
 
 
 # Short leases, so that those of a killed process expire within seconds.
@@ -53,7 +52,19 @@ _PACE = {
     "logLeaseMillis": "3000",
     "logHeartbeatMillis": "1000",
     "applyLeaseMillis": "3000",
+    "fleetPingMillis": "500",
+    "fleetPingTimeoutMillis": "2500",
 }
+
+
+def fleet_table(layout: RunLayout) -> str:
+    return f"{layout.name}-Fleet"
+
+
+def _fleet(layout: RunLayout, options: Options) -> dict[str, str]:
+    if not options.fleet:
+        return {}
+    return {"fleet": "true", "fleetTableName": fleet_table(layout), "fleetDuties": ", ".join(duties(options))}
 
 
 def _settings(layout: RunLayout) -> dict[str, str]:

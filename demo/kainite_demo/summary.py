@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -26,6 +26,7 @@ class Summary:
         job_instances: of the apply job, that applied something.
         snapshots_checked: of the target, in which TPC-B's invariant held.
         kills: number by process; SIGKILL, each followed by a restart.
+        duty_starts: how often each of the fleet's duties was ready; empty without a fleet.
         seconds: of the whole run.
     """
 
@@ -43,6 +44,7 @@ class Summary:
     snapshots_checked: int
     kills: dict[str, int]
     seconds: float
+    duty_starts: dict[str, int] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
         return asdict(self)
@@ -57,7 +59,7 @@ class Summary:
         return Group(verdict, table)
 
     def _lines(self) -> list[tuple[str, str]]:
-        killed = ", ".join(f"{name} {times}" for name, times in self.kills.items())
+        killed, started = _counted(self.kills), _counted(self.duty_starts)
         return [
             (f"{self.transactions:,}", "transactions, each applied once"),
             (f"{self.records:,}", "change records captured"),
@@ -72,8 +74,13 @@ class Summary:
             (f"{self.job_instances}", "job instances used"),
             (f"{self.snapshots_checked:,}", "snapshots of the target with TPC-B's sums equal"),
             *([(f"{sum(self.kills.values())}", f"kills survived ({killed})")] if self.kills else []),
+            *([(f"{sum(self.duty_starts.values())}", f"starts of the fleet's duties ({started})")] if started else []),
             (f"{self.seconds:.0f} s", "in all"),
         ]
+
+
+def _counted(times: dict[str, int]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in times.items())
 
 
 def _seconds(value: float | None) -> str:

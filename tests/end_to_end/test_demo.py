@@ -98,6 +98,24 @@ def test_killed_again_and_again_the_target_equals_the_source(demos: list[Demo]) 
 
 
 @pytest.mark.long
+def test_hosts_of_a_fleet_are_killed_and_its_duties_go_on_elsewhere(demos: list[Demo]) -> None:
+    demo = Demo(*SMALL, "15", "--fleet", "2", "--kill", "--json", "--shards", "2")
+    demos.append(demo)
+    assert demo.end() == 0, "".join(demo.lines[-30:])
+    summary = orjson.loads(demo.lines[-1])
+    assert summary["transactions"] > 300
+    assert summary["records"] == 5 * summary["transactions"]
+    assert summary["rows_compared"] == summary["transactions"] + 2 * (1 + 10 + 100_000)
+    assert set(summary["kills"]) <= {"daemon", "daemon 2"}
+    # Each kind has said that it is ready; with both hosts killed each of them was started again.
+    starts = summary["duty_starts"]
+    assert set(starts) == {"log", "extract", "apply"}
+    assert min(starts.values()) >= 1
+    assert sum(starts.values()) > len(starts)
+    assert demo.left() == []
+
+
+@pytest.mark.long
 def test_transactions_that_come_as_aurora_dsqls_do_are_put_together(demos: list[Demo]) -> None:
     demo = Demo(*SMALL, "12", "--source", "dsql", "--kill", "--json")
     demos.append(demo)

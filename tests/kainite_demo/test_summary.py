@@ -26,6 +26,7 @@ def test_the_summary_is_the_same_for_people_and_programs() -> None:
         snapshots_checked=500,
         kills={"daemon": 2, "apply job": 1},
         seconds=61.2,
+        duty_starts={"log": 3, "apply": 4},
     )
     out = io.StringIO()
     Console(file=out, width=120).print(summary.as_text())
@@ -35,4 +36,5 @@ def test_the_summary_is_the_same_for_people_and_programs() -> None:
     ]
     assert [figure for figure in said if figure not in out.getvalue()] == []
     assert "daemon 2, apply job 1" in out.getvalue()
+    assert "7  starts of the fleet's duties (log 3, apply 4)" in out.getvalue()
     assert orjson.loads(orjson.dumps(summary.as_json()))["kills"] == {"daemon": 2, "apply job": 1}

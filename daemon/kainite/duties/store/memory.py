@@ -1,4 +1,4 @@
-"""A coordination table in memory: for tests, and for ``kainite demo`` without a fleet of processes."""
+"""A coordination table in memory, for tests."""
 
 from __future__ import annotations
 
