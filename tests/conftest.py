@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from kainite.base.redaction import forget
@@ -29,6 +30,11 @@ os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
 # half of their processor time.
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", SHORT_LIVED_JVM)
 os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED_JVM)
+
+# CI has 30 minutes on two cores for all tests; make test tries Hypothesis' own number of examples.
+hypothesis.settings.register_profile("brief", hypothesis.settings.get_profile("ci"), max_examples=25)
+if os.environ.get("CI"):
+    hypothesis.settings.load_profile("brief")
 
 
 @pytest.fixture(autouse=True)
