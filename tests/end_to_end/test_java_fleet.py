@@ -114,8 +114,9 @@ def test_a_java_leader_assigns_leases_to_kainite_which_goes_on_alone_without_it(
         traffic.arrives("a record of Java's own fleet")
         with app.kainite("kainite") as kainite:
             app.eventually(lambda: traffic.flow() and app.owned("kainite"), "an assignment by the leader")
+            # What was put before may all have reached Java.
+            app.eventually(lambda: traffic.flow() and app.payloads("kainite"), "a record of the assigned lease")
             traffic.arrives("a record of the shared fleet")
-            assert app.payloads("kainite")
             kill(java)
             traffic.flow()
             app.eventually(lambda: app.owned("kainite") == SHARDS, "Kainite's take-over")
@@ -138,8 +139,9 @@ def test_a_java_leader_takes_leases_from_kainite_by_graceful_handoff(application
             app.eventually(lambda: app.owned("kainite") == SHARDS, "Kainite's take-over")
             with app.java("second"):
                 app.eventually(lambda: traffic.flow() and app.owned("second"), "a lease handed over to Java")
+                # What was put before may all have reached Kainite.
+                app.eventually(lambda: traffic.flow() and app.payloads("second"), "a record of the lease handed over")
                 traffic.arrives("a record of the shared fleet")
-                assert app.payloads("second")
                 assert "lease handed over" in app.log("kainite")
                 terminate(kainite)
                 assert kainite.returncode == 0
