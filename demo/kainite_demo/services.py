@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -132,5 +133,7 @@ def _last_line(path: Path) -> str:
     return lines[-1] if lines else ""
 
 
+@cache
 def _session() -> boto3.Session:
+    """Returns the session of all clients: each session reads the services' descriptions anew."""
     return boto3.Session(_NOBODY, _NOBODY, region_name=REGION)

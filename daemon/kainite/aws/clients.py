@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Literal, overload
 
 from kainite.base.errors import SettingsError
@@ -11,6 +12,7 @@ from kainite.settings.credentials import Provider, Source, show_chain
 if TYPE_CHECKING:
     import boto3
     from botocore.config import Config
+    from botocore.loaders import Loader
     from types_boto3_cloudwatch import CloudWatchClient
     from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_kinesis import KinesisClient
@@ -86,12 +88,24 @@ def _of_service(service: str, settings: AwsSettings) -> tuple[ClientSettings, st
 
 def _session(providers: tuple[Provider, ...], region: str | None) -> boto3.Session:
     import boto3
+    from botocore.session import Session
 
-    if not providers:
-        return boto3.Session()
-    from kainite.aws.credentials import session_with
+    if providers:
+        from kainite.aws.credentials import session_with
 
-    return boto3.Session(botocore_session=session_with(providers, region))
+        session = session_with(providers, region)
+    else:
+        session = Session()
+    session.register_component("data_loader", _service_models(session.get_config_variable("data_path")))
+    return boto3.Session(botocore_session=session)
+
+
+@cache
+def _service_models(data_path: str | None) -> Loader:
+    """Returns the loader of the services' descriptions, which all sessions share: each one's own parses them anew."""
+    from botocore.loaders import create_loader
+
+    return create_loader(data_path)
 
 
 def _config(settings: AwsSettings, own: ClientSettings) -> Config:

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import pytest
+from botocore.loaders import JSONFileLoader
 
 from kainite.aws.clients import client
 from kainite.base.errors import SettingsError
@@ -24,6 +25,14 @@ def test_a_client_speaks_to_its_endpoint(moto_endpoint: str) -> None:
     settings = AwsSettings("us-east-1", dynamodb_endpoint=moto_endpoint)
 
     assert "TableNames" in client("dynamodb", settings).list_tables()
+
+
+def test_the_descriptions_of_services_are_read_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = AwsSettings("eu-west-1")
+    client("dynamodb", settings)
+    monkeypatch.setattr(JSONFileLoader, "load_file", lambda _, path: pytest.fail(f"read again: {path}"))
+
+    client("dynamodb", settings)
 
 
 @pytest.fixture
