@@ -136,6 +136,7 @@ def meddle(demo: Demo, sql: LiteralString) -> None:
         connection.execute(sql)
 
 
+@pytest.mark.long
 def test_a_row_too_many_fails_the_run(demos: list[Demo]) -> None:
     demo = Demo(*SMALL, "3")
     demos.append(demo)
@@ -161,7 +162,7 @@ def test_a_torn_transaction_fails_the_run_at_once(demos: list[Demo]) -> None:
     ("number", "moment"),
     [
         (signal.SIGINT, "starting Kinesis"),
-        (signal.SIGINT, "starting the daemon"),
+        pytest.param(signal.SIGINT, "starting the daemon", marks=pytest.mark.long),
         (signal.SIGTERM, "running pgbench"),
     ],
 )
