@@ -1,15 +1,16 @@
-"""Measures the fleet's duties: from a worker's SIGKILL to its duty running elsewhere, and what an idle fleet costs.
+"""Measures the fleet's duties: from a SIGKILL to the duty running elsewhere, and what an idle fleet costs.
 
 *Cost.* Workers look at a table in memory for an hour of their own clock; each commit and read is counted as DynamoDB
-bills it: 1 KB a write unit, twice that in a transaction, 4 KB a read unit. *Failover.* Real ``kainite run`` on moto
-with the fleet's default times: the worker that has the duty is killed with SIGKILL, again and again; the time ends
-when the record says that the duty runs elsewhere. Without ``--kills`` the same is measured on the workers' own clock:
-the protocol's part of it, at random phases of the workers.
+bills it: 1 KB a write unit, twice that in a transaction, 4 KB a read unit. *Failover.* On the workers' own clock, at
+random phases of the workers: the protocol's part of it. ``failover_s`` ends when the record says that the duty runs
+elsewhere, a second after its program was started; ``leader_s`` when another worker leads. With ``--kills`` real
+``kainite run`` on moto: the worker that has the duty is killed with SIGKILL, again and again, at random moments;
+another one is started each time. ``--timeout`` shortens the fleet's times for that.
 
 qtopology's own numbers: a new leader after 34 s (two coordinators), a dead worker's topologies after its 30 s of
 silence.
 
-``python benchmarks/fleet.py [--kills N] [--json]``
+``python benchmarks/fleet.py [--kills N [--timeout SECONDS]] [--json]``
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,12 +32,14 @@ import boto3
 
 from kainite.base.errors import FleetError
 from kainite.duties.model.records import Duty, Picture, Record, Work
-from kainite.duties.model.states import DutyStatus
+from kainite.duties.model.states import DutyStatus, WorkerStatus
+from kainite.duties.steps.plan import Phase
 from kainite.duties.steps.timing import Timing
 from kainite.duties.store.contract import Commit
 from kainite.duties.store.dynamodb import DynamoDBFleetStore
 from kainite.duties.store.items import key_of, text_of
 from kainite.duties.store.memory import MemoryFleetStore
+from kainite.leases.table.lease_table import LeaseTable
 from kainite_demo.services import moto
 
 HERE = Path(__file__).parent
@@ -43,12 +47,13 @@ sys.path.insert(0, str(HERE.parent / "tests"))  # workers are stepped and starte
 
 from support import duty_fleet  # noqa: E402
 from support.duty_fleet import SimFleet, SimWorker  # noqa: E402
-from support.fleet_world import fleet  # noqa: E402
+from support.fleet_world import Fleet  # noqa: E402
 
 WRITE_UNIT, READ_UNIT = 1_024, 4_096
 DOLLARS_A_WRITE, DOLLARS_A_READ = 0.625e-6, 0.125e-6
 """On demand, us-east-1."""
-HOUR_S, TICK_S = 3_600.0, 0.1
+HOUR_S, TICK_S, PING_S = 3_600.0, 0.05, Timing().ping
+WORKERS, LIMIT_S = 3, 90.0
 DUTIES = tuple(Duty(name, Work("program", ("true",))) for name in ("log", "extract", "apply"))
 
 
@@ -103,7 +108,7 @@ class Virtual:
 
     def join(self, name: str) -> None:
         self.fleet.worker(name, DUTIES)
-        self.due[name] = self.fleet.clock.now + self.random.uniform(0, Timing().ping)
+        self.due[name] = self.fleet.clock.now + self.random.uniform(0, PING_S)
 
     def run(self, seconds: float) -> None:
         end = self.fleet.clock.now + seconds
@@ -111,32 +116,55 @@ class Virtual:
             self.tick()
 
     def tick(self) -> None:
+        """Lets the workers look that are due, as the daemon's loop does; a program is ready after its second."""
         now = self.fleet.clock.now
         for worker in self.fleet.living():
-            if now >= self.due[worker.name]:
-                self.due[worker.name] = now + (TICK_S if self.changed_by(worker) else Timing().ping)
-        self.fleet.begin_all()
+            if self.has_news(worker) or now >= self.due[worker.name]:
+                worker.look()
+                due = worker.member.next_due()
+                soon = TICK_S if worker.changed else PING_S if due is None else min(PING_S, due - now)
+                self.due[worker.name] = now + max(TICK_S, soon)
         self.fleet.clock.now += TICK_S
 
-    def changed_by(self, worker: SimWorker) -> bool:
-        """Lets a worker look; returns whether that changed more than a sign of life."""
-        before = self.store.written
-        worker.look()
-        return self.store.written - before > 1
+    def has_news(self, worker: SimWorker) -> bool:
+        """Makes a worker's programs ready, and those that stop end; returns whether there were any."""
+        ready = [
+            program
+            for program in worker.programs.values()
+            if program.phase is Phase.STARTING
+            and self.fleet.clock.now - program.started >= program.duty.work.ready_after
+        ]
+        stopping = [program for program in worker.programs.values() if program.phase is Phase.STOPPING]
+        for program in ready:
+            program.phase = Phase.READY
+        for program in stopping:
+            program.phase = Phase.ENDED
+        return bool(ready or stopping)
 
     def failover(self) -> float:
         """Kills the worker of a duty; returns the seconds until it runs elsewhere."""
-        duty = self.fleet.duty("apply")
-        self.run(self.random.uniform(0, 2 * Timing().ping))
-        victim = next(worker for worker in self.fleet.living() if worker.name == duty.worker)
+        return self._killed(
+            self.fleet.duty("apply").worker,
+            lambda: bool(self.fleet.running("apply")) and self.fleet.duty("apply").status is DutyStatus.RUNNING,
+        )
+
+    def succession(self) -> float:
+        """Kills the leader; returns the seconds until another worker leads."""
+        leader = self.leader()
+        return self._killed(leader, lambda: self.leader() != leader)
+
+    def leader(self) -> str:
+        lead = self.store.read().lead
+        return lead.worker if lead is not None else ""
+
+    def _killed(self, name: str, until: Callable[[], bool]) -> float:
+        self.run(self.random.uniform(0, 2 * PING_S))
+        victim = next(worker for worker in self.fleet.living() if worker.name == name)
         victim.crash()
         died = self.fleet.clock.now
-        while not self.fleet.running("apply") or self.fleet.duty("apply").status is not DutyStatus.RUNNING:
+        while not until():
             self.tick()
-        took = self.fleet.clock.now - died
-        self.join(f"{victim.name}+")
-        self.run(30.0)
-        return took
+        return self.fleet.clock.now - died
 
 
 def cost_of(workers: int) -> Cost:
@@ -147,7 +175,7 @@ def cost_of(workers: int) -> Cost:
     return Cost(workers, virtual.store.written, virtual.store.read_units)
 
 
-def real_failovers(kills: int, folder: Path) -> list[float]:
+def real_failovers(kills: int, timeout: float, folder: Path) -> list[float]:
     """Kills real daemons; returns the seconds until the duty ran elsewhere, each time."""
     with moto(folder / "moto.log") as server:
         endpoint = server()
@@ -155,63 +183,114 @@ def real_failovers(kills: int, folder: Path) -> list[float]:
         dynamodb = boto3.client("dynamodb", endpoint_url=endpoint, region_name="us-east-1")
         path = folder / "duties.toml"
         path.write_text('[only]\ncommand = ["sleep", "100000"]\nreadyAfter = 0.1\n')
-        more = {"fleet": "true", "fleetDutiesFile": str(path)}
+        more = {
+            "fleet": "true", "fleetDutiesFile": str(path), "fleetPingMillis": f"{timeout * 500:.0f}",
+            "fleetPingTimeoutMillis": f"{timeout * 1000:.0f}",
+        }  # fmt: skip
         name = "fleet-benchmark"
-        with fleet(kinesis, dynamodb, endpoint, name, folder, shards=1, failover=10.0, **more) as world:
-            store = DynamoDBFleetStore(dynamodb, f"{name}-Fleet")
-            names = (f"worker-{number}" for number in itertools.count())
-            for _ in range(3):
-                world.join(next(names))
-            return [_killed_once(world, store, next(names)) for _ in range(kills)]
-
-
-def _killed_once(world: Any, store: DynamoDBFleetStore, successor: str) -> float:
-    def picture() -> Picture:
+        kinesis.create_stream(StreamName=name, ShardCount=1)
+        (folder / "calls").mkdir()
+        world = Fleet(kinesis, LeaseTable(dynamodb, name), endpoint, folder, 1, 10.0, more=more)
         try:
-            return store.read()
+            return Killing(world, DynamoDBFleetStore(dynamodb, f"{name}-Fleet"), timeout).times(kills)
+        finally:
+            for daemon in world.daemons:
+                daemon.end()
+
+
+@dataclass(frozen=True, slots=True)
+class Killing:
+    """Real daemons, of which the one that has the duty is killed."""
+
+    world: Fleet
+    store: DynamoDBFleetStore
+    timeout: float
+
+    def times(self, kills: int) -> list[float]:
+        """Kills so often; returns the seconds of each failover."""
+        names = (f"worker-{number}" for number in itertools.count())
+        moments = random.Random(1)
+        for _ in range(WORKERS):
+            self.world.join(next(names))
+        took = []
+        for _ in range(kills):
+            self._wait(self._whole, "the fleet is not whole")
+            time.sleep(moments.uniform(0, self.timeout))
+            took.append(self._killed_once())
+            self.world.join(next(names))
+            print(f"{len(took)} of {kills}: {took[-1]:.1f} s", file=sys.stderr)
+        return took
+
+    def _killed_once(self) -> float:
+        victim = self._holder()
+        daemon = next(each for each in self.world.daemons if each.worker == victim)
+        died = time.monotonic()
+        daemon.kill()
+        self._wait(lambda: self._holder() not in ("", victim), "the duty does not run elsewhere")
+        return time.monotonic() - died
+
+    def _whole(self) -> bool:
+        alive = [worker for worker in self._picture().workers.values() if worker.status is WorkerStatus.ALIVE]
+        return bool(self._holder()) and len(alive) == WORKERS
+
+    def _holder(self) -> str:
+        duty = self._picture().duties.get("only")
+        return duty.worker if duty is not None and duty.status is DutyStatus.RUNNING else ""
+
+    def _picture(self) -> Picture:
+        try:
+            return self.store.read()
         except FleetError:  # before the first daemon has made the table
             return Picture()
 
-    def holder() -> str:
-        duty = picture().duties.get("only")
-        return duty.worker if duty is not None and duty.status is DutyStatus.RUNNING else ""
+    def _wait(self, condition: Callable[[], bool], otherwise: str) -> None:
+        end = time.monotonic() + LIMIT_S + 4 * self.timeout
+        while not condition():
+            if time.monotonic() > end:
+                raise SystemExit(f"{otherwise}: {self._picture()}")
+            time.sleep(0.05)
 
-    world.eventually(lambda: holder() and len(picture().workers) >= 3, "the duty does not run")
-    victim = holder()
-    daemon = next(each for each in world.daemons if each.worker == victim)
-    daemon.kill()
-    died = time.monotonic()
-    world.eventually(lambda: holder() not in ("", victim), "the duty does not run elsewhere")
-    took = time.monotonic() - died
-    world.join(successor)
-    return took
+
+def spread(took: list[float]) -> dict[str, float]:
+    """Returns the quantiles of some times."""
+    quantiles = statistics.quantiles(took, n=100, method="inclusive") if len(took) > 1 else took * 99
+    return {
+        "kills": len(took),
+        "p50": round(quantiles[49], 1),
+        "p99": round(quantiles[98], 1),
+        "most": round(max(took), 1),
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=0, help="Kills of real daemons; 0: on the workers' own clock.")
+    parser.add_argument(
+        "--timeout", type=float, default=Timing().timeout, help="The real fleet's ping time-out, seconds."
+    )
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    costs = [cost_of(workers) for workers in (3, 30)]
+    result: dict[str, Any]
     if given.kills:
         with tempfile.TemporaryDirectory() as folder:
-            took = real_failovers(given.kills, Path(folder))
+            result = {"failover_s": spread(real_failovers(given.kills, given.timeout, Path(folder)))}
     else:
-        took = [Virtual(3, seed).failover() for seed in range(50)]
-    quantiles = statistics.quantiles(took, n=100, method="inclusive") if len(took) > 1 else took * 99
-    result = {
-        "failover_s": {"kills": len(took), "p50": round(quantiles[49], 1), "p99": round(quantiles[98], 1)},
-        "idle": [
-            {
-                "workers": cost.workers,
-                "write_units_an_hour": cost.write_units_an_hour,
-                "read_units_an_hour": cost.read_units_an_hour,
-                "cents_a_day": round(cost.cents_a_day, 1),
-            }
-            for cost in costs
-        ],
-    }
+        result = {
+            "failover_s": spread([Virtual(3, seed).failover() for seed in range(200)]),
+            "leader_s": spread([Virtual(3, seed).succession() for seed in range(200)]),
+            "idle": [as_row(cost_of(workers)) for workers in (3, 30)],
+        }
     print(json.dumps(result) if given.json else json.dumps(result, indent=2))
+
+
+def as_row(cost: Cost) -> dict[str, float]:
+    """Returns what is told of a cost."""
+    return {
+        "workers": cost.workers,
+        "write_units_an_hour": cost.write_units_an_hour,
+        "read_units_an_hour": cost.read_units_an_hour,
+        "cents_a_day": round(cost.cents_a_day, 1),
+    }
 
 
 if __name__ == "__main__":

@@ -81,6 +81,7 @@ class SimWorker:
     Attributes:
         runs: numbers that no two programs and no two incarnations share.
         fate: what becomes of the next call of the table.
+        changed: whether the last look has changed more than a sign of life; the daemon's loop looks again at once.
     """
 
     runs = itertools.count(1)
@@ -96,6 +97,7 @@ class SimWorker:
         self.dead = False
         self.shut_down = False
         self.reports: list[str] = []
+        self.changed = False
         self._store = store
         self._clock = clock
         self._plan: Iterator[Step] | None = None
@@ -108,7 +110,7 @@ class SimWorker:
 
     def begin(self) -> None:
         """Reads the table, and leaves the plan for :meth:`go_on`: the worker may stand still before each step."""
-        self._plan = None
+        self._plan, self.changed = None, False
         if self.dead or self.member.left:
             return
         began = self._clock.now
@@ -124,7 +126,9 @@ class SimWorker:
             return False
         self._fence()
         step = next(self._plan, None) if self._plan is not None else None
-        if step is None or not self._carry_out(step):
+        done = step is not None and self._carry_out(step)
+        self.changed |= step is not None and not (done and step.idle)
+        if not done:
             self._plan = None
         return self._plan is not None
 

@@ -62,7 +62,7 @@ class DutyProgram:
         self._run = next(_runs)
         self._since = boot_seconds()
         self._until = until
-        self._warning = min(duty.work.stop_grace, lease / 4) + lease / 20  # as the guard has it, and it may be late
+        self._warning = min(duty.work.stop_grace, lease / 6) + lease / 20  # as the guard has it, and it may be late
         self._excused_until = float("-inf")
         self._kill_at = float("inf")
         self._news = news

@@ -13,7 +13,7 @@ its input              then
 its end                SIGKILL at once, after ``stop`` too: the daemon has died, and its successor may begin
 =====================  ====================================================================================
 
-The last quarter of a lease, or the grace if that is shorter, begins with SIGTERM. The guard ends as its program does:
+The last sixth of a lease, or the grace if that is shorter, begins with SIGTERM. The guard ends as its program does:
 with its status, or by its signal. All is in one process group, of which the guard is the first process.
 
 This file is run by itself (``python -I -S guard.py GRACE UNTIL LEASE COMMAND…``), so it imports nothing of Kainite's.
@@ -72,7 +72,7 @@ class _Guard:
         self._children = children
         self._grace = grace
         self._until = until
-        self._warning = min(grace, lease / 4)
+        self._warning = min(grace, lease / 6)
         self._stopped_at: float | None = None
         self._warned = False
         self._said = b""

@@ -63,15 +63,17 @@ class Leading:
         """Makes the next look rebalance."""
         self._asked = True
 
-    def steps(self, me: Worker, lead: Lead, picture: Picture, observer: Observer, now: float) -> Iterator[Step]:
-        """Yields what is to be written, in few transactions."""
+    def steps(
+        self, me: Worker, lead: Lead, picture: Picture, observer: Observer, now: float, *, settled: bool
+    ) -> Iterator[Step]:
+        """Yields what is to be written, in few transactions; nothing is given out before the leader has settled."""
         written = [
             *self._dead(me, picture, observer),
             *_orphans(me, picture),
             *self._unloaded(me, picture, observer),
             *self._expired(picture, observer),
             *self._missing(me, picture),
-            *_given(me, picture),
+            *(_given(me, picture) if settled else ()),
             *self._rebalance(me, picture, now),
         ]
         for group in _in_groups(_once_each(written)):

@@ -29,6 +29,7 @@ from dataclasses import replace
 
 from kainite.duties.model.records import Duty, Event, Lead, Picture, Subject, Worker
 from kainite.duties.model.states import LEADERSHIP_TRANSITIONS, IllegalTransitionError, LeadershipStatus, WorkerStatus
+from kainite.duties.steps.expecting import Expecting
 from kainite.duties.steps.leading import Leading
 from kainite.duties.steps.observer import Look, Observer
 from kainite.duties.steps.own_duties import OwnDuties, Programs
@@ -78,6 +79,8 @@ class Member:
         self._own = OwnDuties()
         self._leading = Leading(timing, declared)
         self._pinged = NEVER
+        self._entered = NEVER
+        self._expecting = Expecting(timing)
 
     @property
     def lease_end(self) -> float:
@@ -89,8 +92,8 @@ class Member:
         self._pinged = max(self._pinged, began)
 
     def next_due(self) -> float | None:
-        """Returns when a program is to be started again, by the boot clock."""
-        return self._own.next_due()
+        """Returns when the next look is worthwhile that should not wait for its turn, by the boot clock."""
+        return min(filter(None, (self._own.next_due(), self._expecting.next_look())), default=None)
 
     def look(self, look: Look, programs: Programs) -> Iterator[Step]:
         """Yields what is to be done, step by step; the shell carries out a step before it asks for the next one.
@@ -100,6 +103,7 @@ class Member:
             programs: this worker's programs, by their duty.
         """
         self._observer.see(look)
+        self._expecting.see(self._known(look.picture), look, self._observer, self._entered)
         if programs and look.began >= self.lease_end:
             yield Step(before=(KillAll(),))
             programs = {}
@@ -110,6 +114,7 @@ class Member:
             # Before the write: it may succeed without an answer.
             self._fresh = replace(self._fresh, incarnation=fresh)
             self._become(LeadershipStatus.NORMAL)
+            self._entered = look.began
             if not self.closing:
                 yield enter
                 return
@@ -118,6 +123,11 @@ class Member:
             return
         before = picture.workers[self._fresh.name]
         yield from self._as_member(before, look, programs)
+
+    def _known(self, picture: Picture) -> Worker:
+        """Returns this worker's record as the table has it; as it is at its start where another one stands there."""
+        stands = picture.workers.get(self._fresh.name)
+        return stands if stands is not None and stands.incarnation == self._fresh.incarnation else self._fresh
 
     def _as_member(self, before: Worker, look: Look, programs: Programs) -> Iterator[Step]:
         picture = look.picture
@@ -152,7 +162,8 @@ class Member:
             self._become(LeadershipStatus.LEADER)
             if look.began - self._pinged >= self._timing.ping / 2:
                 yield Step(commit=Commit((Put(lead),)), pings=True, idle=True)
-            yield from self._leading.steps(me, lead, look.picture, self._observer, look.began)
+            settled = look.began - self._entered >= self._timing.settle
+            yield from self._leading.steps(me, lead, look.picture, self._observer, look.began, settled=settled)
         elif may_lead and self._is_vacant(lead, look.picture):
             self._become(LeadershipStatus.CANDIDATE)
             claim = Lead(me.name, me.incarnation, lead.generation + 1, lead.version)

@@ -64,6 +64,15 @@ class Observer:
         seen = self._workers.get(worker.name)
         return max(0.0, seen.age(self._began)) if seen else 0.0
 
+    def end_of_silence(self, worker: Worker, seconds: float) -> float:
+        """Returns when a worker will have been silent for so long, by this worker's clock."""
+        seen = self._workers.get(worker.name)
+        return (seen.since if seen else self._began) + seconds
+
+    def end_of_leaders_silence(self, seconds: float) -> float:
+        """Returns when the leader's lease will have stood still for so long, by this worker's clock."""
+        return (self._lead.since if self._lead else self._began) + seconds
+
     def silence_of_leader(self) -> float:
         """Returns for how many seconds the leader's lease has stood still, as of the last read."""
         return max(0.0, self._lead.age(self._began)) if self._lead else 0.0

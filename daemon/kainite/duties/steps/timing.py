@@ -26,7 +26,7 @@ class Timing:
     """
 
     ping: float = 3.0
-    timeout: float = 6.5
+    timeout: float = 6.0
     rebalance: float = 3_600.0
     message_life: float = 120.0
     forget: float = 3_600.0
@@ -35,6 +35,19 @@ class Timing:
     def worker_ping(self) -> float:
         """Returns the seconds between two pings of a worker that does not lead."""
         return 2 * self.ping
+
+    @property
+    def settle(self) -> float:
+        """Returns the seconds for which a leader that has just entered the fleet gives no duties out.
+
+        Hosts that are started together so share the duties, where else the first one of them had them all.
+        """
+        return self.worker_ping
+
+    @property
+    def brisk(self) -> float:
+        """Returns the seconds between two looks of a worker that expects something."""
+        return self.ping / 6
 
     @property
     def silence(self) -> float:

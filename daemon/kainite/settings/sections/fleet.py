@@ -32,6 +32,6 @@ class FleetSettings:
     capacity: float | None = None
     dormant: str | None = None
     ping: float = 3.0
-    timeout: float = 6.5
+    timeout: float = 6.0
     rebalance: float = 3_600.0
     history_days: int = 30

@@ -54,6 +54,16 @@ def test_a_dead_workers_duties_go_on_elsewhere_after_its_silence(fleet: SimFleet
     assert [event.status for event in fleet.store.history(Subject.WORKER, "a", 2)] == ["unloaded", "dead"]
 
 
+def test_hosts_that_start_together_share_the_duties_from_the_beginning(fleet: SimFleet) -> None:
+    names = ("one", "two", "three")
+    fleet.worker("a", duties(*names))
+    fleet.rounds(1, TIMING.settle / 2)
+    for name in "bc":
+        fleet.worker(name, duties(*names))
+    fleet.rounds(6)
+    assert {fleet.duty(name).worker for name in names} == {"a", "b", "c"}
+
+
 def test_a_new_leader_comes_within_the_leaders_timeout(fleet: SimFleet) -> None:
     first, second = fleet.worker("a"), fleet.worker("b")
     fleet.rounds(4)
