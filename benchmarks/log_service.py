@@ -21,19 +21,19 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from kainite.base.position import Position
 from kainite.base.process_identity import this_process
 from kainite.log.client import LogClient
 from kainite.log.format.batch_codec import encode
-from kainite.log.format.entry import Batch
+from kainite.log.format.entry import SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind
 from kainite.log.service.sharing.address import OwnerAddress, from_text
 from kainite.log.service.sharing.connection import OwnerConnection, connected
 from kainite.log.service.sharing.conversation import Conversation
 from kainite.log.service.sharing.shared_log import open_shared_log
 from kainite.log.store.contract import Slot
-from kainite.log.store.memory import MemoryStore, without_data
+from kainite.log.store.memory import MemoryStore
 from kainite.settings import LogSettings, UowSettings
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
@@ -45,12 +45,15 @@ SETTINGS = LogSettings(table="log", owner="owner", enabled=True, backlog_units=1
 LOG = f"{SETTINGS.table}/{SETTINGS.partition}"
 
 
+_NO_ENTRY = Entry(EntryKind.CONTROL, ControlMeta(SNAPSHOT_PART))
+
+
 class DroppingStore(MemoryStore):
     """A store that costs the bytes of a batch, and nothing else."""
 
     def put_batch(self, partition: str, batch: Batch, nonce: str) -> Slot | None:
         encode(batch)
-        return super().put_batch(partition, without_data(batch), nonce)
+        return super().put_batch(partition, replace(batch, entries=(_NO_ENTRY,) * len(batch.entries)), nonce)
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from kainite.base.value_class import value_class
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@value_class(frozen=True, slots=True, order=True)
 class Position:
     """A place in a shard: a Kinesis sequence number and, inside a KPL aggregate, which record.
 

@@ -24,6 +24,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar
 
 from kainite.base.errors import DeltaError
+from kainite.base.value_class import value_class
 
 Json: TypeAlias = Any
 Row: TypeAlias = Mapping[str, Json]
@@ -90,7 +91,7 @@ class Delta:
         return fields
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class UnitEnd:
     """The end of a unit: how many deltas it has in all, and its number and kind if the source gives them."""
 

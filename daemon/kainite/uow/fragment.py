@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from kainite.base.value_class import value_class
 from kainite.uow.delta import Delta, UnitEnd
 from kainite.uow.identity import Identity, identity_of
 from kainite.uow.packing import Piece, pack
@@ -27,7 +28,7 @@ class Reject:
     MAX_LINE: ClassVar[int] = 2_000
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class Fragment:
     """Deltas of one unit from one ``processRecords`` call, in the order in which they were emitted.
 
@@ -44,6 +45,7 @@ class Fragment:
             ``deltas`` alone: it is made on the thread that makes the fragment, and the log's owner only copies it. A
             fragment that came from another process has a piece and no ``deltas``.
         without: the places of deltas in the piece that do not count, because the unit has them.
+        signed: ``written`` and ``read`` as they came, 64-bit integers, big-endian; empty where they came otherwise.
         misfits: those of ``deltas`` that do not fit the target's catalogue.
         tables: the tables that the deltas touch.
         unsigned: those of ``tables`` with a delta whose row is not known.
@@ -69,6 +71,7 @@ class Fragment:
     arrived_ms: int | None = None
     piece: Piece | None = field(default=None, repr=False, compare=False)
     without: tuple[int, ...] = ()
+    signed: bytes = field(default=b"", repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.deltas and self.piece is None:

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Final
 
 import orjson
 
 from kainite.base.compression import compressed, decompressed
+from kainite.base.value_class import value_class
 from kainite.uow.delta import Delta
 
 BLOB_BYTES: Final = 2**20
@@ -31,7 +32,7 @@ MAX_BLOB: Final = 256 * 2**20
 _LEVEL = 1
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class Blob:
     """Compressed bytes.
 
@@ -52,7 +53,7 @@ class Blob:
         return cls(frame, len(data), zlib.crc32(frame))
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class Piece:
     """A part of a blob's contents."""
 

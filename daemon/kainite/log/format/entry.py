@@ -27,11 +27,12 @@ TRANSACTION  :class:`TransactionMeta`: an application's          the application
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Final, TypeAlias
 
 from kainite.base.position import Position
+from kainite.base.value_class import value_class
 from kainite.uow.delta import UnitKind
 from kainite.uow.packing import Piece
 
@@ -87,7 +88,7 @@ class Fault(StrEnum):
     MISFIT = "misfit"
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@value_class(frozen=True, slots=True, order=True)
 class ReqId:
     """The request that an append answers: 16 bytes in the index, with the fields of Waltz's request id.
 
@@ -103,7 +104,7 @@ class ReqId:
 NO_REQUEST: Final = ReqId()
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class FragmentMeta:
     """Deltas of a unit that is not complete yet, or of one that failed before all its deltas had come.
 
@@ -150,7 +151,7 @@ class FragmentMeta:
     arrived_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class UnitMeta:
     """A complete unit: its data is that of ``fragments``, then the entry's own.
 
@@ -253,7 +254,7 @@ class StatusMeta:
     requests: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class PositionMeta:
     """A shard's position: every record of the shard up to the position has been collected."""
 
@@ -297,13 +298,14 @@ Meta: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class Entry:
     """One entry.
 
     Attributes:
         data: what it holds beside its meta; empty where it has a piece, and when only the batch's index was read.
         piece: its deltas, compressed with those of other entries; None without, and when only the index was read.
+        signed: ``written`` and ``read`` as they came to who makes the entry, 64-bit integers, big-endian; may be empty.
     """
 
     kind: EntryKind
@@ -313,6 +315,7 @@ class Entry:
     data: bytes = b""
     req_id: ReqId = NO_REQUEST
     piece: Piece | None = None
+    signed: bytes = field(default=b"", repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

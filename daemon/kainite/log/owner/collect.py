@@ -84,6 +84,8 @@ _logger = logging.getLogger(__name__)
 RELEASED: Final = 500
 """Units that one decision releases: as many as take some milliseconds."""
 
+_NONE: Final = frozenset[int]()
+
 _COPY: Final = (
     "number {} is that of a unit whose name is not remembered any more (uowDedupWindow): discard this unit if it is "
     "that one, sent again"
@@ -97,9 +99,10 @@ def collect(
     journal = Journal(state, now_ms)
     again: list[str] = []
     for fragment in fragments if rules.end is UowEnd.MARKER else map(reserved, fragments):
-        if (unit := state.collecting(fragment.uow)) is not None:
-            _collect_late(journal, rules, shard, unit, fragment)
-        elif fragment.uow in state.recent or state.failed(fragment.uow) is not None:  # its name may have left before it
+        failed = state.failed(fragment.uow)
+        if failed is not None and failed.collecting:
+            _collect_late(journal, rules, shard, failed, fragment)
+        elif failed is not None or fragment.uow in state.recent:  # its name may have left before it
             late = straggler(state, fragment) if rules.end is UowEnd.WATERMARK else None
             if late is None:
                 again.append(fragment.uow)
@@ -257,19 +260,20 @@ def is_plain(fragment: Fragment, state: FoldedLog, rules: UowSettings) -> bool:
 def _dispatch_plain(journal: Journal, rules: UowSettings, shard: str, fragment: Fragment) -> None:
     note_scheme(journal, fragment.scheme)
     serialize, end = rules.isolation is Isolation.SERIALIZE, fragment.ends[0]
-    written, read = (fragment.written, fragment.read) if serialize else (frozenset[int](), frozenset[int]())
+    written, read = (fragment.written, fragment.read) if serialize else (_NONE, _NONE)
     meta = UnitMeta(
-        uow=fragment.uow,
-        count=end.count,
-        shards=(shard,),
-        number=end.number,
-        kind=end.kind,
-        conflict=journal.state.conflicts.find(written, read),
-        tables=_sorted(fragment.tables) if serialize else (),
-        unsigned=_sorted(fragment.unsigned) if serialize else (),
+        fragment.uow,
+        end.count,
+        (shard,),
+        (),
+        end.number,
+        end.kind,
+        journal.state.conflicts.find(written, read),
+        tables=_sorted(fragment.tables) if serialize and fragment.tables else (),
+        unsigned=_sorted(fragment.unsigned) if serialize and fragment.unsigned else (),
         scheme=_scheme_id(fragment) if serialize else None,
     )
-    journal.write(EntryKind.UNIT, meta, b"", written, read, fragment.piece)
+    journal.write(EntryKind.UNIT, meta, b"", written, read, fragment.piece, fragment.signed if serialize else b"")
 
 
 @lru_cache(maxsize=1024)

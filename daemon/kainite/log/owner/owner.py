@@ -64,6 +64,7 @@ from kainite.base.errors import (
     LogRequestError,
     LogUnavailableError,
 )
+from kainite.base.garbage import collect_rarely
 from kainite.base.logs import event
 from kainite.base.position import Position
 from kainite.base.process_identity import ProcessIdentity
@@ -218,6 +219,7 @@ class LogOwner:
         Raises:
             LogFencedError, LogUnavailableError, LogCorruptError: the state was not loaded.
         """
+        collect_rarely()
         state = await _load(store, settings, uow, mounted)
         event(_logger, logging.INFO, "log mounted", partition=settings.partition, generation=mounted.generation,
               next_id=state.next_id, open_units=len(state.open), units=len(state.units),

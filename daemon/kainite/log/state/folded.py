@@ -114,12 +114,13 @@ class FoldedLog:
         if tid != self.next_id:
             raise ValueError(f"entry {tid} folded where {self.next_id} is next")
         self.next_id += 1
-        self._remember(entry.meta)
         if isinstance(entry.meta, UnitMeta):  # most entries are units
-            self._fold.apply(tid, entry, time_ms)
+            self._remember_ended(entry.meta)
+            unit = self._fold.dispatch(tid, entry, entry.meta)
             self._dispatched(entry.meta)
-            self._wait_for(self.units[tid])
+            self._wait_for(unit)
             return
+        self._remember_late(entry.meta)
         if isinstance(entry.meta, RefitMeta) and entry.meta.unit in self.units:
             self._forget(self.units[entry.meta.unit])
         late = self.failed(entry.meta.uow) if isinstance(entry.meta, FragmentMeta) else None
@@ -151,14 +152,18 @@ class FoldedLog:
                     self.positions.clear()
                 self.stream = key
 
-    def _remember(self, meta: Meta) -> None:
-        """Remembers the deltas of a unit that the watermark ends, or that come for it afterwards; before the fold."""
+    def _remember_ended(self, meta: UnitMeta) -> None:
+        """Remembers the deltas of a unit that the watermark ends; before the fold."""
+        if meta.arrived_ms is None or (unit := self.open.get(meta.uow)) is None:
+            return
+        due_ms = max(meta.arrived_ms, (meta.time or 0) // 1_000_000)
+        self.ended.add(on_time_name(meta.uow), due_ms, (*unit.ordinals, *unit.digests))
+        if meta.time is not None and meta.fault is not Fault.LATE:
+            self.latest_time = max(self.latest_time or (0, ""), (meta.time, meta.uow))
+
+    def _remember_late(self, meta: Meta) -> None:
+        """Remembers the deltas that come for a unit that the watermark has ended; before the fold."""
         match meta:
-            case UnitMeta(arrived_ms=int(arrived)) if (unit := self.open.get(meta.uow)) is not None:
-                due_ms = max(arrived, (meta.time or 0) // 1_000_000)
-                self.ended.add(on_time_name(meta.uow), due_ms, (*unit.ordinals, *unit.digests))
-                if meta.time is not None and meta.fault is not Fault.LATE:
-                    self.latest_time = max(self.latest_time or (0, ""), (meta.time, meta.uow))
             case FragmentMeta(arrived_ms=int(arrived)) if self.failed(meta.uow) is not None:
                 self.ended.add(on_time_name(meta.uow), arrived, (*meta.ordinals, *split_digests(meta.digests)))
 
@@ -189,7 +194,8 @@ class FoldedLog:
 
     def failed(self, uow: str) -> UnitState | None:
         """Returns the unresolved unit ``uow`` if it failed before it was whole, also when it is whole now."""
-        return self.units.get(self._fold.late.get(uow, -1))
+        tid = self._fold.late.get(uow)
+        return None if tid is None else self.units.get(tid)
 
     def oldest_needed(self) -> int:
         """Returns the lowest transaction id whose data somebody may still ask for."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kainite.log.format.entry import Entry, EntryKind, Meta
+from kainite.log.format.entry import NO_REQUEST, Entry, EntryKind, Meta
 from kainite.log.state.folded import FoldedLog
 from kainite.uow.packing import Piece
 
@@ -23,8 +23,9 @@ class Journal:
         written: frozenset[int] = frozenset(),
         read: frozenset[int] = frozenset(),
         piece: Piece | None = None,
+        signed: bytes = b"",
     ) -> None:
-        """Folds an entry and adds it to :attr:`entries`."""
-        entry = Entry(kind, meta, written, read, data, piece=piece)
+        """Folds an entry and adds it to :attr:`entries`; ``signed`` are ``written`` and ``read`` as they came."""
+        entry = Entry(kind, meta, written, read, data, NO_REQUEST, piece, signed)
         self.state.apply(self.state.next_id, entry, self.now_ms)
         self.entries.append(entry)

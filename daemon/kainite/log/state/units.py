@@ -36,6 +36,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from kainite.base.value_class import value_class
 from kainite.log.format.entry import Entry, Fault, FragmentMeta, Outcome, RefitMeta, StatusMeta, UnitMeta, UnitStatus
 from kainite.uow.delta import UnitKind
 from kainite.uow.identity import Identity, split_digests
@@ -168,7 +169,7 @@ def latest(one: int | None, other: int | None) -> int | None:
     return max((time for time in (one, other) if time is not None), default=None)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class UnitState:
     """A dispatched unit. Immutable: a snapshot is written from a copy of the dictionary while the log goes on.
 
@@ -215,17 +216,17 @@ class UnitState:
             opened: the unit as it was collected so far; None when all of it is in the entry, or was truncated.
         """
         unit = cls(
-            tid=tid,
-            uow=meta.uow,
-            count=meta.count,
-            kind=meta.kind,
-            status=UnitStatus.FAILED if meta.cause else UnitStatus.IN_PROGRESS,
-            fragments=meta.fragments,
-            written=entry.written,
-            read=entry.read,
-            shards=meta.shards,
-            number=meta.number,
-            conflict=meta.conflict,
+            tid,
+            meta.uow,
+            meta.count,
+            meta.kind,
+            UnitStatus.FAILED if meta.cause else UnitStatus.IN_PROGRESS,
+            meta.fragments,
+            entry.written,
+            entry.read,
+            meta.shards,
+            meta.number,
+            meta.conflict,
             cause=meta.cause,
             fault=meta.fault or (Fault.MALFORMED if meta.cause else None),
             tables=shared_tables(meta.tables),
@@ -404,7 +405,7 @@ class UnitFold:
         """
         match entry.meta:
             case UnitMeta() as meta:
-                self.add(UnitState.dispatched(tid, entry, meta, self.open.pop(meta.uow, None)))
+                self.dispatch(tid, entry, meta)
             case FragmentMeta(uow=uow) as meta if uow in self.late:
                 failed = self.units[self.late[uow]]
                 self.units[failed.tid] = failed.with_late(tid, entry, meta)
@@ -416,6 +417,12 @@ class UnitFold:
             case StatusMeta(outcomes=outcomes):
                 return [unit for outcome in outcomes for unit in self._settle(outcome)]
         return []
+
+    def dispatch(self, tid: int, entry: Entry, meta: UnitMeta) -> UnitState:
+        """Applies a UNIT entry; returns the unit."""
+        unit = UnitState.dispatched(tid, entry, meta, self.open.pop(meta.uow, None))
+        self.add(unit)
+        return unit
 
     def add(self, unit: UnitState) -> None:
         """Adds a dispatched unit."""

@@ -23,10 +23,10 @@ nothing    the first refused frame                                    everything
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Final
 
 from kainite.base.errors import LogProtocolError
+from kainite.base.value_class import value_class
 
 HELLO: Final = ord("H")
 MESSAGE: Final = ord("L")
@@ -41,7 +41,7 @@ _HEADER: Final = struct.Struct(">Bhi")
 HEADER_SIZE: Final = _HEADER.size
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class Frame:
     """A frame that came.
 

@@ -32,6 +32,7 @@ import orjson
 
 from kainite.base.errors import LogProtocolError
 from kainite.base.position import Position
+from kainite.base.value_class import value_class
 from kainite.log.format.entry import ReqId
 from kainite.log.service.wire.fields import FieldReader, FieldWriter
 from kainite.log.service.wire.layouts import Layout, plain
@@ -68,7 +69,7 @@ class Elsewhere:
     address: str
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class ShardAppend:
     """Attributes: first, last: positions of the call's first and last record; fragments, payload: see the module."""
 
@@ -85,7 +86,7 @@ class ShardAppend:
         return len(self.fragments) + len(self.payload)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class ShardAppended:
     req_id: ReqId
 
