@@ -1,9 +1,34 @@
-"""Waits for an event, for a limited time."""
+"""Waits for an event, for a limited time, and for a condition that changes now and then."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
+
+
+class Changes:
+    """Wakes those who wait for a condition on one event loop, whenever somebody tells of a change.
+
+    An ``asyncio.Condition`` whose state belongs to the loop needs no lock, and telling takes no turn of the loop.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[asyncio.Future[None]] = []
+
+    def tell(self) -> None:
+        """Has each who waits look at its condition again."""
+        waiting, self._waiting = self._waiting, []
+        for waiter in waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Waits until the condition holds; when it returns, it does, for nothing else has run since."""
+        while not condition():
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            await waiter
 
 
 async def wait_until_set(event: asyncio.Event, seconds: float) -> bool:

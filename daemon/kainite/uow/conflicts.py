@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 
 class ReadWriteSets(Protocol):
@@ -35,6 +35,9 @@ class ReadWriteSets(Protocol):
 
 
 T = TypeVar("T", bound=ReadWriteSets)
+
+FEW: Final = 64
+"""Signatures up to which a loop in Python is faster than the making of a set or a dictionary."""
 
 
 def conflict(one: ReadWriteSets, other: ReadWriteSets) -> bool:
@@ -51,14 +54,20 @@ class LatestConflicts:
 
     The rank of a unit is a number of at least 0 that is higher than the rank of every unit in the
     index that it conflicts with: its transaction id, or the number of its layer.
+
+    Args:
+        few: units with so many signatures are looked up and added in a loop.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, few: int = FEW) -> None:
+        self._few = few
         self._writers: dict[int, int] = {}
         self._readers: dict[int, int] = {}
 
     def find(self, written: Collection[int], read: Collection[int]) -> int | None:
         """Returns the highest rank of a unit that conflicts; None for no conflict."""
+        if len(written) + len(read) <= self._few and self._meets_nothing(written, read):
+            return None
         # Without a loop in Python, and without making a set: a unit may have a million signatures, and nearly none
         # conflicts.
         ranks: list[int] = []
@@ -67,10 +76,25 @@ class LatestConflicts:
                 ranks += map(held.__getitem__, held.keys() & signatures)
         return max(ranks, default=None)
 
-    def add(self, rank: int, written: Iterable[int], read: Iterable[int]) -> None:
+    def _meets_nothing(self, written: Iterable[int], read: Iterable[int]) -> bool:
+        """Returns whether no unit in the index conflicts: nearly always so, and told sooner than who does."""
+        writers, readers = self._writers, self._readers
+        for signature in written:
+            if signature in writers or signature in readers:
+                return False
+        for signature in read:  # noqa: SIM110  # any() would make a generator for each unit
+            if signature in writers:
+                return False
+        return True
+
+    def add(self, rank: int, written: Collection[int], read: Iterable[int]) -> None:
         """Registers a unit under its rank."""
-        self._writers.update(dict.fromkeys(written, rank))
-        readers = self._readers
+        writers, readers = self._writers, self._readers
+        if len(written) <= self._few:
+            for signature in written:
+                writers[signature] = rank
+        else:
+            writers.update(dict.fromkeys(written, rank))
         for signature in read:
             # Readers do not conflict with each other, so a reader's rank may be lower than that of one before it.
             if readers.get(signature, -1) < rank:

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
 
-from kainite.base.waiting import wait_until_set
+from kainite.base.waiting import Changes, wait_until_set
 
 
 @pytest.mark.parametrize("seconds", [0.0, 60.0])
@@ -35,3 +36,25 @@ async def test_a_cancellation_is_not_lost(set_too: bool) -> None:
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
+
+
+async def test_who_waits_looks_again_at_each_change() -> None:
+    changes, reached = Changes(), [0]
+    waiting = [asyncio.create_task(changes.until(partial(reached.__contains__, count))) for count in range(3)]
+    for count in range(3):
+        reached.append(count)
+        changes.tell()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert [task.done() for task in waiting] == [other <= count for other in range(3)]
+
+
+async def test_a_cancelled_wait_disturbs_nobody() -> None:
+    changes, ready = Changes(), False
+    waiting = [asyncio.create_task(changes.until(lambda: ready)) for _ in range(2)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    ready = True
+    changes.tell()
+    await waiting[1]
+    assert waiting[0].cancelled()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.uow.conflicts import EarliestConflicts, LatestConflicts, components, conflict
+from kainite.uow.conflicts import FEW, EarliestConflicts, LatestConflicts, components, conflict
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ def test_the_pairwise_rule_is_the_definition_and_symmetric(units: list[Access]) 
         assert conflict(one, other) == conflict(other, one) == defined(one, other)
 
 
-@given(units)
-def test_the_latest_conflict_is_the_last_unit_before_that_conflicts(units: list[Access]) -> None:
-    index = LatestConflicts()
+@given(units, st.sampled_from([0, 3, FEW]))
+def test_the_latest_conflict_is_the_last_unit_before_that_conflicts(units: list[Access], few: int) -> None:
+    index = LatestConflicts(few)
     for place, unit in enumerate(units):
         expected = max((earlier.tid for earlier in units[:place] if defined(earlier, unit)), default=None)
         assert index.find(unit.written, unit.read) == expected

@@ -68,7 +68,7 @@ from kainite.base.garbage import collect_rarely
 from kainite.base.logs import event
 from kainite.base.position import Position
 from kainite.base.process_identity import ProcessIdentity
-from kainite.base.waiting import wait_until_set
+from kainite.base.waiting import Changes, wait_until_set
 from kainite.log.audit.trail import AuditTrail
 from kainite.log.client import ReadingReport
 from kainite.log.format.entry import STREAM, Batch, ControlMeta, Entry, EntryKind, PositionMeta
@@ -90,6 +90,7 @@ from kainite.observe.meter import SILENT, Meter
 from kainite.settings import LogSettings, UowEnd, UowSettings
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.uow.fragment import Fragment
+from kainite.uow.packing import Blob
 
 _logger = logging.getLogger(__name__)
 
@@ -109,11 +110,32 @@ TELL_BACKLOG_S = 60.0
 
 @dataclass(slots=True)
 class _Pending:
-    """One append's entries, which must become durable together."""
+    """One append's entries, which must become durable together; each who waits for it has a future of its own."""
 
     entries: Sequence[Entry]
     size: int
-    durable: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    error: KainiteError | None = None
+    waiting: list[asyncio.Future[None]] = field(default_factory=list)
+
+    async def durable(self) -> None:
+        """Waits until the entries are durable; raises the error of an owner that has failed before."""
+        if self.error is not None:
+            raise self.error
+        waiter = asyncio.get_running_loop().create_future()
+        self.waiting.append(waiter)
+        await waiter
+
+    def end(self, error: KainiteError | None = None) -> None:
+        """Tells those who wait that the entries are durable, or that nobody knows whether they ever will be."""
+        self.error = error
+        for waiter in self.waiting:
+            if waiter.done():
+                continue
+            if error is None:
+                waiter.set_result(None)
+            else:
+                waiter.set_exception(error)
+                waiter.exception()  # marks the error as handled: who waited may be cancelled before its turn
 
 
 class LogOwner:
@@ -144,7 +166,7 @@ class LogOwner:
         self._watermark = Watermark(clock)
         self._queue: deque[_Pending] = deque()
         self._queued_bytes = 0
-        self._changed = asyncio.Condition()
+        self._changed = Changes()
         self._durable = dict(state.positions)
         """The shards' durable positions; all that is told of them."""
         self._tell_backlog_at = 0.0
@@ -153,7 +175,6 @@ class LogOwner:
         """The last queued append of each shard that has one."""
         self._writer = PartitionWriter(store, mounted, state.next_id, "log", _logger, self._tell_followers)
         self._failure: asyncio.Future[KainiteError] = asyncio.get_running_loop().create_future()
-        self._waking: asyncio.Future[None] | None = None
         self.followers: set[Callable[[Batch], None]] = set()
         """Each is given the batches that become durable, in order; it must return at once."""
         self.looking = Looking(clock)
@@ -313,7 +334,7 @@ class LogOwner:
 
     async def position(self, shard_id: str) -> Position | None:
         while (pending := self._unsettled.get(shard_id)) is not None:
-            await asyncio.shield(pending.durable)
+            await pending.durable()
         return self._durable.get(shard_id)
 
     async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
@@ -371,19 +392,17 @@ class LogOwner:
         pending = _Pending(entries, size)
         self._queue.append(pending)
         self._queued_bytes += size
-        self._unsettled.update((meta.shard, pending) for meta in _positions(entries))
-        await self._wake()
+        for meta in _positions(entries):
+            self._unsettled[meta.shard] = pending
+        self._changed.tell()
         began = self._clock()
-        await asyncio.shield(pending.durable)
+        await pending.durable()
         self._metrics.appended(self._clock() - began)
 
     async def _room(self) -> None:
         """Waits until the queue takes more; raises when the owner has failed."""
         if self._queued_bytes >= self._settings.queue_bytes:
-            async with self._changed:
-                await self._changed.wait_for(
-                    lambda: self._failure.done() or self._queued_bytes < self._settings.queue_bytes
-                )
+            await self._changed.until(lambda: self._failure.done() or self._queued_bytes < self._settings.queue_bytes)
         if self._failure.done():
             raise self._failure.result()
 
@@ -395,13 +414,12 @@ class LogOwner:
         if not is_full(self.state, self._settings):
             return
         self._tell_backlog()
-        async with self._changed:
-            await self._changed.wait_for(
-                lambda: (
-                    self._failure.done()
-                    or (self._queued_bytes < self._settings.queue_bytes and not is_full(self.state, self._settings))
-                )
+        await self._changed.until(
+            lambda: (
+                self._failure.done()
+                or (self._queued_bytes < self._settings.queue_bytes and not is_full(self.state, self._settings))
             )
+        )
         if self._failure.done():
             raise self._failure.result()
 
@@ -411,22 +429,17 @@ class LogOwner:
             self._tell_backlog_at = now + TELL_BACKLOG_S
             event(_logger, logging.WARNING, "backlog is full", cause=backlog_of(self.state))
 
-    async def _wake(self) -> None:
-        async with self._changed:
-            self._changed.notify_all()
-
     async def _flush(self) -> None:
         """Waits until everything queued so far is durable."""
         if self._queue:
-            await asyncio.shield(self._queue[-1].durable)
+            await self._queue[-1].durable()
 
     async def _write_batches(self) -> None:
         clock = asyncio.get_running_loop().time
         next_put = 0.0
         try:
             while True:
-                async with self._changed:
-                    await self._changed.wait_for(lambda: bool(self._queue))
+                await self._changed.until(lambda: bool(self._queue))
                 await asyncio.sleep(next_put - clock())
                 next_put = clock() + self._settings.put_interval
                 await self._put(self._pack())
@@ -453,9 +466,8 @@ class LogOwner:
             self._queue.popleft()
             self._queued_bytes -= pending.size
             self._settle(pending)
-            if not pending.durable.done():
-                pending.durable.set_result(None)
-        await self._wake()
+            pending.end()
+        self._changed.tell()
 
     def _settle(self, pending: _Pending) -> None:
         """Notes the positions of an append that has become durable."""
@@ -523,11 +535,9 @@ class LogOwner:
         if self._failure.done():
             return
         self._failure.set_result(error)
-        self._waking = asyncio.ensure_future(self._wake())
+        self._changed.tell()
         for pending in self._queue:
-            if not pending.durable.done():
-                pending.durable.set_exception(error)
-                pending.durable.exception()  # marks the error as handled: the append's caller may have been cancelled
+            pending.end(error)
 
     async def _close(self, tasks: Sequence[asyncio.Task[None]]) -> None:
         """Stops the tasks and releases the mount; does not wait for queued appends, which are not acknowledged."""
@@ -536,8 +546,6 @@ class LogOwner:
         results = await asyncio.gather(*tasks, return_exceptions=True)
         unexpected = [result for result in results if isinstance(result, Exception)]
         self._fail(LogUnavailableError("the log's owner has stopped"))
-        if self._waking is not None:
-            await self._waking
         if not isinstance(self._failure.result(), LogFencedError):
             with contextlib.suppress(KainiteError):
                 await asyncio.to_thread(self._mount.release)
@@ -547,9 +555,17 @@ class LogOwner:
 
 def _size(entries: Sequence[Entry]) -> int:
     """Returns about how many bytes the entries take; a blob counts once, however many of them share it."""
-    blobs = {id(entry.piece.blob): len(entry.piece.blob.frame) for entry in entries if entry.piece is not None}
-    own = sum(len(entry.data) + 8 * (len(entry.written) + len(entry.read)) + ENTRY_OVERHEAD for entry in entries)
-    return own + sum(blobs.values())
+    size = ENTRY_OVERHEAD * len(entries)
+    blob: Blob | None = None
+    seen: set[int] = set()
+    for entry in entries:
+        size += len(entry.data) + 8 * (len(entry.written) + len(entry.read))
+        if (piece := entry.piece) is not None and piece.blob is not blob:
+            blob = piece.blob
+            if id(blob) not in seen:
+                seen.add(id(blob))
+                size += len(blob.frame)
+    return size
 
 
 async def _load(store: LogStore, settings: LogSettings, uow: UowSettings, mounted: Mount) -> FoldedLog:
