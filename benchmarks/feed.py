@@ -119,6 +119,10 @@ class Driver:
                 self._stop.wait(pause)
                 pause = min(pause * 1.5, LONGEST_IDLE_S)
 
+    def has(self, next_id: int) -> bool:
+        """Returns whether it has every entry below ``next_id``."""
+        return bool(self.had) and self.had[-1][1] >= next_id
+
     def when(self, next_id: int) -> float:
         """Returns when it had every entry below ``next_id``."""
         return next(at for at, had in self.had if had >= next_id)
@@ -155,6 +159,8 @@ async def measured(endpoint: str, table: str, options: argparse.Namespace, *, fe
         with beside(feed) if feed else contextlib.nullcontext(), driver.running():
             await asyncio.sleep(options.settle)
             waits = await _appended(shared, options.units)
+            while not driver.has(waits[-1][2]):  # noqa: ASYNC110 - the driver is a thread
+                await asyncio.sleep(0.05)
             await asyncio.sleep(options.settle)
             meters = [Reads(client) for client in clients]
             await asyncio.sleep(options.idle)

@@ -23,6 +23,7 @@ from kainite.base.errors import KainiteError, LogHeldError, SettingsError, Strea
 from kainite.log.format.entry import EntryKind, UnitMeta
 from kainite.log.owner.mount import Mount, mount
 from kainite.log.service.sharing.address import of_listener
+from kainite.log.store.contract import LogHead
 from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import Settings, load
 from kainite.worker.supervisor import supervise
@@ -173,6 +174,16 @@ def _has_units(store: DynamoDBStore, count: int) -> bool:
     return len(units(store)) >= count
 
 
+def usurped(store: DynamoDBStore) -> LogHead:
+    """Takes the log from its living owner, whose heartbeat may come between; returns the head that was written."""
+    while True:
+        head = store.read_head("0")
+        assert head is not None
+        usurper = replace(head, generation=head.generation + 1, owner="usurper", version="theirs", process="")
+        if store.swap_head("0", usurper, head):
+            return usurper
+
+
 async def test_a_fenced_daemon_goes_on_with_the_same_children(world: World, moto_endpoint: str) -> None:
     command = shell(world, {"processRecords": [["emit", delta("T-1")], "checkpoint last", "status"]})
     path = properties(
@@ -182,11 +193,8 @@ async def test_a_fenced_daemon_goes_on_with_the_same_children(world: World, moto
     with daemon(path) as process:
         await until(lambda: actions(world, FIRST) == ["initialize"])
         children = children_of(process)
-        head = store.read_head("0")
-        assert head is not None
         # The usurper takes the log, and is never heard of again: its lease runs out.
-        usurper = replace(head, generation=head.generation + 1, owner="usurper", version="theirs", process="")
-        assert store.swap_head("0", usurper, head)
+        usurper = usurped(store)
         tail = store.read_tail("0")
         assert store.put_fence("0", tail.next_id if tail else 0, usurper.generation, "theirs") is None
         world.put("a", shard=0, shards=2)
