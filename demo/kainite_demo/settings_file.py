@@ -98,6 +98,9 @@ def _postgresql(layout: RunLayout) -> dict[str, str]:
         # The extractor itself waits for transactions.
         "extractorIntervalMillis": "10",
         "extractSpread": "record",
+        # The extractor waits for more transactions itself.
+        "extractAggregation": "true",
+        "extractAggregationMillis": "0",
         "uowOrder": "dense",
     }
 

@@ -1,7 +1,8 @@
 """A cyclic extractor that gives its offset to Kainite, as tests want it.
 
-``extractor.py UNITS FOLDER [FAULT]``: gives the units T0, T1 … (two deltas and the end each), three a cycle. With a
-fault, the first time that it gives T4, after the first record of that unit:
+``extractor.py UNITS FOLDER [FAULT]``: gives the units T0, T1 … (two deltas and the end each), three a cycle. With the
+variable AHEAD set it may be asked for more before an answer is on the stream. With a fault, the first time that it
+gives T4, after the first record of that unit:
 
 ``die``      it kills itself
 ``hang``     it says nothing any more, and does not end when its input does
@@ -47,7 +48,7 @@ def answer(start: int) -> None:
         say({"uow": f"T{number}", "ordinal": 1})
         say({"uow": f"T{number}", "end": True, "count": 2})
     if end > start and not (faulty and FAULT == "offset"):
-        say({"offset": end})
+        say({"offset": end, "ahead": True} if "AHEAD" in os.environ else {"offset": end})
     sys.stdout.write("\0")
     sys.stdout.flush()
 
@@ -56,5 +57,6 @@ with (FOLDER / "pids").open("a") as pids:
     pids.write(f"{os.getpid()}\n")
 for line in sys.stdin:
     request = json.loads(line)
-    print(f"asked from {request['start']}", file=sys.stderr)
+    stored = f", stored {request['stored']}" if "stored" in request else ""
+    print(f"asked from {request['start']}{stored}", file=sys.stderr)
     answer(request["start"] or 0)

@@ -13,18 +13,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 
 from kainite.base.errors import ChildError
 from kainite.base.logs import event
 from kainite.base.waiting import wait_until_set
-from kainite.child.markers.extraction import Extracted, Unfinished
-from kainite.extract.extractor import Extractor
+from kainite.child.markers.extraction import CycleDone, Extracted, Unfinished
+from kainite.extract.extractor import HELD_LIMIT, Extractor
 from kainite.extract.output.sink import Sink
 from kainite.extract.patience import Patience
 from kainite.extract.progress import Progress
 from kainite.settings import ChildSettings, ExtractSettings
 
-BATCH = 500
 _SHOWN_RESIDUE = 200
 
 logger = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ class PlainExtraction:
         extractor = Extractor(self._extract, self._child)
         stopping = asyncio.create_task(self._stop_with(extractor))
         try:
-            while said := await _some(extractor):
+            while said := await _some(extractor, self._sink):
                 rest = b"".join(piece.payload for piece in said if isinstance(piece, Unfinished))
                 await self._sink.put([piece.payload for piece in said if isinstance(piece, Extracted)])
                 self._progress.moved(None)
@@ -109,16 +109,29 @@ class PlainExtraction:
         extractor.terminate()
 
 
-async def _some(extractor: Extractor) -> list[Extracted | Unfinished]:
-    """Returns the messages that are there, after waiting for one; none when the output has ended."""
+async def _some(extractor: Extractor, sink: Sink) -> list[Extracted | Unfinished]:
+    """Returns the messages that are there, after waiting for one; none when the output has ended.
+
+    With aggregation it lingers for more. There are about as many as the extractor's process may be ahead at most,
+    :data:`kainite.extract.extractor.HELD_LIMIT` bytes.
+    """
     messages: list[Extracted | Unfinished] = []
-    said = await extractor.next()
-    while said is not None:
-        if isinstance(said, Extracted | Unfinished) and said.payload:
-            messages.append(said)
-        full = len(messages) >= BATCH
-        said = None if full else extractor.taken() if messages else await extractor.next()
+    while not messages and (said := await extractor.next()) is not None:
+        messages += _with_payload(said)
+    size = sum(len(message.payload) for message in messages)
+    if size and sink.linger:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(sink.linger):
+                while not sink.filled_by(size) and size < HELD_LIMIT and (said := await extractor.next()) is not None:
+                    messages += (more := _with_payload(said))
+                    size += sum(len(message.payload) for message in more)
+    while messages and (said := extractor.taken()) is not None:
+        messages += _with_payload(said)
     return messages
+
+
+def _with_payload(said: Extracted | CycleDone | Unfinished) -> list[Extracted | Unfinished]:
+    return [said] if isinstance(said, Extracted | Unfinished) and said.payload else []
 
 
 def _report_residue(residue: bytes) -> None:

@@ -19,8 +19,9 @@ from kainite.base.logs import event
 from kainite.base.signals import Signals
 from kainite.child.program_lookup import find
 from kainite.extract.cycles.cyclic_extraction import CyclicExtraction
+from kainite.extract.cycles.delivery import Delivery
 from kainite.extract.offsets.offset_file import OffsetFile, offset_file_of
-from kainite.extract.output.sink import Sink
+from kainite.extract.output.sink import Aggregation, Sink
 from kainite.extract.patience import Patience
 from kainite.extract.plain_extraction import PlainExtraction
 from kainite.extract.progress import Progress, Showing
@@ -78,11 +79,12 @@ async def extract(
     sink = _sink(settings)
     progress = Progress(showing, sink.totals)
     extract, child, patience = settings.extract, settings.child, _patience(settings)
-    extraction = (
-        PlainExtraction(extract, child, sink, progress, patience, stop)
-        if extract.mode is ExtractMode.PLAIN
-        else CyclicExtraction(extract, child, offset_file, sink, progress, patience, stop)
-    )
+    extraction: PlainExtraction | CyclicExtraction
+    if extract.mode is ExtractMode.PLAIN:
+        extraction = PlainExtraction(extract, child, sink, progress, patience, stop)
+    else:
+        delivery = Delivery(sink, offset_file, progress, extract.ahead_bytes)
+        extraction = CyclicExtraction(extract, child, delivery, progress, patience, stop)
     shards = await sink.open()
     event(logger, logging.INFO, "extraction started", stream=settings.stream.name, shards=shards)
     progress.say("started", stream=settings.stream.name, shards=shards)
@@ -99,7 +101,9 @@ def _sink(settings: Settings) -> Sink:
     kinesis = aws.client("kinesis", settings.aws)
     writer = StreamWriter(kinesis, stream.name, stream.arn)
     lister = StreamClient(kinesis, stream.name, stream.arn)
-    return Sink(lister, writer, settings.extract.spread, stream.shard_sync, _patience(settings))
+    extract = settings.extract
+    aggregation = Aggregation(extract.aggregation_bytes, extract.aggregation_time) if extract.aggregation else None
+    return Sink(lister, writer, extract.spread, stream.shard_sync, _patience(settings), aggregation)
 
 
 def _patience(settings: Settings) -> Patience:

@@ -1,8 +1,4 @@
-"""KPL aggregates: many user records inside one Kinesis record. Pure functions.
-
-::
-
-    F3 89 9A C2 | AggregatedRecord, a protobuf message | MD5 of the message, 16 bytes
+"""Takes KPL aggregates apart: many user records inside one Kinesis record (:mod:`kainite.kinesis.kpl_message`). Pure.
 
 The result is that of KCL's ``AggregatorUtil`` (docs/kcl.md, *Aggregated records*): the user records have the
 sequence number of their record and sub-sequence numbers 0, 1, 2 …; a record that only begins like an aggregate
@@ -20,16 +16,14 @@ from __future__ import annotations
 import hashlib
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
 from kainite.base.record import RawRecord
+from kainite.kinesis.kpl_message import DIGEST_BYTES, MAGIC, digest, message_class
 from kainite.kinesis.shards import MAX_HASH_KEY, HashRange
 
 EVERY_KEY = HashRange(0, MAX_HASH_KEY)
-MAGIC = b"\xf3\x89\x9a\xc2"
-DIGEST_BYTES = 16
 MAX_KEY_LENGTH = 256
 """Of a partition key, in characters: Kinesis's limit, and the KPL's."""
 
@@ -109,8 +103,8 @@ def _parse(data: str) -> Any:
     """Returns the protobuf message of an aggregate; None when the payload is not an aggregate."""
     try:
         packed = a2b_base64(data)
-        body, digest = packed[len(MAGIC) : -DIGEST_BYTES], packed[-DIGEST_BYTES:]
-        if not body or hashlib.md5(body, usedforsecurity=False).digest() != digest:
+        body, found = packed[len(MAGIC) : -DIGEST_BYTES], packed[-DIGEST_BYTES:]
+        if not body or digest(body) != found:
             return None
         aggregate, broken = _message()
     except ValueError:
@@ -146,36 +140,4 @@ def _message() -> tuple[Any, type[Exception]]:
     """Returns an empty AggregatedRecord, and the error that its parser raises."""
     from google.protobuf.message import DecodeError
 
-    return _message_class()(), DecodeError
-
-
-@cache
-def _message_class() -> type[Any]:
-    """Returns the class of the KPL's AggregatedRecord, proto2 (``aggregation-format.md`` of amazon-kinesis-producer).
-
-    Protobuf is imported with the first aggregate: most streams have none, and each daemon would pay for it.
-    Keys are declared as bytes, which the wire does not tell from strings: one that is no UTF-8 costs no record.
-    """
-    from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Field
-    from google.protobuf.descriptor_pb2 import FileDescriptorProto
-    from google.protobuf.message_factory import GetMessages
-
-    file = FileDescriptorProto(name="kpl_aggregation.proto", package="kainite.kpl")
-    file.message_type.add(
-        name="Record",
-        field=[
-            Field(number=1, name="partition_key_index", type=Field.TYPE_UINT64, label=Field.LABEL_REQUIRED),
-            Field(number=2, name="explicit_hash_key_index", type=Field.TYPE_UINT64, label=Field.LABEL_OPTIONAL),
-            Field(number=3, name="data", type=Field.TYPE_BYTES, label=Field.LABEL_REQUIRED),
-        ],
-    )
-    records = ".kainite.kpl.Record"
-    file.message_type.add(
-        name="AggregatedRecord",
-        field=[
-            Field(number=1, name="partition_key_table", type=Field.TYPE_BYTES, label=Field.LABEL_REPEATED),
-            Field(number=2, name="explicit_hash_key_table", type=Field.TYPE_BYTES, label=Field.LABEL_REPEATED),
-            Field(number=3, name="records", type=Field.TYPE_MESSAGE, label=Field.LABEL_REPEATED, type_name=records),
-        ],
-    )
-    return GetMessages([file])["kainite.kpl.AggregatedRecord"]
+    return message_class()(), DecodeError

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import signal
 import time
+from base64 import b64decode, b64encode
 from typing import Any
 
 import pytest
 
 from kainite.base.errors import SourceError, StreamError
+from kainite.kinesis.aggregation import expand
 
 LIMIT = 60.0
 
@@ -41,6 +43,33 @@ def test_many_messages_pass_in_order(bench: Any) -> None:
     assert bench.once(bench.settings("seq", "2000", extractSpread="record")) == 0
     assert sorted(map(int, bench.records())) == list(range(1, 2001))
     assert all(list(map(int, shard)) == sorted(map(int, shard)) for shard in bench.by_shard())
+
+
+def test_messages_share_records_and_keep_their_order(bench: Any) -> None:
+    keys = {"extractSpread": "record", "extractAggregation": "true", "extractAggregationBytes": "2048"}
+    assert bench.once(bench.settings("seq", "2000", **keys)) == 0
+    shards = [[body for record in shard for body in unpacked(record)] for shard in bench.by_shard()]
+    assert sorted(int(body) for shard in shards for body in shard) == list(range(1, 2001))
+    assert all(list(map(int, shard)) == sorted(map(int, shard)) for shard in shards)
+    assert len(bench.records()) < 60
+
+
+def test_a_message_waits_for_others_for_a_limited_time(bench: Any) -> None:
+    script = f"cd {bench.folder}; echo one; until test -e go; do sleep 0.02; done; echo two"
+    keys = {"extractAggregation": "true", "extractAggregationMillis": "50", "extractorIntervalMillis": ""}
+    with bench.running(bench.settings("sh", "-c", script, **keys)) as process:
+        deadline = time.monotonic() + LIMIT
+        while bench.records() != [b"one"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        (bench.folder / "go").touch()
+        assert process.wait(LIMIT) == 0
+    assert sorted(bench.records()) == [b"one", b"two"]
+
+
+def unpacked(record: bytes) -> list[bytes]:
+    raw = {"SequenceNumber": "1", "PartitionKey": "k", "Data": b64encode(record).decode()}
+    return [b64decode(user["Data"]) for user in expand([raw])]
 
 
 def test_more_than_is_held_waits_in_the_pipe_and_is_not_lost_when_the_program_ends(bench: Any) -> None:

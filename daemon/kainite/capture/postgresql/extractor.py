@@ -5,10 +5,11 @@ transactions that have committed since, and the new offset::
 
     {"start":{"lsn":"0/1718490","number":16},"end":null}
     {"uow":"pg-754-0/17184C0","number":17,…}
-    {"offset":{"lsn":"0/17184F0","number":17}}
+    {"offset":{"lsn":"0/17184F0","number":17},"ahead":true}
 
-The start of a request is durable: everything before it is on the stream. The extractor acknowledges exactly that much
-to PostgreSQL, never more. After a crash of either side PostgreSQL sends the transactions behind it again, and they get
+It may be asked for more before its answer is on the stream. What a request names as ``stored``, or as its start where
+it names nothing, is durable: everything before it is on the stream. The extractor acknowledges exactly that much to
+PostgreSQL, never more. After a crash of either side PostgreSQL sends the transactions behind it again, and they get
 the same numbers. The extractor stores nothing: the first request of a process says where to begin.
 
 A transaction is held in memory as a whole. Transactions without changes get no number. With a journal, the extractor
@@ -87,20 +88,20 @@ class Extractor:
             SourceError: the request cannot be answered, or the source broke.
             OSError: the journal cannot be written.
         """
-        start = _start_of(request)
+        start, stored = _places_in(request)
         if self._stream is None:
             self._stream = ReplicationStream.open(self._source, start.lsn)
             self._given = start
         if start != self._given:
             raise SourceError(f"asked from {start.as_json()}, after {self._given.as_json()} was given")
-        self._stream.acknowledge(start.lsn)
+        self._stream.acknowledge(stored.lsn)
         transactions = list(self._collect(self._stream))
         for number, transaction in enumerate(transactions, start.number + 1):
             yield from records_of(transaction, number)
         if transactions:
             self._note(transactions)
             self._given = Offset(transactions[-1].end_lsn, start.number + len(transactions))
-            yield orjson.dumps({"offset": self._given.as_json()})
+            yield orjson.dumps({"offset": self._given.as_json(), "ahead": True})
 
     def close(self) -> None:
         if self._stream is not None:
@@ -125,9 +126,11 @@ class Extractor:
             file.write(b"\n" + line + b"\n")
 
 
-def _start_of(request: bytes) -> Offset:
+def _places_in(request: bytes) -> tuple[Offset, Offset]:
+    """Returns where to begin, and what is on the stream."""
     try:
-        return Offset.from_json(orjson.loads(request)["start"])
+        asked = orjson.loads(request)
+        return Offset.from_json(asked["start"]), Offset.from_json(asked.get("stored", asked["start"]))
     except (orjson.JSONDecodeError, KeyError, TypeError):
         raise SourceError(
             f"{request.decode(errors='replace')!r} is no request with an offset: set extractorOffsets=kainite"

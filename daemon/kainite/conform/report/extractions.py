@@ -37,4 +37,4 @@ def _is_offset(message: bytes) -> bool:
         found = json.loads(message)
     except (ValueError, RecursionError):
         return False
-    return isinstance(found, dict) and found.keys() == {"offset"}
+    return isinstance(found, dict) and "offset" in found and found.keys() <= {"offset", "ahead"}

@@ -7,7 +7,8 @@
                                             +-Put--+   when more is held than may be
 
 Storing is left out where the place does not change, putting where there are no messages. The driver of a cycle does
-what :meth:`Cycle.step` returns, and then calls :meth:`Cycle.done`.
+what :meth:`Cycle.step` returns, and then calls :meth:`Cycle.done`. From ANSWERED on the extractor has no part in it:
+:mod:`kainite.extract.cycles.delivery` does the rest, while the next cycle may be under way already.
 
 The table says what a crash of Kainite leaves behind in each state. The next run begins a cycle at the stored place:
 
@@ -102,24 +103,29 @@ class Cycle:
 
     Args:
         offsets: where the offset is kept.
-        place: the stored place.
+        place: the place that the cycle begins at: the stored one, or that which the cycle before has given.
         now: the current time, the end of a new range of time.
         hold_bytes: most bytes of messages that are held until EOP.
+        stored: the stored place, where it is another one: cycles before this one are not on the stream yet.
 
     Attributes:
-        place: the place that is stored now.
+        place: the place that is stored now, or will be once the cycles before this one are on the stream.
         messages: how many messages the extractor has given.
+        held_bytes: the bytes of the messages that are to be put.
         put_early: whether some messages were put before the answer was whole.
     """
 
-    def __init__(self, offsets: ExtractOffsets, place: Place, now: datetime, hold_bytes: int) -> None:
+    def __init__(
+        self, offsets: ExtractOffsets, place: Place, now: datetime, hold_bytes: int, stored: Place | None = None
+    ) -> None:
         self.place = place
         self.messages = 0
+        self.held_bytes = 0
         self.put_early = False
+        self._stored = stored
         self._offsets = offsets
         self._hold_bytes = hold_bytes
         self._held: list[bytes] = []
-        self._held_bytes = 0
         self._given: Given | None = None
         asked = before_asking(offsets, place, now)
         self._stage = Stage.OVER if asked is None else Stage.BEGUN
@@ -128,6 +134,16 @@ class Cycle:
     @property
     def stage(self) -> Stage:
         return self._stage
+
+    @property
+    def next_place(self) -> Place:
+        """Returns the place that is to be stored when all of the answer is on the stream."""
+        return after_putting(self._offsets, self.place, self._given)
+
+    @property
+    def ahead(self) -> bool:
+        """Tells whether the extractor may be asked for the next cycle before this one is on the stream."""
+        return self._offsets is ExtractOffsets.KAINITE and self._given is not None and self._given.ahead
 
     def step(self) -> Step:
         """Returns the next step; the same one until :meth:`done` or, while listening, until the extractor writes."""
@@ -159,7 +175,7 @@ class Cycle:
         elif payload:
             self.messages += 1
             self._held.append(payload)
-            self._held_bytes += len(payload)
+            self.held_bytes += len(payload)
 
     def end(self) -> None:
         """Takes note that the extractor's answer is whole.
@@ -180,13 +196,13 @@ class Cycle:
             case Stage.BEGUN:
                 return self._store(self._asked)
             case Stage.ASKING:
-                return Ask(request_of(self._offsets, self.place))
+                return Ask(request_of(self._offsets, self.place, self._stored or self.place))
             case Stage.LISTENING:
-                return Put(tuple(self._held)) if self._held_bytes > self._hold_bytes else Listen()
+                return Put(tuple(self._held)) if self.held_bytes > self._hold_bytes else Listen()
             case Stage.ANSWERED:
                 return Put(tuple(self._held)) if self._held else None
             case Stage.ON_STREAM:
-                return self._store(after_putting(self._offsets, self.place, self._given))
+                return self._store(self.next_place)
             case Stage.OVER:
                 return Over()
 
@@ -198,4 +214,4 @@ class Cycle:
 
     def _drop_held(self) -> None:
         self._held.clear()
-        self._held_bytes = 0
+        self.held_bytes = 0

@@ -1,7 +1,8 @@
 """Extraction in cycles: one after the other, by one process as long as it lives.
 
-:mod:`kainite.extract.cycles.cycle` decides what is durable when; this module does each step. After a failure of the
-extractor it begins the cycle again with a fresh process, after a pause.
+:mod:`kainite.extract.cycles.cycle` decides what is durable when; this module does each step up to a whole answer, and
+:mod:`kainite.extract.cycles.delivery` those behind it. After a failure of the extractor it begins the cycle again with
+a fresh process, after a pause. An extractor that says so is asked for the next cycle while answers are being delivered.
 """
 
 from __future__ import annotations
@@ -14,11 +15,9 @@ from kainite.base.errors import ChildError
 from kainite.base.logs import event
 from kainite.base.waiting import wait_until_set
 from kainite.child.markers.extraction import CycleDone, Extracted
-from kainite.extract.cycles.cycle import Ask, Cycle, Listen, Over, Put, Store
+from kainite.extract.cycles.cycle import Ask, Cycle, Listen, Over, Put, Stage, Store
+from kainite.extract.cycles.delivery import Delivery
 from kainite.extract.extractor import Extractor
-from kainite.extract.offsets.offset_file import OffsetFile
-from kainite.extract.offsets.place import Place
-from kainite.extract.output.sink import Sink
 from kainite.extract.patience import Patience
 from kainite.extract.progress import Progress
 from kainite.settings import ChildSettings, ExtractOffsets, ExtractSettings
@@ -33,9 +32,8 @@ class CyclicExtraction:
 
     Args:
         extract, child: the settings of the extractor and of its process.
-        offset_file: None with ``extractorOffsets=extractor``.
-        sink: puts messages on the stream.
-        progress: shows each cycle.
+        delivery: puts answers on the stream, and stores their places.
+        progress: shows failures.
         patience: counts the extractor's failures.
         stop: set when no further cycle is to begin.
     """
@@ -44,42 +42,61 @@ class CyclicExtraction:
         self,
         extract: ExtractSettings,
         child: ChildSettings,
-        offset_file: OffsetFile | None,
-        sink: Sink,
+        delivery: Delivery,
         progress: Progress,
         patience: Patience,
         stop: asyncio.Event,
     ) -> None:
         self._extract = extract
         self._child = child
-        self._offset_file = offset_file
-        self._sink = sink
+        self._delivery = delivery
         self._progress = progress
         self._patience = patience
         self._stop = stop
-        self._place = Place(None) if offset_file is None else offset_file.load()
+        self._place = delivery.stored
+        self._ahead = False
         self._extractor: Extractor | None = None
 
     async def run(self, *, once: bool) -> None:
-        """Runs cycles; with ``once``, until one has succeeded.
+        """Runs cycles; with ``once``, until one has succeeded. Returns when all answers are delivered.
 
         Raises:
             SourceError: the extractor failed too often in a row, or the place cannot be stored.
             StreamError: the stream refuses records.
         """
-        interval = DEFAULT_INTERVAL if self._extract.interval is None else self._extract.interval
+        reading = asyncio.create_task(self._read(once=once))
+        delivering = asyncio.create_task(self._delivery.run())
         try:
-            while not self._stop.is_set():
-                brought = await self._try_cycle()
-                if brought is not None and once:
-                    break
-                if not brought or self._extract.offsets is ExtractOffsets.TIME:  # a range brings all that there is
-                    await wait_until_set(self._stop, interval)
-        except BaseException:
+            await asyncio.wait({reading, delivering}, return_when=asyncio.FIRST_COMPLETED)
+            (delivering if delivering.done() else reading).result()
+        finally:
+            reading.cancel()
+            delivering.cancel()
             self._drop_extractor()
-            raise
+            await asyncio.gather(reading, delivering, return_exceptions=True)
+
+    async def _read(self, *, once: bool) -> None:
+        interval = DEFAULT_INTERVAL if self._extract.interval is None else self._extract.interval
+        while await self._may_ask():
+            brought = await self._try_cycle()
+            if brought is not None and once:
+                break
+            if not brought or self._extract.offsets is ExtractOffsets.TIME:  # a range brings all that there is
+                await wait_until_set(self._stop, interval)
+        await self._delivery.delivered()
         if self._extractor is not None:
             await self._extractor.close()
+
+    async def _may_ask(self) -> bool:
+        """Waits until the next cycle may be asked for; returns whether there is to be one."""
+        if self._ahead:
+            await self._delivery.room()
+        if self._extractor is not None and self._extractor.broken:
+            self._drop_extractor()
+        if not self._ahead or self._extractor is None:
+            await self._delivery.delivered()
+            self._ahead, self._place = False, self._delivery.stored
+        return not self._stop.is_set()
 
     async def _try_cycle(self) -> int | None:
         """Returns how many messages a cycle brought; None after a failure and its pause."""
@@ -96,24 +113,27 @@ class CyclicExtraction:
         return brought
 
     async def _cycle(self) -> int:
+        """Asks for a cycle, and hands it over once it is answered; returns how many messages it brought."""
         offsets, hold = self._extract.offsets, self._extract.hold_bytes
-        cycle = Cycle(offsets, self._place, datetime.now(UTC), hold)
-        while True:
+        cycle = Cycle(offsets, self._place, datetime.now(UTC), hold, self._delivery.stored if self._ahead else None)
+        while cycle.stage not in (Stage.ANSWERED, Stage.OVER):
             match cycle.step():
                 case Over():
-                    self._report(cycle)
-                    return cycle.messages
+                    break
                 case Listen():
                     await self._listen(cycle)
                     continue
                 case Ask(request):
                     self._running_extractor().ask(request)
                 case Put(messages):
-                    await self._sink.put(messages)
-                    self._progress.moved(self._stored())
+                    await self._delivery.put_early(messages)
                 case Store(place):
-                    await self._store(place)
+                    await self._delivery.store(place)
             cycle.done()
+        self._ahead = cycle.ahead and self._extract.ahead_bytes > 0
+        self._place = cycle.next_place
+        await self._delivery.hand_over(cycle)
+        return cycle.messages
 
     async def _listen(self, cycle: Cycle) -> None:
         assert self._extractor is not None
@@ -124,9 +144,7 @@ class CyclicExtraction:
                 cycle.end()
 
     def _running_extractor(self) -> Extractor:
-        """Returns the process, or a fresh one where it has ended between two cycles."""
-        if self._extractor is not None and self._extractor.broken:
-            self._drop_extractor()
+        """Returns the process; a fresh one where there is none."""
         if self._extractor is None:
             self._extractor = Extractor(self._extract, self._child)
         return self._extractor
@@ -135,18 +153,3 @@ class CyclicExtraction:
         if self._extractor is not None:
             self._extractor.kill()
             self._extractor = None
-
-    async def _store(self, place: Place) -> None:
-        assert self._offset_file is not None
-        await asyncio.to_thread(self._offset_file.save, place)
-        self._place = place
-
-    def _stored(self) -> Place | None:
-        return None if self._offset_file is None else self._place
-
-    def _report(self, cycle: Cycle) -> None:
-        self._progress.moved(self._stored())
-        if cycle.messages:
-            place = self._stored()
-            offset = None if place is None else place.start
-            self._progress.say("cycle", messages=cycle.messages, offset=offset, putEarly=cycle.put_early)

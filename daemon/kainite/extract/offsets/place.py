@@ -9,6 +9,10 @@ extractorOffsets  what is asked                          what is kept
 ================  =====================================  ====================================================
 
 A range of time includes its start and excludes its end; it begins where the previous range ended.
+
+An extractor that gives ``{"offset":X,"ahead":true}`` may be asked from X before its answer is on the stream. Such a
+request is ``{"start":X,"end":null,"stored":Y}``: everything before Y is on the stream, and the source may forget that
+much and no more. In a request without ``stored``, it is everything before ``start``.
 """
 
 from __future__ import annotations
@@ -43,9 +47,15 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The offset that an extractor gave in this cycle."""
+    """The offset that an extractor gave in this cycle.
+
+    Attributes:
+        offset: where the next cycle begins.
+        ahead: whether the extractor may be asked for the next cycle before this one is on the stream.
+    """
 
     offset: Json
+    ahead: bool = False
 
 
 def first_place(offsets: ExtractOffsets, begin: Json) -> Place:
@@ -74,11 +84,18 @@ def before_asking(offsets: ExtractOffsets, place: Place, now: datetime) -> Place
     return replace(place, end=moment_text(now)) if now > moment_of(place.start) else None
 
 
-def request_of(offsets: ExtractOffsets, place: Place) -> bytes:
-    """Returns the content of the request to the extractor."""
+def request_of(offsets: ExtractOffsets, place: Place, stored: Place) -> bytes:
+    """Returns the content of the request to the extractor.
+
+    Args:
+        offsets: where the offset is kept.
+        place: where the cycle begins.
+        stored: the place that is stored; another one only where the cycle is asked for ahead.
+    """
     if offsets is ExtractOffsets.EXTRACTOR:
         return b""
-    return orjson.dumps({"start": place.start, "end": place.end})
+    request = {"start": place.start, "end": place.end}
+    return orjson.dumps(request if stored == place else {**request, "stored": stored.start})
 
 
 def after_putting(offsets: ExtractOffsets, place: Place, given: Given | None) -> Place:
@@ -92,7 +109,9 @@ def after_putting(offsets: ExtractOffsets, place: Place, given: Given | None) ->
 
 
 def offset_in(message: bytes) -> Given | None:
-    """Returns the offset that a message gives, a JSON object with the single key ``offset``; None for other messages.
+    """Returns the offset that a message gives; None for other messages.
+
+    Such a message is a JSON object with the key ``offset`` and no other one but ``ahead``, which is true or false.
 
     Raises:
         ChildProtocolError: the offset would not come back to the extractor unchanged.
@@ -103,11 +122,13 @@ def offset_in(message: bytes) -> Given | None:
         value = orjson.loads(message)
     except orjson.JSONDecodeError:
         return None
-    if not isinstance(value, dict) or value.keys() != {"offset"}:
+    if not isinstance(value, dict) or "offset" not in value or not value.keys() <= {"offset", "ahead"}:
+        return None
+    if not isinstance(ahead := value.get("ahead", False), bool):
         return None
     if not keeps_digits(message):
         raise ChildProtocolError(f"the extractor gave an offset with {TOO_LONG}: {message[:200]!r}")
-    return Given(value["offset"])
+    return Given(value["offset"], ahead)
 
 
 def keeps_digits(text: bytes) -> bool:

@@ -1,4 +1,8 @@
-"""Puts messages on the stream: makes records of them, spreads the records over the open shards, and retries."""
+"""Puts messages on the stream: makes records of them, spreads the records over the open shards, and retries.
+
+With ``extractAggregation`` the messages of one put go packed into as few records as their shards and the limit let them
+be. A caller with few messages may wait for more first, for :attr:`Sink.linger` seconds.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from kainite.base.errors import StreamUnavailableError
 from kainite.base.logs import event
 from kainite.extract.patience import Patience
 from kainite.kinesis.client import StreamClient
+from kainite.kinesis.write.aggregating import aggregated
 from kainite.kinesis.write.open_shards import OpenShards
 from kainite.kinesis.write.put import StreamWriter
 from kainite.settings import ExtractSpread
@@ -26,6 +31,14 @@ class Totals:
     units: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """How messages are packed together: into records of so many bytes, after so many seconds at most."""
+
+    most_bytes: int
+    linger: float
+
+
 class Sink:
     """Puts messages on one stream.
 
@@ -35,12 +48,25 @@ class Sink:
         by: how units of work are spread.
         refresh: seconds after which the shards are listed again.
         patience: counts the failures of the stream; used by this sink only.
+        aggregation: how messages are packed together; None: each is a record.
+
+    Attributes:
+        totals: what has been put; messages count as records, also where several share one.
+        linger: seconds that a put may be put off for more messages.
     """
 
     def __init__(
-        self, stream: StreamClient, writer: StreamWriter, by: ExtractSpread, refresh: float, patience: Patience
+        self,
+        stream: StreamClient,
+        writer: StreamWriter,
+        by: ExtractSpread,
+        refresh: float,
+        patience: Patience,
+        aggregation: Aggregation | None = None,
     ) -> None:
         self.totals = Totals()
+        self.linger = 0.0 if aggregation is None else aggregation.linger
+        self._aggregation = aggregation
         self._shards = OpenShards(stream, by, refresh)
         self._writer = writer
         self._patience = patience
@@ -53,6 +79,10 @@ class Sink:
         """
         return (await self._shards.spread()).shards
 
+    def filled_by(self, size: int) -> bool:
+        """Tells whether so many bytes of messages fill about one record of each shard: no need to linger."""
+        return self._aggregation is None or size >= self._aggregation.most_bytes * self._shards.count
+
     async def put(self, messages: Sequence[bytes]) -> None:
         """Puts messages on the stream; returns when all are put.
 
@@ -62,9 +92,11 @@ class Sink:
         """
         spread = await self._shards.spread()
         records = [spread.record(message) for message in messages]
+        if self._aggregation is not None:
+            records = aggregated(records, self._aggregation.most_bytes)
         while True:
             try:
-                await asyncio.to_thread(self._writer.put, records)
+                await asyncio.to_thread(self._writer.put, records, spread.shard_of)
                 break
             except StreamUnavailableError as error:
                 pause = self._patience.failed(error)

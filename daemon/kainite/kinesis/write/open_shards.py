@@ -34,6 +34,11 @@ class OpenShards:
         self._listed_at = 0.0
         self._listing = asyncio.Lock()
 
+    @property
+    def count(self) -> int:
+        """Returns how many shards take records, as far as that is known; 1 before they are listed."""
+        return 1 if self._spread is None else self._spread.shards
+
     async def spread(self) -> Spread:
         """Returns the spread over the shards; lists them before the first time, and when that is too long ago.
 

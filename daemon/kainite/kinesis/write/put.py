@@ -1,8 +1,11 @@
 """Puts records on a Kinesis stream: packed into PutRecords calls, refused records sent again.
 
-:func:`pack` is pure. :meth:`StreamWriter.put` returns when every record is on the stream. A crash before
-it returns leaves some of them there, in any order; the caller must be able to put all of them again. After an error
-only the records left in the list need be put again.
+:func:`pack` and :func:`lanes` are pure. :meth:`StreamWriter.put` returns when every record is on the stream. A crash
+before it returns leaves some of them there, in any order; the caller must be able to put all of them again. After an
+error only the records left in the list need be put again.
+
+Records that are more than one call takes go in up to :data:`LANES` lanes, one call of each under way. All records of a
+shard have one lane, so the calls for a shard are made one after the other; a throttled shard delays its lane alone.
 """
 
 from __future__ import annotations
@@ -10,7 +13,8 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -28,6 +32,7 @@ MAX_RECORDS = 500
 MAX_BYTES = 5 * 1024 * 1024
 MAX_RECORD_BYTES = 1024 * 1024
 MAX_PARTITION_KEY = 256  # characters
+LANES = 4
 _BACKOFF = Backoff.doubling(0.05, 2.0)
 
 
@@ -67,6 +72,22 @@ def pack(records: Iterable[StreamRecord]) -> Iterator[list[StreamRecord]]:
         yield batch
 
 
+def lanes(
+    records: Sequence[StreamRecord], shard_of: Callable[[StreamRecord], int], most: int = LANES
+) -> list[list[StreamRecord]]:
+    """Returns the records by lanes, each in order: those of one shard in one lane, the shards in turn over the lanes.
+
+    Args:
+        records: in the order in which they are to be put.
+        shard_of: numbers the shards.
+        most: lanes that there may be.
+    """
+    found: dict[int, list[StreamRecord]] = {}
+    for record in records:
+        found.setdefault(shard_of(record) % most, []).append(record)
+    return list(found.values())
+
+
 class StreamWriter:
     """Puts records on one stream. Calls block; one thread at a time.
 
@@ -88,21 +109,50 @@ class StreamWriter:
         """Lets a put in another thread end soon, with an error."""
         self._given_up.set()
 
-    def put(self, records: list[StreamRecord]) -> None:
+    def put(self, records: list[StreamRecord], shard_of: Callable[[StreamRecord], int] | None = None) -> None:
         """Puts records on the stream, with retries; removes from the list the records that are on the stream.
+
+        Args:
+            records: in the order in which they are to be put.
+            shard_of: numbers the shards, whose calls may then be made at the same time; None: one call at a time.
 
         Raises:
             StreamError: a record is too large, or the stream refuses them for good.
             StreamUnavailableError: the stream went on refusing until the limit, or it was given up.
         """
         batches = list(pack(records))  # all of them, so that one too large is found before anything is put
+        if shard_of is None or len(batches) <= 1:
+            laid = [batches]
+        else:
+            laid = [list(pack(lane)) for lane in lanes(records, shard_of)]
+        try:
+            self._put_lanes(laid)
+        finally:
+            records[:] = chain.from_iterable(chain.from_iterable(laid))
+
+    def _put_lanes(self, laid: list[list[list[StreamRecord]]]) -> None:
+        """Puts each lane's batches in order; when one lane fails, the others end with the call that is under way."""
+        failed = threading.Event()
+        if len(laid) == 1:
+            self._put_lane(laid[0], failed)
+            return
+        with ThreadPoolExecutor(len(laid), "put") as threads:
+            ended = [threads.submit(self._put_lane, lane, failed) for lane in laid]
+        errors = [error for error in (lane.exception() for lane in ended) if error is not None]
+        for error in sorted(errors, key=lambda error: isinstance(error, StreamUnavailableError)):
+            raise error  # one that is for good comes first
+
+    def _put_lane(self, batches: list[list[StreamRecord]], failed: threading.Event) -> None:
         try:
             for batch in batches:
                 if self._given_up.is_set():
                     raise StreamUnavailableError(f"putting records on stream {self._name!r} was given up")
+                if failed.is_set():
+                    return
                 self._put_batch(batch, time.monotonic() + self._limit)
-        finally:
-            records[:] = chain.from_iterable(batches)
+        except BaseException:
+            failed.set()
+            raise
 
     def _put_batch(self, batch: list[StreamRecord], deadline: float) -> None:
         """Puts the records of ``batch``, and removes them from it."""

@@ -11,6 +11,7 @@ that was under way go on through another shard, which the log accepts: a unit ma
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
@@ -39,6 +40,7 @@ class Spread:
         self.units = 0
         self._by = by
         self._keys: tuple[str, ...] = ()
+        self._starts: tuple[int, ...] = ()
         self._turn = 0
         self._units: OrderedDict[str, str] = OrderedDict()
         self.over(ranges)
@@ -56,13 +58,19 @@ class Spread:
         """
         if not ranges:
             raise StreamError("the stream has no open shard to put records on")
-        self._keys = tuple(str((r.start + r.end) // 2) for r in sorted(ranges, key=lambda r: r.start))
+        ascending = sorted(ranges, key=lambda r: r.start)
+        self._keys = tuple(str((r.start + r.end) // 2) for r in ascending)
+        self._starts = tuple(r.start for r in ascending)
 
     def record(self, message: bytes) -> StreamRecord:
         """Returns the record of one message; its partition key is the unit's name, or a running number without one."""
         unit = unit_of(message)
         key = self._key(unit)
         return StreamRecord(message, unit[:MAX_PARTITION_KEY] if unit else str(self._turn), key)
+
+    def shard_of(self, record: StreamRecord) -> int:
+        """Returns the place of the shard that takes a record among the open shards, as far as they are known here."""
+        return bisect_right(self._starts, int(record.hash_key)) - 1
 
     def _key(self, unit: str | None) -> str:
         if unit is None:

@@ -53,7 +53,12 @@ class ExtractSettings:
         reply_timeout: longest silence of a cyclic extractor that was asked, seconds.
         tries: failures in a row after which the extraction is given up.
         hold_bytes: most bytes of one answer that are held until it is whole.
+        ahead_bytes: bytes of answers on their way to the stream from which on no further one is asked for; 0: none is
+            asked for before the one before it is on the stream.
         spread: whether a unit of work goes to one shard.
+        aggregation: whether messages share records, as KPL aggregates.
+        aggregation_bytes: most bytes of an aggregate.
+        aggregation_time: longest wait of a message for others to share a record with, seconds.
     """
 
     command: tuple[str, ...] = field(default=(), repr=False)
@@ -64,4 +69,8 @@ class ExtractSettings:
     reply_timeout: float = 60.0
     tries: int = 10
     hold_bytes: int = 64 * 1024 * 1024
+    ahead_bytes: int = 8 * 1024 * 1024
     spread: ExtractSpread = ExtractSpread.UNIT
+    aggregation: bool = False
+    aggregation_bytes: int = 25 * 1024
+    aggregation_time: float = 0.1

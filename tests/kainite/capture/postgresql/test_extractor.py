@@ -245,6 +245,22 @@ def test_what_is_not_on_the_stream_is_not_acknowledged(bench: Bench, tmp_path: P
     ]
 
 
+def test_asked_ahead_it_acknowledges_what_is_stored_and_no_more(bench: Bench, tmp_path: Path) -> None:
+    start, asked = bench.offset_file.load().start, bench.offset_file.load().start
+    extractor = Extractor(bench.source, tmp_path / "journal")
+    for number in range(3):
+        with psycopg.connect(bench.source.url) as connection:
+            connection.execute("INSERT INTO item VALUES (%s, 'x', 1)", [number])
+        *_, offset = extractor.answer(orjson.dumps({"start": asked, "end": None, "stored": start}))
+        asked = orjson.loads(offset)["offset"]
+        assert orjson.loads(offset)["ahead"] is True
+    extractor.close()
+    again = Extractor(bench.source, tmp_path / "journal")
+    units = [orjson.loads(message).get("number") for message in again.answer(orjson.dumps({"start": start}))]
+    again.close()
+    assert units == [1, 1, 2, 2, 3, 3, None], "a fresh process has all that is not stored"
+
+
 def test_a_request_that_does_not_follow_its_last_answer_is_refused(bench: Bench, tmp_path: Path) -> None:
     start = bench.offset_file.load().start
     extractor = Extractor(bench.source, tmp_path / "journal")

@@ -238,6 +238,15 @@ def test_an_offset_may_move_without_messages() -> None:
     assert cycle.step() == Store(Place({"page": 2}))
 
 
+def test_a_cycle_that_is_asked_for_ahead_says_what_is_stored() -> None:
+    cycle = Cycle(ExtractOffsets.KAINITE, Place(7), BEGIN, 100, stored=Place(3))
+    assert cycle.step() == Ask(b'{"start":7,"end":null,"stored":3}')
+    cycle.done()
+    cycle.message(b'{"offset":9}')
+    cycle.end()
+    assert (cycle.ahead, cycle.next_place) == (False, Place(9)), "the extractor does not say that it may be"
+
+
 @pytest.mark.parametrize("offset", [None, b'{"offset":7}'])
 def test_messages_without_a_new_offset_would_come_again_for_ever(offset: bytes | None) -> None:
     cycle = Cycle(ExtractOffsets.KAINITE, Place(7), BEGIN, hold_bytes=100)

@@ -45,6 +45,10 @@ def test_any_json_is_a_beginning_for_a_childs_offsets() -> None:
         (b'{"offset":5}', Given(5)),
         (b'{"offset":null}', Given(None)),
         (b' {"offset": {"a":[1]}} ', Given({"a": [1]})),
+        (b'{"offset":5,"ahead":true}', Given(5, ahead=True)),
+        (b'{"offset":5,"ahead":false}', Given(5)),
+        (b'{"offset":5,"ahead":1}', None),
+        (b'{"ahead":true}', None),
         (b'{"offset":5,"uow":"T"}', None),
         (b'{"offset":5', None),
         (b'"offset"', None),
@@ -52,7 +56,7 @@ def test_any_json_is_a_beginning_for_a_childs_offsets() -> None:
         (b"\xff\"offset\"", None),
     ],
 )  # fmt: skip
-def test_an_offset_is_an_object_with_that_key_alone(message: bytes, given: Given | None) -> None:
+def test_an_offset_is_an_object_with_its_keys_alone(message: bytes, given: Given | None) -> None:
     assert offset_in(message) == given
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kainite.base.errors import StreamError, StreamUnavailableError
-from kainite.kinesis.write.put import MAX_BYTES, MAX_RECORDS, StreamRecord, StreamWriter, pack
+from kainite.kinesis.write.put import LANES, MAX_BYTES, MAX_RECORDS, StreamRecord, StreamWriter, lanes, pack
 from support.names import unique
 
 
@@ -55,6 +55,55 @@ def test_batches_keep_order_and_both_limits(large: list[int], small: int) -> Non
     assert [r for batch in batches for r in batch] == records
     assert all(0 < len(batch) <= MAX_RECORDS for batch in batches)
     assert all(sum(r.size for r in batch) <= MAX_BYTES for batch in batches)
+
+
+@given(st.lists(st.integers(0, 9), max_size=60))
+def test_each_shard_has_one_lane_and_its_records_keep_their_order(shards: list[int]) -> None:
+    records = [StreamRecord(str(place).encode(), "k", str(shard)) for place, shard in enumerate(shards)]
+    laid = lanes(records, lambda one: int(one.hash_key))
+    assert len(laid) == len({shard % LANES for shard in shards})
+    assert sorted((one for lane in laid for one in lane), key=lambda one: int(one.data)) == records
+    assert all([int(one.data) for one in lane] == sorted(int(one.data) for one in lane) for lane in laid)
+    assert all(sum(one.hash_key == str(shard) for one in lane) in (0, shards.count(shard))
+               for lane in laid for shard in shards)  # fmt: skip
+
+
+class TwoShards(FullStream):
+    """A double of Kinesis whose second shard takes nothing until all of the first one's records are there."""
+
+    def __init__(self, first: int, *, error: Exception | None = None) -> None:
+        super().__init__(every=1)
+        self.first = first
+        self.error = error
+        self.whole = threading.Event()
+
+    def put_records(self, StreamName: str, Records: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+        if int(Records[0]["ExplicitHashKey"]) >= 2**127:
+            assert self.whole.wait(30), "the first shard does not wait for the second one"
+            if self.error is not None:
+                raise self.error
+        answer = super().put_records(StreamName, Records)
+        if sum(data.strip().isdigit() and int(data) % 2 == 0 for data in self.data) == self.first:
+            self.whole.set()
+        return answer
+
+
+def test_calls_for_different_shards_are_made_at_the_same_time() -> None:
+    records = [record(i) for i in range(3 * MAX_RECORDS)]
+    stream, left = TwoShards(len(records) // 2), records.copy()
+    StreamWriter(stream, "s").put(left, lambda one: int(one.hash_key) >> 127)  # type: ignore[arg-type]
+    assert not left
+    for parity in (0, 1):
+        arrived = [int(data) for data in stream.data if int(data) % 2 == parity]
+        assert arrived == sorted(arrived), "a shard's calls are made one after the other"
+
+
+def test_after_an_error_of_one_lane_only_what_is_not_there_is_left() -> None:
+    records = [record(i) for i in range(2 * MAX_RECORDS)]
+    stream, left = TwoShards(MAX_RECORDS, error=KeyError("broken")), records.copy()
+    with pytest.raises(StreamError, match="PutRecords is refused"):
+        StreamWriter(stream, "s").put(left, lambda one: int(one.hash_key) >> 127)  # type: ignore[arg-type]
+    assert left == [record(i) for i in range(1, 2 * MAX_RECORDS, 2)]
 
 
 def test_an_answer_that_broke_off_is_no_success() -> None:

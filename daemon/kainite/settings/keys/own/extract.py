@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kainite.settings.keys.key import Key
-from kainite.settings.kinds.values import choice, command, millis, path, whole
+from kainite.settings.kinds.values import choice, command, flag, millis, path, whole
 from kainite.settings.sections.extract import OLD_EXTRACT_OFFSETS, ExtractMode, ExtractOffsets, ExtractSpread
 
 EXTRACT_KEYS = (
@@ -60,10 +60,38 @@ EXTRACT_KEYS = (
         "Most bytes of a cycle that are held until its end; what exceeds them is put before the cycle is whole.",
     ),
     Key(
+        "extractorAheadBytes",
+        "extract",
+        "ahead_bytes",
+        whole(0, unit="bytes"),
+        "Answers on their way to the stream from which on no further one is asked for; 0: one answer at a time.",
+    ),
+    Key(
         "extractSpread",
         "extract",
         "spread",
         choice(ExtractSpread),
         "Whether a unit of work goes to one shard, or its records to all in turn.",
+    ),
+    Key(
+        "extractAggregation",
+        "extract",
+        "aggregation",
+        flag(),
+        "Whether messages share records, as the KPL's aggregates do, which KCL and Kainite take apart.",
+    ),
+    Key(
+        "extractAggregationBytes",
+        "extract",
+        "aggregation_bytes",
+        whole(1024, 1024 * 1024, unit="bytes"),
+        "Most bytes of an aggregate; a larger message has a record of its own. Kinesis charges by 25 KB of a record.",
+    ),
+    Key(
+        "extractAggregationMillis",
+        "extract",
+        "aggregation_time",
+        millis(0, 60_000),
+        "Longest wait of a message for others to share a record with; not while an extractor waits to be asked.",
     ),
 )
