@@ -64,7 +64,7 @@ test-long: peers ## Run the tests that take minutes: Spark clusters, hosts kille
 	$(BIN)/pytest -n 0 -m long $(TESTS)
 
 simulate: setup ## Run the simulator: make simulate SEEDS=5000 FIRST=20000
-	$(simulation) --first $(FIRST) --seeds $(SEEDS) --keep-going
+	$(simulation) --first $(FIRST) --seeds $(SEEDS) --aim each --keep-going
 
 simulate-mutations: setup ## Show that the simulator notices each safeguard that is switched off
 	$(simulation) --mutations

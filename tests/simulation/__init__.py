@@ -1,24 +1,28 @@
 """A deterministic simulation of the whole way, from the stream to the target, in one process and on virtual time.
 
-================  ==================================================================================
-``loop``          virtual time: events, processes that are killed and frozen, event loops, threads
-``faults``        what goes wrong at an effect, decided by the seed and the effect's name alone
-``stream``        a Kinesis stream: shards that split and merge, iterators
-``lease_items``   the DynamoDB items of the lease table, with conditional writes
-``log_store``     the serialization log's store, page by page and behind faults
-``target``        the target behind faults, and the oracle's eye on it
-``schema``        generated tables, and how they change
-``source``        a generated history of transactions, and what the source tells of it
-``people``        who puts the history on the stream, and who resolves what has failed
-``oracle``        what the target may hold; shares no code with Kainite
-``child``         scripted record processors
-``runner``        Spark's part: tasks as processes of their own, lost, repeated and left behind
-``parts``         the real daemon and the real apply job as simulated processes
-``scenario``      what a seed means: settings, faults, history, incidents; and aims, which turn seeds to rare events
-``world``         one run of a scenario
-``shrink``        a failing run with fewer faults
-``mutations``     safeguards that are switched off, and how soon the simulation notices
-================  ==================================================================================
+=================  ==================================================================================
+``loop``           virtual time: events, processes that are killed and frozen, event loops, threads
+``faults``         what goes wrong at an effect, decided by the seed and the effect's name alone
+``stream``         a Kinesis stream: shards that split and merge, iterators
+``lease_items``    the DynamoDB items of the lease table, with conditional writes
+``log_store``      the serialization log's store, page by page and behind faults
+``target``         the target behind faults, and the oracle's eye on it
+``schema``         generated tables, and how they change
+``source``         a generated history of transactions, and what the source tells of it
+``people``         who puts the history on the stream, and who resolves what has failed
+``oracle``         what the target may hold; shares no code with Kainite
+``child``          scripted record processors
+``runner``         Spark's part: tasks as processes of their own, lost, repeated and left behind
+``parts``          the real daemon and the real apply job as simulated processes
+``scenario``       what a seed means; and aims, which turn seeds to rare events
+``hosts``          the processes of a world: kept going, killed, frozen
+``world``          one run of a scenario
+``programs``       programs on the log, and the oracle of an applications' partition
+``program_world``  one run of a scenario of programs
+``running``        runs a seed in the world that is its
+``shrink``         a failing run with fewer faults
+``mutations``      safeguards that are switched off, and how soon the simulation notices
+=================  ==================================================================================
 
 Begin with ``world``. ``python -m simulation`` runs seeds (tests/README.md, *The simulator*).
 """

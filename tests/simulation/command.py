@@ -13,10 +13,14 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 
 from simulation.mutations import MUTATIONS, RARE, Mutation
+from simulation.running import run_seed
 from simulation.scenario import AIMS
 from simulation.shrink import shrink
 from simulation.tested import TESTED
-from simulation.world import Verdict, run_seed
+from simulation.world import Verdict
+
+EACH = "each"
+"""In the place of an aim: each second seed has an aim, all of them in turn."""
 
 CHUNK = 10
 """Seeds that a worker process runs before it reports."""
@@ -44,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, action="append", help="run this seed; may be given several times")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=100, help="how many seeds")
-    parser.add_argument("--aim", choices=AIMS, default="", help="aim each seed at a rare course of events")
+    parser.add_argument("--aim", choices=(*AIMS, EACH), default="", help="aim each seed at a rare course of events")
     parser.add_argument("--jobs", type=int, default=1, help="worker processes")
     parser.add_argument("--shrink", type=float, default=60.0, help="seconds to spend on reducing a failure")
     parser.add_argument("--keep-going", action="store_true", help="go on after a failure")
@@ -69,6 +73,15 @@ def _seeds(seeds: Iterable[int], jobs: int, seconds: float, aim: str, *, keep_go
     return 1 if failed else 0
 
 
+def _run(seed: int, aim: str) -> Verdict:
+    return run_quietly(seed, aim_of(seed) if aim == EACH else aim)
+
+
+def aim_of(seed: int) -> str:
+    """Returns the aim that a seed has in its turn; none for each second seed."""
+    return "" if seed % 2 else tuple(AIMS)[seed // 2 % len(AIMS)]
+
+
 def run_quietly(seed: int, aim: str = "") -> Verdict:
     """Runs a seed without Python's complaints about coroutines that are dropped in the middle, as killed ones are."""
     sys.unraisablehook = lambda _: None
@@ -81,7 +94,7 @@ def run_quietly(seed: int, aim: str = "") -> Verdict:
 
 
 def _verdicts(seeds: list[int], jobs: int, aim: str) -> Iterator[Verdict]:
-    run = partial(run_quietly, aim=aim)
+    run = partial(_run, aim=aim)
     if jobs <= 1:
         yield from map(run, seeds)
         return

@@ -19,6 +19,8 @@ kill_after     the process is killed when the effect has happened, before it hea
 freeze_before  the process stands still before the request is sent, for some time
 freeze_after   the process stands still after the effect, before it hears of it
 =============  ==========================================================================================
+
+An outage ``held SERVICE NAME@HOST`` keeps a host's requests of that name on their way until it is over.
 """
 
 from __future__ import annotations
@@ -40,10 +42,10 @@ KINDS = (
 )  # fmt: skip
 
 AIMED = {
-    "task_freezes": ("task ", "target.apply", "freeze_before"),
-    "put_freezes": ("daemon", "log.put_batch", "freeze_before"),
+    "task_freezes": (("task ",), "target.apply", "freeze_before"),
+    "put_freezes": (("daemon", "owner"), "log.put_batch", "freeze_before"),
 }
-"""Rates of a fault at certain effects alone: how the effect's name begins, what is in it, and the fault."""
+"""Rates of a fault at certain effects alone: how the effect's name may begin, what is in it, and the fault."""
 
 NO_RESENDING = frozenset(KINDS) - {"resent", "again"}
 """For effects that no client sends twice by itself: a database's transactions."""
@@ -126,6 +128,8 @@ class Faults:
 
     def over(self, service: str) -> float:
         """Returns when a service's present outage is over; 0 where there is none."""
+        if not self.outages:
+            return 0.0
         return max((end for begin, end, name in self.outages if name == service and self._lasts(begin, end, name)),
                    default=0.0)  # fmt: skip
 
@@ -180,10 +184,12 @@ class Effects:
             raise KilledError
         full = faults.named(f"{self._process.name} {self._service}.{name}")
         fault = faults.of(full, self._allowed)
-        if any(map(faults.away, (self._service, f"{self._service} {name}", f"{self._service}@{self._process.host}"))):
+        held = self._held(name)
+        if not held and self._is_away(name):
             hub.pause(faults.between(0.05, 2.0, "away", full))
             raise self._unanswered(name)
         there, back = (self._pace * faults.chance(way, full) ** 2 for way in ("there", "back"))
+        there += max(0.0, held - hub.now)
         if fault == "slow":
             there, back = (
                 there + faults.between(0.0, 8.0, "slow there", full),
@@ -237,6 +243,16 @@ class Effects:
             raise answer
         result: T = answer
         return result
+
+    def _held(self, name: str) -> float:
+        """Returns until when requests of that name are held on their way; 0 where they are not."""
+        return self._faults.over(f"held {self._service} {name}@{self._process.host}") if self._faults.outages else 0.0
+
+    def _is_away(self, name: str) -> bool:
+        service, away = self._service, self._faults.away
+        if not self._faults.outages:
+            return False
+        return away(service) or away(f"{service} {name}") or away(f"{service}@{self._process.host}")
 
     def _freeze(self, full: str) -> None:
         """Freezes the process; its strand goes on when the process does."""

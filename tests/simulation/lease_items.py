@@ -79,10 +79,22 @@ def _change(item: Item, clause: str, term: str, values: Item, names: dict[str, s
 
 
 class SimDynamoDB:
-    """boto3's DynamoDB client, in one process, for the one table that there is."""
+    """boto3's DynamoDB client, in one process, for the one table that there is.
 
-    def __init__(self, table: SimTable, faults: Faults, process: Process) -> None:
+    Args:
+        table: the table.
+        faults: of the run.
+        process: whose client it is.
+        worker: under what name the process holds leases.
+        broken: is told when the process stores a checkpoint of a lease that another worker holds.
+    """
+
+    def __init__(
+        self, table: SimTable, faults: Faults, process: Process, worker: str, broken: Callable[[str], None]
+    ) -> None:
         self._table = table
+        self._worker = worker
+        self._broken = broken
         self._effects = Effects(faults, process, "leases", _unanswered)
         self.exceptions = SimpleNamespace(
             ResourceNotFoundException=_AbsentError, ResourceInUseException=_AbsentError,
@@ -116,16 +128,24 @@ class SimDynamoDB:
 
         def update() -> dict[str, Any]:
             sent.append(1)
+            before = self._table.items.get(Key["leaseKey"]["S"], {})
             try:
-                return self._table.update(
+                answer = self._table.update(
                     Key["leaseKey"]["S"], UpdateExpression, ConditionExpression, ExpressionAttributeValues or {},
                     ExpressionAttributeNames or {},
                 )  # fmt: skip
             except ClientError as error:
                 error.response["ResponseMetadata"]["RetryAttempts"] = len(sent) - 1
                 raise
+            self._judge(before, answer["Attributes"])
+            return answer
 
         return self._call("update", update)
+
+    def _judge(self, before: Item, after: Item) -> None:
+        holders = [before[name]["S"] for name in ("leaseOwner", "checkpointOwner") if name in before]
+        if before.get("checkpoint") != after.get("checkpoint") and holders and self._worker not in holders:
+            self._broken(f"{self._worker} stores a checkpoint of {before['leaseKey']['S']}, which {holders[0]} holds")
 
     def _call(self, name: str, act: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         return self._effects.call(name, act)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from kainite.base.errors import LogUnavailableError
 from kainite.log.format.entry import Batch
@@ -17,8 +17,6 @@ from kainite.log.store.contract import Fork, LogHead, Slot
 from kainite.log.store.striping import tail_of
 from simulation.faults import Effects, Faults
 from simulation.loop import Process
-
-Mounted = Callable[[str, str, bool], None]
 
 PAGE = 3
 """Most batches that one page of a read has."""
@@ -28,6 +26,16 @@ BLOCK = 4
 """Ids in a block of a striped partition: a history has few."""
 
 
+class Tenure(Protocol):
+    """Judges what owners do with the log's partitions (``Tenures`` of :mod:`simulation.hosts`)."""
+
+    def claimed(self, partition: str, name: str, *, released: bool) -> None: ...
+
+    def renewed(self, partition: str, generation: int) -> None: ...
+
+    def put(self, partition: str, batch: Batch, nonce: str, there: Slot | None) -> None: ...
+
+
 class SimLogStore:
     """The store as one process has it; implements :class:`~kainite.log.store.contract.LogStore`.
 
@@ -35,12 +43,12 @@ class SimLogStore:
         store: the store itself.
         faults: of the run.
         process: who uses it.
-        mounted: is told when the process has mounted a partition, and whether the owner before had released it.
+        tenure: is told what the process does as an owner.
     """
 
-    def __init__(self, store: Any, faults: Faults, process: Process, mounted: Mounted) -> None:
+    def __init__(self, store: Any, faults: Faults, process: Process, tenure: Tenure) -> None:
         self._store = store
-        self._mounted = mounted
+        self._tenure = tenure
         self._faults = faults
         self._effects = Effects(faults, process, "log", _unanswered)
         self._name = process.name
@@ -70,11 +78,21 @@ class SimLogStore:
         )
         return there
 
+    def put_batch(self, partition: str, batch: Batch, nonce: str) -> Slot | None:
+        def put() -> Slot | None:
+            there: Slot | None = self._store.put_batch(partition, batch, nonce)
+            self._tenure.put(partition, batch, nonce, there)
+            return there
+
+        return self._effects.call("put_batch", put)
+
     def swap_head(self, partition: str, new: LogHead, expected: LogHead | None) -> bool:
         def swap() -> bool:
             swapped: bool = self._store.swap_head(partition, new, expected)
             if swapped and (expected is None or new.generation > expected.generation):
-                self._mounted(partition, self._name, expected is None or expected.released)
+                self._tenure.claimed(partition, self._name, released=expected is None or expected.released)
+            elif swapped and not new.released:
+                self._tenure.renewed(partition, new.generation)
             return swapped
 
         return self._effects.call("swap_head", swap)

@@ -151,7 +151,8 @@ class Hub:
 
     def after(self, seconds: float, action: Callable[[], None], process: Process | None = None) -> None:
         """Schedules an event of a process; of the world without one."""
-        heapq.heappush(self._events, (self.now + max(seconds, 0.0), next(self._numbers), process, action))
+        when = self.now + seconds if seconds > 0.0 else self.now
+        heapq.heappush(self._events, (when, next(self._numbers), process, action))
 
     def run(self, done: Callable[[], bool], limit: float) -> None:
         """Runs events until ``done``, until ``limit`` seconds are over, or until an event fails.

@@ -349,6 +349,39 @@ async def _entry_alone(self: Any, owner: Any, move: Any) -> None:
     await _control(owner, move.meta, b"")
 
 
+def _told_while_it_is_put(original: Any) -> Any:
+    """Takes a batch for durable before it is put."""
+    from kainite.log.owner.append import take_steps_async
+
+    async def write(self: Any) -> None:
+        while True:
+            await self._queued.wait()
+            batch = self._pack()
+            self._settle(batch)
+            await take_steps_async(self._writer.append_steps(batch))
+
+    return write
+
+
+def _no_locks_at_first(original: Any) -> Any:
+    from kainite.log.service.applications.locks import Locks
+
+    return lambda store, mounted, count: Locks(-1)
+
+
+async def _flushed_at_once(self: Any) -> int:
+    mark: int = self.mark
+    return mark
+
+
+async def _refused_at_once(self: Any, peer: Any, partition: Any, failure: Any) -> None:
+    await peer.send(failure)
+
+
+async def _not_waited_for(work: Any) -> None:
+    await work
+
+
 ANY_FENCE = """
     SELECT generation, micro_batch FROM kainite_fence
     WHERE log_partition = %s AND generation >= 0 * %s AND micro_batch >= 0 * %s - 1"""
@@ -361,6 +394,7 @@ ANY_MICRO_BATCH = """
     SELECT generation, micro_batch FROM kainite_fence
     WHERE log_partition = %s AND generation = %s AND micro_batch >= 0 * %s - 1"""
 
+APPLICATIONS = "kainite.log.service.applications"
 SIGNED = "kainite.uow.touched.schema:TouchedSchema.plan"
 
 MUTATIONS: tuple[Mutation, ...] = (
@@ -384,7 +418,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("append before checkpoint", "kainite.worker.call_rules:CallRules._granted", _write_at_once, 500),
     Mutation("parents before children", "kainite.leases.taking.taker:may_start", answering(True), 2_000),
     # The feed of the log.
-    Mutation("fed when it is durable", "kainite.log.owner.owner:LogOwner._put", _told_before_it_is_durable, 500),
+    Mutation("fed when it is durable", "kainite.log.owner.owner:LogOwner._put", _told_before_it_is_durable, 500,
+             aim="lease lapses during a put"),
     Mutation("gaps in the feed", "kainite.log.service.feed.buffer:FeedBuffer.take", _gaps_unnoticed, 500),
     Mutation("what was sent is said", "kainite.log.service.feed.buffer:FeedBuffer.said_up_to", _what_is_said_unheard,
              500),
@@ -427,12 +462,37 @@ MUTATIONS: tuple[Mutation, ...] = (
              value(property(lambda self: False)), 100, aim="cut off for good"),
     Mutation("one shard is overdrawn", "kainite.worker.emit_budget:EmitBudget._admit", _nobody_overdrawn, 100,
              aim="small budget"),
+    # Programs on the log.
+    Mutation("locks of an append", f"{APPLICATIONS}.locks:Locks.latest", answering(-1), 20, aim="programs"),
+    Mutation("read locks and append locks", f"{APPLICATIONS}.partition:_unsigned",
+             lambda original: lambda *locks: original(locks[0]), 100, aim="programs"),
+    Mutation("locks as of the tail", f"{APPLICATIONS}.partition:_read_locks", _no_locks_at_first, 200, aim="programs"),
+    Mutation("a program's own append is recognised", f"{APPLICATIONS}.monitor:Monitor.fed", answering(None), 20,
+             aim="programs"),
+    Mutation("an append is durable before it is told", f"{APPLICATIONS}.partition:ApplicationPartition._write",
+             _told_while_it_is_put, 100, aim="programs"),
+    Mutation("a lock failure names what is durable", f"{APPLICATIONS}.service:Applications._refuse",
+             value(_refused_at_once), 200, aim="programs"),
+    Mutation("a mount waits for what is under way", f"{APPLICATIONS}.partition:ApplicationPartition.flush",
+             value(_flushed_at_once), 200, aim="programs"),
+    Mutation("an older connection is cut", f"{APPLICATIONS}.service:Applications._supersede", answering(None), 200,
+             aim="programs"),
+    Mutation("the newest connection of a client", f"{APPLICATIONS}.service:Applications._is_newest", answering(True),
+             500, aim="programs"),
+    Mutation("fence against a former owner of a partition", "kainite.log.owner.mount:_fence_steps", _no_fence, 500,
+             aim="programs"),
+    Mutation("an application's step is waited for", f"{APPLICATIONS}.client:_whole", value(_not_waited_for), 200,
+             aim="programs"),
+    Mutation("a mount shows appends that the state has", f"{APPLICATIONS}.client:ApplicationLog._fed_behind",
+             lambda original: lambda self, mark: mark, 500, aim="programs"),
     # Conflicts.
     Mutation("signature of rows", SIGNED, _unsigned(rows=()), 500, aim="one micro-batch"),
     Mutation("signature of unique keys", SIGNED, _unsigned(unique=()), 500),
     Mutation("signature of parents", SIGNED, _unsigned(named=(), parents=()), 500, aim="one micro-batch"),
-    Mutation("cascades", "kainite.uow.touched.cascade:Cascades._reach", answering(None), 500, aim="one micro-batch"),
-    Mutation("cascade read", "kainite.uow.touched.plan:Cascade.read_old", answering(None), 500, aim="one micro-batch"),
+    Mutation("cascades", "kainite.uow.touched.cascade:Cascades._reach", answering(None), 500,
+             aim="child leaves its parent"),
+    Mutation("cascade read", "kainite.uow.touched.plan:Cascade.read_old", answering(None), 500,
+             aim="child leaves its parent"),
     Mutation("partitions of one table", "kainite.uow.touched.schema:families", _families_apart, 500,
              aim="one micro-batch"),
     Mutation("conflicting units on one instance", "kainite_spark.plan.schedule:components",
@@ -504,13 +564,13 @@ RARE: tuple[Mutation, ...] = (
     Mutation("age of a report", "kainite.log.service.sharing.shared_log:SharedLog._reading", value(_last_report), 100,
              aim="slow reports"),
     Mutation("lease valid after the reply", "kainite.log.owner.mount:Mount.valid", answering(True), 500,
-             aim="owner frozen before a put"),
+             aim="owner's put on its way"),
     Mutation("lease's counter", "kainite.leases.table.calls:TableCalls.update", _any_lease, 500,
              aim="owner frozen before a put"),
     Mutation("snapshot's copy of the state", "kainite.log.state.snapshot:capture", _shallow_capture, 500,
              aim="snapshots in parts"),
     Mutation("cascade written", "kainite.uow.touched.plan:Cascade.write_old", answering(None), 500,
-             aim="one micro-batch"),
+             aim="child leaves its parent"),
     Mutation("units of two schemes apart", "kainite.uow.scheme:Comparisons.parted", answering(False), 1_000,
              aim="new key"),
     Mutation("delayed waits for earlier", "kainite_spark.plan.backlog:Backlog._waits_behind_another",

@@ -17,7 +17,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -28,6 +28,7 @@ import kainite.leases.keeper
 import kainite.log.audit.opening
 import kainite.log.owner.owner
 import kainite.log.service.access
+import kainite.log.service.applications.client
 import kainite.log.service.feed.queue
 import kainite.log.service.server
 import kainite.log.service.sharing.address
@@ -37,6 +38,7 @@ import kainite.log.store.dynamodb
 import kainite.log.store.memory
 import kainite.uow.admission
 import kainite.uow.catalogue.load
+import kainite.worker.log_service
 import kainite.worker.supervisor
 import kainite_spark.driver.feeding
 import kainite_spark.driver.job
@@ -57,6 +59,7 @@ from kainite.settings import (
     LeaseSettings,
     LogSettings,
     OnFailure,
+    ServiceSettings,
     Settings,
     StreamSettings,
     UowEnd,
@@ -127,6 +130,7 @@ def edges(
     SimPipes.faults = faults
     random.seed(faults.seed)
     supervisor, server = kainite.worker.supervisor, kainite.log.service.server
+    owner, programs = kainite.worker.log_service, kainite.log.service.applications.client
     hub.network = SimNetwork(hub, faults)
 
     def access(_: Any) -> Access:
@@ -135,9 +139,15 @@ def edges(
     with contextlib.ExitStack() as stack:
         for module, name in _users():
             stack.enter_context(mock.patch.object(module, name, shims[name]))
-        for owner, name, value in (
+        for place, name, value in (
             (supervisor, "aws", SimpleNamespace(client=lambda service, settings: client(service, me()))),
             (supervisor, "Membership", _Membership),
+            (owner, "aws", SimpleNamespace(client=lambda service, settings: client(service, me()))),
+            (owner, "aws_threads", contextlib.nullcontext),
+            (owner, "DynamoDBStore", lambda *_: store_of(me())),
+            (owner, "access_of", access),
+            (owner, "load_catalogue", lambda *_, **__: catalogue(me())),
+            (programs, "random", SimpleNamespace(SystemRandom=lambda: numbers)),
             (kainite.log.service.access, "access_of", access),
             (kainite.log.service.sharing.address, "network_stack", lambda: me().host),
             (server.logger, "exception", lambda *_: hub.errors.append(_present_error())),
@@ -154,7 +164,7 @@ def edges(
             (tasks, "apply_units", functools.partial(apply_units, sleep=clocks.sleep, clock=clocks.monotonic)),
             (rendering, "quoted", lambda name: quoted(name.removesuffix("_part"))),
         ):
-            stack.enter_context(mock.patch.object(owner, name, value))
+            stack.enter_context(mock.patch.object(place, name, value))
         before = logging.root.manager.disable
         if not logging.getLogger("simulation").isEnabledFor(logging.DEBUG):
             logging.disable(logging.CRITICAL)
@@ -216,6 +226,14 @@ def settings_of(plan: Scenario, worker: str) -> Settings:
         ),
         apply=ApplySettings(),
     )  # fmt: skip
+
+
+def settings_of_owner(plan: Scenario, worker: str) -> Settings:
+    """Returns the settings of ``kainite log serve`` with one partition for applications."""
+    assert plan.more.programs is not None
+    settings = settings_of(plan, worker)
+    log = replace(settings.log, batch_bytes=plan.more.programs.batch_bytes)
+    return replace(settings, log=log, service=ServiceSettings(applications=1))
 
 
 async def run_daemon(settings: Settings, stop: asyncio.Event) -> None:

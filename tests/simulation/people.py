@@ -63,7 +63,7 @@ class Producer:
         self._world = world
         self._plan = plan = world.plan
         self._rng = rng = Random(f"producer {plan.seed}")
-        self._process = world.process("source")
+        self._process = world.hosts.process("source")
         self._home = rng.randrange(TOP)
         history = world.source.history
         self._messages = [(one.number, text) for one in history for text in world.source.messages(one, rng)]

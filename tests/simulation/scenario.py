@@ -120,6 +120,7 @@ class More:
         emit_bytes: most bytes that children may have emitted in calls.
         window: so many names of dispatched units are remembered.
         stripes: over how many keys the log is spread by daemons that start after ``striped_from`` seconds.
+        programs: programs on the log, in place of all else; None for daemons and apply jobs.
     """
 
     prefix: bool = False
@@ -144,6 +145,31 @@ class More:
     window: int = 64
     stripes: int = 1
     striped_from: float = 0.0
+    programs: Programs | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """Programs that append transactions to an applications' partition.
+
+    Attributes:
+        count: of the programs.
+        intents: transactions that each means to append.
+        workers: how many it submits at a time.
+        validate: all transactions take one lock; otherwise each takes some of ``locks``.
+        loose: share of the transactions without any lock.
+        shared: all programs have one state.
+        batch_bytes: most bytes of a batch.
+    """
+
+    count: int
+    intents: int
+    workers: int
+    validate: bool
+    locks: int
+    loose: float
+    shared: bool
+    batch_bytes: int
 
 
 def scenario(seed: int, aim: str = "") -> Scenario:
@@ -386,6 +412,17 @@ def _late_put(plan: Scenario, rng: Random) -> Scenario:
     )  # fmt: skip
 
 
+def _held_put(plan: Scenario, rng: Random) -> Scenario:
+    """Holds an owner's put on its way until others have mounted, appended and truncated; it keeps its shards."""
+    outages: list[tuple[float, float, str]] = []
+    for host, begin in enumerate((rng.uniform(3.0, 8.0), rng.uniform(35.0, 40.0))):
+        end = begin + 24.0
+        outages += [(begin, end, f"held log put_batch@host{host}"), (begin, end - 0.5, f"log@host{host}")]
+    return replace(
+        _apart(plan, rng, 2), until=70.0, transactions=45, outages=tuple(outages), snapshot_entries=3, max_units=2_000,
+    )  # fmt: skip
+
+
 def _bursts(plan: Scenario, rng: Random) -> Scenario:
     """Makes many copies of parts of units: replies of PutRecords get lost."""
     return replace(plan, rates={"unanswered": 0.15, "resent": 0.1, "late": 0.1, "again": 0.1})
@@ -512,6 +549,13 @@ def _one_batch(plan: Scenario, rng: Random) -> Scenario:
     )  # fmt: skip
 
 
+def _child_leaves(plan: Scenario, rng: Random) -> Scenario:
+    """Does as :func:`_one_batch`; a child leaves its parent just before the parent goes, and does not tell which."""
+    plan = _one_batch(plan, rng)
+    style = replace(plan.style, befores=False, leaves=rng.randrange(4, plan.transactions))
+    return replace(plan, style=style, group_units=rng.choice((1, 3)))
+
+
 def _target_away(plan: Scenario, rng: Random) -> Scenario:
     """Lets the target not answer for long."""
     return replace(
@@ -587,10 +631,35 @@ def _short_memory(plan: Scenario, rng: Random) -> Scenario:
     )  # fmt: skip
 
 
+def _programs(plan: Scenario, rng: Random) -> Scenario:
+    """Runs owners of an applications' partition, and programs that append to it; links and hosts fail."""
+    until = rng.choice((10.0, 20.0, 30.0))
+    scale = rng.choice((0.0, 0.003, 0.01, 0.03))
+    kinds = [kind for kind in (*KINDS, *LINK_KINDS) if scale and rng.random() < 0.5]
+    rates = {kind: scale * (0.3 if kind.startswith(("kill", "freeze")) else 1.0) for kind in kinds}
+    hosts = rng.choice((1, 2, 4))
+    begins = [rng.uniform(0.0, until) for _ in range(rng.choice((0, 1, 2)))]
+    outages = [(begin, begin + rng.choice((2.0, 8.0)), rng.choice(("log", "log put_batch"))) for begin in begins]
+    programs = Programs(
+        count=rng.choice((1, 2, 3)), intents=rng.choice((4, 8, 12)), workers=rng.choice((1, 2, 4)),
+        validate=rng.random() < 0.3, locks=rng.choice((1, 2, 5)), loose=rng.choice((0.0, 0.3, 0.8)),
+        shared=rng.random() < 0.3, batch_bytes=rng.choice((500, 1_000, 100_000)),
+    )  # fmt: skip
+    rates |= {"put_freezes": 0.05} if rng.random() < 0.2 else {}
+    incidents = [one for one in _incidents(rng, until) if one.what not in ("split", "merge")]
+    return replace(
+        plan, until=until, daemons=rng.choice((1, 2, 2, 3)), drivers=programs.count, hosts=hosts, one_worker=False,
+        rates=rates, outages=(*outages, *_cut_off(rng, until, hosts)),
+        incidents=tuple(sorted((*incidents, *_to_owners(rng, until)), key=lambda one: one.at)),
+        more=replace(plan.more, programs=programs),
+    )  # fmt: skip
+
+
 AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "frozen task": _frozen_task,
     "lease lapses during a put": _lapse,
     "owner frozen before a put": _late_put,
+    "owner's put on its way": _held_put,
     "copies": _bursts,
     "source pauses": _slow_source,
     "shard unread": _unread,
@@ -601,6 +670,7 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "snapshots in parts": _snapshots,
     "one worker id twice": _rivals,
     "watermark": _watermark,
+    "child leaves its parent": _child_leaves,
     "target away": _target_away,
     "one micro-batch": _one_batch,
     "bad links": _links,
@@ -611,4 +681,5 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "small budget": _small_budget,
     "short memory": _short_memory,
     "log in stripes": _striped,
+    "programs": _programs,
 }

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 
-from simulation.world import Verdict, run_seed
+from simulation.running import run_seed
+from simulation.world import Verdict
 
 
 def shrink(failed: Verdict, seconds: float = 60.0) -> tuple[Verdict, frozenset[str]]:

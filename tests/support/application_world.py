@@ -247,6 +247,8 @@ class Proxy:
         """Most bytes that pass at once."""
         self.delay = 0.0
         """Most seconds for which bytes are held."""
+        self.answers = True
+        """Whether what the server says passes; otherwise it is lost."""
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[Proxy]:
@@ -276,7 +278,7 @@ class Proxy:
                 far_reader, far_writer = await asyncio.open_connection(self._target.host, self._target.port)
                 self._writers.add(far_writer)
                 try:
-                    await asyncio.gather(self._copy(reader, far_writer), self._copy(far_reader, writer))
+                    await asyncio.gather(self._copy(reader, far_writer), self._copy(far_reader, writer, answers=True))
                 finally:
                     self._writers.discard(far_writer)
                     far_writer.transport.abort()
@@ -285,8 +287,10 @@ class Proxy:
             writer.transport.abort()
             self._tasks.discard(task)
 
-    async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, answers: bool = False) -> None:
         while data := await reader.read(self.chunk):
+            if answers and not self.answers:
+                continue
             if self.delay:
                 await asyncio.sleep(self._random.uniform(0.0, self.delay))
             writer.write(data)

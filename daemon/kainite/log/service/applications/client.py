@@ -15,6 +15,8 @@ what happens                                  why a transaction is appended once
 the connection is cut with appends under way  they wait for the next mount. What the owner fed by then was appended;
                                               the owner has no other append of this client's any more, so the rest is
                                               made again (:mod:`kainite.log.service.applications.service`)
+the same, and another client of the same      the next mount is fed behind what this client was fed last, not
+state applies them meanwhile                  behind the state's mark; what the state has is passed over
 another owner takes over meanwhile            it feeds what became durable before its fence; nothing else ever does
 a former owner answers                        its generation is lower than one that was seen: it is not asked
 the program is killed before it learns        the transaction may be in the log; it is fed to the next run. Whether to
@@ -102,6 +104,7 @@ class ApplicationLog:
         self._generation = 0  # the highest that was seen
         self._failure: KainiteError | None = None
         self._mark = -1
+        self._fed = -1  # the last transaction that was fed, or behind which the feed begins
 
     @property
     def mark(self) -> int:
@@ -202,11 +205,19 @@ class ApplicationLog:
             reads = _Reads(data)
             told: asyncio.Queue[_Told] = asyncio.Queue(FED_AHEAD)
             self._mark = mark
-            link.send(m.MountRequest(self._next_id(), mark, next(self._connections)))
+            self._fed = self._fed_behind(mark)
+            link.send(m.MountRequest(self._next_id(), self._fed, next(self._connections)))
             try:
                 await _first_to_fail(self._read(link, told), self._apply(link, told, reads), reads.run())
             finally:
                 self._link = None
+
+    def _fed_behind(self, mark: int) -> int:
+        """Returns behind which transaction a mount is to be fed, for a state at ``mark``.
+
+        Appends under way are none of what was fed; a state that other clients share may have them nevertheless.
+        """
+        return min(mark, self._fed) if len(self._monitor) else mark
 
     async def _read(self, link: Link, told: asyncio.Queue[_Told]) -> None:
         """Takes the owner's messages, for ever."""
@@ -214,6 +225,7 @@ class ApplicationLog:
             message = await link.next()
             match message:
                 case m.FeedData(req_id, transaction_id, _):
+                    self._fed = transaction_id
                     self._monitor.fed(req_id, transaction_id)
                     await told.put(message)
                 case m.LockFailure(req_id, transaction_id):

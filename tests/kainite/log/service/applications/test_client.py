@@ -326,6 +326,29 @@ class Named(TransactionContext):
         return True
 
 
+class Shared(Ledger):
+    """A state of several programs: each transaction raises the mark from the id before it."""
+
+    async def apply(self, transaction: Transaction) -> None:
+        data = await transaction.read()
+        if transaction.id == len(self.entries):
+            self.entries.append(data)
+
+
+async def test_an_append_that_another_program_of_the_state_has_applied_is_not_made_again() -> None:
+    async with world() as found, Proxy(found.server.address).running() as proxy:
+        shared = Shared()
+        async with program(found, shared), program(found, shared, proxy) as log:
+            assert await log.submit(Named("zero"))
+            proxy.answers = False
+            submitting = asyncio.create_task(log.submit(Named("one")))
+            await until(lambda: shared.entries == [b"zero", b"one"])
+            proxy.answers = True
+            proxy.cut()
+            assert await submitting
+            assert await found.stored() == shared.entries == [b"zero", b"one"]
+
+
 async def test_a_former_owner_is_not_asked_once_a_later_one_was_seen() -> None:
     connections = []
 

@@ -1,0 +1,28 @@
+"""Runs seeds: in the world of the daemon and the apply job, or in that of programs on the log."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+from simulation.program_world import ProgramWorld
+from simulation.scenario import Scenario, scenario
+from simulation.world import Verdict, World
+
+
+def run_seed(seed: int, left_out: Collection[str] = (), aim: str = "") -> Verdict:
+    """Runs a seed's scenario, without the faults that are left out; with an aim in that variant."""
+    return replace(run_scenario(scenario(seed, aim), left_out), aim=aim)
+
+
+def run_scenario(plan: Scenario, left_out: Collection[str] = ()) -> Verdict:
+    if plan.more.programs is not None:
+        return ProgramWorld(plan, left_out).run()
+    folder = Path(tempfile.mkdtemp(prefix="kainite-sim-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    try:
+        return World(plan, folder, left_out).run()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
