@@ -29,6 +29,8 @@ class Restart(StrEnum):
     ALWAYS = "always"
     ON_FAILURE = "on-failure"
     NEVER = "never"
+    UNKNOWN = "unknown"
+    """A later release's: a program of this policy is not started again by this release."""
 
 
 class Command(StrEnum):
@@ -54,7 +56,7 @@ class Work:
         properties: the settings file of the other kinds; empty for the worker's own.
         weight: its part of a worker's load, above 0.
         affinity: names or labels of workers that it had better run on.
-        restart: when its program is started again.
+        restart: when its program is started again after its end.
         ready: the program is ready when a line of its output has this text; empty: when it has run for ``ready_after``.
         ready_after: seconds.
         start_timeout: a program that is not ready after so many seconds has failed.

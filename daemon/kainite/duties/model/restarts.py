@@ -2,8 +2,9 @@
 
 An end with status 0 is a clean one; any other status, a signal, a start that took too long and a program that could
 not be started are failures. ``error`` needs so many failures within the window; an operator clears it. The pause
-grows with the failures since the program last ran for a window without one, so that a program which works for an hour
-and then fails is back at once.
+grows with the ends within the window, clean ones too, so that a program which works for an hour and then fails is back
+at once, and one that ends again and again does not keep its host busy. A policy of a later release starts nothing
+again.
 
 This is the worker's own memory: a worker that dies forgets it, and the next one counts from 0.
 """
@@ -35,10 +36,10 @@ class Decision:
 
 
 class Restarts:
-    """Counts the failures of one duty's program on this worker."""
+    """Counts the ends of one duty's program on this worker."""
 
     def __init__(self) -> None:
-        self._failures: deque[float] = deque()
+        self._ends: deque[tuple[float, bool]] = deque()
 
     def ended(self, work: Work, now: float, *, clean: bool) -> Decision:
         """Counts an end; returns what to do.
@@ -48,13 +49,13 @@ class Restarts:
             now: seconds, by a clock that never runs backwards.
             clean: the program ended with status 0.
         """
-        while self._failures and now - self._failures[0] >= work.window:
-            self._failures.popleft()
-        if clean:
-            again = work.restart is Restart.ALWAYS
-            return Decision(Verdict.AGAIN, now + work.backoff) if again else Decision(Verdict.DONE)
-        self._failures.append(now)
-        if work.restart is Restart.NEVER or len(self._failures) >= work.tries:
+        while self._ends and now - self._ends[0][0] >= work.window:
+            self._ends.popleft()
+        self._ends.append((now, clean))
+        if clean and work.restart is not Restart.ALWAYS:
+            return Decision(Verdict.DONE)
+        failures = sum(not was_clean for _, was_clean in self._ends)
+        if not clean and (work.restart in (Restart.NEVER, Restart.UNKNOWN) or failures >= work.tries):
             return Decision(Verdict.ERROR)
-        pause = Backoff.doubling(work.backoff, work.backoff_max).after(len(self._failures))
+        pause = Backoff.doubling(work.backoff, work.backoff_max).after(len(self._ends))
         return Decision(Verdict.AGAIN, now + pause)

@@ -8,6 +8,7 @@ disabled     it pings, and is given none: an operator disabled it, or it is in i
 closing      it stops its duties and ends
 dead         it ended, or was silent too long; the leader takes its duties away
 unloaded     dead, and no duty is recorded with it any more; its record is deleted after a while
+unknown      a later release's: whoever does not know it counts on nothing but the signs of life
 ===========  =========================================================================================
 
 A duty:
@@ -18,6 +19,7 @@ waiting      it is a worker's; its program starts, or waits out the pause after 
 running      its program has said that it is ready
 stopped      it ended by itself for good, or an operator stopped or disabled it
 error        it failed too often; an operator has to clear that
+unknown      a later release's: kept as it is, and left to those who know it
 ===========  =========================================================================================
 
 Whether a duty is *wanted* (enabled, and not stopped by an operator) stands beside its status and is an operator's
@@ -49,11 +51,12 @@ class WorkerStatus(StrEnum):
     CLOSING = "closing"
     DEAD = "dead"
     UNLOADED = "unloaded"
+    UNKNOWN = "unknown"
 
     @property
     def pings(self) -> bool:
         """Tells whether a worker of this status has to ping, or else is dead."""
-        return self in (WorkerStatus.ALIVE, WorkerStatus.DISABLED, WorkerStatus.CLOSING)
+        return self not in (WorkerStatus.DEAD, WorkerStatus.UNLOADED)
 
 
 class DutyStatus(StrEnum):
@@ -62,6 +65,7 @@ class DutyStatus(StrEnum):
     RUNNING = "running"
     STOPPED = "stopped"
     ERROR = "error"
+    UNKNOWN = "unknown"
 
     @property
     def held(self) -> bool:
@@ -93,6 +97,11 @@ WORKER_TRANSITIONS: Final[Mapping[tuple[WorkerStatus, WorkerStatus], frozenset[B
     # A worker that was silent goes on: after it has stopped all its programs.
     (_W.DEAD, _W.ALIVE): frozenset({By.WORKER}),
     (_W.UNLOADED, _W.ALIVE): frozenset({By.WORKER}),
+    # A later release's leader has written it, or a later release's worker that is silent.
+    (_W.UNKNOWN, _W.ALIVE): frozenset({By.WORKER}),
+    (_W.UNKNOWN, _W.DISABLED): frozenset({By.WORKER}),
+    (_W.UNKNOWN, _W.CLOSING): frozenset({By.WORKER}),
+    (_W.UNKNOWN, _W.DEAD): frozenset({By.LEADER}),
 }
 
 DUTY_TRANSITIONS: Final[Mapping[tuple[DutyStatus, DutyStatus], frozenset[By]]] = {

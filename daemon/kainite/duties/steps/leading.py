@@ -35,6 +35,8 @@ from kainite.duties.steps.timing import Timing
 from kainite.duties.store.contract import MOST_CHANGES, Change, Commit, Delete, Put
 from kainite.duties.store.items import key_of
 
+FREE = (DutyStatus.UNASSIGNED, DutyStatus.STOPPED, DutyStatus.ERROR)
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -107,7 +109,7 @@ class Leading:
             stands = picture.duties.get(duty.name)
             if stands is None:
                 yield Written(Put(duty), _of_duty(duty, me, "the settings declare it"))
-            elif stands.declared and stands.work != duty.work and not stands.status.held:
+            elif stands.declared and stands.work != duty.work and stands.status in FREE:
                 yield Written(Put(replace(stands, work=duty.work)))
 
     def _rebalance(self, me: Worker, picture: Picture, now: float) -> Iterator[Written]:
@@ -147,7 +149,10 @@ def _given(me: Worker, picture: Picture) -> Iterator[Written]:
 
 def _moves(picture: Picture) -> bool:
     """Returns whether a duty is on its way."""
-    return any(duty.wanted and (duty.goal or duty.status is DutyStatus.WAITING) for duty in picture.duties.values())
+    return any(
+        duty.wanted and (duty.status is DutyStatus.WAITING or (duty.status is DutyStatus.RUNNING and duty.goal))
+        for duty in picture.duties.values()
+    )
 
 
 def _once_each(written: Iterable[Written]) -> list[Written]:

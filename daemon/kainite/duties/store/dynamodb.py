@@ -15,6 +15,7 @@ has succeeded; a transaction's token does the same for transactions.
 
 from __future__ import annotations
 
+import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -25,12 +26,15 @@ from botocore.exceptions import ClientError
 from kainite.aws.dynamodb import ConditionFailedError, answer, make_table, number, pages, text
 from kainite.aws.failures import Failure
 from kainite.base.errors import FleetError, FleetUnavailableError
+from kainite.base.logs import event
 from kainite.duties.model.records import Event, Lead, Picture, Record, Subject
 from kainite.duties.store.contract import Change, Check, Commit, Delete, Put
 from kainite.duties.store.items import LEAD, event_of, key_of, picture_of, record_of, stamped, text_of
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -61,8 +65,12 @@ class DynamoDBFleetStore:
             "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}, {"AttributeName": "s", "KeyType": "RANGE"}],
             "BillingMode": "PAY_PER_REQUEST",
         }
-        if make_table(self._dynamodb, definition, attempts=WAIT_S, translate=self._error):
-            self._call("UpdateTimeToLive", self._expire)
+        make_table(self._dynamodb, definition, attempts=WAIT_S, translate=self._error)
+        try:
+            self._keep_expiring()
+        except FleetError as error:
+            event(logger, logging.WARNING, "histories may be kept for ever: let the table's attribute x expire, or"
+                  " allow dynamodb:DescribeTimeToLive and dynamodb:UpdateTimeToLive", error=error)  # fmt: skip
 
     def read(self) -> Picture:
         found = (
@@ -158,6 +166,23 @@ class DynamoDBFleetStore:
 
         for page in pages(query, request):
             yield from page["Items"]
+
+    def _keep_expiring(self) -> None:
+        """Turns the expiry of histories on where it is off: whoever made the table may have died before he did."""
+        if self._expires():
+            return
+        try:
+            self._call("UpdateTimeToLive", self._expire)
+        except FleetError:
+            if not self._expires():  # another worker was faster
+                raise
+
+    def _expires(self) -> bool:
+        def describe() -> str:
+            found = self._dynamodb.describe_time_to_live(TableName=self._name)["TimeToLiveDescription"]
+            return found.get("TimeToLiveStatus", "DISABLED")
+
+        return self._call("DescribeTimeToLive", describe) in ("ENABLING", "ENABLED")
 
     def _expire(self) -> None:
         expiry: Any = {"Enabled": True, "AttributeName": "x"}

@@ -1,5 +1,8 @@
 """The records as text: one JSON object each. Absent fields have their defaults; unknown ones are kept.
 
+So are words that this release does not know where it has a list of them: a status or a restart policy of a later
+release reads as ``unknown``, and is written back as it was.
+
 ========================  =========================================
 key                       record
 ========================  =========================================
@@ -14,7 +17,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
 
 import orjson
 
@@ -22,7 +26,11 @@ from kainite.base.clock import epoch_ms
 from kainite.duties.model.records import Duty, Event, Lead, Message, Picture, Record, Restart, Subject, Work, Worker
 from kainite.duties.model.states import DutyStatus, WorkerStatus
 
+E = TypeVar("E", bound=StrEnum)
+
 LEAD = "lead"
+UNKNOWN = "unknown"
+"""Stands for a word of a later release."""
 
 
 def key_of(record: Record) -> str:
@@ -42,7 +50,12 @@ def text_of(record: Record | Event) -> str:
     """Returns a record without its version."""
     fields = dataclasses.asdict(record)
     fields.pop("version", None)
-    return orjson.dumps({**fields.pop("extra", {}), **fields}).decode()
+    return orjson.dumps(_with_extra(fields, fields.pop("extra", {}))).decode()
+
+
+def later_word(record: Worker | Duty) -> str:
+    """Returns the status of a record as its writer had it."""
+    return str(record.extra.get("status", record.status) if record.status == UNKNOWN else record.status)
 
 
 def record_of(key: str, version: str, text: str) -> Record | None:
@@ -57,8 +70,9 @@ def record_of(key: str, version: str, text: str) -> Record | None:
         case "lead":
             return Lead(**_known(Lead, fields), version=version)
         case "worker":
-            fields["status"] = WorkerStatus(fields["status"])
-            return Worker(**_known(Worker, fields), version=version, extra=_extra(Worker, fields))
+            extra = _extra(Worker, fields)
+            fields["status"] = _word(WorkerStatus, "status", fields, extra)
+            return Worker(**_known(Worker, fields), version=version, extra=extra)
         case "duty":
             return _duty(fields, version)
         case "message":
@@ -100,9 +114,31 @@ def picture_of(records: Iterable[Record]) -> Picture:
 def _duty(fields: dict[str, Any], version: str) -> Duty:
     # A number that JSON does not have (infinity) stands there as null.
     work: dict[str, Any] = {name: value for name, value in fields["work"].items() if value is not None}
-    work["restart"] = Restart(work.get("restart", Restart.ALWAYS))
-    known = {**_known(Duty, fields), "work": Work(**_known(Work, work)), "status": DutyStatus(fields["status"])}
-    return Duty(**known, version=version, extra=_extra(Duty, fields))
+    extra, more = _extra(Duty, fields), _extra(Work, work)
+    work["restart"] = _word(Restart, "restart", {"restart": Restart.ALWAYS, **work}, more)
+    fields["status"] = _word(DutyStatus, "status", fields, extra)
+    known = {**_known(Duty, fields), "work": Work(**_known(Work, work))}
+    return Duty(**known, version=version, extra=extra | ({"work": more} if more else {}))
+
+
+def _word(words: type[E], name: str, fields: Mapping[str, Any], extra: dict[str, Any]) -> E:
+    """Returns the word of a list that stands in a field; one that is not in the list is kept beside."""
+    try:
+        return words(fields[name])
+    except ValueError:
+        extra[name] = fields[name]
+        return words(UNKNOWN)
+
+
+def _with_extra(fields: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the fields as a record has them, with what a later release has written."""
+    whole: dict[str, Any] = {**extra, **fields}
+    for name in fields.keys() & extra.keys():
+        if isinstance(extra[name], Mapping):
+            whole[name] = _with_extra(fields[name], extra[name])
+        elif fields[name] == UNKNOWN:
+            whole[name] = extra[name]
+    return whole
 
 
 def _known(record: type[Any], fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,8 @@ AGAIN, DONE, ERROR = Verdict.AGAIN, Verdict.DONE, Verdict.ERROR
         (Restart.ON_FAILURE, False, AGAIN),
         (Restart.NEVER, True, DONE),
         (Restart.NEVER, False, ERROR),
+        (Restart.UNKNOWN, True, DONE),
+        (Restart.UNKNOWN, False, ERROR),
     ],
 )
 def test_the_policy_decides(restart: Restart, clean: bool, verdict: Verdict) -> None:
@@ -37,3 +39,11 @@ def test_failures_leave_the_window() -> None:
     for now in (0.0, 60.0, 120.0, 180.0):
         assert restarts.ended(work, now, clean=False).verdict is AGAIN
     assert restarts.ended(work, 181.0, clean=False).verdict is ERROR
+
+
+def test_a_program_that_ends_cleanly_again_and_again_waits_longer_each_time_and_is_no_error() -> None:
+    restarts, work = Restarts(), Work(backoff=1, backoff_max=4, tries=2, window=100)
+    found = [restarts.ended(work, 10.0, clean=True) for _ in range(4)]
+    assert [decision.due - 10 for decision in found] == [1, 2, 4, 4]
+    assert {decision.verdict for decision in found} == {AGAIN}
+    assert restarts.ended(work, 200.0, clean=True).due == 201

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kainite.duties.model.records import Command, Duty, Lead, Restart, Subject, Work
+from kainite.duties.model.records import Command, Duty, Lead, Restart, Subject, Work, Worker
 from kainite.duties.model.states import DutyStatus, LeadershipStatus, WorkerStatus
 from kainite.duties.steps.plan import Phase
 from kainite.duties.store.contract import Commit, Put
@@ -76,6 +76,15 @@ def test_a_new_leader_comes_within_the_leaders_timeout(fleet: SimFleet) -> None:
     lead = fleet.store.read().lead
     assert lead is not None
     assert lead.generation == 2
+
+
+def test_one_leader_stays(fleet: SimFleet) -> None:
+    for name in "abc":
+        fleet.worker(name)
+    fleet.rounds(30)
+    lead = fleet.store.read().lead
+    assert lead is not None
+    assert lead.generation == 1
 
 
 def test_a_worker_that_ends_hands_over_at_once(fleet: SimFleet) -> None:
@@ -319,6 +328,36 @@ def test_a_duty_of_an_unknown_kind_that_was_given_all_the_same_is_given_back(fle
     fleet.rounds(3)
     assert fleet.duty("d").status is DutyStatus.UNASSIGNED
     assert "no duties of the kind 'later'" in fleet.store.history(Subject.DUTY, "d", 1)[0].why
+
+
+def test_what_a_later_release_has_made_of_a_duty_or_a_worker_is_left_to_it(fleet: SimFleet) -> None:
+    fleet.worker("a", duties("d", "e"))
+    fleet.rounds(5)
+    picture = fleet.store.read()
+    rested = replace(picture.duties["d"], status=DutyStatus.UNKNOWN, extra={"status": "resting"})
+    fleet.change(rested)
+    other = Worker("later", "1", WorkerStatus.UNKNOWN, extra={"status": "learning"})
+    assert fleet.store.commit(Commit((Put(other),)))
+    fleet.add(Duty("f", Work()).given_to(other))
+    fleet.rounds(3)
+    assert fleet.running("d") == []
+    duty, learner = fleet.duty("d"), fleet.store.read().workers["later"]
+    assert (duty.extra["status"], duty.worker, learner.extra["status"]) == ("resting", "a", "learning")
+    assert (fleet.duty("e").status, fleet.duty("f").worker) == (DutyStatus.RUNNING, "later")
+    fleet.rounds(10)
+    assert fleet.store.read().workers["later"].status is WorkerStatus.UNLOADED
+    assert fleet.duty("f").worker == "a"
+
+
+def test_a_duty_in_error_that_was_to_move_does_not_hold_up_the_others(fleet: SimFleet) -> None:
+    fleet.worker("a", duties("one", "two", "three", "four"))
+    fleet.rounds(5)
+    fleet.worker("b")
+    fleet.rounds(2)
+    fleet.add(Duty("bad", Work(), DutyStatus.ERROR, goal="b"))
+    fleet.send("a", Command.REBALANCE)
+    fleet.rounds(20)
+    assert sorted(fleet.duty(name).worker for name in ("one", "two", "three", "four")) == ["a", "a", "b", "b"]
 
 
 def test_changed_declarations_are_taken_when_the_duty_is_free(fleet: SimFleet) -> None:

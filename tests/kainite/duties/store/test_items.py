@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import orjson
+from dataclasses import replace
 
-from kainite.duties.model.records import Duty, Work, Worker
-from kainite.duties.store.items import key_of, picture_of, record_of, text_of
+import orjson
+import pytest
+
+from kainite.duties.model.records import Duty, Restart, Work, Worker
+from kainite.duties.model.states import By, WorkerStatus
+from kainite.duties.store.items import key_of, later_word, picture_of, record_of, text_of
 
 
 def test_fields_of_a_later_release_are_kept() -> None:
@@ -36,3 +40,29 @@ def test_a_record_of_an_unknown_kind_is_passed_over() -> None:
 def test_names_may_hold_slashes() -> None:
     assert key_of(Worker("host/1", "i")) == "worker/host/1"
     assert picture_of([Worker("host/1", "i")]).workers["host/1"].incarnation == "i"
+
+
+@pytest.mark.parametrize("key", ["worker/w", "duty/d"])
+def test_a_status_of_a_later_release_is_unknown_and_kept(key: str) -> None:
+    text = '{"name":"x","incarnation":"1","work":{"command":["true"]},"status":"resting"}'
+    record = record_of(key, "v", text)
+    assert isinstance(record, Worker | Duty)
+    assert record.status == "unknown"
+    assert later_word(record) == "resting"
+    assert orjson.loads(text_of(record))["status"] == "resting"
+
+
+def test_a_status_that_this_release_writes_replaces_an_unknown_one() -> None:
+    worker = record_of("worker/w", "v", '{"name":"w","incarnation":"1","status":"resting"}')
+    assert isinstance(worker, Worker)
+    dead = worker.become(WorkerStatus.DEAD, By.LEADER)
+    assert (orjson.loads(text_of(dead))["status"], later_word(dead)) == ("dead", "dead")
+
+
+def test_what_a_later_release_says_of_the_work_is_kept() -> None:
+    work = {"command": ["true"], "restart": "on-sundays", "memory": 7}
+    duty = record_of("duty/d", "v", orjson.dumps({"name": "d", "work": work, "status": "running"}).decode())
+    assert isinstance(duty, Duty)
+    assert duty.work.restart is Restart.UNKNOWN
+    written = orjson.loads(text_of(replace(duty, halted=True)))
+    assert (written["work"]["restart"], written["work"]["memory"], written["halted"]) == ("on-sundays", 7, True)
