@@ -33,9 +33,7 @@ def _address(context: click.Context, parameter: click.Parameter, value: str | No
 @click.command()
 @click.option("--seconds", default=30, show_default=True, type=click.IntRange(1), help="How long pgbench runs.")
 @click.option("--shards", default=4, show_default=True, type=click.IntRange(1, 100), help="Shards of the stream.")
-@click.option(
-    "--daemons", default=1, show_default=True, type=click.IntRange(1, 16), help="Daemons that share the shards."
-)
+@click.option("--daemons", show_default="1", type=click.IntRange(1, 16), help="Daemons that share the shards.")
 @click.option(
     "--fleet",
     metavar="N",
@@ -69,7 +67,7 @@ def _address(context: click.Context, parameter: click.Parameter, value: str | No
 def demo(
     seconds: int,
     shards: int,
-    daemons: int,
+    daemons: int | None,
     fleet: int | None,
     clients: int,
     scale: int,
@@ -105,6 +103,8 @@ def demo(
       kainite demo --shards 8 --rate 200 --keep
       kainite demo --rate 10 --endpoint http://localhost:4566 -p properties/localstack.properties
     """
+    if fleet is not None and daemons is not None:
+        raise click.UsageError("--fleet N starts N daemons: leave --daemons out")
     _check_parts()
     from kainite_demo.progress import Display
     from kainite_demo.run_layout import Options, Source
@@ -113,7 +113,7 @@ def demo(
     console = Console(stderr=as_json, soft_wrap=True)
     options = Options(
         seconds, shards, clients, scale, rate, seed, kill=kill, keep=keep, endpoint=endpoint, settings=settings,
-        daemons=fleet or daemons, source=Source(source), fleet=fleet is not None,
+        daemons=fleet or daemons or 1, source=Source(source), fleet=fleet is not None,
     )  # fmt: skip
     with _ended_by_signals():
         summary = run(options, Display(console))

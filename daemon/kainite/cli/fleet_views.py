@@ -1,17 +1,33 @@
-"""The fleet's workers, duties and histories as rows, and rows as a table."""
+"""The fleet's table, its workers, duties and histories as rows, and rows as a table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import click
 from rich.table import Table
 from rich.text import Text
 
+from kainite.aws import clients as aws
 from kainite.duties.model.records import Event, Picture
+from kainite.duties.store.contract import FleetStore
+from kainite.duties.store.dynamodb import DynamoDBFleetStore
+from kainite.duties.store.items import later_word
+from kainite.settings import load
 
 _COLOURS = {"running": "green", "alive": "green", "error": "red", "dead": "red", "waiting": "cyan", "stopped": "dim"}
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def store_of(properties: Path) -> FleetStore:
+    """Returns the table of the fleet that the settings name."""
+    settings = load(properties, needs=("applicationName",))
+    return DynamoDBFleetStore(aws.client("dynamodb", settings.aws), settings.fleet.table, settings.fleet.history_days)
 
 
 def worker_rows(picture: Picture) -> list[dict[str, Any]]:
@@ -20,7 +36,7 @@ def worker_rows(picture: Picture) -> list[dict[str, Any]]:
     return [
         {
             "worker": worker.name,
-            "status": str(worker.status),
+            "status": later_word(worker),
             "leads": lead is not None and lead.is_of(worker),
             "duties": [duty.name for duty in picture.duties_of(worker)],
             "load": picture.load_of(worker),
@@ -37,7 +53,7 @@ def duty_rows(picture: Picture) -> list[dict[str, Any]]:
         {
             "duty": duty.name,
             "kind": duty.work.kind,
-            "status": str(duty.status),
+            "status": later_word(duty),
             "worker": duty.worker,
             "goal": duty.goal,
             "wanted": "yes" if duty.wanted else "stopped" if duty.halted else "disabled",

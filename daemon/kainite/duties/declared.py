@@ -39,6 +39,8 @@ START_TIMEOUT_S = {Kind.APPLY: 300.0}
 _FIELDS = {
     re.sub(r"_(.)", lambda found: found[1].upper(), field.name): field.name for field in dataclasses.fields(Work)
 }
+_KEYS = {field: key for key, field in _FIELDS.items()}
+RESTARTS = tuple(restart for restart in Restart if restart is not Restart.UNKNOWN)
 _NUMBERS = frozenset({"weight", "ready_after", "start_timeout", "stop_grace", "backoff", "backoff_max", "window"})
 _LISTS = frozenset({"command", "affinity"})
 
@@ -70,9 +72,8 @@ def work_of(name: str, given: Mapping[str, Any]) -> Work:
     fields = {_FIELDS[key]: value for key, value in given.items() if key in _FIELDS}
     if strangers := sorted(set(given) - set(_FIELDS)):
         raise SettingsError(f"duty {name!r}: there is no {strangers[0]!r}; there are {', '.join(sorted(_FIELDS))}")
-    problem = next(filter(None, (_problem(field, value) for field, value in fields.items())), None)
-    if problem is None and fields.get("kind", Kind.PROGRAM) == Kind.PROGRAM and not fields.get("command"):
-        problem = "command is missing: the words of the program's command line"
+    problem = next(filter(None, (_problem(_KEYS[field], field, value) for field, value in fields.items())), None)
+    problem = problem or _problem_of_kind(fields.get("kind", Kind.PROGRAM), fields)
     if problem is not None:
         raise SettingsError(f"duty {name!r}: {problem}")
     return Work(**_with_defaults(fields))
@@ -103,26 +104,38 @@ def _in_file(path: Path) -> Iterator[Duty]:
         yield Duty(name, work_of(name, given), declared=True)
 
 
-def _problem(field: str, value: Any) -> str | None:
+def _problem(key: str, field: str, value: Any) -> str | None:
     """Returns what is wrong with a value; None when nothing is."""
     if field in _LISTS:
         right = isinstance(value, list) and all(isinstance(word, str) for word in value)
-        return _problem_of_words(field, value) if right else f"{field} must be a list of texts"
+        return _problem_of_words(key, value) if right else f'{key} must be a list of texts, such as ["python", "x.py"]'
     if field in _NUMBERS or field == "tries":
         whole = field == "tries"
         right = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool) and 0 < value <= MOST
-        return None if right else f"{field} must be a {'whole ' if whole else ''}number above 0, at most {MOST}"
+        return None if right else f"{key} must be a {'whole ' if whole else ''}number above 0, at most {MOST}"
     if not isinstance(value, str):
-        return f"{field} must be a text"
-    if (wrong := _problem_of_words(field, [value])) is not None:
+        return f"{key} must be a text"
+    if (wrong := _problem_of_words(key, [value])) is not None:
         return wrong
-    if field == "restart" and value not in list(Restart):
-        return f"restart must be one of {', '.join(Restart)}"
+    if field == "restart" and value not in RESTARTS:
+        return f"restart must be one of {', '.join(RESTARTS)}"
     return f"kind must be one of {', '.join(Kind)}" if field == "kind" and value not in list(Kind) else None
 
 
-def _problem_of_words(field: str, words: list[str]) -> str | None:
+def _problem_of_kind(kind: str, fields: Mapping[str, Any]) -> str | None:
+    if kind == Kind.PROGRAM and not fields.get("command"):
+        return "command is missing: the words of the program's command line"
+    if kind == Kind.PROGRAM and fields.get("properties"):
+        return "properties are for the kinds log, extract and apply; a program has its settings in its command"
+    return (
+        f"a command is for programs; the kind {kind} has its own"
+        if kind != Kind.PROGRAM and fields.get("command")
+        else None
+    )
+
+
+def _problem_of_words(key: str, words: list[str]) -> str | None:
     whole = "".join(words)
     if "\0" in whole or any("\ud800" <= letter <= "\udfff" for letter in whole):
-        return f"{field} must be text without null characters"
-    return f"{field} must have at most {MOST_BYTES} bytes" if len(whole.encode()) > MOST_BYTES else None
+        return f"{key} must be text without null characters"
+    return f"{key} must have at most {MOST_BYTES} bytes" if len(whole.encode()) > MOST_BYTES else None

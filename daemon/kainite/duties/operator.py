@@ -12,9 +12,11 @@ from dataclasses import replace
 from typing import TypeVar
 
 from kainite.base.errors import FleetError
+from kainite.duties.model.assignment import why_not
 from kainite.duties.model.records import Command, Duty, Event, Message, Picture, Subject, Work, Worker
 from kainite.duties.model.states import By, DutyStatus
 from kainite.duties.store.contract import Check, Commit, Delete, FleetStore, Put
+from kainite.duties.store.items import later_word
 
 T = TypeVar("T")
 
@@ -105,8 +107,8 @@ class Operator:
                 raise FleetError(f"duty {name!r} is {duty.status}, at no worker")
             if duty.worker == worker:
                 raise FleetError(f"duty {name!r} is at {worker} already")
-            if duty.work.kind not in goal.kinds:
-                raise FleetError(f"worker {worker!r} cannot run duties of the kind {duty.work.kind!r}")
+            if (why := why_not(duty.work, goal, picture.load_of(goal))) is not None:
+                raise FleetError(f"worker {worker!r} {why}")
             return self._of_duty(replace(duty, goal=worker), f"it moves to {worker}")
 
         self._change(commit)
@@ -117,6 +119,8 @@ class Operator:
         def commit(picture: Picture) -> Commit:
             sent = [message.number for message in picture.messages if message.worker == worker]
             reader = _worker(picture, worker)
+            if not reader.status.pings:
+                raise FleetError(f"worker {worker!r} is {later_word(reader)}: it would not obey")
             number = max([reader.read, *sent]) + 1
             # A reader that has read on meanwhile takes this number for one that it has obeyed.
             return Commit((Put(Message(worker, number, command, content)), Check(reader)))
@@ -162,8 +166,12 @@ def _settled(duty: Duty) -> Duty:
 
 def _duty(picture: Picture, name: str) -> Duty:
     if name not in picture.duties:
-        raise FleetError(f"there is no duty {name!r}; there are: {', '.join(sorted(picture.duties)) or 'none'}")
-    return picture.duties[name]
+        hint = " (it is a worker's name)" if name in picture.workers else ""
+        raise FleetError(f"there is no duty {name!r}{hint}; there are: {', '.join(sorted(picture.duties)) or 'none'}")
+    duty = picture.duties[name]
+    if duty.status is DutyStatus.UNKNOWN:
+        raise FleetError(f"duty {name!r} is {later_word(duty)}, which this release does not know: use a later one")
+    return duty
 
 
 def _worker(picture: Picture, name: str) -> Worker:

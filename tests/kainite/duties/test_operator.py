@@ -142,3 +142,10 @@ def test_a_message_is_not_lost_where_another_operators_was_obeyed_meanwhile(flee
     Slow(fleet.store, "me").send("a", Command.DISABLE)
     fleet.rounds(2)
     assert fleet.store.read().workers["a"].status is WorkerStatus.DISABLED
+
+
+def test_a_duty_of_a_status_that_a_later_release_has_is_left_to_that(fleet: SimFleet, operator: Operator) -> None:
+    fleet.add(Duty("d", WORK, DutyStatus.UNKNOWN, extra={"status": "resting"}))
+    for change in (operator.start, operator.stop, operator.remove, operator.clear_error):
+        with pytest.raises(FleetError, match="duty 'd' is resting, which this release does not know"):
+            change("d")

@@ -37,7 +37,7 @@ def choose(work: Work, workers: Iterable[Worker], loads: Mapping[str, float], pr
         loads: of each worker, by name.
         present: of two equal workers this one is chosen, so that nothing moves for nothing.
     """
-    able = [worker for worker in workers if _is_able(work, worker, loads[worker.name])]
+    able = [worker for worker in workers if why_not(work, worker, loads[worker.name]) is None]
     return min(
         able,
         key=lambda worker: (price(work, worker, loads[worker.name]), worker.name != present, worker.name),
@@ -73,6 +73,12 @@ def in_order(duty: Duty) -> tuple[bool, float, str]:
     return (not duty.work.affinity, -duty.work.weight, duty.name)
 
 
-def _is_able(work: Work, worker: Worker, load: float) -> bool:
-    fits = worker.capacity is None or load + work.weight <= worker.capacity
-    return fits and work.kind in worker.kinds
+def why_not(work: Work, worker: Worker, load: float) -> str | None:
+    """Returns why a worker that has this load already cannot be given a duty; None when it can."""
+    if worker.status is not WorkerStatus.ALIVE:
+        return f"is {worker.status}: it is given no duties"
+    if work.kind not in worker.kinds:
+        return f"cannot run duties of the kind {work.kind!r}"
+    if worker.capacity is not None and load + work.weight > worker.capacity:
+        return f"has no room: a load of {load:g}, a capacity of {worker.capacity:g}"
+    return None
