@@ -1,10 +1,10 @@
 """Measures the fleet's duties: from a SIGKILL to the duty running elsewhere, and what an idle fleet costs.
 
-*Cost.* Workers look at a table in memory for an hour of their own clock; each commit and read is counted as DynamoDB
-bills it: 1 KB a write unit, twice that in a transaction, 4 KB a read unit. *Failover.* On the workers' own clock, at
-random phases of the workers: the protocol's part of it. ``failover_s`` ends when the record says that the duty runs
-elsewhere, a second after its program was started; ``leader_s`` when another worker leads. With ``--kills`` real
-``kainite run`` on moto: the worker that has the duty is killed with SIGKILL, again and again, at random moments;
+*Cost.* Workers look at a table in memory for ten minutes of their own clock; each commit and read is counted as
+DynamoDB bills it: 1 KB a write unit, twice that in a transaction, 4 KB a read unit. *Failover.* On the workers' own
+clock, at random phases of the workers: the protocol's part of it. ``failover_s`` ends when the record says that the
+duty runs elsewhere, a second after its program was started; ``leader_s`` when another worker leads. With ``--kills``
+real ``kainite run`` on moto: the worker that has the duty is killed with SIGKILL, again and again, at random moments;
 another one is started each time. ``--timeout`` shortens the fleet's times for that.
 
 qtopology's own numbers: a new leader after 34 s (two coordinators), a dead worker's topologies after its 30 s of
@@ -33,7 +33,6 @@ import boto3
 from kainite.base.errors import FleetError
 from kainite.duties.model.records import Duty, Picture, Record, Work
 from kainite.duties.model.states import DutyStatus, WorkerStatus
-from kainite.duties.steps.plan import Phase
 from kainite.duties.steps.timing import Timing
 from kainite.duties.store.contract import Commit
 from kainite.duties.store.dynamodb import DynamoDBFleetStore
@@ -45,14 +44,13 @@ from kainite_demo.services import moto
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))  # workers are stepped and started as the tests do
 
-from support import duty_fleet  # noqa: E402
-from support.duty_fleet import SimFleet, SimWorker  # noqa: E402
+from support.duty_fleet import PacedFleet  # noqa: E402
 from support.fleet_world import Fleet  # noqa: E402
 
 WRITE_UNIT, READ_UNIT = 1_024, 4_096
 DOLLARS_A_WRITE, DOLLARS_A_READ = 0.625e-6, 0.125e-6
 """On demand, us-east-1."""
-HOUR_S, TICK_S, PING_S = 3_600.0, 0.05, Timing().ping
+PERIOD_S, PERIODS = 600.0, 6
 WORKERS, LIMIT_S = 3, 90.0
 DUTIES = tuple(Duty(name, Work("program", ("true",))) for name in ("log", "extract", "apply"))
 
@@ -97,82 +95,44 @@ class Virtual:
     """Workers at random phases on a clock of their own, with the fleet's default times."""
 
     def __init__(self, workers: int, seed: int) -> None:
-        duty_fleet.TIMING = Timing()
         self.random = random.Random(seed)
         self.store = BilledStore()
-        self.fleet = SimFleet(store=self.store)
-        self.due: dict[str, float] = {}
+        self.fleet = PacedFleet(Timing(), self.store)
         for number in range(workers):
-            self.join(f"worker-{number}")
-        self.run(60.0)
-
-    def join(self, name: str) -> None:
-        self.fleet.worker(name, DUTIES)
-        self.due[name] = self.fleet.clock.now + self.random.uniform(0, PING_S)
-
-    def run(self, seconds: float) -> None:
-        end = self.fleet.clock.now + seconds
-        while self.fleet.clock.now < end:
-            self.tick()
-
-    def tick(self) -> None:
-        """Lets the workers look that are due, as the daemon's loop does; a program is ready after its second."""
-        now = self.fleet.clock.now
-        for worker in self.fleet.living():
-            if self.has_news(worker) or now >= self.due[worker.name]:
-                worker.look()
-                due = worker.member.next_due()
-                soon = TICK_S if worker.changed else PING_S if due is None else min(PING_S, due - now)
-                self.due[worker.name] = now + max(TICK_S, soon)
-        self.fleet.clock.now += TICK_S
-
-    def has_news(self, worker: SimWorker) -> bool:
-        """Makes a worker's programs ready, and those that stop end; returns whether there were any."""
-        ready = [
-            program
-            for program in worker.programs.values()
-            if program.phase is Phase.STARTING
-            and self.fleet.clock.now - program.started >= program.duty.work.ready_after
-        ]
-        stopping = [program for program in worker.programs.values() if program.phase is Phase.STOPPING]
-        for program in ready:
-            program.phase = Phase.READY
-        for program in stopping:
-            program.phase = Phase.ENDED
-        return bool(ready or stopping)
+            self.fleet.join(f"worker-{number}", DUTIES, self.random.uniform(0, Timing().ping))
+        self.fleet.go_on(60.0)
 
     def failover(self) -> float:
         """Kills the worker of a duty; returns the seconds until it runs elsewhere."""
+        duty = self.fleet.duty("apply")
         return self._killed(
-            self.fleet.duty("apply").worker,
-            lambda: bool(self.fleet.running("apply")) and self.fleet.duty("apply").status is DutyStatus.RUNNING,
+            duty.worker,
+            lambda: (
+                self.fleet.duty("apply").worker != duty.worker and self.fleet.duty("apply").status is DutyStatus.RUNNING
+            ),
         )
 
     def succession(self) -> float:
         """Kills the leader; returns the seconds until another worker leads."""
-        leader = self.leader()
-        return self._killed(leader, lambda: self.leader() != leader)
+        leader = self._leader()
+        return self._killed(leader, lambda: self._leader() != leader)
 
-    def leader(self) -> str:
+    def _leader(self) -> str:
         lead = self.store.read().lead
         return lead.worker if lead is not None else ""
 
     def _killed(self, name: str, until: Callable[[], bool]) -> float:
-        self.run(self.random.uniform(0, 2 * PING_S))
-        victim = next(worker for worker in self.fleet.living() if worker.name == name)
-        victim.crash()
-        died = self.fleet.clock.now
-        while not until():
-            self.tick()
-        return self.fleet.clock.now - died
+        self.fleet.go_on(self.random.uniform(0, 2 * Timing().ping))
+        next(worker for worker in self.fleet.living() if worker.name == name).crash()
+        return self.fleet.until(until, LIMIT_S)
 
 
 def cost_of(workers: int) -> Cost:
     """Returns what an idle fleet of so many workers costs."""
     virtual = Virtual(workers, seed=1)
     virtual.store.written = virtual.store.read_units = 0
-    virtual.run(HOUR_S)
-    return Cost(workers, virtual.store.written, virtual.store.read_units)
+    virtual.fleet.go_on(PERIOD_S)
+    return Cost(workers, virtual.store.written * PERIODS, virtual.store.read_units * PERIODS)
 
 
 def real_failovers(kills: int, timeout: float, folder: Path) -> list[float]:
@@ -276,8 +236,8 @@ def main() -> None:
             result = {"failover_s": spread(real_failovers(given.kills, given.timeout, Path(folder)))}
     else:
         result = {
-            "failover_s": spread([Virtual(3, seed).failover() for seed in range(200)]),
-            "leader_s": spread([Virtual(3, seed).succession() for seed in range(200)]),
+            "failover_s": spread([Virtual(3, seed).failover() for seed in range(50)]),
+            "leader_s": spread([Virtual(3, seed).succession() for seed in range(50)]),
             "idle": [as_row(cost_of(workers)) for workers in (3, 30)],
         }
     print(json.dumps(result) if given.json else json.dumps(result, indent=2))

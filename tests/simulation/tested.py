@@ -1,7 +1,7 @@
 """Safeguards that a named test shows, since no schedule does or few do: two streams, large appends, hung children.
 
 ``python -m simulation --tested`` runs each test with its safeguard off, in a process of its own, and fails unless the
-test fails then.
+test fails then. Those of the fleet's duties: :mod:`~simulation.tested_duties`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kainite.log.client import ReadingReport
+from simulation import tested_duties
 from simulation.mutations import Instead, Mutation, answering, value
 
 VARIABLE = "KAINITE_SWITCHED_OFF"
@@ -358,4 +359,5 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("no patience runs while the log takes nothing", "kainite.worker.emit_budget:EmitBudget._patience_left",
             _patience_runs,
             "tests/kainite/worker/test_emit_budget.py::test_while_the_log_takes_nothing_only_one_shard_is_overdrawn"),
+    *(ShownByTest(mutation, test) for mutation, test in tested_duties.OFF),
 )  # fmt: skip

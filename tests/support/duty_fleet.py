@@ -36,6 +36,10 @@ from kainite.duties.store.memory import MemoryFleetStore
 TIMING = Timing(ping=1.0, timeout=2.5, rebalance=50.0, message_life=20.0, forget=100.0)
 
 
+SOON_S = 0.05
+"""The pause of the daemon's loop after a look that has changed something."""
+
+
 class Fate(Enum):
     """What becomes of a call of the table."""
 
@@ -87,10 +91,16 @@ class SimWorker:
     runs = itertools.count(1)
 
     def __init__(
-        self, name: str, store: MemoryFleetStore, clock: Clock, declared: tuple[Duty, ...] = (), **record: object
+        self,
+        name: str,
+        store: MemoryFleetStore,
+        clock: Clock,
+        declared: tuple[Duty, ...] = (),
+        timing: Timing = TIMING,
+        **record: object,
     ) -> None:
         me = replace(Worker(name, ""), **record)  # type: ignore[arg-type]
-        self.member = Member(me, TIMING, declared, new_incarnation=lambda: str(next(self.runs)))
+        self.member = Member(me, timing, declared, new_incarnation=lambda: str(next(self.runs)))
         self.name = name
         self.programs: dict[str, SimProgram] = {}
         self.fate: Callable[[], Fate] = lambda: Fate.DONE
@@ -199,9 +209,10 @@ class SimFleet:
     workers: list[SimWorker] = field(default_factory=list)
     frozen: set[int] = field(default_factory=set)
     """Places of the workers that stand still, between two looks or within one."""
+    timing: Timing = TIMING
 
     def worker(self, name: str, declared: tuple[Duty, ...] = (), **record: object) -> SimWorker:
-        self.workers.append(SimWorker(name, self.store, self.clock, declared, **record))
+        self.workers.append(SimWorker(name, self.store, self.clock, declared, self.timing, **record))
         return self.workers[-1]
 
     def living(self) -> list[SimWorker]:
@@ -256,3 +267,59 @@ class SimFleet:
         read = picture.workers[worker].read if worker in picture.workers else 0
         number = max([read, *(message.number for message in picture.messages if message.worker == worker)]) + 1
         assert self.store.commit(Commit((Put(Message(worker, number, command, content)),)))
+
+
+class PacedFleet(SimFleet):
+    """Workers that look when the daemon's loop does: at once after a change, early when they expect something, in turn.
+
+    Args:
+        timing: of the fleet.
+        store: the table.
+    """
+
+    def __init__(self, timing: Timing = TIMING, store: MemoryFleetStore | None = None) -> None:
+        super().__init__(store or MemoryFleetStore(), timing=timing)
+        self.looks = 0
+        self._due: dict[SimWorker, float] = {}
+
+    def join(self, name: str, declared: tuple[Duty, ...], phase: float) -> None:
+        """Adds a worker that looks after so many seconds first."""
+        self._due[self.worker(name, declared)] = self.clock.now + phase
+
+    def go_on(self, seconds: float) -> None:
+        """Lets time pass."""
+        end = self.clock.now + seconds
+        while (due := min((self._due_of(worker) for worker in self.living()), default=end)) < end:
+            self.clock.now = max(self.clock.now, due)
+            for worker in self.living():
+                if self._due_of(worker) <= self.clock.now:
+                    self._look(worker)
+        self.clock.now = end
+
+    def until(self, condition: Callable[[], object], limit: float) -> float:
+        """Returns how long it takes until something is so, to a tenth of a brisk look."""
+        began = self.clock.now
+        while not condition():
+            assert self.clock.now - began < limit, "it is not so within its time"
+            self.go_on(self.timing.brisk / 10)
+        return self.clock.now - began
+
+    def _look(self, worker: SimWorker) -> None:
+        now = self.clock.now
+        for program in worker.programs.values():
+            if program.phase is Phase.STARTING and now >= program.started + program.duty.work.ready_after:
+                program.phase = Phase.READY
+            elif program.phase is Phase.STOPPING:
+                program.phase = Phase.ENDED
+        worker.look()
+        self.looks += 1
+        expected = worker.member.next_due()
+        pause = self.timing.ping if expected is None else min(self.timing.ping, expected - now)
+        self._due[worker] = now + (SOON_S if worker.changed else max(SOON_S, pause))
+
+    def _due_of(self, worker: SimWorker) -> float:
+        """Returns when a worker looks: a program that is ready, or has ended, wakes it up."""
+        starting = (each for each in worker.programs.values() if each.phase is Phase.STARTING)
+        ready = min((each.started + each.duty.work.ready_after for each in starting), default=self._due[worker])
+        stopping = any(each.phase is Phase.STOPPING for each in worker.programs.values())
+        return self.clock.now if stopping else min(self._due[worker], ready)

@@ -10,7 +10,14 @@ from dataclasses import replace
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from kainite.duties.model.records import Command, Duty, Work
 from kainite.duties.model.states import DutyStatus
@@ -177,7 +184,10 @@ class FaultyFleet(RuleBasedStateMachine):
         return duty is not None and duty.status is expected and runs == self.wanted[name]
 
 
-FaultyFleet.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
-)
-TestFaultyFleet = FaultyFleet.TestCase
+def test_no_fault_makes_a_duty_run_twice_or_keeps_one_from_running() -> None:
+    run_state_machine_as_test(
+        FaultyFleet,
+        settings=settings(
+            max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+        ),
+    )
