@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from kainite.log.format.entry import (
     ControlMeta,
     Entry,
@@ -13,6 +15,7 @@ from kainite.log.format.entry import (
     UnitStatus,
 )
 from kainite.log.state.folded import ANSWERED_REQUESTS, FoldedLog
+from support.log_builders import needed
 
 
 def folded(*entries: Entry) -> FoldedLog:
@@ -73,12 +76,24 @@ def test_the_last_answered_requests_are_remembered() -> None:
 def test_the_oldest_data_needed_is_that_of_open_and_unresolved_units() -> None:
     entries = [fragment("A"), fragment("B"), unit("A", 0), Entry(EntryKind.CONTROL, ControlMeta())]
     state = folded(*entries)
-    assert (state.oldest_needed(), state.snapshot_id) == (0, 3)
+    assert (needed(state), state.snapshot_id) == (0, 3)
     state.apply(4, status(Outcome(2, UnitStatus.COMMITTED)), 0)
-    assert state.oldest_needed() == 1
+    assert needed(state) == 1
     state.apply(5, unit("B", 1), 0)
     state.apply(6, status(Outcome(5, UnitStatus.DISCARDED)), 0)
-    assert state.oldest_needed() == state.next_id == 7
+    assert needed(state) == state.next_id == 7
+
+
+def test_statuses_are_counted_as_units_come_change_and_leave() -> None:
+    state = folded(unit("A"), unit("B"), unit("C"))
+    outcomes = [
+        (0, UnitStatus.FAILED), (1, UnitStatus.BLOCKED), (0, UnitStatus.IN_PROGRESS), (2, UnitStatus.COMMITTED),
+        (2, UnitStatus.FAILED), (1, UnitStatus.DISCARDED), (0, UnitStatus.COMMITTED),
+    ]  # fmt: skip
+    for tid, status_ in outcomes:
+        state.apply(state.next_id, status(Outcome(tid, status_)), 0)
+        assert +Counter(state.statuses) == Counter(each.status for each in state.units.values())
+    assert not state.units
 
 
 def test_an_unresolved_unit_is_found_by_its_name() -> None:
