@@ -123,10 +123,12 @@ class Admission:
             return
         try:
             if is_end(item):
-                unit.ends.append(parse_end(item))
+                end, time = parse_end(item), commit_time(item)
+                unit.tells(time)
+                unit.ends.append(end)
             else:
                 delta, time = parse_delta(item), commit_time(item)
-                unit.time = time if unit.time is None else max(unit.time, time or 0)
+                unit.tells(time)
                 unit.emitted.append(delta)
                 self._signing.judge(delta, unit.signed)
                 unit.identities.append(identity_of(delta))
@@ -183,6 +185,10 @@ class _Unit:
     ends: list[UnitEnd] = field(default_factory=list)
     rejects: _Rejects = field(default_factory=_Rejects)
     time: int | None = None
+
+    def tells(self, time: int | None) -> None:
+        """Takes in a commit time."""
+        self.time = time if self.time is None else max(self.time, time or 0)
 
     def fragment(self, uow: str, signing: Signing, piece: Piece | None, arrived_ms: int | None) -> Fragment:
         signed, misfits = self.signed, _Rejects()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -138,3 +139,14 @@ def test_a_task_that_breaks_is_told_by_its_python_error(runner: Recording) -> No
 )
 def test_a_java_error_without_python_in_it_is_told_by_its_own_line(message: str, cause: str) -> None:
     assert cause_of(message) == cause
+
+
+def test_each_job_has_a_group_of_its_own() -> None:
+    # A look at a job asks for all of its group, and Spark remembers a thousand jobs.
+    groups: list[str] = []
+    context: Any = SimpleNamespace(defaultParallelism=1, setJobGroup=lambda group, _: groups.append(group))
+    target: Any = None
+    runner = SparkRunner(context, TaskSettings("run", AwsSettings(), "table", "0", target, ApplyOptions()))
+    for _ in range(2):
+        runner._wait_for(list)  # noqa: SLF001
+    assert groups == ["run-1", "run-2"]

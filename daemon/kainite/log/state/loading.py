@@ -1,4 +1,4 @@
-"""Reads a log partition back: into a :class:`~kainite.log.state.folded.FoldedLog`, or unit by unit."""
+"""Reads a log partition back: into a :class:`~kainite.log.state.folded.FoldedLog`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from kainite.base.errors import LogCorruptError
 from kainite.log.format.entry import ControlMeta, Entry
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
-from kainite.log.state.units import UnitFold
 from kainite.log.store.contract import LogHead, LogStore
 
 
@@ -17,7 +16,8 @@ def load_state(store: LogStore, partition: str, *, strong: bool = True, names: b
         store: where the log is.
         partition: the partition's name; one that was never mounted gives an empty state.
         strong: read everything that is durable now; otherwise the last entries may be missing.
-        names: read the names of dispatched units too, which only who decides needs; else the state disregards them.
+        names: read the names of dispatched units too, which only who decides needs; else the state disregards them, and
+            what units in progress may conflict on.
 
     Raises:
         LogCorruptError: the log does not read back as written.
@@ -33,19 +33,6 @@ def load_state(store: LogStore, partition: str, *, strong: bool = True, names: b
             # The owner truncated the entries during the read; its head names a newer snapshot to begin from.
 
 
-def load_units(store: LogStore, partition: str, first_id: int) -> UnitFold:
-    """Returns the units in the entries from ``first_id`` to the tail, resolved ones too; only the index is read.
-
-    Raises:
-        LogCorruptError: the log does not read back as written.
-    """
-    units = UnitFold(keep_resolved=True)
-    for batch in store.read_batches(partition, first_id, data=False, strong=True):
-        for tid, entry in batch.entries_from(first_id):
-            units.apply(tid, entry, batch.time_ms)
-    return units
-
-
 def low_water_mark(store: LogStore, partition: str) -> int:
     """Returns the first id that is not truncated; 0 for a partition that was never mounted."""
     head = store.read_head(partition)
@@ -57,6 +44,7 @@ def _load(store: LogStore, partition: str, head: LogHead | None, *, strong: bool
     if not names:
         state.recent.disregard()
         state.ended.disregard()
+        state.conflicts.disregard()
     for batch in store.read_batches(partition, state.next_id, data=False, strong=strong):
         for tid, entry in batch.entries_from(state.next_id):
             state.apply(tid, entry, batch.time_ms)
