@@ -21,16 +21,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
 from kainite.aws import clients as aws
 from kainite.base.errors import KainiteError, LogHeldError
+from kainite.base.garbage import collect_rarely
 from kainite.base.logs import event
 from kainite.base.signals import until_stopped
 from kainite.child.program_lookup import find_program
-from kainite.duties.opening import duties_beside
 from kainite.fleet.kcl3.membership import Membership
 from kainite.kinesis.client import StreamClient
 from kainite.leases.keeper import LeaseKeeper
@@ -66,6 +66,7 @@ def run(settings: Settings) -> int:
         KainiteError: what ended the daemon, or kept it from starting.
     """
     malloc_arena.share_one_arena()
+    collect_rarely()
     status = asyncio.run(until_stopped(partial(supervise, settings)))
     leave_unanswered_calls(status)
     return status
@@ -106,6 +107,10 @@ class _Daemon:
 
     def duties(self) -> AbstractAsyncContextManager[None]:
         """Returns what runs this worker's duties beside its shards."""
+        if not self._settings.current.fleet.enabled:
+            return nullcontext()
+        from kainite.duties.opening import duties_beside  # a worker without duties starts without these modules
+
         return duties_beside(self._settings.current, self._dynamodb, self._stop)
 
     def statuses(self) -> tuple[ShardStatus, ...]:
