@@ -24,10 +24,16 @@ from kainite.log.format.entry import (
     UnitMeta,
     UnitStatus,
 )
+from kainite.log.state.folded import FoldedLog, oldest_needed
 from kainite.log.store.contract import Fork, LogStore
 from kainite.uow.delta import Delta, Operation, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment
 from kainite.uow.packing import Blob, Piece
+
+
+def needed(state: FoldedLog) -> int:
+    """Returns the lowest transaction id whose data somebody may still ask for."""
+    return oldest_needed(state.open.values(), state.units.values(), state.next_id)
 
 
 def delta(key: int, ordinal: int | None = None, table: str = "t") -> Delta:

@@ -22,6 +22,7 @@ from kainite.uow.delta import Delta, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.signature import Signatures
 from kainite.uow.signing import Signing
+from support.log_builders import needed
 
 
 class MainLog:
@@ -121,7 +122,7 @@ class MainLog:
         journal.write(EntryKind.CONTROL, ControlMeta(), snapshot.dump(self.state))
         self._put(journal.entries)
         self._mount.renew(snapshot=self.state.snapshot_id)
-        self.truncate(min(self.state.snapshot_id, self.state.oldest_needed()))
+        self.truncate(min(self.state.snapshot_id, needed(self.state)))
 
     def truncate(self, below: int) -> None:
         self._mount.renew(low_water_mark=below)

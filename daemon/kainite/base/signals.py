@@ -14,13 +14,32 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from kainite.base.logs import event
 
 logger = logging.getLogger(__name__)
 
 SECOND_AFTER_S = 1.0
+
+
+async def until_stopped(work: Callable[[asyncio.Event, asyncio.Event], Coroutine[Any, Any, None]]) -> int:
+    """Runs a program's work until it ends, or is killed by a second signal; returns the exit status.
+
+    Args:
+        work: is given the event that asks it to stop, and the one that asks it to read its settings file again.
+    """
+    stop, reload = asyncio.Event(), asyncio.Event()
+    working = asyncio.create_task(work(stop, reload))
+    signals = Signals(stop, working.cancel, reload)
+    try:
+        await working
+    except asyncio.CancelledError:
+        return 1
+    finally:
+        signals.remove()
+    return 0
 
 
 class Signals:

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from kainite.aws.clients import client
+from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say
-from kainite.cli.unit_filter import opened_log
 from kainite.settings import Settings, load
 
 

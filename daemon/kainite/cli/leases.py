@@ -20,9 +20,9 @@ from kainite.base.errors import KainiteError, LeaseTableError
 from kainite.base.liveness import Sighting
 from kainite.cli.leases_reset import reset
 from kainite.cli.observed_leases import lease_table, observe_until_decided, rows_of, stream_of
+from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json, stdout
-from kainite.cli.unit_filter import opened_log
 from kainite.kinesis.client import StreamClient
 from kainite.leases.administration.report import LeaseRow, Pulse, ShardState, observe_counters, short, summary, workers
 from kainite.leases.table.lease_table import LeaseTable

@@ -14,9 +14,10 @@ from rich.text import Text
 from kainite.base.errors import SettingsError
 from kainite.cli.adopt_stream import adopt_stream
 from kainite.cli.log_status import status
+from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json, stdout
-from kainite.cli.unit_filter import UnitFilter, opened_log, unit_filter
+from kainite.cli.unit_filter import UnitFilter, unit_filter
 from kainite.log.format.entry import UnitStatus
 from kainite.log.views.unit_table import COLLECTING, LogRow, read_present_rows
 from kainite.settings import Settings, load

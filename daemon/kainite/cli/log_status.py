@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from kainite.base.process_identity import from_text
+from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
-from kainite.cli.unit_filter import opened_log
 from kainite.log.store.contract import LogHead, LogStore
 from kainite.settings import load
 

@@ -9,10 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kainite.aws.clients import client
-from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.log.views.unit_table import LogRow
-from kainite.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -64,8 +61,3 @@ def unit_filter(statuses: Sequence[str]) -> Callable[[F], F]:
         return command  # type: ignore[return-value]
 
     return add
-
-
-def opened_log(settings: Settings) -> tuple[DynamoDBStore, str]:
-    """Returns the store and the partition of the settings' log."""
-    return DynamoDBStore(client("dynamodb", settings.aws), settings.log.table), settings.log.partition

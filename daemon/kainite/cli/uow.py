@@ -19,9 +19,10 @@ from typing import Final
 import click
 
 from kainite.base.errors import LogRequestError, LogUnavailableError
+from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
-from kainite.cli.unit_filter import UnitFilter, opened_log, unit_filter
+from kainite.cli.unit_filter import UnitFilter, unit_filter
 from kainite.log.format.entry import UnitStatus
 from kainite.log.owner.requests import OK
 from kainite.log.store.dynamodb import DynamoDBStore

@@ -3,7 +3,7 @@
 It takes part in sharing the log as a daemon does (:mod:`kainite.log.service.sharing.shared_log`): whoever mounts the
 partition owns it, does the upkeep, and is appended through; here, with no shard of its own, it only waits while another
 process owns it. Applications' partitions are owned by whichever of these processes mounts each
-(:mod:`kainite.log.service.applications.owning`).
+(:mod:`kainite.log.service.applications.owning`). Where ``metricsPort`` is set, its metrics and its health are served.
 
 Stop, on SIGTERM or SIGINT: the partitions are released, so that others mount them at once. A crash leaves leases that
 run out, and nothing that was acknowledged and is not durable.
@@ -12,6 +12,7 @@ run out, and nothing that was acknowledged and is not durable.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from dataclasses import replace
 from functools import partial
@@ -19,15 +20,18 @@ from functools import partial
 from kainite.aws import clients as aws
 from kainite.base.errors import LogUnavailableError
 from kainite.base.logs import event
-from kainite.base.signals import Signals
+from kainite.base.signals import until_stopped
 from kainite.log.audit.opening import open_audit
 from kainite.log.service.access import access_of
 from kainite.log.service.applications.owning import owning
 from kainite.log.service.applications.service import Applications
-from kainite.log.service.sharing.shared_log import open_shared_log
+from kainite.log.service.sharing.shared_log import SharedLog, open_shared_log
 from kainite.log.store.contract import LogStore
 from kainite.log.store.dynamodb import DynamoDBStore
-from kainite.settings import Settings
+from kainite.observe.health import HealthLimits, HealthReport, LogMountState, WorkerFacts, judge
+from kainite.observe.metric import DAEMON_METRICS
+from kainite.observe.publishing import Publishers, publishing_of
+from kainite.settings import MetricsLevel, Settings
 from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
@@ -41,7 +45,7 @@ def run(settings: Settings) -> int:
     Raises:
         KainiteError: what ended the owner, or kept it from starting.
     """
-    status = asyncio.run(_run(settings))
+    status = asyncio.run(until_stopped(lambda stop, _: serve(settings, stop)))
     leave_unanswered_calls(status)
     return status
 
@@ -62,10 +66,16 @@ async def serve(settings: Settings, stop: asyncio.Event) -> None:
         audit = await asyncio.to_thread(open_audit, log, settings.aws)
         access = await asyncio.to_thread(access_of, settings.service)
         applications = Applications(partial(_reaches, store, log.partition)) if count else None
-        opening = open_shared_log(
-            store, log, settings.uow, settings.stream.name, audit=audit, access=access, applications=applications
-        )
-        async with opening as (shared, running):
+        health = _Health(settings, stop)
+        async with contextlib.AsyncExitStack() as stack:
+            meter = await stack.enter_async_context(publishing_of(settings, _publishers(settings), health.judge))
+            shared, running = await stack.enter_async_context(
+                open_shared_log(
+                    store, log, settings.uow, settings.stream.name, audit=audit, access=access,
+                    applications=applications, meter=meter,
+                )
+            )  # fmt: skip
+            health.log = shared
             shared.judge_by(catalogue)
             event(logger, logging.INFO, "log service ready", partition=log.partition, applications=count)
             if applications is None:
@@ -74,6 +84,37 @@ async def serve(settings: Settings, stop: asyncio.Event) -> None:
                 async with owning(applications, store, log, count, shared.address):
                     await _until(stop, running)
     event(logger, logging.INFO, "log service stopped", partition=log.partition)
+
+
+def _publishers(settings: Settings) -> Publishers:
+    """Returns what is published: an endpoint where ``metricsPort`` asks for one, and nothing to CloudWatch."""
+    return Publishers(DAEMON_METRICS, MetricsLevel.NONE, settings.metrics.port)
+
+
+class _Health:
+    """What the endpoint says of an owner without shards, which needs no lease table."""
+
+    def __init__(self, settings: Settings, stop: asyncio.Event) -> None:
+        self._limits = HealthLimits.of(settings)
+        self._stop = stop
+        self.log: SharedLog | None = None
+        """The log, once this process takes part in it."""
+
+    def judge(self) -> HealthReport:
+        log = self.log
+        if log is None or not log.is_reached:
+            state = LogMountState.WAITING
+        else:
+            state = LogMountState.MOUNTED if log.owner is not None else LogMountState.FOLLOWING
+        facts = WorkerFacts(
+            reached=0.0,
+            log=state,
+            stopping=self._stop.is_set(),
+            backlog=log.backlog() if log else "",
+            followers=log.feed_lags() if log else (),
+            watermark=log.held_by() if log else "",
+        )
+        return judge((), facts, self._limits)
 
 
 async def _until(stop: asyncio.Event, running: asyncio.Task[None]) -> None:
@@ -93,16 +134,3 @@ async def _reaches(store: LogStore, partition: str) -> bool:
     except LogUnavailableError:
         return False
     return True
-
-
-async def _run(settings: Settings) -> int:
-    stop, reload = asyncio.Event(), asyncio.Event()
-    serving = asyncio.create_task(serve(settings, stop))
-    signals = Signals(stop, serving.cancel, reload)
-    try:
-        await serving
-    except asyncio.CancelledError:
-        return 1
-    finally:
-        signals.remove()
-    return 0

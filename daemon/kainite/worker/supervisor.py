@@ -22,12 +22,13 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kainite.aws import clients as aws
 from kainite.base.errors import KainiteError, LogHeldError
 from kainite.base.logs import event
-from kainite.base.signals import Signals
+from kainite.base.signals import until_stopped
 from kainite.child.program_lookup import find_program
 from kainite.duties.opening import duties_beside
 from kainite.fleet.kcl3.membership import Membership
@@ -65,7 +66,7 @@ def run(settings: Settings) -> int:
         KainiteError: what ended the daemon, or kept it from starting.
     """
     malloc_arena.share_one_arena()
-    status = asyncio.run(_run(settings))
+    status = asyncio.run(until_stopped(partial(supervise, settings)))
     leave_unanswered_calls(status)
     return status
 
@@ -223,16 +224,3 @@ async def _give_back(keeper: LeaseKeeper) -> None:
         await keeper.close()
     except KainiteError as error:
         event(logger, logging.WARNING, "leases not given back: they run out by themselves", error=error)
-
-
-async def _run(settings: Settings) -> int:
-    stop, reload = asyncio.Event(), asyncio.Event()
-    supervising = asyncio.create_task(supervise(settings, stop, reload))
-    signals = Signals(stop, supervising.cancel, reload)
-    try:
-        await supervising
-    except asyncio.CancelledError:
-        return 1
-    finally:
-        signals.remove()
-    return 0

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import sys
+import urllib.request
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import kainite.log
 from kainite.log.service.applications.context import TransactionBuilder, TransactionContext
 from support.application_world import Ledger
 from support.names import unique
+from support.ports import free_port
 
 LIMIT = 60.0
 
@@ -33,11 +35,11 @@ def properties(tmp_path: Path, moto_endpoint: str) -> Path:
 
 
 @contextlib.asynccontextmanager
-async def log_serve(properties: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+async def log_serve(properties: Path, **environment: str) -> AsyncIterator[asyncio.subprocess.Process]:
     """Runs the command until the end; it need not have begun to serve yet."""
     command = [sys.executable, "-m", "kainite", "log", "serve", "-p", str(properties)]
     process = await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE, env=dict(os.environ)
+        *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE, env={**os.environ, **environment}
     )
     assert process.stderr is not None
     try:
@@ -56,6 +58,11 @@ async def log_serve(properties: Path) -> AsyncIterator[asyncio.subprocess.Proces
         await process.wait()
 
 
+def page(address: str) -> str:
+    with urllib.request.urlopen(address) as answer:
+        return str(answer.read(), "utf-8")
+
+
 class Named(TransactionContext):
     def __init__(self, name: str) -> None:
         self._name = name
@@ -67,12 +74,14 @@ class Named(TransactionContext):
 
 
 async def test_programs_use_the_log_and_go_on_when_its_owner_is_killed(properties: Path) -> None:
-    ledgers = [Ledger(), Ledger()]
+    ledgers, port = [Ledger(), Ledger()], free_port()
     async with contextlib.AsyncExitStack() as stack:
-        first = await stack.enter_async_context(log_serve(properties))
+        first = await stack.enter_async_context(log_serve(properties, KAINITE_METRICS_PORT=str(port)))
         logs = [await stack.enter_async_context(kainite.log.connect(properties, ledger)) for ledger in ledgers]
         async with asyncio.timeout(LIMIT):
             assert all([await log.submit(Named(f"before {number}")) for number, log in enumerate(logs)])
+        assert "kainite_log_owner" in await asyncio.to_thread(page, f"http://127.0.0.1:{port}/metrics")
+        assert '"leases": 0' in await asyncio.to_thread(page, f"http://127.0.0.1:{port}/health")
         await stack.enter_async_context(log_serve(properties))
         submitting = [asyncio.create_task(log.submit(Named(f"while {number}"))) for number, log in enumerate(logs)]
         first.kill()

@@ -74,12 +74,11 @@ class UnitMetrics:
         """
         self._meter.observe(metric.WATERMARK_BEHIND, behind * 1000)
         self._ages.reached(state.next_id)
-        statuses = Counter(unit.status for unit in state.units.values())
         running = (tid for tid, unit in state.units.items() if unit.status is UnitStatus.IN_PROGRESS)
-        oldest = min(running, default=state.next_id)
+        oldest = next(running, state.next_id) if state.statuses.get(UnitStatus.IN_PROGRESS) else state.next_id
         self._meter.observe(metric.OPEN_UNITS, len(state.open))
         for status, standing in _STANDING.items():
-            self._meter.observe(standing, statuses[status])
+            self._meter.observe(standing, state.statuses.get(status, 0))
         self._meter.observe(metric.OLDEST_UNIT, self._ages.of(oldest) * 1000)
         self._ages.forget(oldest)
 

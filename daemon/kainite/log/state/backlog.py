@@ -15,7 +15,6 @@ the backlog is smaller.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
 from kainite.log.format.entry import UnitStatus
@@ -57,11 +56,10 @@ def is_full(state: FoldedLog, settings: LogSettings) -> bool:
 
 
 def backlog_of(state: FoldedLog) -> LogBacklog:
-    """Returns a description of the units that wait; takes milliseconds for 100,000 units."""
-    units = list(state.units.values())
-    counts = Counter(unit.status for unit in units)
-    failed = next((unit.uow for unit in units if unit.status is UnitStatus.FAILED), None)
-    return LogBacklog(
-        len(units), state.waiting_bytes, counts[UnitStatus.IN_PROGRESS], counts[UnitStatus.FAILED],
-        counts[UnitStatus.BLOCKED], failed,
-    )  # fmt: skip
+    """Returns a description of the units that wait; looks at those before the first that failed, if one has."""
+    in_progress, failed, blocked = (
+        state.statuses.get(status, 0) for status in (UnitStatus.IN_PROGRESS, UnitStatus.FAILED, UnitStatus.BLOCKED)
+    )
+    units = state.units.values() if failed else ()
+    first_failed = next((unit.uow for unit in units if unit.status is UnitStatus.FAILED), None)
+    return LogBacklog(len(state.units), state.waiting_bytes, in_progress, failed, blocked, first_failed)

@@ -23,7 +23,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain
 
 from kainite.base.position import Position
@@ -41,6 +41,7 @@ from kainite.log.format.entry import (
     SchemeMeta,
     StatusMeta,
     UnitMeta,
+    UnitStatus,
 )
 from kainite.log.state.ended_units import EndedUnits, on_time_name
 from kainite.log.state.recent_units import RecentUnits
@@ -99,6 +100,11 @@ class FoldedLog:
     def units(self) -> dict[int, UnitState]:
         """Returns the dispatched units that are not resolved, by transaction id."""
         return self._fold.units
+
+    @property
+    def statuses(self) -> Mapping[UnitStatus, int]:
+        """Returns how many of :attr:`units` have each status; none of a status that is not in it."""
+        return self._fold.statuses
 
     def apply(self, tid: int, entry: Entry, time_ms: int) -> None:
         """Applies one entry.
@@ -196,10 +202,6 @@ class FoldedLog:
         """Returns the unresolved unit ``uow`` if it failed before it was whole, also when it is whole now."""
         tid = self._fold.late.get(uow)
         return None if tid is None else self.units.get(tid)
-
-    def oldest_needed(self) -> int:
-        """Returns the lowest transaction id whose data somebody may still ask for."""
-        return oldest_needed(self.open.values(), self.units.values(), self.next_id)
 
     def find(self, uow: str) -> UnitState | None:
         """Returns the unresolved unit called ``uow``; None when there is none."""

@@ -31,6 +31,7 @@ entry repeats everything but the data. Outcomes of units that the fold has not s
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -384,12 +385,14 @@ class UnitFold:
         open: units that are being collected, by name, oldest first.
         units: dispatched units by transaction id, in order. A unit is in ``open`` or in ``units``, never in both.
         late: the transaction ids of unresolved units that failed before they were whole, by name.
+        statuses: how many of ``units`` have each status.
     """
 
     def __init__(self, *, keep_resolved: bool = False) -> None:
         self.open: dict[str, OpenUnit] = {}
         self.units: dict[int, UnitState] = {}
         self.late: dict[str, int] = {}
+        self.statuses: Counter[UnitStatus] = Counter()
         self._keep_resolved = keep_resolved
 
     def apply(self, tid: int, entry: Entry, time_ms: int) -> list[UnitState]:
@@ -427,6 +430,7 @@ class UnitFold:
     def add(self, unit: UnitState) -> None:
         """Adds a dispatched unit."""
         self.units[unit.tid] = unit
+        self.statuses[unit.status] += 1
         if unit.late is not None:
             self.late[unit.uow] = unit.tid
 
@@ -435,10 +439,13 @@ class UnitFold:
         unit = self.units.get(outcome.tid)
         if unit is None:
             return
+        self.statuses[unit.status] -= 1
         unit = self.units[outcome.tid] = unit.settled(outcome)
+        self.statuses[unit.status] += 1
         if unit.resolved:
             if unit.late is not None:
                 self.late.pop(unit.uow, None)
             if not self._keep_resolved:
                 del self.units[outcome.tid]
+                self.statuses[unit.status] -= 1
             yield unit

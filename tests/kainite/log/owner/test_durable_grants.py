@@ -23,7 +23,7 @@ from kainite.log.state.loading import load_state
 from kainite.log.store.contract import Slot
 from kainite.log.store.memory import MemoryStore
 from kainite.settings import LogSettings, UowSettings
-from support.log_builders import fragment
+from support.log_builders import fragment, needed
 from support.outcomes_log import OutcomesLog
 from support.waiting import until
 
@@ -126,7 +126,7 @@ async def test_truncation_keeps_what_the_durable_state_needs() -> None:
     truncate = store.truncate
 
     def noted(partition: str, below: int) -> int:
-        lows.append((below, load_state(store, P).oldest_needed()))
+        lows.append((below, needed(load_state(store, P))))
         return truncate(partition, below)
 
     store.truncate = noted  # type: ignore[method-assign]

@@ -13,6 +13,7 @@ from kainite.log.format.entry import (
     UnitStatus,
 )
 from kainite.log.state.folded import ANSWERED_REQUESTS, FoldedLog
+from support.log_builders import needed
 
 
 def folded(*entries: Entry) -> FoldedLog:
@@ -73,12 +74,12 @@ def test_the_last_answered_requests_are_remembered() -> None:
 def test_the_oldest_data_needed_is_that_of_open_and_unresolved_units() -> None:
     entries = [fragment("A"), fragment("B"), unit("A", 0), Entry(EntryKind.CONTROL, ControlMeta())]
     state = folded(*entries)
-    assert (state.oldest_needed(), state.snapshot_id) == (0, 3)
+    assert (needed(state), state.snapshot_id) == (0, 3)
     state.apply(4, status(Outcome(2, UnitStatus.COMMITTED)), 0)
-    assert state.oldest_needed() == 1
+    assert needed(state) == 1
     state.apply(5, unit("B", 1), 0)
     state.apply(6, status(Outcome(5, UnitStatus.DISCARDED)), 0)
-    assert state.oldest_needed() == state.next_id == 7
+    assert needed(state) == state.next_id == 7
 
 
 def test_an_unresolved_unit_is_found_by_its_name() -> None:

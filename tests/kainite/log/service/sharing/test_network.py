@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +16,15 @@ from kainite.base.position import Position
 from kainite.base.process_identity import ProcessIdentity
 from kainite.base.redaction import forget
 from kainite.log.service.access import Access, access_of
+from kainite.log.service.feed.conversation import Wishes
 from kainite.log.service.sharing.address import from_text
+from kainite.log.service.sharing.following import LogFeed
 from kainite.log.service.sharing.shared_log import SharedLog, open_shared_log
 from kainite.log.store.memory import MemoryStore
 from kainite.settings import LogSettings, ServiceSettings, UowSettings
 from support.certificates import Authority
 from support.log_builders import fragment
+from support.waiting import until
 
 LIMIT = 30.0
 SETTINGS = LogSettings(table="log", owner="", put_interval=0.0, lease=2.0, heartbeat=0.5, poll=0.05)
@@ -59,6 +63,28 @@ async def test_members_share_the_log_over_tls_and_with_secrets(settings: Service
         assert [unit.uow for unit in owner.owner.state.units.values()] == ["T"]
         assert not stranger.is_reached
         assert not plain.is_reached
+    forget()
+
+
+async def test_only_who_has_a_certificate_and_the_secret_follows_the_log(
+    settings: ServiceSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    store = MemoryStore()
+    accesses = [access_of(settings), access_of(replace(settings, secret_file=None)), Access()]
+    async with AsyncExitStack() as stack:
+        owner = await member(stack, store, "a", access_of(settings))
+        await asyncio.wait_for(owner.reached(), LIMIT)
+        wishes = Wishes("log/0", "follower", 1 << 20, 1 << 16, outcomes=False)
+        feeds = [LogFeed(store, "0", wishes, access) for access in accesses]
+        running = [asyncio.create_task(feed.run()) for feed in feeds]
+        await until(lambda: feeds[0].is_following)
+        await until(lambda: sum(record.getMessage() == "log is read, not fed" for record in caplog.records) >= 2)
+        assert [feed.is_following for feed in feeds] == [True, False, False]
+        assert [feed.name for feed in owner.followers] == ["follower"]
+        for feed in feeds:
+            feed.close()
+        await asyncio.gather(*running)
     forget()
 
 

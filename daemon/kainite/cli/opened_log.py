@@ -1,0 +1,12 @@
+"""The log that a command's settings name."""
+
+from __future__ import annotations
+
+from kainite.aws.clients import client
+from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.settings import Settings
+
+
+def opened_log(settings: Settings) -> tuple[DynamoDBStore, str]:
+    """Returns the store and the partition of the settings' log."""
+    return DynamoDBStore(client("dynamodb", settings.aws), settings.log.table), settings.log.partition
