@@ -57,17 +57,20 @@ class FeedSession:
     async def send(self) -> None:
         """Sends batches as they become durable, to the connection's end."""
         with self._listening():
+            clock = asyncio.get_running_loop().time
             self._say()
-            said = asyncio.get_running_loop().time()
+            say_at = clock() + SAY_EVERY_S
             while True:
                 self._wake.clear()
-                while (batch := self._queue.next()) is not None:
+                batch = self._queue.next()
+                if batch is not None:
                     await self._send_batch(batch)
-                now = asyncio.get_running_loop().time()
-                if now >= said + SAY_EVERY_S:
+                now = clock()
+                if now >= say_at:  # also between batches: a slow link may never have sent all
                     self._say()
-                    said = now
-                await wait_until_set(self._wake, said + SAY_EVERY_S - now)
+                    say_at = now + SAY_EVERY_S
+                if batch is None:
+                    await wait_until_set(self._wake, say_at - now)
 
     async def take(self, messages: AsyncIterator[Message]) -> None:
         """Takes what the follower says, to the connection's end.
