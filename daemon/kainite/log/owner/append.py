@@ -38,7 +38,7 @@ import contextlib
 import itertools
 import logging
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -177,6 +177,23 @@ async def take_steps_async(steps: Steps) -> None:
             else:
                 await asyncio.sleep(step.seconds)
                 step = next(steps, None)
+
+
+@contextlib.asynccontextmanager
+async def heartbeats_meanwhile(
+    store: LogStore, mounted: Mount, interval: float, logger: logging.Logger
+) -> AsyncIterator[None]:
+    """Keeps a mount while what it needs is loaded, which may take longer than the lease.
+
+    A heartbeat that finds the mount overtaken ends the heartbeats, and is not told here: the first write finds it too.
+    """
+    steps = PartitionWriter(store, mounted, mounted.first_id, "log", logger).heartbeat_steps(interval)
+    beating = asyncio.create_task(take_steps_async(steps))
+    try:
+        yield
+    finally:
+        beating.cancel()
+        await asyncio.gather(beating, return_exceptions=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ from kainite.base.waiting import Changes, wait_until_set
 from kainite.log.audit.trail import AuditTrail
 from kainite.log.client import ReadingReport
 from kainite.log.format.entry import STREAM, Batch, ControlMeta, Entry, EntryKind, PositionMeta
-from kainite.log.owner.append import PartitionWriter, take_steps_async
+from kainite.log.owner.append import PartitionWriter, heartbeats_meanwhile, take_steps_async
 from kainite.log.owner.collect import collect
 from kainite.log.owner.looking import Looking
 from kainite.log.owner.mount import LeaseWatch, Mount, mount
@@ -570,17 +570,13 @@ def _size(entries: Sequence[Entry]) -> int:
 
 async def _load(store: LogStore, settings: LogSettings, uow: UowSettings, mounted: Mount) -> FoldedLog:
     """Returns the log's state; heartbeats keep the mount meanwhile, since a large log takes longer than the lease."""
-    beats = PartitionWriter(store, mounted, mounted.first_id, "log", _logger).heartbeat_steps(settings.heartbeat)
-    beating = asyncio.create_task(take_steps_async(beats))
     try:
-        state = await asyncio.to_thread(load_state, store, settings.partition, names=True)
+        async with heartbeats_meanwhile(store, mounted, settings.heartbeat, _logger):
+            state = await asyncio.to_thread(load_state, store, settings.partition, names=True)
     except LogCorruptError:
         # A later owner may have removed what was being read; then its claim is the error.
         await asyncio.to_thread(mounted.renew)
         raise
-    finally:
-        beating.cancel()
-        await asyncio.gather(beating, return_exceptions=True)
     # An owner that was fenced while it loaded must not begin: its view of the names may already be another owner's.
     await asyncio.to_thread(mounted.renew)
     return state

@@ -37,7 +37,7 @@ from typing import Any, Final
 from kainite.base.errors import KainiteError, LogError, LogFencedError, LogProtocolError, LogUnavailableError
 from kainite.base.logs import event
 from kainite.log.format.entry import Entry, EntryKind, TransactionMeta
-from kainite.log.owner.append import PartitionWriter, take_steps_async
+from kainite.log.owner.append import PartitionWriter, heartbeats_meanwhile, take_steps_async
 from kainite.log.owner.mount import Mount
 from kainite.log.service.applications.locks import Locks
 from kainite.log.service.applications.reading import TRANSACTION_BYTES, Transactions
@@ -109,13 +109,8 @@ class ApplicationPartition:
             LogCorruptError: the partition does not read back as written.
             LogUnavailableError: the store does not answer.
         """
-        beats = PartitionWriter(store, mounted, mounted.first_id, "log", _logger).heartbeat_steps(settings.heartbeat)
-        beating = asyncio.create_task(take_steps_async(beats))
-        try:
+        async with heartbeats_meanwhile(store, mounted, settings.heartbeat, _logger):
             locks = await asyncio.to_thread(_read_locks, store, mounted, locks_from)
-        finally:
-            beating.cancel()
-            await asyncio.gather(beating, return_exceptions=True)
         partition = cls(store, settings, mounted, locks)
         tasks = [asyncio.create_task(partition._watched(work)) for work in (partition._write, partition._heartbeat)]
         event(_logger, logging.INFO, "log partition mounted", partition=mounted.partition,
