@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from kainite.log.format.entry import (
     ControlMeta,
     Entry,
@@ -80,6 +82,18 @@ def test_the_oldest_data_needed_is_that_of_open_and_unresolved_units() -> None:
     state.apply(5, unit("B", 1), 0)
     state.apply(6, status(Outcome(5, UnitStatus.DISCARDED)), 0)
     assert needed(state) == state.next_id == 7
+
+
+def test_statuses_are_counted_as_units_come_change_and_leave() -> None:
+    state = folded(unit("A"), unit("B"), unit("C"))
+    outcomes = [
+        (0, UnitStatus.FAILED), (1, UnitStatus.BLOCKED), (0, UnitStatus.IN_PROGRESS), (2, UnitStatus.COMMITTED),
+        (2, UnitStatus.FAILED), (1, UnitStatus.DISCARDED), (0, UnitStatus.COMMITTED),
+    ]  # fmt: skip
+    for tid, status_ in outcomes:
+        state.apply(state.next_id, status(Outcome(tid, status_)), 0)
+        assert +Counter(state.statuses) == Counter(each.status for each in state.units.values())
+    assert not state.units
 
 
 def test_an_unresolved_unit_is_found_by_its_name() -> None:

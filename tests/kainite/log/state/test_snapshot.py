@@ -119,6 +119,7 @@ def test_many_units_and_large_ones_make_several_parts() -> None:
     loaded = snapshot.load(b"".join(parts))
     assert loaded.units == state.units
     assert loaded.waiting_bytes == state.waiting_bytes
+    assert loaded.statuses == state.statuses
     assert snapshot.needed_by(snapshot.capture(state)) == needed(state)
 
 
