@@ -544,6 +544,8 @@ MUTATIONS: tuple[Mutation, ...] = (
              aim="locked rows, prefix"),
     Mutation("fence of the target", "kainite_spark.targets.sql.ledger:READ_FENCE", value(ANY_FENCE), 500,
              aim="frozen task"),
+    Mutation("generation in the fence", "kainite_spark.targets.sql.ledger:READ_FENCE", value(ANY_GENERATION), 200,
+             aim="frozen task"),
     Mutation("micro-batch in the fence", "kainite_spark.targets.sql.ledger:READ_FENCE", value(ANY_MICRO_BATCH), 500,
              aim="frozen task"),
     Mutation("fence closed before trimming", "kainite_spark.targets.sql.ledger:CLOSE_MICRO_BATCH",
@@ -579,8 +581,6 @@ RARE: tuple[Mutation, ...] = (
     Mutation("untimely outcomes", "kainite_spark.executor.group_commit:_GroupCommit.forget_untimely",
              answering(None), 500,
              aim="locked rows"),
-    Mutation("generation in the fence", "kainite_spark.targets.sql.ledger:READ_FENCE", value(ANY_GENERATION), 2_000,
-             aim="frozen task"),
 )  # fmt: skip
 """Safeguards whose absence some dozens of seeds with their aims have not shown yet.
 
