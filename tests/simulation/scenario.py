@@ -564,10 +564,11 @@ def _one_batch(plan: Scenario, rng: Random) -> Scenario:
 
 
 def _child_leaves(plan: Scenario, rng: Random) -> Scenario:
-    """Does as :func:`_one_batch`; a child leaves its parent just before the parent goes, and does not tell which."""
+    """Lets a child leave its parent just before the parent goes, and not tell which: first units of a micro-batch."""
     plan = _one_batch(plan, rng)
-    style = replace(plan.style, befores=False, leaves=rng.randrange(4, plan.transactions))
-    return replace(plan, style=style, group_units=rng.choice((1, 3)))
+    leaves = rng.randrange(4, plan.transactions)
+    style = replace(plan.style, befores=False, leaves=leaves)
+    return replace(plan, style=style, max_units=leaves - 2, group_units=rng.choice((1, 3)))
 
 
 def _target_away(plan: Scenario, rng: Random) -> Scenario:

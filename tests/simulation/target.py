@@ -49,18 +49,40 @@ class Limits:
         return None
 
 
+@dataclass(slots=True)
+class Gate:
+    """The latest micro-batch that the target has let in; no earlier one may write any more.
+
+    Attributes:
+        broken: is told what is wrong.
+        latest: generation and number of the micro-batch.
+    """
+
+    broken: Callable[[str], None]
+    latest: tuple[int, int] = (0, 0)
+
+    def let_in(self, fence: Any) -> None:
+        self.latest = max(self.latest, (fence.generation, fence.micro_batch))
+
+    def wrote(self, who: str, fence: Any) -> None:
+        """Judges a transaction that was committed under a fence."""
+        if (fence.generation, fence.micro_batch) < self.latest:
+            self.broken(f"{who} wrote under {fence}, and the target has let {self.latest} in")
+
+
 class SimTarget:
     """The target as one process has it; implements :class:`kainite_spark.targets.contract.Target`."""
 
-    def __init__(self, target: Any, faults: Faults, process: Process, seen: Seen, limits: Limits) -> None:
+    def __init__(self, target: Any, faults: Faults, process: Process, seen: Seen, limits: Limits, gate: Gate) -> None:
         self.target = target
+        self._gate = gate
         self._process = process
         self._seen = seen
         self._limits = limits
         self._effects = Effects(faults, process, "target", _unanswered, NO_RESENDING)
 
     def connect(self) -> SimSession:
-        return SimSession(self.target, self._effects, self._process, self._seen, self._limits)
+        return SimSession(self.target, self._effects, self._process, self._seen, self._limits, self._gate)
 
     def prepare(self, catalogue: Any) -> None:
         self.target.prepare(catalogue)
@@ -74,9 +96,12 @@ class SimTarget:
         def call(*args: Any, **more: Any) -> Any:
             def act() -> Any:
                 try:
-                    return method(*args, **more)
+                    answer = method(*args, **more)
                 finally:
                     self._seen(f"{self._process.name} {name}")
+                if name in ("begin_micro_batch", "close_micro_batch"):
+                    self._gate.let_in(args[0])
+                return answer
 
             return self._effects.call(name, act)
 
@@ -86,8 +111,9 @@ class SimTarget:
 class SimSession:
     """A connection; implements :class:`kainite_spark.targets.contract.TargetSession`."""
 
-    def __init__(self, target: Any, effects: Effects, process: Process, seen: Seen, limits: Limits) -> None:
+    def __init__(self, target: Any, effects: Effects, process: Process, seen: Seen, limits: Limits, gate: Gate) -> None:
         self._target = target
+        self._gate = gate
         self._effects = effects
         self._process = process
         self._seen = seen
@@ -122,9 +148,12 @@ class SimSession:
             if self._session is None:
                 self._session = self._target.connect()
             try:
-                return getattr(self._session, name)(*args, **more)
+                answer = getattr(self._session, name)(*args, **more)
             finally:
                 self._seen(f"{self._process.name} {name}")
+            if name.startswith("apply"):
+                self._gate.wrote(self._process.name, args[0])
+            return answer
 
         return self._effects.call(name, act)
 

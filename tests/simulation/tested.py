@@ -368,6 +368,10 @@ TESTED: tuple[ShownByTest, ...] = (
             value(_reached_at_once), f"{APPLICATION_TESTS}/test_service.py::test_nothing_is_told_before_it_is_durable"),
     _tested("a lock failure names what is durable", f"{APPLICATIONS}.service:Applications._refuse",
             value(_refused_at_once), f"{APPLICATION_TESTS}/test_service.py::test_nothing_is_told_before_it_is_durable"),
+    _tested("a mount shows appends that the state has", f"{APPLICATIONS}.client:ApplicationLog._fed_behind",
+            lambda _: lambda self, mark: mark,
+            f"{APPLICATION_TESTS}/test_client.py"
+            "::test_an_append_that_another_program_of_the_state_has_applied_is_not_made_again"),
     _tested("the newest connection of a client", f"{APPLICATIONS}.service:Applications._is_newest", answering(True),
             f"{APPLICATION_TESTS}/test_service.py::test_of_two_connections_of_a_client_the_newer_one_stays"),
     _tested("an older connection is cut", f"{APPLICATIONS}.service:Applications._supersede", answering(None),

@@ -36,7 +36,7 @@ from simulation.runner import SimRunner
 from simulation.scenario import Incident, Scenario
 from simulation.source import Source
 from simulation.stream import SimKinesis, SimStream
-from simulation.target import Limits, Lock, SimTarget
+from simulation.target import Gate, Limits, Lock, SimTarget
 
 PATIENCE = 400.0
 """Seconds, after the last fault, within which everything must be in the target."""
@@ -101,6 +101,7 @@ class World:
         self.limits = Limits(
             [Lock(begin, end, f"T-{number}") for begin, end, number in plan.more.locks], plan.more.most_units
         )
+        self.gate = Gate(self.hosts.broken)
         self.producer = Producer(self)
         self._make_target()
         self.faults.outages.extend(plan.outages)
@@ -228,7 +229,7 @@ class World:
         plan = self.plan
 
         def wrapped(target: Any, of: Process = process) -> SimTarget:
-            return SimTarget(target, self.faults, of, self.seen, self.limits)
+            return SimTarget(target, self.faults, of, self.seen, self.limits, self.gate)
 
         def runner_of(target: Any, options: ApplyOptions) -> SimRunner:
             return SimRunner(
