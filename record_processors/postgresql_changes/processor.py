@@ -10,6 +10,10 @@ from kainite.processors.frame import Emitted, Json, Record, refused, run
 from kainite.processors.tables import document
 
 
+class UncarriedError(Exception):
+    """A value that no delta can carry as it is."""
+
+
 def deltas_of(record: Record) -> list[Emitted]:
     """Returns the delta, or the end of a unit, of a change record.
 
@@ -22,7 +26,7 @@ def deltas_of(record: Record) -> list[Emitted]:
         return [{name: change[name] for name in ("uow", "end", "count", "number")}]
     try:
         key, new = _typed(change["key"], change["types"]), _typed(change["new"], change["types"])
-    except ValueError as error:
+    except UncarriedError as error:
         return [refused(change["uow"], f"a change of {change['relation']} that cannot be carried: {error}", record)]
     delta = {"uow": change["uow"], "table": change["relation"], "op": change["operation"], "ordinal": change["ordinal"]}
     row = _row(change["operation"], key, new)
@@ -44,10 +48,18 @@ def _value(text: str | None, type_oid: int) -> Json:
     """Returns PostgreSQL's text as JSON. Other types stay text: numeric and time stamps would lose digits.
 
     Raises:
-        ValueError: a number in a document has more digits than a delta carries; it must not become another one.
+        UncarriedError: a number in a document has more digits than a delta carries; it must not become another one.
+        ValueError: it is not PostgreSQL's text.
     """
     convert = _CONVERSIONS.get(type_oid)
     return text if text is None or convert is None else convert(text)
+
+
+def _document(text: str) -> Json:
+    try:
+        return document(text)
+    except ValueError as error:
+        raise UncarriedError(str(error)) from error
 
 
 # OIDs of pg_type: bool, int8, int2, int4, oid, json, jsonb.
@@ -57,8 +69,8 @@ _CONVERSIONS: dict[int, Callable[[str], Json]] = {
     21: int,
     23: int,
     26: int,
-    114: document,
-    3802: document,
+    114: _document,
+    3802: _document,
 }
 
 

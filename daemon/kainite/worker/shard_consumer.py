@@ -260,7 +260,7 @@ class ShardConsumer:
 
     async def _deliver(self, batch: RecordBatch) -> None:
         self._batch = batch
-        await self._calls.begin(Action.PROCESS_RECORDS, batch)
+        await self._calls.begin(Action.PROCESS_RECORDS, batch, self._reading.started_ms)
         await self._perform(self._current_child().dialect.process_records(self._failures.mark(batch.line)))
         self._batch = None
         self._failures.passed(batch)
