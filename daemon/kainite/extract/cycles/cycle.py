@@ -106,7 +106,7 @@ class Cycle:
         place: the place that the cycle begins at: the stored one, or that which the cycle before has given.
         now: the current time, the end of a new range of time.
         hold_bytes: most bytes of messages that are held until EOP.
-        stored: the stored place, where it is another one: cycles before this one are not on the stream yet.
+        stored: the stored place, where cycles before this one are not on the stream yet; None: all are.
 
     Attributes:
         place: the place that is stored now, or will be once the cycles before this one are on the stream.
@@ -196,7 +196,7 @@ class Cycle:
             case Stage.BEGUN:
                 return self._store(self._asked)
             case Stage.ASKING:
-                return Ask(request_of(self._offsets, self.place, self._stored or self.place))
+                return Ask(request_of(self._offsets, self.place, self._stored))
             case Stage.LISTENING:
                 return Put(tuple(self._held)) if self.held_bytes > self._hold_bytes else Listen()
             case Stage.ANSWERED:

@@ -115,7 +115,7 @@ class CyclicExtraction:
     async def _cycle(self) -> int:
         """Asks for a cycle, and hands it over once it is answered; returns how many messages it brought."""
         offsets, hold = self._extract.offsets, self._extract.hold_bytes
-        cycle = Cycle(offsets, self._place, datetime.now(UTC), hold, self._delivery.stored if self._ahead else None)
+        cycle = Cycle(offsets, self._place, datetime.now(UTC), hold, self._delivery.behind)
         while cycle.stage not in (Stage.ANSWERED, Stage.OVER):
             match cycle.step():
                 case Over():

@@ -83,6 +83,12 @@ class Delivery:
                     self._waiting.popleft()
                 self._changed.notify_all()
 
+    @property
+    def behind(self) -> Place | None:
+        """Returns the stored place while cycles wait to be delivered behind it; None when everything is delivered."""
+        # Not told by comparing places: offsets are the extractor's own, and may come back.
+        return self.stored if self._waiting else None
+
     async def hand_over(self, cycle: Cycle) -> None:
         """Takes an answered cycle, whose place is stored already or will be by the cycles before it."""
         async with self._changed:

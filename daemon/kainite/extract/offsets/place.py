@@ -84,18 +84,18 @@ def before_asking(offsets: ExtractOffsets, place: Place, now: datetime) -> Place
     return replace(place, end=moment_text(now)) if now > moment_of(place.start) else None
 
 
-def request_of(offsets: ExtractOffsets, place: Place, stored: Place) -> bytes:
+def request_of(offsets: ExtractOffsets, place: Place, stored: Place | None) -> bytes:
     """Returns the content of the request to the extractor.
 
     Args:
         offsets: where the offset is kept.
         place: where the cycle begins.
-        stored: the place that is stored; another one only where the cycle is asked for ahead.
+        stored: the place that is stored, where the cycle is asked for ahead; None: that is ``place``.
     """
     if offsets is ExtractOffsets.EXTRACTOR:
         return b""
     request = {"start": place.start, "end": place.end}
-    return orjson.dumps(request if stored == place else {**request, "stored": stored.start})
+    return orjson.dumps(request if stored is None else {**request, "stored": stored.start})
 
 
 def after_putting(offsets: ExtractOffsets, place: Place, given: Given | None) -> Place:

@@ -211,7 +211,7 @@ async def _life(source: Source, answers: Sequence[tuple[int, int]]) -> None:
     place = delivery.stored
     for size, turns in answers:
         await delivery.room()
-        cycle = Cycle(ExtractOffsets.KAINITE, place, datetime.now(UTC), 2**20, delivery.stored)
+        cycle = Cycle(ExtractOffsets.KAINITE, place, datetime.now(UTC), 2**20, delivery.behind)
         step = cycle.step()
         assert isinstance(step, Ask)
         start = source.asked(step.request)
