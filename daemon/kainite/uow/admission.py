@@ -21,10 +21,10 @@ import orjson
 
 from kainite.base.errors import DeltaError
 from kainite.uow import exact_json
-from kainite.uow.delta import MAX_UOW_LENGTH, Delta, Json, UnitEnd, commit_time, is_end, parse_delta, parse_end, uow_of
+from kainite.uow.delta import MAX_UOW_LENGTH, Json, UnitEnd, commit_time, is_end, parse_delta, parse_end, uow_of
 from kainite.uow.fragment import Fragment, Reject
-from kainite.uow.identity import Identity, identity_of
-from kainite.uow.packing import Piece, pack
+from kainite.uow.identity import Identity, identity_of_emitted
+from kainite.uow.packing import Piece, pack_items
 from kainite.uow.signing import SignedDeltas, Signing
 from kainite.uow.unprocessed import Unprocessed
 
@@ -82,7 +82,7 @@ class Admission:
 
     def judged_anew(self, signing: Signing) -> Judgement:
         """Returns everything fed since the last take, judged under other rules; may run on a thread."""
-        return Judgement(signing, {name: signing.judge_all(unit.emitted) for name, unit in self._units.items()})
+        return Judgement(signing, {name: signing.judge_emitted(unit.emitted) for name, unit in self._units.items()})
 
     def adopt(self, judgement: Judgement) -> None:
         """Replaces all judgements; nothing was fed or taken since they were made. Their rules hold from now on."""
@@ -102,7 +102,7 @@ class Admission:
                 the same name whenever the same records are processed again.
             arrived_ms: when the last of the records arrived, as :class:`Fragment` has it.
         """
-        pieces = pack([unit.signed.deltas for unit in self._units.values()])
+        pieces = pack_items([unit.signed.items for unit in self._units.values()])
         fragments = [
             unit.fragment(name, self._signing, piece, arrived_ms)
             for (name, unit), piece in zip(self._units.items(), pieces, strict=True)
@@ -116,22 +116,27 @@ class Admission:
         self._units, self._unprocessed = {}, Unprocessed()
 
     def _admit(self, item: Json) -> None:
-        try:
-            unit = self._unit(uow_of(item))
-        except DeltaError as error:
-            self._unprocessed.add_line(str(error), _shown(item))
-            return
+        uow = item.get("uow") if type(item) is dict else None
+        unit = self._units.get(uow) if type(uow) is str else None
+        if unit is None:
+            try:
+                unit = self._unit(uow_of(item))
+            except DeltaError as error:
+                self._unprocessed.add_line(str(error), _shown(item))
+                return
         try:
             if is_end(item):
                 unit.ends.append(parse_end(item))
-            else:
-                delta, time = parse_delta(item), commit_time(item)
-                unit.time = time if unit.time is None else max(unit.time, time or 0)
-                unit.emitted.append(delta)
-                self._signing.judge(delta, unit.signed)
-                unit.identities.append(identity_of(delta))
+                return
+            time = _commit_time(item) if "time" in item else None
+            self._signing.judge(item, unit.signed)
         except DeltaError as error:
             unit.rejects.add(Reject(str(error), _shown(item)))
+            return
+        unit.emitted.append(item)
+        unit.identities.append(identity_of_emitted(item))
+        if time is not None:
+            unit.time = time if unit.time is None else max(unit.time, time)
 
     def _salvage(self, cause: str, line: bytes) -> None:
         reject = Reject(cause, line.decode(errors="replace")[: Reject.MAX_LINE])
@@ -177,7 +182,7 @@ class _Rejects:
 class _Unit:
     """A fragment while it grows."""
 
-    emitted: list[Delta] = field(default_factory=list)
+    emitted: list[Json] = field(default_factory=list)
     identities: list[Identity] = field(default_factory=list)
     signed: SignedDeltas = field(default_factory=SignedDeltas)
     ends: list[UnitEnd] = field(default_factory=list)
@@ -185,25 +190,37 @@ class _Unit:
     time: int | None = None
 
     def fragment(self, uow: str, signing: Signing, piece: Piece | None, arrived_ms: int | None) -> Fragment:
-        signed, misfits = self.signed, _Rejects()
-        for delta, cause in signed.misfits:
-            misfits.add(Reject(cause, _shown(delta.to_json())))
+        signed = self.signed
         return Fragment(
             uow=uow,
-            deltas=tuple(signed.deltas),
             written=frozenset(signed.written),
             read=frozenset(signed.read),
             ends=tuple(self.ends),
-            rejects=self.rejects.told(),
+            rejects=self.rejects.told() if self.rejects.kept else (),
             identities=tuple(self.identities),
-            misfits=misfits.told(),
+            misfits=_misfits(signed) if signed.misfits else (),
             tables=tuple(sorted(signed.tables)),
             unsigned=tuple(sorted(signed.unsigned)),
-            scheme=signing.scheme if signed.deltas else None,
+            scheme=signing.scheme if signed.items else None,
             time=self.time,
             piece=piece,
             arrived_ms=arrived_ms,
         )
+
+
+def _misfits(signed: SignedDeltas) -> tuple[Reject, ...]:
+    misfits = _Rejects()
+    for delta, cause in signed.misfits:
+        misfits.add(Reject(cause, _shown(delta.to_json())))
+    return misfits.told()
+
+
+def _commit_time(item: Json) -> int | None:
+    try:
+        return commit_time(item)
+    except DeltaError:
+        parse_delta(item)  # what else is wrong with it is told first
+        raise
 
 
 def _unit_names(line: bytes) -> list[str]:

@@ -36,14 +36,13 @@ class Fragment:
 
     Attributes:
         uow: the unit.
-        deltas: in order; the same delta may be there twice.
+        deltas: in order; the same delta may be there twice. A fragment that has a piece and identities needs none.
         written, read: the 64-bit signatures of the deltas (:mod:`kainite.uow.signature`), each once.
         ends: of the unit; more than one if it was sent again.
         rejects: lines of the unit that are no deltas.
         identities: of each delta (:mod:`kainite.uow.identity`). When none are given, those of ``deltas`` as they are.
         piece: the deltas as the log holds them, compressed (:mod:`kainite.uow.packing`). When none is given, that of
-            ``deltas`` alone: it is made on the thread that makes the fragment, and the log's owner only copies it. A
-            fragment that came from another process has a piece and no ``deltas``.
+            ``deltas`` alone: it is made on the thread that makes the fragment, and the log's owner only copies it.
         without: the places of deltas in the piece that do not count, because the unit has them.
         signed: ``written`` and ``read`` as they came, 64-bit integers, big-endian; empty where they came otherwise.
         misfits: those of ``deltas`` that do not fit the target's catalogue.

@@ -25,24 +25,32 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
 import orjson
 
-from kainite.uow.delta import Delta
+from kainite.uow.delta import Delta, Json
 
 DIGEST_BYTES: Final = 16
 
 Identity: TypeAlias = int | bytes
 
+_CONTENT: Final = frozenset({"table", "op", "key", "row", "before"})
+
 
 def identity_of(delta: Delta) -> Identity:
     """Returns the identity of a delta within its unit; for a delta as it was emitted."""
-    if delta.ordinal is not None:
-        return delta.ordinal
-    content = orjson.dumps(delta.to_json(), option=orjson.OPT_SORT_KEYS)
-    return hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest()
+    return identity_of_emitted(delta.to_json())
+
+
+def identity_of_emitted(item: Mapping[str, Json]) -> Identity:
+    """Returns the identity of a delta within its unit, given the well-formed JSON object that was emitted."""
+    ordinal: int | None = item.get("ordinal")
+    if ordinal is not None:
+        return ordinal
+    content = {name: value for name, value in item.items() if value and name in _CONTENT}
+    return hashlib.blake2b(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), digest_size=DIGEST_BYTES).digest()
 
 
 def join_digests(digests: Iterable[bytes]) -> str:

@@ -8,13 +8,14 @@ with whatever touches the table, or a table that foreign keys connect with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from kainite.base.errors import DeltaError
 from kainite.uow.catalogue.tables import Catalogue, Table
-from kainite.uow.delta import Delta, Row
+from kainite.uow.delta import Delta, Json, Row, parse_delta
 from kainite.uow.scheme import Scheme
+from kainite.uow.shapes import Shapes
 from kainite.uow.signature import Signatures
 from kainite.uow.validation import Validator
 
@@ -24,19 +25,24 @@ class SignedDeltas:
     """Deltas that were judged under one catalogue.
 
     Attributes:
-        deltas: in their normal form; a misfit as it was emitted.
+        items: the deltas as JSON objects, in their normal form; a misfit as it was emitted.
         written, read: their signatures.
         tables: the tables that they touch, by the catalogue's names.
         unsigned: those of ``tables`` with a delta whose row is not known.
         misfits: for each misfit the delta as it was emitted, and why it does not fit.
     """
 
-    deltas: list[Delta] = field(default_factory=list)
+    items: list[dict[str, Json]] = field(default_factory=list)
     written: set[int] = field(default_factory=set)
     read: set[int] = field(default_factory=set)
     tables: set[str] = field(default_factory=set)
     unsigned: set[str] = field(default_factory=set)
     misfits: list[tuple[Delta, str]] = field(default_factory=list)
+
+    @property
+    def deltas(self) -> list[Delta]:
+        """Returns the deltas, made of their JSON objects."""
+        return list(map(parse_delta, self.items))
 
 
 class Signing:
@@ -47,28 +53,51 @@ class Signing:
         self.scheme = Scheme.of(catalogue)
         self._validator = Validator(catalogue) if catalogue else None
         self._signatures = Signatures(catalogue)
+        self._shapes = Shapes(catalogue) if catalogue else None
 
-    def judge(self, delta: Delta, into: SignedDeltas) -> None:
-        """Adds a delta, and its signatures, to ``into``."""
-        if self.catalogue is None or self._validator is None:
-            self._sign(delta, into)
-            into.deltas.append(delta)
-            return
-        try:
-            checked = self._validator.checked(delta)
-            self._sign(checked, into)
-            into.deltas.append(checked)
-        except DeltaError as error:
-            into.deltas.append(delta)
-            into.misfits.append((delta, str(error)))
-            self._sign_known(self.catalogue, self._validator, delta, into)
+    def judge(self, item: Mapping[str, Json], into: SignedDeltas) -> None:
+        """Adds a delta as it was emitted, and its signatures, to ``into``.
+
+        Raises:
+            DeltaError: it is no delta; nothing was added.
+        """
+        if self._shapes is None:
+            self._judge(parse_delta(item), into)
+        elif (normal := self._shapes.judge(item, into.written, into.read, into.tables)) is not None:
+            into.items.append(normal)
+        elif (fits := self._judge(parse_delta(item), into)) is not None:
+            self._shapes.learn(item, fits)
+
+    def judge_emitted(self, items: Iterable[Mapping[str, Json]]) -> SignedDeltas:
+        """Returns deltas, given as they were emitted, with their signatures; raises as :meth:`judge`."""
+        found = SignedDeltas()
+        for item in items:
+            self.judge(item, found)
+        return found
 
     def judge_all(self, deltas: Iterable[Delta]) -> SignedDeltas:
         """Returns the deltas with their signatures."""
         found = SignedDeltas()
         for delta in deltas:
-            self.judge(delta, found)
+            self._judge(delta, found)
         return found
+
+    def _judge(self, delta: Delta, into: SignedDeltas) -> Delta | None:
+        """Adds a delta, and its signatures; returns its normal form, None for a misfit."""
+        checked = delta
+        try:
+            if self._validator is not None:
+                checked = self._validator.checked(delta)
+            self._sign(checked, into)
+        except DeltaError as error:
+            if self.catalogue is None or self._validator is None:
+                raise
+            into.items.append(delta.to_json())
+            into.misfits.append((delta, str(error)))
+            self._sign_known(self.catalogue, self._validator, delta, into)
+            return None
+        into.items.append(checked.to_json())
+        return checked
 
     def _sign(self, delta: Delta, into: SignedDeltas) -> None:
         self._signatures.add(delta, into.written, into.read)
