@@ -18,7 +18,11 @@ from kainite.uow.delta import Json
 # A number of 16 characters and more (a double holds any of 15 digits), or one that may be too small for a double, where
 # a number may begin: after an opening bracket, a comma or a colon. A match inside a string costs time and has no other
 # effect. A number that is not matched reads the same in either parser: a delta sent again must be the same again.
-_LONG_NUMBER = re.compile(rb"[\[,:]\s*-?\d(?:[\d.]{15}|[\d.]*[eE]-\d{3})")
+LONG_NUMBER = re.compile(rb"[\[,:]\s*-?\d(?:[\d.]{15}|[\d.]*[eE]-\d{3})")
+
+# With each digit and point written as 0, such a number has one of these: to look for them takes a tenth of the time.
+_ZEROS = bytes.maketrans(b"123456789.", b"0000000000")
+_SIGNS_OF_ONE = (b"0" * 16, b"e-000", b"E-000")
 
 
 def loads(data: bytes) -> Json:
@@ -29,12 +33,18 @@ def loads(data: bytes) -> Json:
     """
     # The fast parser is also the strict one: it refuses NaN and lone surrogates.
     value = orjson.loads(data)
-    if _LONG_NUMBER.search(data) is None:
+    if not may_have_long_number(data) or LONG_NUMBER.search(data) is None:
         return value
     try:
         return json.loads(data, parse_float=_float, parse_int=_int)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def may_have_long_number(data: bytes) -> bool:
+    """Tells whether a document must be searched for :data:`LONG_NUMBER`; most need not."""
+    zeros = data.translate(_ZEROS)
+    return any(sign in zeros for sign in _SIGNS_OF_ONE)
 
 
 def _float(digits: str) -> float | str:

@@ -71,3 +71,15 @@ def test_deep_nesting_is_a_value_error_on_either_way() -> None:
 @pytest.mark.parametrize("digits", [b"1E-99999999999999999999", b"-0.1e-99999999999999999999"])
 def test_an_exponent_that_no_decimal_has_stays_as_its_digits(digits: bytes) -> None:
     assert exact_json.loads(b"[%s, 12345678901234567.89]" % digits) == [digits.decode(), "12345678901234567.89"]
+
+
+@given(st.text("0123456789.eE-+,:[ ", max_size=40))
+def test_no_long_number_is_overlooked(text: str) -> None:
+    line = b"[" + text.encode()
+    if exact_json.LONG_NUMBER.search(line):
+        assert exact_json.may_have_long_number(line)
+
+
+@pytest.mark.parametrize("number", [b"1234567890123456", b"123456789.123456", b"-1e-100", b"2.5E-308"])
+def test_long_numbers_are_looked_at(number: bytes) -> None:
+    assert exact_json.may_have_long_number(b"[" + number + b"]")
