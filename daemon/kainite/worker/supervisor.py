@@ -41,7 +41,7 @@ from kainite.observe.meter import Meter
 from kainite.observe.publishing import publishing
 from kainite.observe.shard_status import ShardStatus
 from kainite.settings import Settings
-from kainite.worker import malloc_arena
+from kainite.worker import garbage, malloc_arena
 from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
 from kainite.worker.consumers import Consumers
 from kainite.worker.cut_off import give_back_while_cut_off
@@ -66,6 +66,7 @@ def run(settings: Settings) -> int:
         KainiteError: what ended the daemon, or kept it from starting.
     """
     malloc_arena.share_one_arena()
+    garbage.collect_rarely()
     status = asyncio.run(until_stopped(partial(supervise, settings)))
     leave_unanswered_calls(status)
     return status

@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from kainite.base.record import RawRecord, arrival_ms
+
+CHUNK: Final = 500
+"""Records that are made into text together: more take more memory, and no less time."""
+
+_BEGIN: Final = b'{"action":"processRecords","records":['
+_DATA, _KEY, _SEQUENCE = '{"data":"', '","partitionKey":"', '","sequenceNumber":"'
+_NEXT = f",{_DATA}"
 
 
 def render_process_records(records: Sequence[RawRecord], millis_behind_latest: int | None) -> bytes:
@@ -20,6 +27,49 @@ def render_process_records(records: Sequence[RawRecord], millis_behind_latest: i
 
     ASCII only: a raw U+2028 ends a line for Node's readline.
     """
+    chunks: list[bytes] = []
+    for begin in range(0, len(records), CHUNK):
+        chunk = _copied(records[begin : begin + CHUNK])
+        if chunk is None:
+            return _rendered(records, millis_behind_latest)
+        chunks.append(chunk)
+    end = b'],"millisBehindLatest":%b}\n' % orjson.dumps(millis_behind_latest)
+    return b"".join((_BEGIN, b",".join(chunks), end))
+
+
+def _copied(records: Sequence[RawRecord]) -> bytes | None:
+    """Returns records as the line has them, their texts copied.
+
+    That takes half the time of making an object of each record, and of writing it. Returns None for records of
+    aggregates, and where a text is missing or needs an escape.
+    """
+    try:
+        payloads = [record["Data"] for record in records]
+        keys = [record["PartitionKey"] for record in records]
+        sequences = [record["SequenceNumber"] for record in records]
+        text = "".join((*payloads, *keys, *sequences))
+    except (KeyError, TypeError):
+        return None
+    if True in ["SubSequenceNumber" in record for record in records]:
+        return None
+    if not text.isascii() or len(orjson.dumps(text)) != len(text) + 2:
+        return None
+    seconds = [record.get("ApproximateArrivalTimestamp") for record in records]
+    ends = {one: _end(one) for one in set(seconds)}
+    pieces = ["", _KEY, "", _SEQUENCE, "", ""] * len(records)
+    pieces[0::6], pieces[2::6], pieces[4::6] = payloads, keys, sequences
+    pieces[5::6] = [ends[one] for one in seconds]
+    return f"{_DATA}{''.join(pieces).removesuffix(_NEXT)}".encode()
+
+
+def _end(seconds: float | None) -> str:
+    """Returns what stands between a sequence number and the next record's payload."""
+    arrived = arrival_ms({"ApproximateArrivalTimestamp": seconds})
+    shown = "null" if arrived is None else arrived
+    return f'","approximateArrivalTimestamp":{shown},"subSequenceNumber":0,"action":"record"}}{_NEXT}'
+
+
+def _rendered(records: Sequence[RawRecord], millis_behind_latest: int | None) -> bytes:
     request = {
         "action": "processRecords",
         "records": [

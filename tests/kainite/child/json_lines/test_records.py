@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from amazon_kclpy.dispatch import message_decode
@@ -12,6 +13,8 @@ from amazon_kclpy.messages import ProcessRecordsInput
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kainite.base.record import arrival_ms
+from kainite.child.json_lines import records
 from kainite.child.json_lines.records import render_process_records, render_process_records_v0
 
 
@@ -35,6 +38,50 @@ def test_nulls_are_written() -> None:
     assert line["millisBehindLatest"] is None
     assert line["records"][0]["data"] is None
     assert line["records"][0]["approximateArrivalTimestamp"] is None
+
+
+_TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=3) | st.sampled_from(
+    ["k", "", "a\x7f", '"']
+)
+_RECORD = st.builds(
+    record,
+    st.integers(0, 10**60),
+    data=st.sampled_from(["YWJj", "", "84maww==", None]) | _TEXT,
+    key=_TEXT,
+    at=st.none() | st.integers(0, 2 * 10**9) | st.floats(0, 2e9),
+)
+
+
+@given(
+    st.lists(_RECORD | _RECORD.map(lambda record: {**record, "SubSequenceNumber": 7}), max_size=5),
+    st.none() | st.integers(0),
+)
+def test_texts_that_are_copied_give_the_line_that_is_written(given_: list[dict[str, Any]], behind: int | None) -> None:
+    with patch.object(records, "CHUNK", 2):
+        line = render_process_records(given_, behind)
+    request = {
+        "action": "processRecords",
+        "records": [
+            {
+                "data": one["Data"],
+                "partitionKey": one["PartitionKey"],
+                "sequenceNumber": one["SequenceNumber"],
+                "approximateArrivalTimestamp": arrival_ms(one),
+                "subSequenceNumber": one.get("SubSequenceNumber", 0),
+                "action": "record",
+            }
+            for one in given_
+        ],
+        "millisBehindLatest": behind,
+    }
+    raw = json.dumps(request, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+    assert line == raw if raw.isascii() else json.loads(line) == request and line.isascii()
+
+
+def test_records_with_plain_texts_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "_rendered", None)
+    line = render_process_records([record(number) for number in range(2 * records.CHUNK + 1)], 0)
+    assert [one["sequenceNumber"] for one in json.loads(line)["records"]] == [*map(str, range(2 * records.CHUNK + 1))]
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
