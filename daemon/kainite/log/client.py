@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kainite.base.position import Position
-from kainite.uow.fragment import Fragment
+
+if TYPE_CHECKING:
+    from kainite.uow.fragment import Fragment
 
 
 @dataclass(frozen=True, slots=True)

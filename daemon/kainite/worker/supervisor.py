@@ -21,7 +21,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,6 @@ from kainite.base.errors import KainiteError, LogHeldError
 from kainite.base.logs import event
 from kainite.base.signals import until_stopped
 from kainite.child.program_lookup import find_program
-from kainite.duties.opening import duties_beside
 from kainite.fleet.kcl3.membership import Membership
 from kainite.kinesis.client import StreamClient
 from kainite.leases.keeper import LeaseKeeper
@@ -107,6 +106,10 @@ class _Daemon:
 
     def duties(self) -> AbstractAsyncContextManager[None]:
         """Returns what runs this worker's duties beside its shards."""
+        if not self._settings.current.fleet.enabled:
+            return nullcontext()
+        from kainite.duties.opening import duties_beside  # a worker without duties starts without these modules
+
         return duties_beside(self._settings.current, self._dynamodb, self._stop)
 
     def statuses(self) -> tuple[ShardStatus, ...]:

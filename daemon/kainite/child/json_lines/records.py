@@ -27,14 +27,15 @@ def render_process_records(records: Sequence[RawRecord], millis_behind_latest: i
 
     ASCII only: a raw U+2028 ends a line for Node's readline.
     """
-    chunks: list[bytes] = []
+    chunks = [] if records else [b""]
     for begin in range(0, len(records), CHUNK):
         chunk = _copied(records[begin : begin + CHUNK])
         if chunk is None:
             return _rendered(records, millis_behind_latest)
         chunks.append(chunk)
-    end = b'],"millisBehindLatest":%b}\n' % orjson.dumps(millis_behind_latest)
-    return b"".join((_BEGIN, b",".join(chunks), end))
+    chunks[0] = _BEGIN + chunks[0]
+    chunks[-1] += b'],"millisBehindLatest":%b}\n' % orjson.dumps(millis_behind_latest)
+    return b",".join(chunks)
 
 
 def _copied(records: Sequence[RawRecord]) -> bytes | None:

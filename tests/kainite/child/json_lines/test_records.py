@@ -54,7 +54,7 @@ _RECORD = st.builds(
 
 @given(
     st.lists(_RECORD | _RECORD.map(lambda record: {**record, "SubSequenceNumber": 7}), max_size=5),
-    st.none() | st.integers(0),
+    st.none() | st.integers(0, 10**12),
 )
 def test_texts_that_are_copied_give_the_line_that_is_written(given_: list[dict[str, Any]], behind: int | None) -> None:
     with patch.object(records, "CHUNK", 2):
