@@ -240,5 +240,5 @@ def test_every_transaction_but_the_last_is_complete_in_whatever_order_its_record
     for unit, size in enumerate(sizes[:-1]):
         part = fragments[str(unit)]
         assert set(part.ends) == {UnitEnd(size)}
-        assert {delta.ordinal for delta in part.deltas} == set(range(size))
+        assert set(part.identities) == set(range(size))
     assert not fragments[str(len(sizes) - 1)].ends

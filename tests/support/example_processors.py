@@ -90,7 +90,8 @@ class Talk:
     async def perform(self, request: bytes | None) -> None:
         assert request is not None
         async with asyncio.timeout(LIMIT):
-            await self.child.perform(request, answer=self._answer, emitted=self._emitted, rejected=self.rejected.append)
+            self.child.send(request)
+            await self.child.serve(answer=self._answer, emitted=self._emitted, rejected=self.rejected.append)
 
     async def initialize(self) -> None:
         await self.perform(self.child.dialect.initialize("shardId-0", "TRIM_HORIZON", 0))

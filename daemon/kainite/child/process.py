@@ -39,7 +39,7 @@ class ChildProcess:
     """One child process for one shard, from :meth:`start` to :meth:`close`.
 
     Attributes:
-        dialect: the conversation; its starting methods make the requests for :meth:`perform`.
+        dialect: the conversation; its starting methods make the requests for :meth:`send`.
     """
 
     def __init__(self, program: Program, settings: ChildSettings) -> None:
@@ -86,18 +86,25 @@ class ChildProcess:
         """Returns the seconds since the child was asked or last wrote; None when it is not the child's turn."""
         return self._loop.time() - self._heard_at if self.dialect.turn is Turn.THEIRS else None
 
-    async def perform(
+    def send(self, request: bytes) -> None:
+        """Sends one request of the dialect, the bytes that a starting method of :attr:`dialect` returned.
+
+        :meth:`serve` is to follow. The request is not held longer than it takes to write it.
+        """
+        self._heard_at = self._loop.time()
+        self._junk.clear()
+        self._process.write(request)
+
+    async def serve(
         self,
-        request: bytes,
         *,
         answer: Callable[[CheckpointRequested], Awaitable[str | None]],
         emitted: Callable[[bytes], Awaitable[None] | None],
         rejected: Callable[[Rejected], None],
     ) -> None:
-        """Sends one request of the dialect and serves the child until its status.
+        """Serves the child until its status for what was sent.
 
         Args:
-            request: the bytes that a starting method of :attr:`dialect` returned.
             answer: decides a checkpoint request: returns None, or the error's name.
             emitted: takes each emit line; returns what is to be awaited before the next event, None for nothing.
             rejected: takes records that were not processed.
@@ -107,9 +114,6 @@ class ChildProcess:
             ChildProtocolError: the child wrote what the dialect forbids.
             ChildExitedError: the child ended, or closed a pipe.
         """
-        self._heard_at = self._loop.time()
-        self._junk.clear()
-        self._process.write(request)
         while True:
             match await self._next_event():
                 case ActionDone():

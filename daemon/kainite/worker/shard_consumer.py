@@ -261,7 +261,9 @@ class ShardConsumer:
     async def _deliver(self, batch: RecordBatch) -> None:
         self._batch = batch
         await self._calls.begin(Action.PROCESS_RECORDS, batch)
-        await self._perform(self._current_child().dialect.process_records(self._failures.mark(batch.line)))
+        child = self._current_child()
+        child.send(child.dialect.process_records(self._failures.mark(batch.take_line())))
+        await self._serve(child)
         self._batch = None
         self._failures.passed(batch)
         self._lease.count_bytes(batch.payload_bytes)
@@ -269,11 +271,13 @@ class ShardConsumer:
 
     async def _perform(self, request: bytes) -> None:
         child = self._current_child()
+        child.send(request)
+        await self._serve(child)
+
+    async def _serve(self, child: ChildProcess) -> None:
         assert child.dialect.action is not None
         with self._metrics.timing(child.dialect.action, self._parts.child_settings.warn_after):
-            await child.perform(
-                request, answer=self._calls.answer, emitted=self._calls.emitted, rejected=self._rejected
-            )
+            await child.serve(answer=self._calls.answer, emitted=self._calls.emitted, rejected=self._rejected)
         await self._calls.finish()
 
     def _rejected(self, records: Rejected) -> None:

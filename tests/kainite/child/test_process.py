@@ -63,7 +63,8 @@ class Caller:
     async def perform(self, request: bytes | None) -> None:
         assert request is not None
         emitted, rejected = self.emitted.append, self.rejected.append
-        await self.child.perform(request, answer=self._answer, emitted=emitted, rejected=rejected)
+        self.child.send(request)
+        await self.child.serve(answer=self._answer, emitted=emitted, rejected=rejected)
 
     async def _answer(self, request: CheckpointRequested) -> str | None:
         self.requests.append(request)

@@ -31,7 +31,7 @@ class RecordBatch:
     """Records in the order of the shard, as the line that hands them to a child.
 
     Attributes:
-        line: the whole line with its end, ASCII only.
+        line: the whole line with its end, ASCII only; empty when it was taken.
         count: how many records.
         first, last: where they stand in the shard; None for an empty batch.
         millis_behind_latest: how far the shard's newest record is ahead, milliseconds.
@@ -46,6 +46,12 @@ class RecordBatch:
     millis_behind_latest: int | None
     arrival_ms: int | None
     payload_bytes: int = 0
+
+    def take_line(self) -> bytes:
+        """Returns the line, which the batch holds no longer: a child may work on it for long."""
+        line = self.line
+        object.__setattr__(self, "line", b"")
+        return line
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kainite.base.position import Position
 from kainite.child.json_lines.records import render_process_records
-from kainite.kinesis.read.record_batch import make_batches
+from kainite.kinesis.read.record_batch import make_batch, make_batches
 from support import kpl
 
 
@@ -67,3 +67,10 @@ def aggregate(size: int) -> str:
 
 def place(given_out: dict[str, Any]) -> Position:
     return Position(int(given_out["sequenceNumber"]), given_out["subSequenceNumber"])
+
+
+def test_a_line_is_held_until_it_is_taken() -> None:
+    batch = make_batch([record(1)], 0, lambda _, __: b"line\n")
+    assert batch.take_line() == b"line\n"
+    assert batch.line == b""
+    assert batch.count == 1
