@@ -19,7 +19,6 @@ An object that is neither raises :class:`~kainite.base.errors.DeltaError`: the c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar
 
@@ -60,7 +59,7 @@ _OPERATIONS: Mapping[str, Operation] = {operation.value: operation for operation
 _KINDS: Mapping[str, UnitKind] = {kind.value: kind for kind in UnitKind}
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class Delta:
     """One insert, update, delete or upsert of one row of one target table.
 

@@ -23,7 +23,6 @@ from every room below it: ``fleet``, ``leases``, ``child``, ``kinesis``, ``log``
 :mod:`~kainite.worker.shard_metrics`            what is measured of a shard's calls
 :mod:`~kainite.worker.aws_threads`              the threads that call AWS
 :mod:`~kainite.worker.first_failure`            the one error that explains why the daemon ended
-:mod:`~kainite.worker.garbage`                  how often Python looks for garbage
 :mod:`~kainite.worker.malloc_arena`             one malloc arena for all threads
 ==============================================  ===================================================================
 """

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 from kainite.aws import clients as aws
 from kainite.base.errors import KainiteError, LogHeldError
+from kainite.base.garbage import collect_rarely
 from kainite.base.logs import event
 from kainite.base.signals import until_stopped
 from kainite.child.program_lookup import find_program
@@ -40,7 +41,7 @@ from kainite.observe.meter import Meter
 from kainite.observe.publishing import publishing
 from kainite.observe.shard_status import ShardStatus
 from kainite.settings import Settings
-from kainite.worker import garbage, malloc_arena
+from kainite.worker import malloc_arena
 from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
 from kainite.worker.consumers import Consumers
 from kainite.worker.cut_off import give_back_while_cut_off
@@ -65,7 +66,7 @@ def run(settings: Settings) -> int:
         KainiteError: what ended the daemon, or kept it from starting.
     """
     malloc_arena.share_one_arena()
-    garbage.collect_rarely()
+    collect_rarely()
     status = asyncio.run(until_stopped(partial(supervise, settings)))
     leave_unanswered_calls(status)
     return status
