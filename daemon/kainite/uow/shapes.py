@@ -101,16 +101,7 @@ class Shapes:
         if shape.unclear:
             written.update(shape.unclear)
         tables.add(shape.table)
-        normal: dict[str, Json] = {"table": shape.table, "op": shape.op}
-        if key:
-            normal["key"] = key
-        if row:
-            normal["row"] = row
-        if before:
-            normal["before"] = before
-        if ordinal is not None:
-            normal["ordinal"] = ordinal
-        return normal
+        return _normal(shape, key, row, before, ordinal)
 
     def learn(self, item: Mapping[str, Json], delta: Delta) -> None:
         """Takes a delta that fits, as it was emitted and in its normal form, for deltas of the same shape to come."""
@@ -130,6 +121,20 @@ class Shapes:
             sign=sign,
             unclear=plan.unclear,
         )
+
+
+def _normal(shape: Shape, key: Row, row: Row, before: Row, ordinal: int | None) -> dict[str, Json]:
+    """Returns a delta as :meth:`~kainite.uow.delta.Delta.to_json` does."""
+    normal: dict[str, Json] = {"table": shape.table, "op": shape.op}
+    if key:
+        normal["key"] = key
+    if row:
+        normal["row"] = row
+    if before:
+        normal["before"] = before
+    if ordinal is not None:
+        normal["ordinal"] = ordinal
+    return normal
 
 
 def _names(item: Mapping[str, Json], key: Row, row: Row, before: Row) -> tuple[object, ...]:

@@ -43,13 +43,25 @@ class _Change:
     compared: tuple[str, ...] | None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Single:
+    """A key of one column; two are equal only if they are the same object."""
+
+    key: Key[int]
+    column: str
+
+    def token_of(self, value: Json) -> int | None:
+        return self.key.token({self.column: value})
+
+
 class SigningByName:
-    """Makes the functions that sign deltas with the same names; shares what it remembers of values among them."""
+    """Makes the functions that sign deltas with the same names; shares what it remembers of values among them.
+
+    Threads may use it at a time: it holds nothing but the memory of values.
+    """
 
     def __init__(self) -> None:
-        self._keys: list[Key[int]] = []
-        self._numbers: dict[int, int] = {}  # by the identity of a key, which the list keeps alive
-        self._remember = lru_cache(CACHED, typed=True)(self._token)
+        self._remember = lru_cache(CACHED, typed=True)(_Single.token_of)
 
     def sign(self, plan: TablePlan[int], delta: Delta) -> Sign | None:
         """Returns what signs deltas with the operation and the names of ``delta``; None where a foreign key acts.
@@ -83,23 +95,18 @@ class SigningByName:
     def _token_of(self, key: Key[int]) -> Token:
         if len(key.parts) != 1 or not key.nulls_distinct:
             return key.token
-        if id(key) not in self._numbers:
-            self._numbers[id(key)] = len(self._keys)
-            self._keys.append(key)
-        return _remembered(self._remember, self._numbers[id(key)], key.parts[0][0])
-
-    def _token(self, number: int, value: Json) -> int | None:
-        key = self._keys[number]
-        return key.token({key.parts[0][0]: value})
+        return _remembered(self._remember, _Single(key, key.parts[0][0]))
 
 
 # These make closures: each is called for every delta, and passes on as little as possible.
 
 
-def _remembered(remember: Callable[[int, Json], int | None], number: int, column: str) -> Token:
+def _remembered(remember: Callable[[_Single, Json], int | None], single: _Single) -> Token:
+    column = single.column
+
     def token(image: Row) -> int | None:
         value = image.get(column)
-        return None if value is None else remember(number, value)
+        return None if value is None else remember(single, value)
 
     return token
 
