@@ -140,7 +140,7 @@ OFF: tuple[tuple[Mutation, str], ...] = (
     _off("a worker that was silent comes back as another", "steps.member:Member.__init__", _one_incarnation,
          f"{MEMBER}::test_a_leader_that_acts_on_an_old_read_takes_nothing_from_a_worker_that_has_come_back"),
     _off("ages count from a read's end", "steps.observer:Observer.see", _counted_from_the_beginning,
-         f"{MEMBER}::test_a_read_that_takes_long_makes_nobody_look_dead"),
+         f"{TESTS}/steps/test_observer.py::test_a_sign_of_life_is_as_young_as_the_reads_that_showed_it_allow"),
     # An operator's wishes.
     _off("nobody but an operator starts what he stopped", "steps.leading:Leading._missing", _wanted_anew,
          f"{MEMBER}::test_an_operators_stop_outlives_every_leader"),
@@ -150,12 +150,11 @@ OFF: tuple[tuple[Mutation, str], ...] = (
          f"{MEMBER}::test_messages_are_obeyed_once_in_order_and_then_gone"),
     # Where, and when.
     _off("what waits is load", "model.records:Picture.load_of", value(_running_alone),
-         f"{TESTS}/model/test_assignment.py::test_a_burst_is_spread_because_what_waits_is_load"),
+         f"{TESTS}/model/test_assignment.py::test_what_waits_at_a_worker_counts_before_it_runs"),
     _off("a leader settles", "steps.timing:Timing.settle", value(property(lambda self: 0.0)),
          f"{MEMBER}::test_hosts_that_start_together_share_the_duties_from_the_beginning"),
     _off("looks that are expected", "steps.expecting:Expecting.next_look", answering(None),
-         f"{TESTS}/steps/test_expecting.py"
-         "::test_a_dead_workers_duties_start_elsewhere_when_its_silence_is_over"),
+         f"{TESTS}/steps/test_expecting.py::test_a_duty_that_nobody_can_have_is_not_expected_for_ever"),
     _off("a leader that lives is not replaced", "steps.member:Member._is_vacant", answering(True),
          f"{MEMBER}::test_one_leader_stays"),
     _off("a word of a later release is kept", "store.items:_with_extra",
