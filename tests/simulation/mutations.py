@@ -13,6 +13,8 @@ one that it repeats
 the snapshot before the last is kept           a reader that finds it gone reads the head again
 a misfit's unsigned tables hold others back    units on a table that their own scheme has not are parted; a key of
                                                another type, where nothing else helps, is not simulated
+an older connection of a program is cut, and   its appends are refused as those of one that has not mounted, too; a
+the newest one counts                          mount of it that comes late costs a mount
 limits of a batch's size                       a history of some dozens of units reaches none
 work off the event loop, breathers             computing takes no virtual time
 HEAD is looked at while a feed is followed     an owner that reaches followers and not the store finds out that it was
@@ -489,10 +491,6 @@ MUTATIONS: tuple[Mutation, ...] = (
              value(_refused_at_once), 200, aim="programs"),
     Mutation("a mount waits for what is under way", f"{APPLICATIONS}.partition:ApplicationPartition.flush",
              value(_flushed_at_once), 200, aim="programs"),
-    Mutation("an older connection is cut", f"{APPLICATIONS}.service:Applications._supersede", answering(None), 200,
-             aim="programs"),
-    Mutation("the newest connection of a client", f"{APPLICATIONS}.service:Applications._is_newest", answering(True),
-             500, aim="programs"),
     Mutation("fence against a former owner of a partition", "kainite.log.owner.mount:_fence_steps", _no_fence, 500,
              aim="programs"),
     Mutation("an application's step is waited for", f"{APPLICATIONS}.client:_whole", value(_not_waited_for), 200,

@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -252,16 +252,19 @@ class Program:
     async def mark(self) -> int:
         if self._applying:
             self.promises.broken("a state is asked for its mark while a transaction is applied")
-        mark: int = await self._called("mark", lambda: self.ledger.mark)
-        return mark
+        return await asyncio.to_thread(self._effects.call, "mark", lambda: self.ledger.mark)
 
     async def apply(self, transaction: Transaction) -> None:
-        self._applying += 1
-        if self._applying > 1:
+        data = await transaction.read()
+        if self._applying:
             self.promises.broken(f"transaction {transaction.id} is applied beside another one")
+        self._applying += 1
+        await asyncio.to_thread(self._apply, transaction, data)
+
+    def _apply(self, transaction: Transaction, data: bytes) -> None:
+        """Applies a transaction to its end, whoever waits for it."""
         try:
-            data = await transaction.read()
-            await self._called("apply", lambda: self._commit(transaction, data))
+            self._effects.call("apply", lambda: self._commit(transaction, data))
         finally:
             self._applying -= 1
 
@@ -270,9 +273,6 @@ class Program:
         self.promises.has_applied(self.ledger, transaction.id, transaction.header, data)
         if transaction.id == self.ledger.mark + 1:
             self.ledger.entries.append(data)
-
-    def _called(self, name: str, act: Callable[[], Any]) -> Coroutine[Any, Any, Any]:
-        return asyncio.to_thread(self._effects.call, name, act)
 
 
 def waiting(intents: list[Intent], notes: Notes) -> list[str]:

@@ -61,6 +61,12 @@ def test_a_burst_is_spread_because_what_waits_is_load() -> None:
     assert set(counts.values()) == {20}
 
 
+def test_what_waits_at_a_worker_counts_before_it_runs() -> None:
+    workers = fleet(Worker("a", "1"), Worker("b", "1"))
+    duties = {"waiting": Duty("waiting", Work()).given_to(workers["a"]), "new": Duty("new", Work())}
+    assert [given.worker.name for given in assignments(Picture(workers, duties))] == ["b"]
+
+
 def test_a_label_attracts_as_a_name_does() -> None:
     workers = fleet(Worker("a", "1"), Worker("b", "1", labels=("fast",)))
     [given] = assignments(Picture(workers, {"d": Duty("d", Work(affinity=("fast", "unknown")))}))

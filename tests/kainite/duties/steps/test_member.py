@@ -105,6 +105,7 @@ def test_a_worker_that_wakes_stops_its_programs_before_anything_else(fleet: SimF
     frozen.begin()  # it has read the table, and stands still
     for _ in range(20):
         fleet.workers[1].look()
+        assert len(fleet.running("d")) <= 1
         fleet.begin_all()
         fleet.clock.now += 1
     assert fleet.duty("d").worker == "b"
@@ -140,15 +141,40 @@ def test_a_leader_that_acts_on_an_old_read_takes_nothing_from_a_worker_that_has_
 def test_a_frozen_leader_writes_nothing_any_more(fleet: SimFleet) -> None:
     leader, other = fleet.worker("a"), fleet.worker("b")
     fleet.rounds(4)
-    leader.begin()
+    leader.look()  # it has just renewed its lead
     fleet.add(Duty("d", Work()))
-    for _ in range(10):
-        other.look()
+    leader.begin()  # and is about to give the duty out
+    while other.member.leadership is not LeadershipStatus.LEADER:
         fleet.clock.now += 1
+        other.look()
     before = fleet.store.read()
+    assert before.duties["d"].status is DutyStatus.UNASSIGNED
     while leader.go_on():
         pass
     assert fleet.store.read() == before
+
+
+def test_a_program_of_an_earlier_assignment_ends_before_the_duty_starts_again(fleet: SimFleet) -> None:
+    worker = fleet.worker("a", duties("d"))
+    fleet.rounds(5)
+    run, duty = worker.programs["d"].run, fleet.duty("d")
+    fleet.change(replace(duty, status=DutyStatus.WAITING, assignment=duty.assignment + 1))
+    fleet.rounds(3)
+    assert worker.programs["d"].run != run
+    assert fleet.duty("d").status is DutyStatus.RUNNING
+
+
+def test_a_status_is_not_written_over_what_an_operator_wrote_meanwhile(fleet: SimFleet) -> None:
+    worker = fleet.worker("a", duties("d"))
+    fleet.rounds(5)
+    worker.programs["d"].phase = Phase.ENDED
+    worker.begin()
+    fleet.halt("d")
+    while worker.go_on():
+        pass
+    assert fleet.duty("d").halted
+    fleet.rounds(4)
+    assert fleet.duty("d").status is DutyStatus.STOPPED
 
 
 def test_an_operators_stop_outlives_every_leader(fleet: SimFleet) -> None:
@@ -224,6 +250,24 @@ def test_a_move_stops_before_it_starts(fleet: SimFleet) -> None:
         fleet.clock.now += 1
     duty = fleet.duty("d")
     assert (duty.worker, duty.status, duty.goal) == (goal, DutyStatus.RUNNING, "")
+
+
+def test_a_move_waits_until_the_program_has_ended_however_fast_the_leader_is(fleet: SimFleet) -> None:
+    leader = fleet.worker("a")
+    fleet.rounds(4)
+    source = fleet.worker("b")
+    fleet.rounds(2)
+    fleet.add(Duty("d", Work(affinity=("b",))))
+    fleet.rounds(3)
+    assert fleet.duty("d").worker == "b"
+    fleet.change(replace(fleet.duty("d"), goal="a"))
+    source.look()
+    for _ in range(4):
+        leader.look()
+        assert len(fleet.running("d")) == 1
+    assert fleet.duty("d").worker == "b"
+    fleet.rounds(3)
+    assert fleet.duty("d").worker == "a"
 
 
 def test_rebalancing_on_demand_evens_the_load(fleet: SimFleet) -> None:
@@ -414,10 +458,11 @@ def test_a_hundred_duties_on_five_workers(fleet: SimFleet) -> None:
     names = [f"d{number}" for number in range(100)]
     for name in "abcde":
         fleet.worker(name, duties(*names))
-    fleet.rounds(10)
-    held = [fleet.duty(name) for name in names]
+    fleet.rounds(5)
+    found = fleet.store.read().duties
+    held = [found[name] for name in names]
     assert {duty.status for duty in held} == {DutyStatus.RUNNING}
-    assert max(sum(duty.worker == name for duty in held) for name in "abcde") <= 100
+    assert [sum(duty.worker == name for duty in held) for name in "abcde"] == [20] * 5
 
 
 def test_a_leader_of_no_worker_is_replaced(fleet: SimFleet) -> None:
