@@ -18,7 +18,8 @@ def deltas_of(record: Record) -> list[Emitted]:
     """
     change = json.loads(record.data)
     if change.get("end"):
-        return [{name: change[name] for name in ("uow", "end", "count", "number")}]
+        end = {name: change[name] for name in ("uow", "end", "count", "number")}
+        return [end | {name: change[name] for name in ("time",) if name in change}]
     types = change["types"]
     key = _typed(change["key"], types)
     delta = {"uow": change["uow"], "table": change["relation"], "op": change["operation"], "ordinal": change["ordinal"]}

@@ -37,10 +37,11 @@ from pyspark.sql.types import StructType
 from kainite import settings
 from kainite.aws import clients as aws
 from kainite.base.errors import KainiteError, SettingsError
-from kainite.log.state.loading import load_units, low_water_mark
+from kainite.log.state.loading import low_water_mark
 from kainite.log.state.units import UnitState
 from kainite.log.store.contract import LogStore
 from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.log.views.unit_times import UnitTimes, load_units
 from kainite.settings import AwsSettings
 from kainite_spark.executor.assemble import in_source_order
 from kainite_spark.executor.tasks import read_slice
@@ -49,7 +50,8 @@ from kainite_spark.plan.unit_part import UnitPart
 
 SCHEMA = (
     "id bigint, uow string, number bigint, kind string, status string, conflict bigint, "
-    "queue array<string>, instance int, cause string, count int, deltas string"
+    "queue array<string>, instance int, cause string, count int, "
+    "source_ms bigint, arrived_ms bigint, collected_ms bigint, dispatched_ms bigint, applied_ms bigint, deltas string"
 )
 _OPTIONS = frozenset({"properties", "table", "logpartition", "endpoint", "region", "unitspertask", "path"})
 UNITS_PER_TASK = 2_000
@@ -58,7 +60,8 @@ UNITS_PER_TASK = 2_000
 class UnitRow(NamedTuple):
     """All columns of a unit but its deltas (:class:`~kainite.log.views.unit_table.LogRow`).
 
-    ``size`` is the column ``count``, a name that a tuple's method has.
+    ``size`` is the column ``count``, a name that a tuple's method has. The times are milliseconds since the epoch
+    (:mod:`kainite.log.views.unit_times`).
     """
 
     id: int
@@ -71,6 +74,11 @@ class UnitRow(NamedTuple):
     instance: int | None
     cause: str | None
     size: int
+    source_ms: int | None
+    arrived_ms: int | None
+    collected_ms: int | None
+    dispatched_ms: int | None
+    applied_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +162,8 @@ def log_of(options: Mapping[str, str]) -> Log:
 def plan_reading(store: LogStore, partition: str, units_per_task: int) -> list[UnitRange]:
     """Shares all dispatched units of a log partition out to tasks; only the index is read."""
     first_id = low_water_mark(store, partition)
-    units = list(load_units(store, partition, first_id).units.values())
+    log = load_units(store, partition, first_id)
+    units = [(unit, log.of(tid)) for tid, unit in log.units.items()]
     return [_range(units[start : start + units_per_task], first_id) for start in range(0, len(units), units_per_task)]
 
 
@@ -173,22 +182,23 @@ def read_rows(store: LogStore, partition: str, units: UnitRange) -> Iterator[tup
         yield (*row, None if row.id in units.truncated else _json(parts[row.id]))
 
 
-def _range(units: Sequence[UnitState], first_id: int) -> UnitRange:
-    truncated = frozenset(unit.tid for unit in units if unit.first_tid < first_id)
+def _range(units: Sequence[tuple[UnitState, UnitTimes]], first_id: int) -> UnitRange:
+    truncated = frozenset(unit.tid for unit, _ in units if unit.first_tid < first_id)
     wanted = sorted(
         Wanted(entry, unit.tid, number, 0)
-        for unit in units
+        for unit, _ in units
         if unit.tid not in truncated
         for number, entry in enumerate(unit.entries)
     )
     piece = Slice(tuple(ranges([entry.entry for entry in wanted])) if wanted else (), tuple(wanted))
-    return UnitRange(tuple(_row(unit) for unit in units), piece, truncated)
+    return UnitRange(tuple(_row(*unit) for unit in units), piece, truncated)
 
 
-def _row(unit: UnitState) -> UnitRow:
+def _row(unit: UnitState, times: UnitTimes) -> UnitRow:
     return UnitRow(
         unit.tid, unit.uow, unit.number, unit.kind.value, unit.status.value, unit.conflict,
-        list(unit.shards), unit.instance, unit.cause, unit.count,
+        list(unit.shards), unit.instance, unit.cause, unit.count, times.source_ms, times.arrived_ms,
+        times.collected_ms, times.dispatched_ms, times.applied_ms,
     )  # fmt: skip
 
 

@@ -19,6 +19,8 @@ from support.apply_world import insert, update
 from support.main_log import MainLog
 from support.names import unique
 
+APPLIED_MS = 4_000_000_000_000
+
 
 def written(log: MainLog) -> dict[str, int]:
     """Appends three units: one applied, one in two appends, one malformed; returns their ids."""
@@ -27,7 +29,7 @@ def written(log: MainLog) -> dict[str, int]:
     log.append(log.fragment("T-2", insert(3), ends=(UnitEnd(2, number=7),)))
     tids["T-2"] = log.tid("T-2")
     tids["bad"] = log.malformed("bad", insert(4))
-    log.status(StatusMeta((Outcome(tids["T-1"], UnitStatus.COMMITTED, 3),)))
+    log.status(StatusMeta((Outcome(tids["T-1"], UnitStatus.COMMITTED, 3, at_ms=APPLIED_MS),)))
     return tids
 
 
@@ -48,6 +50,8 @@ def test_units_come_with_their_status_and_deltas_through_spark(spark: Any, dynam
     }  # fmt: skip
     assert (rows["T-1"]["instance"], rows["T-2"]["number"], rows["bad"]["cause"]) == (3, 7, "bad")
     assert rows["T-2"]["queue"] == ["shard-0"]
+    assert (rows["T-1"]["applied_ms"], rows["T-2"]["applied_ms"]) == (APPLIED_MS, None)
+    assert 0 < rows["T-2"]["collected_ms"] == rows["T-2"]["dispatched_ms"] < APPLIED_MS
     assert json.loads(rows["T-2"]["deltas"]) == [insert(2).to_json(), insert(3).to_json()]
 
 

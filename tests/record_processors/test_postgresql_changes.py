@@ -19,13 +19,13 @@ def test_changes_become_deltas_and_ends_become_ends(child: Child) -> None:
         change("insert", {"id": "1"}, {"id": "1", "name": "Käse"}, types),
         change("update", {"id": "1"}, {"id": "1", "name": None}, types),
         change("delete", {"id": "1"}, {}, {"id": 23}),
-        {**UNIT, "end": True},
+        {**UNIT, "end": True, "time": 17},
     )
     common = {"uow": "pg-7-0/1", "table": "public.t", "key": {"id": 1}, "ordinal": 0}
     assert insert == {**common, "op": "insert", "row": {"id": 1, "name": "Käse"}}
     assert update == {**common, "op": "update", "row": {"name": None}}
     assert delete == {**common, "op": "delete"}
-    assert end == {"uow": "pg-7-0/1", "end": True, "count": 1, "number": 3}
+    assert end == {"uow": "pg-7-0/1", "end": True, "count": 1, "number": 3, "time": 17}
     assert [parse_delta(delta).op for delta in (insert, update, delete)] == ["insert", "update", "delete"]
     assert parse_end(end).number == 3
 

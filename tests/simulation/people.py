@@ -14,7 +14,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from kainite.log.format.entry import MISSING, UnitStatus
-from kainite.log.state.loading import load_units, low_water_mark
+from kainite.log.state.loading import low_water_mark
+from kainite.log.views.unit_times import load_units
 from simulation.faults import Effects
 from simulation.loop import EPOCH
 from simulation.oracle import Allowed

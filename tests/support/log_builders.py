@@ -83,15 +83,17 @@ _METAS = {
     EntryKind.FRAGMENT: st.builds(
         FragmentMeta, _TEXT, _TEXT, st.integers(0, 99), st.lists(st.integers(0, 9)).map(tuple), _NUMBER, _NUMBER,
         _KIND, st.lists(_TEXT, max_size=2).map(tuple), st.none() | _TEXT, _TEXT, st.integers(0, 9),
-        time=_NUMBER, arrived_ms=_NUMBER,
+        time=_NUMBER, arrived_ms=_NUMBER, source_time=_NUMBER, arrival_ms=_NUMBER,
     ),
     EntryKind.UNIT: st.builds(
         UnitMeta, _TEXT, st.integers(0, 99), st.lists(_TEXT, max_size=2).map(tuple), st.lists(_TIDS).map(tuple),
         _NUMBER, _KIND, st.none() | _TIDS, st.none() | _TEXT, st.none() | _TEXT, st.none() | st.sampled_from(Fault),
         _NAMES, _NAMES, st.none() | _TEXT, time=_NUMBER, arrived_ms=_NUMBER,
+        source_time=_NUMBER, arrival_ms=_NUMBER,
     ),
     EntryKind.STATUS: st.builds(
-        StatusMeta, st.lists(st.builds(Outcome, _TIDS, _STATUS, _NUMBER, st.none() | _TEXT), max_size=3).map(tuple),
+        StatusMeta,
+        st.lists(st.builds(Outcome, _TIDS, _STATUS, _NUMBER, st.none() | _TEXT, _NUMBER), max_size=3).map(tuple),
         _NUMBER, st.lists(_TEXT, max_size=2).map(tuple),
     ),
     EntryKind.POSITION: st.builds(PositionMeta, _TEXT, st.builds(Position, st.integers(0, 2**190), st.integers(0, 9))),

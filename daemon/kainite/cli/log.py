@@ -176,6 +176,7 @@ def _table(rows: list[LogRow]) -> Table:
     for name in ("Trans ID In", "Trans ID Out"):
         table.add_column(name, justify="right")
     table.add_column("Status")
+    table.add_column("Seconds", justify="right")
     table.add_column("Cause", overflow="fold")
     for row in rows:
         colour = _COLOURS.get(UnitStatus(row.status)) if row.status != COLLECTING else "cyan"
@@ -194,6 +195,7 @@ def _cells(row: LogRow) -> list[Text]:
         row.trans_in,
         row.trans_out,
         row.status,
+        row.took_s,
         row.cause,
     ]
     return [Text("" if cell is None else str(cell)) for cell in cells]

@@ -126,7 +126,9 @@ class Admission:
                 return
         try:
             if is_end(item):
-                unit.ends.append(parse_end(item))
+                end, time = parse_end(item), commit_time(item)
+                unit.tells(time)
+                unit.ends.append(end)
                 return
             time = _commit_time(item) if "time" in item else None
             self._signing.judge(item, unit.signed)
@@ -135,8 +137,7 @@ class Admission:
             return
         unit.emitted.append(item)
         unit.identities.append(identity_of_emitted(item))
-        if time is not None:
-            unit.time = time if unit.time is None else max(unit.time, time)
+        unit.tells(time)
 
     def _salvage(self, cause: str, line: bytes) -> None:
         reject = Reject(cause, line.decode(errors="replace")[: Reject.MAX_LINE])
@@ -188,6 +189,11 @@ class _Unit:
     ends: list[UnitEnd] = field(default_factory=list)
     rejects: _Rejects = field(default_factory=_Rejects)
     time: int | None = None
+
+    def tells(self, time: int | None) -> None:
+        """Takes in a commit time."""
+        if time is not None:
+            self.time = time if self.time is None else max(self.time, time)
 
     def fragment(self, uow: str, signing: Signing, piece: Piece | None, arrived_ms: int | None) -> Fragment:
         signed = self.signed

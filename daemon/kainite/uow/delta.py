@@ -9,9 +9,9 @@ An ``emit`` line carries a list of objects (docs/protocol.md). Each object is on
 restored, and a transaction may have several deltas that are equal: without it, of equal deltas in a unit all but
 the first count as sent again (:mod:`kainite.uow.identity`).
 
-``time`` is the commit time of a delta's source transaction, nanoseconds since the epoch by the source's clock, as a
-number or text. It belongs to the unit and not to the delta: it takes no part in the delta's identity, and the latest
-time of a unit's deltas is the unit's (:func:`commit_time`).
+``time`` is the commit time of the source transaction, nanoseconds since the epoch by the source's clock, as a number or
+text; a delta or an end may tell it. It belongs to the unit and not to the delta: it takes no part in the delta's
+identity, and the latest time that is told is the unit's (:func:`commit_time`).
 
 An object that is neither raises :class:`~kainite.base.errors.DeltaError`: the caller fails the unit, never the shard.
 """
@@ -36,7 +36,7 @@ MAX_TIME = 2**63 - 1
 _EMPTY: Row = {}
 _TIME_DIGITS = 19
 _DELTA_FIELDS = frozenset({"uow", "table", "op", "key", "row", "before", "ordinal", "time"})
-_END_FIELDS = frozenset({"uow", "end", "count", "number", "kind"})
+_END_FIELDS = frozenset({"uow", "end", "count", "number", "kind", "time"})
 
 
 class Operation(StrEnum):
@@ -141,7 +141,7 @@ def parse_delta(item: Mapping[str, Json]) -> Delta:
 
 
 def commit_time(item: Mapping[str, Json]) -> int | None:
-    """Returns the commit time that a delta object tells, nanoseconds since the epoch; None when it tells none.
+    """Returns the commit time that a delta or an end tells, nanoseconds since the epoch; None when it tells none.
 
     Raises:
         DeltaError: it is no such time.

@@ -49,8 +49,8 @@ class Fragment:
         tables: the tables that the deltas touch.
         unsigned: those of ``tables`` with a delta whose row is not known.
         scheme: what the signatures depend on; None where nobody compares units of different schemes.
-        time: the latest commit time that the deltas tell, nanoseconds since the epoch by the source's clock; None when
-            they tell none.
+        time: the latest commit time that deltas and ends tell, nanoseconds since the epoch by the source's clock;
+            None when they tell none.
         arrived_ms: when the last record of the call arrived in its shard, milliseconds since the epoch by Kinesis'
             clock; None where that is not known.
     """

@@ -35,6 +35,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self, TypeAlias
 
+from kainite.base.clock import epoch_ms
 from kainite.base.errors import (
     TargetBusyError,
     TargetInterruptedError,
@@ -345,5 +346,6 @@ class _GroupCommit:
         self.holders.add(unit.tid, unit.written, unit.read)
 
     def _committed(self, units: Sequence[Unit]) -> None:
+        now = epoch_ms()
         for unit in units:
-            self.outcomes[unit.tid] = Outcome(unit.tid, UnitStatus.COMMITTED, self.instance)
+            self.outcomes[unit.tid] = Outcome(unit.tid, UnitStatus.COMMITTED, self.instance, at_ms=now)

@@ -65,6 +65,11 @@ def test_the_latest_commit_time_of_a_units_deltas_is_its_own() -> None:
     assert b"time" not in found["A"].piece.read()
 
 
+def test_an_end_may_tell_the_commit_time() -> None:
+    end = {"uow": "A", "end": True, "count": 1, "time": 9}
+    assert admitted(emit({"uow": "A", **LINE_4, "time": 7}, end))["A"].time == 9
+
+
 def test_a_delta_with_a_faulty_commit_time_fails_its_unit() -> None:
     fragment = admitted(emit({"uow": "A", **LINE_4, "time": "yesterday"}))["A"]
     assert [reject.cause for reject in fragment.rejects] == [

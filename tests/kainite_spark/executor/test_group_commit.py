@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kainite.base.clock import epoch_ms
 from kainite.base.errors import (
     TargetBusyError,
     TargetFencedError,
@@ -114,6 +115,13 @@ def test_a_unit_of_one_delta_is_not_tried_twice() -> None:
 def test_outcomes_name_the_instance_and_the_cause() -> None:
     (outcome,) = apply_units(Scripted(refused={0}), FENCE, [unit(0)], instance=3)
     assert (outcome.tid, outcome.instance, outcome.cause) == (0, 3, "refused [0]")
+
+
+def test_a_committed_unit_says_when_that_was_known() -> None:
+    before = epoch_ms()
+    outcomes = apply_units(Scripted(refused={1}), FENCE, [unit(0), unit(1)])
+    assert before <= (outcomes[0].at_ms or 0) <= epoch_ms()
+    assert outcomes[1].at_ms is None
 
 
 def test_a_held_unit_does_not_hold_back_an_earlier_one() -> None:

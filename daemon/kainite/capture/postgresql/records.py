@@ -4,10 +4,11 @@ A record is a JSON object: one for each change, and one for the end of the unit:
 
     {"uow":"pg-754-0/17184C0","number":17,"ordinal":0,"count":4,"relation":"public.pgbench_accounts",
      "operation":"update","types":{"aid":23,…},"key":{"aid":"5"},"new":{"aid":"5","abalance":"-17",…}}
-    {"uow":"pg-754-0/17184C0","number":17,"end":true,"count":4}
+    {"uow":"pg-754-0/17184C0","number":17,"end":true,"count":4,"time":1705318200123456000}
 
 ``types`` are PostgreSQL's type OIDs; values are PostgreSQL's text, or null. ``key`` holds the
 primary key before the change. A column that is missing in ``new`` was not changed.
+``time`` is the commit time, nanoseconds since the epoch by the source's clock.
 
 A transaction that PostgreSQL sends again gives the same records.
 """
@@ -39,7 +40,7 @@ def records_of(transaction: Transaction, number: int) -> Iterator[bytes]:
     unit = {"uow": transaction.uow, "number": number}
     count = len(transaction.changes)
     bodies = [_body(change, ordinal, count) for ordinal, change in enumerate(transaction.changes)]
-    for body in [*bodies, {"end": True, "count": count}]:
+    for body in [*bodies, {"end": True, "count": count, "time": transaction.commit_us * 1000}]:
         yield orjson.dumps({**unit, **body})
 
 

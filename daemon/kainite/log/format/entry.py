@@ -128,6 +128,8 @@ class FragmentMeta:
         without: the places of deltas in the entry's array that do not count: the unit has them from before.
         time: with ``uowEnd=watermark``, the latest commit time that the deltas tell, nanoseconds since the epoch.
         arrived_ms: likewise, the latest arrival of a record of theirs, milliseconds since the epoch by Kinesis' clock.
+        source_time, arrival_ms: without the watermark, what ``time`` and ``arrived_ms`` are with it; for people alone
+            (:mod:`kainite.log.views.unit_times`), nothing is decided by them.
     """
 
     uow: str
@@ -149,6 +151,8 @@ class FragmentMeta:
     without: tuple[int, ...] = ()
     time: int | None = None
     arrived_ms: int | None = None
+    source_time: int | None = None
+    arrival_ms: int | None = None
 
 
 @value_class(frozen=True, slots=True)
@@ -171,6 +175,7 @@ class UnitMeta:
         without: as in :class:`FragmentMeta`, of the entry's own array.
         time, arrived_ms: of a unit that the watermark ended, as in :class:`FragmentMeta`, of the whole unit; no
             ``time`` where it tells no place in the order of commits.
+        source_time, arrival_ms: as in :class:`FragmentMeta`, of the entry's own deltas and end.
     """
 
     uow: str
@@ -189,6 +194,8 @@ class UnitMeta:
     without: tuple[int, ...] = ()
     time: int | None = None
     arrived_ms: int | None = None
+    source_time: int | None = None
+    arrival_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,12 +238,16 @@ class Outcome:
         status: the unit's status from now on. IN_PROGRESS after FAILED is a retry.
         instance: the job instance that applied the unit.
         cause: why the unit failed, what it waits for, or who decided.
+        at_ms: of a committed unit, when a task learned of the commit, milliseconds since the epoch by the clock of the
+            task's host; None in logs of releases before, and where it was not a task that learned of it. For people
+            alone, so two outcomes that differ in it are equal.
     """
 
     tid: int
     status: UnitStatus
     instance: int | None = None
     cause: str | None = None
+    at_ms: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

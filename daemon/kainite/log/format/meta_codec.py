@@ -102,6 +102,8 @@ def _fragment(fields: Mapping[str, Any]) -> FragmentMeta:
         without=_all(int, fields.get("without", ())),
         time=fields.get("time"),
         arrived_ms=fields.get("arrived_ms"),
+        source_time=fields.get("source_time"),
+        arrival_ms=fields.get("arrival_ms"),
     )
 
 
@@ -123,6 +125,8 @@ def _unit(fields: Mapping[str, Any]) -> UnitMeta:
         without=_all(int, fields.get("without", ())),
         time=fields.get("time"),
         arrived_ms=fields.get("arrived_ms"),
+        source_time=fields.get("source_time"),
+        arrival_ms=fields.get("arrival_ms"),
     )
 
 
@@ -132,7 +136,9 @@ def _fault(word: str | None) -> Fault | None:
 
 def _status(fields: Mapping[str, Any]) -> StatusMeta:
     outcomes = (
-        Outcome(_all(int, [item["tid"]])[0], UnitStatus(item["status"]), item["instance"], item["cause"])
+        Outcome(
+            _all(int, [item["tid"]])[0], UnitStatus(item["status"]), item["instance"], item["cause"], item.get("at_ms")
+        )
         for item in fields["outcomes"]
     )
     return StatusMeta(tuple(outcomes), fields["through"], _all(str, fields["requests"]))
@@ -171,12 +177,14 @@ _TYPES: Mapping[EntryKind, tuple[tuple[str, type | tuple[type, ...]], ...]] = {
     EntryKind.FRAGMENT: (
         ("uow", str), ("shard", str), ("count", int), ("end_count", _NUMBER_OR_NONE), ("number", _NUMBER_OR_NONE),
         ("offending", _TEXT_OR_NONE), ("digests", str), ("repeated", int), ("scheme", _TEXT_OR_NONE),
-        ("time", _NUMBER_OR_NONE), ("arrived_ms", _NUMBER_OR_NONE),
+        ("time", _NUMBER_OR_NONE), ("arrived_ms", _NUMBER_OR_NONE), ("source_time", _NUMBER_OR_NONE),
+        ("arrival_ms", _NUMBER_OR_NONE),
     ),
     EntryKind.UNIT: (
         ("uow", str), ("count", int), ("number", _NUMBER_OR_NONE), ("conflict", _NUMBER_OR_NONE),
         ("cause", _TEXT_OR_NONE), ("offending", _TEXT_OR_NONE), ("scheme", _TEXT_OR_NONE),
-        ("time", _NUMBER_OR_NONE), ("arrived_ms", _NUMBER_OR_NONE),
+        ("time", _NUMBER_OR_NONE), ("arrived_ms", _NUMBER_OR_NONE), ("source_time", _NUMBER_OR_NONE),
+        ("arrival_ms", _NUMBER_OR_NONE),
     ),
     EntryKind.STATUS: (("through", _NUMBER_OR_NONE),),
     EntryKind.POSITION: (("shard", str),),

@@ -604,6 +604,8 @@ def _dispatch(
         without=fragment.without if fragment is not None else (),
         time=ended.time if ended else None,
         arrived_ms=unit.arrived_ms if ended else None,
+        source_time=fragment.time if fragment is not None else None,
+        arrival_ms=fragment.arrived_ms if fragment is not None else None,
     )
     if meta.cause:
         event(_logger, logging.ERROR, "unit failed", uow=unit.uow, cause=meta.cause)
@@ -636,5 +638,7 @@ def _keep(journal: Journal, rules: UowSettings, shard: str, news: _News, standin
         without=fragment.without,
         time=fragment.time if timed else None,
         arrived_ms=fragment.arrived_ms if timed else None,
+        source_time=None if timed else fragment.time,
+        arrival_ms=None if timed else fragment.arrived_ms,
     )
     journal.write(EntryKind.FRAGMENT, meta, b"", fragment.written, fragment.read, fragment.piece)

@@ -1,4 +1,4 @@
-"""Reads a log partition back: into a :class:`~kainite.log.state.folded.FoldedLog`, or unit by unit."""
+"""Reads a log partition back: into a :class:`~kainite.log.state.folded.FoldedLog`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from kainite.base.errors import LogCorruptError
 from kainite.log.format.entry import ControlMeta, Entry
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
-from kainite.log.state.units import UnitFold
 from kainite.log.store.contract import LogHead, LogStore
 
 
@@ -31,19 +30,6 @@ def load_state(store: LogStore, partition: str, *, strong: bool = True, names: b
             if head is None or newer is None or newer.low_water_mark == head.low_water_mark:
                 raise
             # The owner truncated the entries during the read; its head names a newer snapshot to begin from.
-
-
-def load_units(store: LogStore, partition: str, first_id: int) -> UnitFold:
-    """Returns the units in the entries from ``first_id`` to the tail, resolved ones too; only the index is read.
-
-    Raises:
-        LogCorruptError: the log does not read back as written.
-    """
-    units = UnitFold(keep_resolved=True)
-    for batch in store.read_batches(partition, first_id, data=False, strong=True):
-        for tid, entry in batch.entries_from(first_id):
-            units.apply(tid, entry, batch.time_ms)
-    return units
 
 
 def low_water_mark(store: LogStore, partition: str) -> int:

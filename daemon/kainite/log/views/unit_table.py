@@ -7,14 +7,15 @@ entries' data. The columns are in docs/architecture.md, *Glossary*.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from kainite.log.format.deltas import delta_items
 from kainite.log.format.entry import Entry, EntryKind, FragmentMeta, Outcome, StatusMeta, UnitMeta
 from kainite.log.state.loading import load_state, low_water_mark
 from kainite.log.state.outcomes import outcomes_of, stored_batches
-from kainite.log.state.units import OpenUnit, UnitFold, UnitState
+from kainite.log.state.units import OpenUnit, UnitState
 from kainite.log.store.contract import LogStore
+from kainite.log.views.unit_times import TimedUnits, UnitTimes
 
 COLLECTING = "collecting"
 """Shown as the status of a unit that is not complete: the unit is not dispatched yet."""
@@ -38,6 +39,8 @@ class LogRow:
         kind: normal, correction or reversal.
         cause: why the unit failed, what it waits for, or who decided.
         offending: the emitted line that was no delta.
+        source_ms, arrived_ms, collected_ms, dispatched_ms, applied_ms: when it was committed at the source, arrived,
+            was collected, dispatched and applied (:mod:`kainite.log.views.unit_times`); None where that is not known.
     """
 
     uow: str
@@ -53,10 +56,22 @@ class LogRow:
     kind: str = "normal"
     cause: str | None = None
     offending: str | None = None
+    source_ms: int | None = None
+    arrived_ms: int | None = None
+    collected_ms: int | None = None
+    dispatched_ms: int | None = None
+    applied_ms: int | None = None
 
     @property
     def tables(self) -> set[str]:
         return {signature.partition("(")[0] for signature in self.signature}
+
+    @property
+    def took_s(self) -> float | None:
+        """Returns the seconds from the arrival on the stream to the target's commit; None where that is not known."""
+        if self.arrived_ms is None or self.applied_ms is None:
+            return None
+        return (self.applied_ms - self.arrived_ms) / 1000
 
 
 @dataclass(slots=True)
@@ -83,16 +98,17 @@ class UnitTable:
 
     def __init__(self) -> None:
         self.through: int | None = None
-        self._fold = UnitFold(keep_resolved=True)
+        self._units = TimedUnits()
+        self._fold = self._units.fold
         self._open: dict[str, list[str]] = {}
         self._dispatched: dict[int, _Dispatched] = {}
 
     def rows(self) -> Iterator[LogRow]:
         """Yields dispatched units by transaction id, then the units that are being collected."""
         for tid, unit in self._fold.units.items():
-            yield _dispatched_row(unit, self._dispatched[tid])
+            yield _dispatched_row(unit, self._dispatched[tid], self._units.of(tid))
         for uow, opened in self._fold.open.items():
-            yield _open_row(opened, self._open[uow])
+            yield _open_row(opened, self._open[uow], self._units.of_open(uow))
 
     def apply(self, tid: int, entry: Entry, time_ms: int) -> None:
         """Applies one entry; arguments as :meth:`~kainite.log.state.units.UnitFold.apply`."""
@@ -105,12 +121,12 @@ class UnitTable:
                 self._dispatched[tid] = self._dispatch(entry, meta)
             case StatusMeta(through=int() as through):
                 self.through = through
-        self._fold.apply(tid, entry, time_ms)
+        self._units.apply(tid, entry, time_ms)
 
     def settle(self, outcomes: tuple[Outcome, ...]) -> None:
         """Applies outcomes that are in no entry of the log yet."""
         status = Entry(EntryKind.STATUS, StatusMeta(outcomes))
-        self._fold.apply(-1, status, 0)
+        self._units.apply(-1, status, 0)
 
     def _dispatch(self, entry: Entry, meta: UnitMeta) -> _Dispatched:
         signature = self._open.pop(meta.uow, []) + signatures(entry)
@@ -120,7 +136,7 @@ class UnitTable:
         return _Dispatched(signature, announced if meta.cause else meta.count, meta.offending)
 
 
-def _dispatched_row(unit: UnitState, more: _Dispatched) -> LogRow:
+def _dispatched_row(unit: UnitState, more: _Dispatched, times: UnitTimes) -> LogRow:
     return LogRow(
         uow=unit.uow,
         conflict=unit.conflict,
@@ -135,10 +151,11 @@ def _dispatched_row(unit: UnitState, more: _Dispatched) -> LogRow:
         kind=unit.kind,
         cause=unit.cause,
         offending=more.offending,
+        **asdict(times),
     )
 
 
-def _open_row(unit: OpenUnit, signature: list[str]) -> LogRow:
+def _open_row(unit: OpenUnit, signature: list[str], times: UnitTimes) -> LogRow:
     return LogRow(
         uow=unit.uow,
         queue=unit.shards,
@@ -149,6 +166,7 @@ def _open_row(unit: OpenUnit, signature: list[str]) -> LogRow:
         kind=unit.kind,
         cause="; ".join(unit.causes) or None,
         offending=unit.offending,
+        **asdict(times),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sysconfig
+import time
 from pathlib import Path
 
 import orjson
@@ -44,6 +45,7 @@ def test_it_answers_a_request_with_records_an_offset_and_the_end_of_the_cycle(so
     change, unit_end, offset = map(orjson.loads, messages)
     assert (change["number"], change["new"]) == (17, {"id": "1", "name": "x", "price": "1.10"})
     assert (unit_end["uow"], unit_end["end"], unit_end["count"]) == (change["uow"], True, 1)
+    assert 0 < unit_end["time"] <= time.time_ns()
     assert offset["offset"]["number"] == 17
     assert end == b"\0"
 

@@ -21,10 +21,10 @@ from kainite.log.format.entry import (
     UnitMeta,
     UnitStatus,
 )
-from kainite.log.state.loading import load_units
 from kainite.log.state.units import OpenUnit, UnitFold, UnitState
 from kainite.log.store.memory import MemoryStore
 from kainite.log.views.unit_table import read_rows
+from kainite.log.views.unit_times import load_units
 from kainite.uow.delta import UnitKind
 
 IN_PROGRESS, COMMITTED, FAILED, BLOCKED, DISCARDED = UnitStatus

@@ -1,0 +1,106 @@
+"""The times of units of work, for people and reports: latencies are their differences. Nothing is decided by them.
+
+===============  ===========================================================  =========================
+time             when                                                         by the clock of
+===============  ===========================================================  =========================
+``source_ms``    the source committed: the latest ``time`` of its deltas      the source
+``arrived_ms``   the last record arrived of the batch of records that         Kinesis
+                 brought the unit's last part
+``collected_ms`` the log's owner took the unit's last part into a batch       the log's owner
+``dispatched_ms`` it took the UNIT entry into a batch: the unit has its id    the log's owner
+``applied_ms``   a task of the apply job learned that the target had          the host of the task
+                 committed the unit; after a lost answer that is later
+===============  ===========================================================  =========================
+
+All are milliseconds since the epoch; None is a time that is not known: nobody tells it, the entry is truncated, or a
+release before wrote it. Clocks of different hosts differ, so a difference of two of them may be less than nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kainite.log.format.entry import Entry, FragmentMeta, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.state.units import OpenUnit, UnitFold, UnitState, latest
+from kainite.log.store.contract import LogStore
+
+
+@dataclass(slots=True)
+class UnitTimes:
+    """The times of one unit."""
+
+    source_ms: int | None = None
+    arrived_ms: int | None = None
+    collected_ms: int | None = None
+    dispatched_ms: int | None = None
+    applied_ms: int | None = None
+
+    def collected(self, meta: FragmentMeta | UnitMeta, time_ms: int) -> None:
+        """Takes in a part, which is the last one so far, and when its batch was formed."""
+        source_ns = latest(meta.source_time, meta.time)
+        self.source_ms = latest(self.source_ms, None if source_ns is None else source_ns // 1_000_000)
+        self.arrived_ms = latest(self.arrived_ms, latest(meta.arrival_ms, meta.arrived_ms))
+        self.collected_ms = time_ms
+
+
+class TimedUnits:
+    """Folds entries into units, resolved ones too, and their times; arguments as :class:`UnitFold` has them."""
+
+    def __init__(self) -> None:
+        self.fold = UnitFold(keep_resolved=True)
+        self._open: dict[str, UnitTimes] = {}
+        self._dispatched: dict[int, UnitTimes] = {}
+
+    @property
+    def units(self) -> dict[int, UnitState]:
+        """Returns the dispatched units, by transaction id, in order."""
+        return self.fold.units
+
+    def of(self, tid: int) -> UnitTimes:
+        """Returns the times of a dispatched unit."""
+        return self._dispatched[tid]
+
+    def of_open(self, uow: str) -> UnitTimes:
+        """Returns the times of a unit that is being collected."""
+        return self._open[uow]
+
+    def apply(self, tid: int, entry: Entry, time_ms: int) -> None:
+        """Applies one entry."""
+        match entry.meta:
+            case FragmentMeta(uow=uow) as meta if uow in self.fold.late:
+                self._dispatched[self.fold.late[uow]].collected(meta, time_ms)
+            case FragmentMeta(uow=uow) as meta:
+                self._open.setdefault(uow, UnitTimes()).collected(meta, time_ms)
+            case UnitMeta() as meta:
+                self._dispatch(tid, meta, self.fold.open.get(meta.uow), time_ms)
+            case StatusMeta(outcomes=outcomes):
+                for outcome in outcomes:
+                    if outcome.status is UnitStatus.COMMITTED and outcome.tid in self._dispatched:
+                        self._dispatched[outcome.tid].applied_ms = outcome.at_ms
+        self.fold.apply(tid, entry, time_ms)
+
+    def _dispatch(self, tid: int, meta: UnitMeta, opened: OpenUnit | None, time_ms: int) -> None:
+        times = self._dispatched[tid] = self._open.pop(meta.uow, UnitTimes())
+        times.dispatched_ms = time_ms
+        if _brings_a_part(meta, opened):
+            times.collected(meta, time_ms)
+
+
+def _brings_a_part(meta: UnitMeta, opened: OpenUnit | None) -> bool:
+    """Returns whether a UNIT entry brings the unit's last part itself; also where it is not known, but likely."""
+    if meta.arrival_ms is not None or opened is None:
+        return meta.arrival_ms is not None or not meta.fragments
+    return meta.cause is None and (opened.end_count is None or opened.count < meta.count) and meta.arrived_ms is None
+
+
+def load_units(store: LogStore, partition: str, first_id: int) -> TimedUnits:
+    """Returns the units in the entries from ``first_id`` to the tail, resolved ones too; only the index is read.
+
+    Raises:
+        LogCorruptError: the log does not read back as written.
+    """
+    units = TimedUnits()
+    for batch in store.read_batches(partition, first_id, data=False, strong=True):
+        for tid, entry in batch.entries_from(first_id):
+            units.apply(tid, entry, batch.time_ms)
+    return units
