@@ -63,9 +63,15 @@ class LatestConflicts:
         self._few = few
         self._writers: dict[int, int] = {}
         self._readers: dict[int, int] = {}
+        self._disregarded = False
+
+    def disregard(self) -> None:
+        """Forgets everything, for good; conflicts cannot be asked for any more."""
+        self._writers, self._readers, self._disregarded = {}, {}, True
 
     def find(self, written: Collection[int], read: Collection[int]) -> int | None:
         """Returns the highest rank of a unit that conflicts; None for no conflict."""
+        assert not self._disregarded, "conflicts are disregarded"
         if len(written) + len(read) <= self._few and self._meets_nothing(written, read):
             return None
         # Without a loop in Python, and without making a set: a unit may have a million signatures, and nearly none
@@ -89,6 +95,8 @@ class LatestConflicts:
 
     def add(self, rank: int, written: Collection[int], read: Iterable[int]) -> None:
         """Registers a unit under its rank."""
+        if self._disregarded:
+            return
         writers, readers = self._writers, self._readers
         if len(written) <= self._few:
             for signature in written:
@@ -102,12 +110,16 @@ class LatestConflicts:
 
     def widen(self, rank: int, written: Iterable[int], read: Iterable[int]) -> None:
         """Adds signatures to a unit that is in the index; units with higher ranks stay in front of it."""
+        if self._disregarded:
+            return
         for held, signatures in ((self._writers, written), (self._readers, read)):
             for signature in signatures:
                 held[signature] = max(rank, held.get(signature, rank))
 
     def remove(self, rank: int, written: Iterable[int], read: Iterable[int]) -> None:
         """Forgets a unit; units before it that it has displaced are not found again."""
+        if self._disregarded:
+            return
         for held, signatures in ((self._writers, written), (self._readers, read)):
             for signature in signatures:
                 if held.get(signature) == rank:

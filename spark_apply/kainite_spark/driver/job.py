@@ -55,7 +55,7 @@ from kainite_spark.driver.follower import LogFollower
 from kainite_spark.driver.job_health import JobHealth, JobStage
 from kainite_spark.driver.job_metrics import JobMetrics
 from kainite_spark.driver.outcomes import Outcomes, mount_outcomes
-from kainite_spark.driver.pace import pause_after
+from kainite_spark.driver.pace import Pace
 from kainite_spark.driver.patience import patiently
 from kainite_spark.driver.payloads import Payloads
 from kainite_spark.driver.runner import Runner
@@ -179,6 +179,7 @@ class _ApplyLoop:
         self._number = 0
         self._failures = 0
         self._untidy = 0
+        self._spark_s = 0.0
 
     def start(self) -> None:
         """Fences the target, then reads which units are unresolved: no older job may commit a unit after it is read."""
@@ -215,13 +216,14 @@ class _ApplyLoop:
     def run(self, *, once: bool) -> None:
         idle = self._environment.settings.idle
         pause = idle
+        pace = Pace(self._environment.settings.pace)
         while not self._stop.is_set():
             began = time.monotonic()
             if units := patiently(lambda: self._round(strong=once), self._stop):
                 pause = idle
+                pace.begun(units, began)
                 if not once and not self._backlog.waiting:
-                    pace = self._environment.settings.pace
-                    self._stop.wait(pause_after(units, time.monotonic() - began, pace))
+                    self._stop.wait(pace.pause(time.monotonic()))
             elif once and not self._backlog.delayed:
                 break
             else:
@@ -314,13 +316,17 @@ class _ApplyLoop:
     def _apply(self, selection: Selection) -> tuple[list[TaskResult], KainiteError | None]:
         """Returns the tasks' results, and the first error that is no unit's fault, if there is one."""
         environment = self._environment
-        instances = environment.settings.instances or environment.runner.parallelism
+        parallelism = environment.runner.parallelism
+        instances = environment.settings.instances or parallelism
         fence = self._fresh_fence()
-        batch = self._payloads.given(plan(fence, selection, instances, environment.runner.parallelism))
+        batch = self._payloads.given(plan(fence, selection, instances, parallelism))
+        self._spark_s = 0.0
         try:
             self._target.begin_micro_batch(fence)
+            began = time.monotonic()
             with self._metrics.timing(metric.RUN_TIME):
                 results = environment.runner.run(batch)
+            self._spark_s = time.monotonic() - began
         except KainiteError as error:
             return [], error
         return results, next((result.problem for result in results if result.problem), None)
@@ -380,6 +386,7 @@ class _ApplyLoop:
             delayed=statuses[UnitStatus.IN_PROGRESS] or None,
             blocked=statuses[UnitStatus.BLOCKED],
             ms=round((time.monotonic() - started) * 1000),
+            spark_ms=round(self._spark_s * 1000),
         )
 
     def _tidy(self) -> None:

@@ -1,24 +1,49 @@
 """Decides how long the apply job waits for more units at a low rate. Pure.
 
-A micro-batch costs about a tenth of a second of processor time however few units it has. Back to back, micro-batches of
-three units keep a processor busy with nine units a second. So small micro-batches begin at intervals, the longer the
-fewer units they have; a unit that comes after a rest does not wait.
+A micro-batch costs some hundredths of a second of processor time however few units it has. Back to back, micro-batches
+of three units keep a processor busy with nine units a second. So while few units come, micro-batches begin at
+intervals, the longer the fewer come; a unit that comes after a rest does not wait. What counts is the rate, and not how
+many units the micro-batch before had: where units come steadily, a quick micro-batch has few of them, and those behind
+it would wait for nothing.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
-FULL: Final = 20
-"""Units of a micro-batch after which the next one begins at once."""
+FULL: Final = 40.0
+"""Units a second from which the next micro-batch begins at once."""
+
+MEMORY_S: Final = 1.0
+"""Seconds over which the rate is averaged."""
 
 
-def pause_after(units: int, seconds: float, longest: float) -> float:
-    """Returns the seconds until the next micro-batch may begin.
+class Pace:
+    """The intervals between micro-batches.
 
     Args:
-        units: of the micro-batch before.
-        seconds: since that one began.
-        longest: the interval from beginning to beginning for micro-batches of no units; 0: there is none.
+        longest: the interval from beginning to beginning, in seconds, while hardly any units come; 0: there is none.
     """
-    return max(0.0, longest * (1 - units / FULL) - seconds)
+
+    def __init__(self, longest: float) -> None:
+        self._longest = longest
+        self._rate = 0.0
+        self._began = -math.inf
+
+    def begun(self, units: int, now: float) -> None:
+        """Notes a micro-batch.
+
+        Args:
+            units: that it has; they came since the one before began.
+            now: when it began, in seconds by a clock that only goes forward.
+        """
+        passed = now - self._began
+        if passed > 0:
+            weight = -math.expm1(-passed / MEMORY_S)
+            self._rate += weight * (units / passed - self._rate)
+        self._began = now
+
+    def pause(self, now: float) -> float:
+        """Returns the seconds until the next micro-batch may begin."""
+        return max(0.0, self._began + self._longest * (1 - self._rate / FULL) - now)

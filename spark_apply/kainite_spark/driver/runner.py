@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import logging
 import re
 import threading
@@ -45,7 +46,6 @@ CANCEL_S: Final = 5.0
 FIRST_STALL: Final = 4
 """How many times as long as later the first job may stall, because its executors have to start."""
 
-_GROUP: Final = "kainite"
 _INSTALL: Final = (
     "the executors' Python cannot run Kainite: set applyPython to one that has kainite[spark] installed (docs/spark.md)"
 )
@@ -101,6 +101,7 @@ class SparkRunner:
         self._stop = stop or threading.Event()
         self._waits_for = waits_for
         self._spark = SparkThread()
+        self._job = 0
         self._parallelism = int(context.defaultParallelism)
 
     @property
@@ -160,15 +161,19 @@ class SparkRunner:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
+        # A group for each job: Spark remembers a thousand jobs, and a look makes calls for each one of its group.
+        self._job += 1
+        group = f"{self._settings.run}-{self._job}"
+
         def in_group() -> list[T]:
-            self._context.setJobGroup(_GROUP, "kainite apply")
+            self._context.setJobGroup(group, "kainite apply")
             return job()
 
-        watch = JobWatch(limits or self._limits, self._stop, self._progress, self._told)
+        watch = JobWatch(limits or self._limits, self._stop, functools.partial(self._progress, group), self._told)
         try:
             return self._spark.call(in_group, watch.look)
         except SparkUnavailableError:
-            self._cancel()
+            self._cancel(group)
             raise
         except (Py4JError, PySparkException, OSError, EOFError) as error:
             raise SparkUnavailableError(f"a Spark job failed: {cause_of(str(error))}") from error
@@ -177,20 +182,20 @@ class SparkRunner:
         event(_LOG, logging.WARNING, "waiting for Spark", cause=cause)
         self._waits_for(cause)
 
-    def _cancel(self) -> None:
+    def _cancel(self, group: str) -> None:
         """Cancels the job; returns when its call has returned, or never will."""
         from py4j.protocol import Py4JError
 
         with contextlib.suppress(Py4JError, OSError):
-            self._context.cancelJobGroup(_GROUP)
+            self._context.cancelJobGroup(group)
         with contextlib.suppress(SparkUnavailableError):
             self._spark.call(lambda: None, _give_up_after(CANCEL_S))
 
-    def _progress(self) -> Progress:
+    def _progress(self, group: str) -> Progress:
         from py4j.protocol import Py4JError
 
         try:
-            return progress_of(self._context, _GROUP)
+            return progress_of(self._context, group)
         except (Py4JError, OSError):
             return Progress(0, 0)
 
@@ -231,6 +236,19 @@ def _warm_up_task(settings: TaskSettings, _: Iterator[int]) -> Iterator[str]:
         return
     with contextlib.suppress(KainiteError):
         session_of(settings)
+    _keep_what_is_loaded(settings)
+
+
+@functools.lru_cache(maxsize=1)
+def _keep_what_is_loaded(_: TaskSettings) -> None:
+    """Takes all that this worker process has loaded out of the garbage collector's sight, once for these settings.
+
+    Spark's worker collects garbage after each task, before it takes the next one. To look through all modules, clients
+    and the catalogue took longer than to apply a few units.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 def _read_task(settings: TaskSettings, slices: Iterator[Slice]) -> Iterator[RoutedPart]:
@@ -243,6 +261,7 @@ def _apply_task(
 ) -> Iterator[TaskResult]:
     mine = (part for _, part in parts)
     yield apply_parts(functools.partial(session_of, settings), fence, options, instance, mine)
+    _keep_what_is_loaded(settings)
 
 
 def _identity(instance: int) -> int:

@@ -30,6 +30,8 @@ def schedule(units: Sequence[PendingUnit], instances: int) -> tuple[tuple[Pendin
     Returns:
         For each instance its units in log order; an instance may have none.
     """
+    if instances == 1:
+        return (tuple(units),)
     lanes: list[list[PendingUnit]] = [[] for _ in range(instances)]
     loads = [(0, instance) for instance in range(instances)]
     weighed = sorted((-_weight(component), component[0].tid, component) for component in components(units))

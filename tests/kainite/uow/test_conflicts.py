@@ -129,3 +129,14 @@ def test_a_unit_that_writes_what_others_read_is_connected_with_all_of_them() -> 
     units = [access(0, {1}, {7}), access(1, {2}, {7}), access(2, {7}), access(3, {3})]
 
     assert components(units) == [units[:3], units[3:]]
+
+
+def test_conflicts_that_nobody_asks_for_take_no_memory() -> None:
+    index = LatestConflicts()
+    index.add(0, {1}, {2})
+    index.disregard()
+    index.add(1, {1}, {2})
+    index.widen(1, {3}, set())
+    index.remove(0, {1}, {2})
+    with pytest.raises(AssertionError, match="disregarded"):
+        index.find({1}, set())

@@ -6,19 +6,46 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite_spark.driver.pace import FULL, pause_after
+from kainite_spark.driver.pace import FULL, Pace
 
 
-@pytest.mark.parametrize(
-    ("units", "seconds", "pause"), [(0, 0.0, 0.5), (5, 0.1, 0.275), (FULL, 0.0, 0.0), (2_000, 0.0, 0.0), (1, 9.0, 0.0)]
-)
-def test_small_micro_batches_begin_at_intervals(units: int, seconds: float, pause: float) -> None:
-    assert pause_after(units, seconds, 0.5) == pytest.approx(pause)
+def steady(rate: float, took: float, longest: float = 0.5, seconds: float = 10.0) -> list[float]:
+    """Returns the intervals between micro-batches that take so long, while units come at a steady rate."""
+    pace, now, intervals = Pace(longest), 100.0, []
+    before = now - 1 / rate
+    while now < 100.0 + seconds:
+        pace.begun(round(rate * (now - before)), now)
+        before, now = now, max(now + took + pace.pause(now + took), now + 1 / rate)
+        intervals.append(now - before)
+    return intervals
 
 
-@given(st.floats(0.1, 1_000.0), st.floats(0.0, 2.0))
-def test_at_any_steady_rate_the_interval_settles_within_the_longest(rate: float, longest: float) -> None:
-    interval = longest
-    for _ in range(200):  # units that come in one interval are the next micro-batch
-        interval = (interval + pause_after(int(rate * interval), 0.0, longest)) / 2
-    assert 0.0 <= interval <= longest
+def test_a_unit_after_a_rest_does_not_wait_and_those_behind_it_do() -> None:
+    pace = Pace(0.5)
+    assert pace.pause(7.0) == 0.0
+    pace.begun(1, 1_000.0)
+    assert pace.pause(1_000.1) == pytest.approx(0.4)
+    assert pace.pause(1_000.7) == 0.0
+
+
+def test_few_units_are_gathered() -> None:
+    assert steady(10.0, 0.1)[-1] == pytest.approx(0.375, abs=0.03)
+
+
+@pytest.mark.parametrize("took", [0.03, 0.1, 0.3])
+def test_units_that_come_steadily_never_wait_for_more(took: float) -> None:
+    # A pause by the units of the micro-batch before held up every second one of quick micro-batches.
+    assert max(steady(100.0, took)[5:]) == pytest.approx(took, abs=0.02)
+
+
+def test_without_an_interval_nothing_waits() -> None:
+    assert max(steady(1.0, 0.01, longest=0.0)) == pytest.approx(1.0)
+
+
+@given(st.floats(0.1, 1_000.0), st.floats(0.01, 1.0), st.floats(0.0, 2.0))
+def test_no_interval_is_longer_than_the_longest(rate: float, took: float, longest: float) -> None:
+    assert max(steady(rate, took, longest, 2.0)) <= max(longest, took, 1 / rate) + 1e-6
+
+
+def test_the_rate_from_which_nothing_waits() -> None:
+    assert max(steady(FULL * 1.1, 0.01)[50:]) < 0.05

@@ -138,3 +138,13 @@ def test_a_task_that_breaks_is_told_by_its_python_error(runner: Recording) -> No
 )
 def test_a_java_error_without_python_in_it_is_told_by_its_own_line(message: str, cause: str) -> None:
     assert cause_of(message) == cause
+
+
+def test_a_look_at_a_job_sees_that_job_alone(runner: Recording, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Spark remembers a thousand jobs: a look that asked for all of them took longer than a micro-batch.
+    groups: list[str] = []
+    context = spark.sparkContext
+    monkeypatch.setattr(context, "setJobGroup", lambda group, _: groups.append(group))
+    for _ in range(2):
+        runner.inner._wait_for(list)  # noqa: SLF001
+    assert len(set(groups)) == 2

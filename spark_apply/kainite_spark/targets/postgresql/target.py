@@ -26,6 +26,7 @@ from kainite.base.redaction import learn, secrets_in_url
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence, fence_lost, outranked
+from kainite_spark.targets.postgresql.driver_connection import DriverConnection
 from kainite_spark.targets.postgresql.errors import translated
 from kainite_spark.targets.postgresql.rendering import MOST_BYTES, cut, parameters, render
 from kainite_spark.targets.schema import Schema
@@ -172,10 +173,12 @@ class PostgresTarget:
     Attributes:
         url: ``postgresql://…``, as libpq takes it; ``repr`` leaves it out, since it may hold a password.
         schema: the database's tables.
+        driver: the connection of all methods but ``connect``, which one thread calls.
     """
 
     url: str = field(repr=False)
     schema: Schema
+    driver: DriverConnection = field(default_factory=DriverConnection, repr=False, compare=False)
 
     def connect(self) -> PostgresSession:
         # A task gets its target from the driver, not from settings, and logs errors of its own.
@@ -213,14 +216,13 @@ class PostgresTarget:
             return connection.execute(ledger.TRIM, (fence.log_partition, below)).rowcount
 
     def close(self) -> None:
-        """Does nothing: each call has a connection of its own."""
+        self.driver.close()
 
     @contextmanager
     def _transaction(self) -> Iterator[psycopg.Connection]:
-        """Runs a short transaction on a connection of its own."""
-        connection = _connect(self.url, _FENCE_WAIT_S)
+        """Runs a short transaction on the driver's connection."""
         try:
-            with connection:
+            with self.driver.transaction(lambda: _connect(self.url, _FENCE_WAIT_S)) as connection:
                 yield connection
         except psycopg.Error as error:
             raise translated(error, None) from error

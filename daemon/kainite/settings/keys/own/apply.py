@@ -64,8 +64,8 @@ APPLY_KEYS: tuple[Key, ...] = (
         "apply",
         "pace",
         millis(0, 60_000),
-        "From the beginning of a micro-batch of a few units to that of the next one, where no unit waits; the shorter "
-        "the more units it has, and none from 20 on.",
+        "From the beginning of a micro-batch to that of the next one while few units come, so that these are gathered; "
+        "the shorter the more come, and none from 40 units a second on.",
     ),
     Key(
         "loaderBatching",
