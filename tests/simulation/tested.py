@@ -27,6 +27,8 @@ APPLICATIONS = "kainite.log.service.applications"
 SHARING_TESTS = "tests/kainite/log/service/sharing"
 APPLICATION_TESTS = "tests/kainite/log/service/applications"
 NAMES_TESTS = "tests/kainite/log/owner/test_names.py"
+NET_EFFECT = "kainite_spark.targets.statements.net_effect"
+NET_EFFECT_TESTS = "tests/kainite_spark/targets/statements/test_net_effect.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +263,14 @@ def _endless_patience(original: Any) -> Any:
     return lambda self: 1e6
 
 
+def _signed_by_what_is_left(original: Any) -> Any:
+    return lambda self, unit, kept, lost: self._signatures.of(kept)
+
+
+def _never_acts(original: Any) -> Any:
+    return lambda table, plan, *, whole: replace(original(table, plan, whole=whole), may_act=False)
+
+
 TESTED: tuple[ShownByTest, ...] = (
     # Who owns the log, and who follows.
     _tested("a refusal is evidence", f"{SHARING}.membership:Member._refused", _never_trusts,
@@ -363,5 +373,12 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("no patience runs while the log takes nothing", "kainite.worker.emit_budget:EmitBudget._patience_left",
             _patience_runs,
             "tests/kainite/worker/test_emit_budget.py::test_while_the_log_takes_nothing_only_one_shard_is_overdrawn"),
+    # Changes of a row that are made as one.
+    _tested("signatures of a unit that lost a change", f"{NET_EFFECT}:_Signing.without", _signed_by_what_is_left,
+            f"{NET_EFFECT_TESTS}::test_signatures_of_another_catalogue_stay_when_they_cannot_be_told_apart"),
+    _tested("values that are dropped", f"{NET_EFFECT}:_FoldRules._droppable", answering(True),
+            f"{NET_EFFECT_TESTS}::test_two_changes_stay_two"),
+    _tested("a cascade ends a fold", f"{NET_EFFECT}:_Rules.of", _never_acts,
+            f"{NET_EFFECT_TESTS}::test_what_may_touch_the_row_in_between_ends_the_fold"),
     *(ShownByTest(mutation, test) for mutation, test in tested_duties.OFF),
 )  # fmt: skip
