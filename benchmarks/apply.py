@@ -10,8 +10,8 @@ into the same tables in three ways, in turns, each time into freshly filled tabl
   connection, no guarantees (repeated updates of an account are merged);
 * *baseline B*: one statement a delta, one transaction a unit.
 
-``--spark`` adds the whole apply job on Spark (``local[2]``), warm, from its start to the last outcome:
-it reads the units from a log in moto's server, as executors do, and distributes them.
+``--spark`` adds the whole apply job on Spark (``local[2]``), warm, from its start to the last outcome, in each round:
+its driver and tasks read the units from a log in moto's server, which is on the same machine.
 
 ``--consistency`` compares ``targetConsistency=prefix`` with ``conflict`` instead: the whole apply job on Spark with so
 many lanes (``--lanes``, ``local[N]``), warm, on the orders above and on TPC-B's transactions (a row in ``history``, the
@@ -32,6 +32,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import functools
+import itertools
 import json
 import os
 import random
@@ -265,22 +266,6 @@ def postgresql() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def run_spark(runner: Runner, store: LogStore, url: str, orders: Sequence[Order]) -> float:
-    """Measures the apply job from its start to the last outcome; the log is filled before, untimed."""
-    catalogue = reflect(url)
-    target = open_target(url, catalogue)
-    asyncio.run(_fill(store, make_units(orders, catalogue)))
-    job = ApplyJob(
-        ApplyEnvironment(ApplySettings(target=url), store, "0", f"bench-{time.time()}", target, runner, "0"),
-        threading.Event(),
-    )
-    began = time.perf_counter()
-    job.run(once=True)
-    elapsed = time.perf_counter() - began
-    assert job.summary.outcomes == {UnitStatus.COMMITTED: len(orders)}, job.summary
-    return elapsed
-
-
 async def _fill(store: LogStore, units: Sequence[Unit], table: str = LOG_TABLE) -> None:
     settings = LogSettings(table=table, owner=f"bench-{time.time()}", enabled=True)
     async with LogOwner.open(store, settings, UowSettings()) as log:
@@ -293,18 +278,27 @@ async def _fill(store: LogStore, units: Sequence[Unit], table: str = LOG_TABLE) 
 
 @contextmanager
 def spark(url: str) -> Iterator[Callable[[Sequence[Order]], float]]:
-    """Gives :func:`run_spark` on a warm session, with a log of its own."""
+    """Gives what measures the apply job from its start to the last outcome, on a log that is filled before."""
     os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION="us-east-1")
     with _moto_server() as endpoint, spark_context("local[2]", "benchmark") as context:
         settings = AwsSettings(region="us-east-1", dynamodb_endpoint=endpoint)
-        store = DynamoDBStore(client("dynamodb", settings), LOG_TABLE)
-        store.create()
-        target = open_target(url, reflect(url))
-        target.prepare(reflect(url))
-        runner = SparkRunner(context, TaskSettings("bench", settings, LOG_TABLE, "0", target, ApplyOptions()))
-        warm_up = [_order(-number, random.Random(number)) for number in range(1, 100)]
-        measure(url, lambda: run_spark(runner, store, url, warm_up))
-        yield lambda orders: run_spark(runner, store, url, orders)
+        catalogue = reflect(url)
+        target = open_target(url, catalogue)
+        target.prepare(catalogue)
+        tables = (f"{LOG_TABLE}-{number}" for number in itertools.count())
+
+        def measured(orders: Sequence[Order]) -> float:
+            table = next(tables)
+            store = DynamoDBStore(client("dynamodb", settings), table)
+            store.create()
+            asyncio.run(_fill(store, make_units(orders, catalogue), table))
+            runner = SparkRunner(context, TaskSettings(table, settings, table, "0", target, ApplyOptions()))
+            runner.warm_up()
+            run = functools.partial(_run_job, ApplySettings(target=url), store, target, runner, table)
+            return measure(url, run)
+
+        measured([_order(-number, random.Random(number)) for number in range(1, 2_000)])
+        yield measured
 
 
 @contextmanager
@@ -429,13 +423,13 @@ def compare(options: argparse.Namespace) -> dict[str, list[float]]:
     with postgresql() as url, ExitStack() as stack:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(SCHEMA)
+        with_spark = stack.enter_context(spark(url)) if options.spark else None
         for _ in range(options.rounds):
             rates["A"].append(len(orders) / measure(url, lambda: run_set_based(url, orders)))
             rates["kainite"].append(len(orders) / measure(url, lambda: run_kainite(url, orders, options.group_units)))
             rates["B"].append(len(few) / measure(url, lambda: run_row_by_row(url, few)))
-        if options.spark:
-            with_spark = stack.enter_context(spark(url))
-            rates["spark"] = [len(orders) / measure(url, lambda: with_spark(orders))]
+            if with_spark is not None:
+                rates.setdefault("spark", []).append(len(orders) / with_spark(orders))
     return rates
 
 
@@ -461,16 +455,24 @@ def main() -> None:
         return
     rates = compare(options)
     rate = {name: statistics.median(found) for name, found in rates.items()}
-    of_a = statistics.median(ours / theirs for ours, theirs in zip(rates["kainite"], rates["A"], strict=True))
-    of_b = statistics.median(ours / theirs for ours, theirs in zip(rates["kainite"], rates["B"], strict=True))
+    of_a, of_b = _ratio(rates, "kainite", "A"), _ratio(rates, "kainite", "B")
+    from_log = _ratio(rates, "spark", "A") if options.spark else None
     if options.json:
-        print(json.dumps({"units_per_second": rate, "ratio_to_A": of_a, "ratio_to_B": of_b, "rounds": rates}))
+        ratios = {"ratio_to_A": of_a, "ratio_to_B": of_b, "ratio_from_log_to_A": from_log}
+        print(json.dumps({"units_per_second": rate, **ratios, "rounds": rates}))
         return
     for name, what in WAYS.items():
         if name in rate:
             print(f"{what:58}{rate[name]:>9,.0f} units/s")
     print(f"{'kainite : A, median of rounds':58}{of_a:>9.2f}   (aim: {AIM_A:.2f})")
     print(f"{'kainite : B, median of rounds':58}{of_b:>9.1f}   (aim: {AIM_B:.1f})")
+    if from_log is not None:
+        print(f"{'kainite from the log : A, median of rounds':58}{from_log:>9.2f}   (aim: {AIM_A:.2f})")
+
+
+def _ratio(rates: dict[str, list[float]], ours: str, theirs: str) -> float:
+    """Returns the median of the rounds' ratios."""
+    return statistics.median(one / other for one, other in zip(rates[ours], rates[theirs], strict=True))
 
 
 if __name__ == "__main__":

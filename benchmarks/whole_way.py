@@ -21,7 +21,11 @@ Baselines, in the same run, with the same transactions and the same kind of serv
   loses the transactions' bounds.
 
     python benchmarks/whole_way.py [--mixes tpcb orders] [--units N] [--rates R …] [--seconds S] [--shards N]
-                                   [--endpoint URL] [--no-baselines] [--json]
+                                   [--apply-pace MS …] [--endpoint URL] [--no-baselines] [--json]
+
+``--units 0`` leaves the backlog out. At a rate, the table also has the processors that each kind of process keeps busy,
+and the micro-batches: how many units they had, how long they took, and how much of that was the Spark job. So
+``--units 0 --rates 10 --apply-pace 0 500`` tells what ``applyPaceMillis`` saves while there is little to do.
 """
 
 from __future__ import annotations
@@ -36,8 +40,9 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
+from statistics import median
 
 import javaproperties
 import psutil
@@ -68,11 +73,14 @@ class Result:
 
     Attributes:
         rate: units that arrived a second; 0 for a backlog.
+        pace: applyPaceMillis; None: the default.
         per_second: units a second until the last commit.
         cpu_us: microseconds of processor time a unit, by kind of process.
         peak_mb: by kind of process.
         to_log, to_target: from the arrival to the log; from the log to the target's commit.
         latency: from the arrival to the target's commit.
+        busy: processors that each kind of process kept busy.
+        batches: of the apply job: their number, and the medians of their units, milliseconds, and of those Spark's.
     """
 
     name: str
@@ -85,9 +93,14 @@ class Result:
     to_log: tuple[float, ...] = ()
     to_target: tuple[float, ...] = ()
     latency: tuple[float, ...] = ()
+    pace: int | None = None
+    busy: dict[str, float] = field(default_factory=dict)
+    batches: tuple[float, ...] = ()
 
 
-def run_kainite(mix: Mix, units: int, rate: float, shards: int, endpoint: str | None) -> Result:
+def run_kainite(
+    mix: Mix, units: int, rate: float, shards: int, endpoint: str | None, pace: int | None = None
+) -> Result:
     """Runs the whole way once, on parts of its own."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kww-", ignore_cleanup_errors=True)))
@@ -97,7 +110,7 @@ def run_kainite(mix: Mix, units: int, rate: float, shards: int, endpoint: str | 
         assert dynamodb is not None
         write_stream(folder, mix, units, shards)
         stream, port = stack.enter_context(served(folder, shards, rate))
-        daemon, job = start(stack, folder, target, f"http://127.0.0.1:{port}", dynamodb)
+        daemon, job = start(stack, folder, target, f"http://127.0.0.1:{port}", dynamodb, pace)
         kinds = pipeline(daemon.pid, job.pid, stream.pid, _store_pid())
         kinds["PostgreSQL"] = postgres_tree(folder / "target")
         before, go = cpu_of(kinds), time.time()
@@ -116,7 +129,15 @@ def run_kainite(mix: Mix, units: int, rate: float, shards: int, endpoint: str | 
             to_log=percentiles(logged[name] - at for name, at in arrived.items() if name in logged),
             to_target=percentiles(applied[name] / 1e6 - at for name, at in logged.items()),
             latency=percentiles(applied[name] / 1e6 - at for name, at in arrived.items()),
+            pace=pace, busy={kind: round((after[kind] - before[kind]) / (last - go), 3) for kind in after},
+            batches=batches_of(job),
         )  # fmt: skip
+
+
+def batches_of(job: Process) -> tuple[float, ...]:
+    """Returns what the apply job told of its micro-batches."""
+    told = [line for line in JsonLines(job.log).read() if line.get("event") == "micro-batch"]
+    return (len(told), *(median(float(line[name]) for line in told) for name in ("units", "ms", "spark_ms")))
 
 
 def percentiles(values: Iterator[float]) -> tuple[float, ...]:
@@ -160,7 +181,9 @@ def served(folder: Path, shards: int, rate: float) -> Iterator[tuple[psutil.Pope
         process.stdout.close()
 
 
-def start(stack: ExitStack, folder: Path, target: str, kinesis: str, dynamodb: str) -> tuple[Process, Process]:
+def start(
+    stack: ExitStack, folder: Path, target: str, kinesis: str, dynamodb: str, pace: int | None
+) -> tuple[Process, Process]:
     """Starts the daemon and the apply job, and waits until both are ready."""
     settings = folder / "app.properties"
     values = {
@@ -182,6 +205,8 @@ def start(stack: ExitStack, folder: Path, target: str, kinesis: str, dynamodb: s
         "target": target,
         "applyMaster": "local[2]",
     }
+    if pace is not None:
+        values["applyPaceMillis"] = str(pace)
     settings.write_text(javaproperties.dumps(values, timestamp=False))
     kainite = [sys.executable, "-m", "kainite", "--log-format", "json"]
     env = services.environment(folder)
@@ -312,17 +337,23 @@ def run_foreach_batch(mix: Mix, units: int) -> Result:
 def run(options: argparse.Namespace) -> Iterator[Result]:
     for name in options.mixes:
         mix = MIXES[name]
-        yield run_kainite(mix, options.units, 0, options.shards, options.endpoint)
-        for rate in options.rates:
-            yield run_kainite(mix, max(1, int(rate * options.seconds)), rate, options.shards, options.endpoint)
-        if options.baselines:
+        if options.units:
+            yield run_kainite(mix, options.units, 0, options.shards, options.endpoint)
+        for rate, pace in product(options.rates, options.apply_pace or [None]):
+            units = max(1, int(rate * options.seconds))
+            yield run_kainite(mix, units, rate, options.shards, options.endpoint, pace)
+        if options.baselines and options.units:
             yield run_subscription(mix, options.units)
             yield run_foreach_batch(mix, options.units)
 
 
 def show(result: Result) -> None:
     offered = f"{result.rate:,.0f} units/s" if result.rate else "backlog"
-    print(f"{result.name}, {result.mix}, {offered}: {result.per_second:,.0f} units/s", flush=True)
+    paced = f", applyPaceMillis={result.pace}" if result.pace is not None else ""
+    print(f"{result.name}, {result.mix}, {offered}{paced}: {result.per_second:,.0f} units/s", flush=True)
+    if result.batches:
+        number, units, took, spark = result.batches
+        print(f"    {number:,.0f} batches, medians: {units:,.0f} units, {took:.0f} ms, Spark's job {spark:.0f} ms")
     if result.rate:
         for what, values in (
             ("to the log", result.to_log),
@@ -332,7 +363,8 @@ def show(result: Result) -> None:
             print(f"    {what:20} p50 {values[0]:7.3f} s   p99 {values[1]:7.3f} s   most {values[2]:7.3f} s")
     for kind, cpu in result.cpu_us.items():
         peak = f"{result.peak_mb[kind]:9,.0f} MB" if kind in result.peak_mb else ""
-        print(f"    {kind:24}{cpu:9,.0f} µs of processor time a unit{peak}")
+        busy = f"{result.busy[kind]:7.3f} processors" if result.rate else ""
+        print(f"    {kind:24}{cpu:9,.0f} µs of processor time a unit{peak}{busy}")
 
 
 def main() -> None:
@@ -342,6 +374,7 @@ def main() -> None:
     parser.add_argument("--rates", type=float, nargs="*", default=[100, 500, 1000], help="units a second")
     parser.add_argument("--seconds", type=float, default=30, help="how long each rate lasts")
     parser.add_argument("--shards", type=int, default=4)
+    parser.add_argument("--apply-pace", type=int, nargs="*", metavar="MS", help="applyPaceMillis, one run each")
     parser.add_argument("--endpoint", help="address of a DynamoDB; moto's server by default")
     parser.add_argument("--no-baselines", dest="baselines", action="store_false")
     parser.add_argument("--json", action="store_true")
