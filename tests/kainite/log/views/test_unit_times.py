@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-import orjson
-
 from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, Outcome, StatusMeta, UnitMeta, UnitStatus
-from kainite.log.format.meta_codec import decode_meta, encode_meta
 from kainite.log.store.contract import LogStore
 from kainite.log.views.unit_table import read_rows
 from kainite.log.views.unit_times import TimedUnits, UnitTimes, load_units
@@ -56,10 +53,6 @@ def test_a_unit_that_the_watermark_ends_has_the_times_that_end_it() -> None:
 def test_a_log_of_the_release_before_has_the_times_of_its_batches() -> None:
     units = folded(fragment(end_count=2), unit(count=2, fragments=(0,)), committed(1, None))
     assert units.of(1) == UnitTimes(collected_ms=1010, dispatched_ms=1010)
-    fields = orjson.loads(encode_meta(StatusMeta((Outcome(1, UnitStatus.COMMITTED, at_ms=5),))))
-    del fields["outcomes"][0]["at_ms"]
-    (outcome,) = decode_meta(EntryKind.STATUS, fields).outcomes  # type: ignore[union-attr]
-    assert outcome.at_ms is None
 
 
 def test_parts_that_come_late_for_a_failed_unit_count() -> None:
