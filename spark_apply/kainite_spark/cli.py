@@ -17,6 +17,7 @@ import click
 from kainite import settings
 from kainite.aws import clients as aws
 from kainite.base.errors import SettingsError, SparkUnavailableError
+from kainite.base.garbage import collect_rarely, keep_what_is_loaded
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
 from kainite.log.service.access import access_of
@@ -111,6 +112,8 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool) -> Summary:
                     health, feed,
                 )  # fmt: skip
                 job = ApplyJob(environment, stop, watch)
+                keep_what_is_loaded()
+                collect_rarely()
                 job.run(once=once)
             return job.summary
 

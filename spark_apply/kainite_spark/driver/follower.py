@@ -27,13 +27,11 @@ from kainite.log.service.feed.buffer import EVERYTHING
 from kainite.log.service.sharing.following import LogFeed
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.loading import load_state
-from kainite.log.state.units import UnitState
+from kainite.log.state.units import RESOLVED, UnitState
 from kainite.log.store.contract import LogStore
 from kainite_spark.driver.payloads import Payloads
 from kainite_spark.plan.backlog import Backlog
 from kainite_spark.plan.pending_unit import PendingUnit
-
-_RESOLVED = (UnitStatus.COMMITTED, UnitStatus.DISCARDED)
 
 
 class LogFollower:
@@ -85,7 +83,7 @@ class LogFollower:
         since = {outcome.tid: outcome for outcome in outcomes}
         for tid, unit in self._state.units.items():
             latest = since.get(tid) or Outcome(tid, unit.status, cause=unit.cause)
-            if latest.status not in _RESOLVED:
+            if latest.status not in RESOLVED:
                 in_progress = latest.status is UnitStatus.IN_PROGRESS
                 self._backlog.add(pending_unit(unit), latest.status, None if in_progress else latest.cause)
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import gc
 import logging
 import re
 import threading
@@ -22,6 +21,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from kainite.base.errors import KainiteError, SettingsError, SparkStalledError, SparkUnavailableError
+from kainite.base.garbage import keep_what_is_loaded
 from kainite.base.logs import event
 from kainite.settings.credentials import Provider
 from kainite_spark.driver.job_watch import JobWatch, SparkLimits, progress_of
@@ -236,19 +236,17 @@ def _warm_up_task(settings: TaskSettings, _: Iterator[int]) -> Iterator[str]:
         return
     with contextlib.suppress(KainiteError):
         session_of(settings)
-    _keep_what_is_loaded(settings)
+    _keep_once(settings)
 
 
 @functools.lru_cache(maxsize=1)
-def _keep_what_is_loaded(_: TaskSettings) -> None:
-    """Takes all that this worker process has loaded out of the garbage collector's sight, once for these settings.
+def _keep_once(_: TaskSettings) -> None:
+    """Keeps what this worker process has loaded, once for these settings.
 
     Spark's worker collects garbage after each task, before it takes the next one. To look through all modules, clients
     and the catalogue took longer than to apply a few units.
     """
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()
+    keep_what_is_loaded()
 
 
 def _read_task(settings: TaskSettings, slices: Iterator[Slice]) -> Iterator[RoutedPart]:
@@ -261,7 +259,7 @@ def _apply_task(
 ) -> Iterator[TaskResult]:
     mine = (part for _, part in parts)
     yield apply_parts(functools.partial(session_of, settings), fence, options, instance, mine)
-    _keep_what_is_loaded(settings)
+    _keep_once(settings)
 
 
 def _identity(instance: int) -> int:

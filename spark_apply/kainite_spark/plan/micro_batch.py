@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
-from typing import NamedTuple
+from itertools import chain, pairwise, starmap
+from typing import Any, NamedTuple
 
 from kainite.base.errors import KainiteError
 from kainite.log.format.entry import Outcome
@@ -81,6 +81,17 @@ class TaskResult:
     problem: KainiteError | None = None
     groups: int = 0
     splits: int = 0
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        # Outcomes go as tuples: pickled one by one, they take six times as long.
+        outcomes = [(one.tid, one.status, one.instance, one.cause, one.at_ms) for one in self.outcomes]
+        return _task_result, (self.instance, outcomes, self.problem, self.groups, self.splits)
+
+
+def _task_result(
+    instance: int, outcomes: Iterable[tuple[Any, ...]], problem: KainiteError | None, groups: int, splits: int
+) -> TaskResult:
+    return TaskResult(instance, tuple(starmap(Outcome, outcomes)), problem, groups, splits)
 
 
 def plan(fence: Fence, chosen: Selection, instances: int, readers: int, max_direct: int = MAX_DIRECT) -> MicroBatch:

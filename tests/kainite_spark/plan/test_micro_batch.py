@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kainite.base.errors import TargetUnavailableError
+from kainite.log.format.entry import Outcome, UnitStatus
 from kainite_spark.plan.backlog import Selection
-from kainite_spark.plan.micro_batch import plan, ranges
+from kainite_spark.plan.micro_batch import TaskResult, plan, ranges
 from kainite_spark.plan.pending_unit import PendingUnit
 from kainite_spark.targets.fence import Fence
 
@@ -51,6 +54,15 @@ def test_every_entry_of_every_unit_is_read_once_for_its_unit_s_job_instance(
     assert {w.instance for w in wanted} == set(range(batch.instances))
     if not batch.shuffled:
         assert [{w.instance for w in piece.wanted} for piece in batch.slices] == [{i} for i in range(batch.instances)]
+
+
+def test_a_result_comes_back_from_a_task_as_it_was() -> None:
+    outcomes = (Outcome(1, UnitStatus.COMMITTED, 0, at_ms=17), Outcome(2, UnitStatus.FAILED, 0, "no"))
+    result = TaskResult(0, outcomes, TargetUnavailableError("away"), 3, 1)
+    back = pickle.loads(pickle.dumps(result))
+    assert back.outcomes == outcomes
+    assert [one.at_ms for one in back.outcomes] == [17, None]
+    assert (str(back.problem), back.groups, back.splits) == ("away", 3, 1)
 
 
 def test_disjoint_units_go_to_several_job_instances_and_conflicting_ones_to_one() -> None:

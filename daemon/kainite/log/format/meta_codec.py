@@ -200,7 +200,7 @@ _TYPES: Mapping[EntryKind, tuple[tuple[str, type | tuple[type, ...]], ...]] = {
 def _all(kind: type[T], items: Iterable[Any]) -> tuple[T, ...]:
     """Returns items that are all of one kind; raises TypeError."""
     found = tuple(items)
-    if not all(isinstance(item, kind) for item in found):
+    if found and not all(isinstance(item, kind) for item in found):
         raise TypeError(f"{found!r} are not all of {kind.__name__}")
     return found
 

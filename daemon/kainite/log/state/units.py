@@ -43,6 +43,9 @@ from kainite.uow.delta import UnitKind
 from kainite.uow.identity import Identity, split_digests
 from kainite.uow.scheme import merged
 
+RESOLVED = (UnitStatus.COMMITTED, UnitStatus.DISCARDED)
+"""The statuses of a unit that nobody will apply any more."""
+
 UNIT_BYTES = 1_200
 """About what an unresolved unit takes in memory beside its signatures: its state, its name, its places in indexes."""
 
@@ -316,7 +319,7 @@ class UnitState:
     @property
     def resolved(self) -> bool:
         """Tells whether the unit is committed or discarded."""
-        return self.status in (UnitStatus.COMMITTED, UnitStatus.DISCARDED)
+        return self.status in RESOLVED
 
     @property
     def memory(self) -> int:
@@ -404,7 +407,7 @@ class UnitFold:
             time_ms: when the entry's batch was formed, in milliseconds since the epoch.
 
         Returns:
-            The units that the entry resolved.
+            The units that the entry resolved, as they were before.
         """
         match entry.meta:
             case UnitMeta() as meta:
@@ -440,12 +443,13 @@ class UnitFold:
         if unit is None:
             return
         self.statuses[unit.status] -= 1
-        unit = self.units[outcome.tid] = unit.settled(outcome)
-        self.statuses[unit.status] += 1
-        if unit.resolved:
+        resolved = outcome.status in RESOLVED
+        if resolved and not self._keep_resolved:  # nearly all: nobody asks any more what it has become
+            del self.units[outcome.tid]
+        else:
+            self.units[outcome.tid] = unit.settled(outcome)
+            self.statuses[outcome.status] += 1
+        if resolved:
             if unit.late is not None:
                 self.late.pop(unit.uow, None)
-            if not self._keep_resolved:
-                del self.units[outcome.tid]
-                self.statuses[unit.status] -= 1
             yield unit

@@ -33,6 +33,9 @@ class DriverConnection:
     def __reduce__(self) -> tuple[type[DriverConnection], tuple[()]]:
         return DriverConnection, ()
 
+    def __del__(self) -> None:
+        self.close()
+
     @contextmanager
     def transaction(self, connect: Callable[[], psycopg.Connection]) -> Iterator[psycopg.Connection]:
         """Runs a transaction.
