@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -140,11 +141,12 @@ def test_a_java_error_without_python_in_it_is_told_by_its_own_line(message: str,
     assert cause_of(message) == cause
 
 
-def test_a_look_at_a_job_sees_that_job_alone(runner: Recording, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Spark remembers a thousand jobs: a look that asked for all of them took longer than a micro-batch.
+def test_each_job_has_a_group_of_its_own() -> None:
+    # A look at a job asks for all of its group, and Spark remembers a thousand jobs.
     groups: list[str] = []
-    context = spark.sparkContext
-    monkeypatch.setattr(context, "setJobGroup", lambda group, _: groups.append(group))
+    context: Any = SimpleNamespace(defaultParallelism=1, setJobGroup=lambda group, _: groups.append(group))
+    target: Any = None
+    runner = SparkRunner(context, TaskSettings("run", AwsSettings(), "table", "0", target, ApplyOptions()))
     for _ in range(2):
-        runner.inner._wait_for(list)  # noqa: SLF001
-    assert len(set(groups)) == 2
+        runner._wait_for(list)  # noqa: SLF001
+    assert groups == ["run-1", "run-2"]
