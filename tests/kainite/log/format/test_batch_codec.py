@@ -31,7 +31,7 @@ GOLDEN_UNIT = (
 EARLIER_UNIT = (  # as releases wrote it that left no field out
     b'{"uow":"T","count":1,"shards":[],"fragments":[],"number":null,"kind":"normal","conflict":null,"cause":null,'
     b'"offending":null,"fault":null,"tables":[],"unsigned":[],"scheme":null,"without":[1],'
-    b'"time":null,"arrived_ms":null,"source_time":null,"arrival_ms":null}'
+    b'"time":null,"arrived_ms":null}'
 )
 GOLDEN_INDEX = bytes.fromhex(
     "000000000000002a"  # first id 42
