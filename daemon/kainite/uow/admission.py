@@ -192,7 +192,8 @@ class _Unit:
 
     def tells(self, time: int | None) -> None:
         """Takes in a commit time."""
-        self.time = time if self.time is None else max(self.time, time or 0)
+        if time is not None:
+            self.time = time if self.time is None else max(self.time, time)
 
     def fragment(self, uow: str, signing: Signing, piece: Piece | None, arrived_ms: int | None) -> Fragment:
         signed = self.signed

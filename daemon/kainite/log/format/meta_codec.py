@@ -65,6 +65,10 @@ def _unit_fields(meta: UnitMeta) -> dict[str, Any]:
         fields["time"] = meta.time
     if meta.arrived_ms is not None:
         fields["arrived_ms"] = meta.arrived_ms
+    if meta.source_time is not None:
+        fields["source_time"] = meta.source_time
+    if meta.arrival_ms is not None:
+        fields["arrival_ms"] = meta.arrival_ms
     return fields
 
 
