@@ -14,6 +14,7 @@ what is assumed.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, partial
@@ -25,7 +26,7 @@ import click
 from kainite.base.errors import KainiteError, SettingsError
 from kainite.processors.dsql_values import conversion
 from kainite.processors.frame import Emitted, Json, Record, end_of, refused, run
-from kainite.processors.pieces import Find, PieceSearch, PiecesMissingError, SplitImage
+from kainite.processors.pieces import Ahead, Find, PieceSearch, PiecesMissingError, SplitImage
 from kainite.processors.tables import CurrentTables, TableRule
 from kainite.uow import exact_json
 from kainite.uow.catalogue.tables import Table
@@ -104,7 +105,7 @@ def _delta(name: str, message: Row, rules: Rules) -> Emitted:
     rule, table = rules.tables.find(name, image)
     if rule.key is None:
         raise SettingsError(f"the key of table {name!r} is not known: give --catalogue, or name it in --tables")
-    row = _converted(image, table)
+    row = _converted(rule.with_documents(image, None), table)
     if operation != "delete" and rules.absent is Absent.NULL:
         row = {**dict.fromkeys(_left_out(row, table)), **row}
     return {"table": rule.table, **_shaped(operation, row, rule, name)}
@@ -170,10 +171,20 @@ def _left_out(row: Row, table: Table | None) -> Iterable[str]:
     return [one.name for one in columns if one.name not in row and one.nullable and not one.generated]
 
 
-def _finder(stream: str | None, region: str | None, endpoint: str | None, wait: float) -> Find:
+def expected(records: Iterable[Record], ahead: Ahead) -> None:
+    """Tells which rows of a batch came in pieces."""
+    images = []
+    for record in records:
+        if b"chunked" in record.data:  # few are, and each is parsed again
+            with suppress(*MALFORMED):
+                message = exact_json.loads(record.data)
+                split = message["chunked"].get("before" if message["op"] == DELETE else "after")
+                images += [_split(split, message)] if split else []
+    ahead.expect(images)
+
+
+def _ahead(stream: str, region: str | None, endpoint: str | None, wait: float) -> Ahead:
     """Returns what fetches rows that came in pieces; the client is made when the first one comes, and kept."""
-    if stream is None:
-        return _no_stream
 
     @cache
     def search() -> PieceSearch:
@@ -185,7 +196,7 @@ def _finder(stream: str | None, region: str | None, endpoint: str | None, wait: 
         kinesis = client("kinesis", AwsSettings(region=region, kinesis_endpoint=endpoint))
         return PieceSearch(KinesisStream(StreamClient(kinesis, stream)), wait)
 
-    return lambda image: search().find(image)
+    return Ahead(search)
 
 
 @click.command()
@@ -218,9 +229,10 @@ def main(
         current = CurrentTables(tables, catalogue)
     except KainiteError as error:
         raise click.ClickException(str(error)) from None
-    find = _finder(stream, region, endpoint, pieces_wait)
+    ahead = _ahead(stream, region, endpoint, pieces_wait) if stream else None
+    find = ahead.find if ahead else _no_stream
     rules = Rules(current, find, prefix, upserts, Absent(absent), frozenset(leave_out))
-    run(partial(deltas_of, rules=rules))
+    run(partial(deltas_of, rules=rules), partial(expected, ahead=ahead) if ahead else lambda records: None)
 
 
 if __name__ == "__main__":

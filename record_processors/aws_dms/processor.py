@@ -22,7 +22,6 @@ from typing import Final
 import click
 
 from kainite.base.errors import KainiteError, SettingsError
-from kainite.processors.dsql_values import conversion
 from kainite.processors.frame import Emitted, Json, Record, end_of, refused, run
 from kainite.processors.tables import Tables, read_tables
 from kainite.uow import exact_json
@@ -103,25 +102,15 @@ def _delta(message: Row, rules: Rules) -> Emitted:
     if rule.key is None:
         raise SettingsError(f"the key of table {name!r} is not known: give --catalogue, or name it in --tables")
     operation = OPERATIONS[metadata["operation"]]
-    before = _documents(dict(message.get(rules.before_image) or {}), rule.table, rules)
-    data = _documents(data, rule.table, rules)
+    table = rules.tables.table(rule)
+    before = rule.with_documents(dict(message.get(rules.before_image) or {}), table)
+    data = rule.with_documents(data, table)
     key = {column: before.get(column, data.get(column)) for column in rule.key}
     row, old = _images(operation, key, data, before)
     if operation == "upsert" and not key:
         operation = "insert"
     parts = {"key": key, "row": row, "before": old}
     return {"table": rule.table, "op": operation} | {name: part for name, part in parts.items() if part}
-
-
-def _documents(row: Row, table_name: str, rules: Rules) -> Row:
-    """Returns a row with the documents of JSON columns, which DMS sends as text; the catalogue knows these columns.
-
-    A target would take the text for a JSON string.
-    """
-    table = rules.tables.catalogue.find(table_name) if rules.tables.catalogue else None
-    columns = {} if table is None else table.columns
-    named = {name for name in row if name in columns and columns[name].type in ("json", "jsonb")}
-    return {name: conversion("json")(value) if name in named else value for name, value in row.items()}
 
 
 def _images(operation: str, key: Row, data: Row, before: Row) -> tuple[Row, Row]:

@@ -31,9 +31,8 @@ from typing import Final
 import click
 
 from kainite.base.errors import KainiteError, SettingsError
-from kainite.processors.dsql_values import conversion
 from kainite.processors.frame import Emitted, Json, Record, end_of, refused, run
-from kainite.processors.tables import Tables, read_tables
+from kainite.processors.tables import Tables, document, read_tables
 from kainite.uow import exact_json
 
 Row = dict[str, Json]
@@ -208,6 +207,9 @@ def _delta(event: Row, schemas: Schemas, record: Record, rules: Rules) -> Emitte
         raise ValueError(f"operation {event['op']!r} has no delta")
     rule = rules.tables.find(_table(event["source"]))
     before, after = (_row(event.get(image), schemas) for image in ("before", "after"))
+    if not schemas:
+        table = rules.tables.table(rule)
+        before, after = rule.with_documents(before, table), rule.with_documents(after, table)
     key = _key(rule.key, record.partition_key, {**after, **before}, schemas)
     operation = OPERATIONS[event["op"]] if key or event["op"] != SNAPSHOT else "insert"
     if operation == "update":
@@ -295,7 +297,7 @@ def _binary(value: str, _: Json) -> str:
 
 
 def _document(value: Json, _: Json) -> Json:
-    return conversion("json")(value)
+    return document(value)
 
 
 def _without_zone(value: str, _: Json) -> str:

@@ -6,7 +6,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from kainite.processors.frame import Emitted, Json, Record, run
+from kainite.processors.frame import Emitted, Json, Record, refused, run
+from kainite.processors.tables import document
+
+
+class UncarriedError(Exception):
+    """A value that no delta can carry as it is."""
 
 
 def deltas_of(record: Record) -> list[Emitted]:
@@ -19,10 +24,12 @@ def deltas_of(record: Record) -> list[Emitted]:
     change = json.loads(record.data)
     if change.get("end"):
         return [{name: change[name] for name in ("uow", "end", "count", "number")}]
-    types = change["types"]
-    key = _typed(change["key"], types)
+    try:
+        key, new = _typed(change["key"], change["types"]), _typed(change["new"], change["types"])
+    except UncarriedError as error:
+        return [refused(change["uow"], f"a change of {change['relation']} that cannot be carried: {error}", record)]
     delta = {"uow": change["uow"], "table": change["relation"], "op": change["operation"], "ordinal": change["ordinal"]}
-    row = _row(change["operation"], key, _typed(change["new"], types))
+    row = _row(change["operation"], key, new)
     return [delta | {name: value for name, value in (("key", key), ("row", row)) if value}]
 
 
@@ -38,9 +45,21 @@ def _typed(values: dict[str, str | None], types: dict[str, int]) -> dict[str, Js
 
 
 def _value(text: str | None, type_oid: int) -> Json:
-    """Returns PostgreSQL's text as JSON. Other types stay text: numeric and time stamps would lose digits."""
+    """Returns PostgreSQL's text as JSON. Other types stay text: numeric and time stamps would lose digits.
+
+    Raises:
+        UncarriedError: a number in a document has more digits than a delta carries; it must not become another one.
+        ValueError: it is not PostgreSQL's text.
+    """
     convert = _CONVERSIONS.get(type_oid)
     return text if text is None or convert is None else convert(text)
+
+
+def _document(text: str) -> Json:
+    try:
+        return document(text)
+    except ValueError as error:
+        raise UncarriedError(str(error)) from error
 
 
 # OIDs of pg_type: bool, int8, int2, int4, oid, json, jsonb.
@@ -50,8 +69,8 @@ _CONVERSIONS: dict[int, Callable[[str], Json]] = {
     21: int,
     23: int,
     26: int,
-    114: json.loads,
-    3802: json.loads,
+    114: _document,
+    3802: _document,
 }
 
 

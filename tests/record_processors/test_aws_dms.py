@@ -161,6 +161,16 @@ def test_a_json_column_of_the_catalogue_gets_the_document(tmp_path: Path) -> Non
     child.close()
 
 
+def test_a_json_column_may_be_named_beside_the_key(tmp_path: Path) -> None:
+    path = tmp_path / "tables.json"
+    path.write_text('{"public.foo": {"key": ["id"], "json": ["attributes"]}}')
+    child = Child("aws_dms", "--tables", str(path))
+    child.initialize()
+    (delta,) = child.records(change("insert", JANE, 1139))
+    assert delta["row"] == {**JANE, "attributes": {"baz": "qux"}}
+    child.close()
+
+
 def test_a_table_without_a_schema_has_its_bare_name(tables: Path, tmp_path: Path) -> None:
     path = tmp_path / "tables.json"
     path.write_text('{"foo": {"key": ["id"], "table": "bar"}}')

@@ -245,6 +245,22 @@ def test_tables_may_have_other_names_and_keys_in_the_target(tmp_path: Path) -> N
     child.close()
 
 
+def test_a_json_column_gets_the_document_where_events_come_without_schemas(tmp_path: Path) -> None:
+    tables = tmp_path / "tables.json"
+    tables.write_text('{"public.orders": {"key": ["id"], "json": ["doc"]}}')
+    child = Child("debezium", "--tables", str(tables))
+    child.initialize()
+    stored, plain, failed = child.keyed(
+        ("default", change("u", {"id": 1, "doc": "[1]"}, {"id": 1, "doc": '{"a": 1.5}', "note": "[2]"})),
+        ("default", with_schema({"id": 1, "doc": "[1]"}, id={"type": "int32"}, doc={"type": "string"})),
+        ("default", change("c", None, {"id": 2, "doc": '{"a": 1.2345678901234567890}'})),
+    )
+    assert (stored["row"], stored["before"]) == ({"doc": {"a": 1.5}, "note": "[2]"}, {"id": 1, "doc": [1]})
+    assert plain["row"]["doc"] == "[1]", "the event's own schema says that it is text"
+    assert "too many digits" in failed["refused"]["cause"]
+    child.close()
+
+
 def admitted(emitted: list[dict[str, Any]]) -> tuple[Fragment, ...]:
     """Returns what the daemon makes of the emitted lines."""
     admission = Admission(Signing(None))

@@ -53,6 +53,13 @@ def test_values_are_converted_where_json_keeps_them_whole(child: Child, oid: int
     assert type(delta["row"]["v"]) is type(value)
 
 
+@pytest.mark.parametrize("number", ["12345678901234567.891", "123456789012345678901", "1e400"])
+def test_a_document_with_a_number_that_would_become_another_one_fails_its_unit(child: Child, number: str) -> None:
+    (failed,) = child.records(change("insert", {}, {"v": f'{{"a": {number}}}'}, {"v": 3802}))
+    assert failed["uow"] == "pg-7-0/1"
+    assert f"public.t that cannot be carried: number {number}" in failed["refused"]["cause"]
+
+
 def test_a_changed_key_is_in_the_row_and_an_update_of_nothing_keeps_its_row(child: Child) -> None:
     types = {"a": 23, "b": 23}
     moved, same = child.records(

@@ -80,16 +80,27 @@ def refused(uow: str, cause: str, record: Record) -> Emitted:
     return {"uow": uow, "refused": {"cause": cause, "place": record.place, "record": shown}}
 
 
-def run(transform: Transform) -> None:
+Expect: TypeAlias = Callable[[Sequence[Record]], None]
+"""Is told the records of a batch, before the first of them is transformed."""
+
+
+def run(transform: Transform, expect: Expect = lambda records: None) -> None:
     """Runs the record processor of one shard, until the daemon closes stdin."""
-    kcl.KCLProcess(DeltaProcessor(transform, sys.stdout)).run()
+    kcl.KCLProcess(DeltaProcessor(transform, sys.stdout, expect=expect)).run()
 
 
 class DeltaProcessor(processor.RecordProcessorBase):  # type: ignore[misc]  # kclpy is not typed
     """The record processor for Amazon's library; ``clock`` is monotonic, in seconds."""
 
-    def __init__(self, transform: Transform, output: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        transform: Transform,
+        output: TextIO,
+        clock: Callable[[], float] = time.monotonic,
+        expect: Expect = lambda records: None,
+    ) -> None:
         self._transform = transform
+        self._expect = expect
         self._output = output
         self._clock = clock
         self._checkpointed = clock()
@@ -122,9 +133,13 @@ class DeltaProcessor(processor.RecordProcessorBase):  # type: ignore[misc]  # kc
         self._checkpoint(shutdown_requested_input.checkpointer, tries=LAST_TRIES)
 
     def _emitted(self, records: Sequence[messages.Record]) -> Iterator[Emitted]:
-        for record in records:
-            place = f"{self._shard}:{record.sequence_number}.{record.sub_sequence_number}"
-            yield from self._transform(Record(record.binary_data, record.partition_key, place))
+        batch = [
+            Record(one.binary_data, one.partition_key, f"{self._shard}:{one.sequence_number}.{one.sub_sequence_number}")
+            for one in records
+        ]
+        self._expect(batch)
+        for record in batch:
+            yield from self._transform(record)
 
     def _checkpoint(self, checkpointer: kcl.Checkpointer, tries: int = 1) -> None:
         """Checkpoints the last record delivered; the shard's end has to be tried until it is granted."""

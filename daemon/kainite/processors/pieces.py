@@ -13,6 +13,7 @@ What follows from that:
 * No two record processors wait for each other, since each reads what it needs by itself.
 * While the pieces are looked for, the call with the main record is not over. So its shard has not been read past it,
   and no unit that ends by the watermark is released without it.
+* One reading of the stream finds the pieces of :data:`AT_ONCE` images of a batch (:class:`Ahead`).
 * The search ends. A shard has been searched when it was read past the time at which the main record was made, plus a
   wait; a backlog is searched as fast as it can be read. Pieces that were not found then make the unit fail, with the
   reason.
@@ -25,7 +26,7 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
@@ -45,6 +46,8 @@ T = TypeVar("T")
 CLOCKS_DIFFER_S: Final = 60.0
 # Kinesis answers five GetRecords calls a second for a shard, and the daemon makes some of them.
 PAUSE_S: Final = 1.0
+# Images that are in memory together, 9 MiB and more each.
+AT_ONCE: Final = 8
 _RECORDS: Final = 1000
 
 
@@ -75,6 +78,10 @@ Find: TypeAlias = Callable[[SplitImage], str]
 """Returns an image's text, or raises PiecesMissingError."""
 
 
+Found: TypeAlias = str | PiecesMissingError
+"""An image's text, or why there is none."""
+
+
 class Stream(Protocol):
     """What a search needs of a stream."""
 
@@ -102,7 +109,7 @@ def joined(image: SplitImage, pieces: dict[int, str]) -> str:
 
 
 class PieceSearch:
-    """Finds images on one stream, one after the other.
+    """Finds images on one stream, some in one reading of it.
 
     Args:
         stream: is read.
@@ -124,53 +131,127 @@ class PieceSearch:
         self._clock = clock
         self._sleep = sleep
 
-    def find(self, image: SplitImage) -> str:
-        """Returns the image's text, when all of its pieces have been found.
+    def find(self, *images: SplitImage) -> dict[str, Found]:
+        """Returns what was found of images, by their names, when all of their pieces have been found or searched for.
 
         Raises:
-            PiecesMissingError: they are not there.
             StreamError: the stream cannot be read.
         """
-        pieces: dict[int, str] = {}
+        since = min(image.committed for image in images) - CLOCKS_DIFFER_S
+        search = _Search({image.chunk_id: image for image in images})
         reading: dict[str, str | None] = {}
-        while True:
-            self._add_new(reading, image)
-            moved = False
-            for shard in [shard for shard, iterator in reading.items() if iterator]:
-                reply = self._stream.read(str(reading[shard]))
-                pieces.update(_pieces_in(reply, image))
-                if pieces.keys() >= set(range(image.total)):
-                    return joined(image, pieces)
-                reading[shard] = self._next(reply, image)
-                moved = moved or bool(reply.millis_behind_latest) or reading[shard] is None
+        while search.wanted:
+            self._add_new(reading, since)
+            moved = self._read_each(reading, search)
             if not moved and not any(reading.values()):
-                raise PiecesMissingError(
-                    f"{len(pieces)} of {image.total} pieces of {image.chunk_id} came"
-                    f" within {self._wait:g} s after its main record"
-                )
-            if not moved:
+                search.give_up(self._wait)
+            elif not moved:
                 self._sleep(PAUSE_S)
+        return search.found
 
-    def _add_new(self, reading: dict[str, str | None], image: SplitImage) -> None:
+    def _read_each(self, reading: dict[str, str | None], search: _Search) -> bool:
+        """Reads each shard once; returns whether there is more to read at once."""
+        moved = False
+        for shard in [shard for shard, iterator in reading.items() if iterator]:
+            reply = self._stream.read(str(reading[shard]))
+            search.take(reply)
+            if not search.wanted:
+                return True
+            reading[shard] = self._next(reply, search.made)
+            moved = moved or bool(reply.millis_behind_latest) or reading[shard] is None
+        return moved
+
+    def _add_new(self, reading: dict[str, str | None], since: float) -> None:
         """Adds shards that are not searched yet; children of resharding appear here when their parent has ended."""
         for shard in self._stream.shards():
             if shard.id not in reading:
-                reading[shard.id] = self._stream.iterator(shard.id, image.committed - CLOCKS_DIFFER_S)
+                reading[shard.id] = self._stream.iterator(shard.id, since)
 
-    def _next(self, reply: Reply, image: SplitImage) -> str | None:
+    def _next(self, reply: Reply, made: float) -> str | None:
         """Returns where the shard is read on; None: it has been searched."""
         read_to = self._clock() - (reply.millis_behind_latest or 0) / 1000
-        return reply.next_iterator if read_to < image.made + self._wait else None
+        return reply.next_iterator if read_to < made + self._wait else None
 
 
-def _pieces_in(reply: Reply, image: SplitImage) -> Iterator[tuple[int, str]]:
-    """Yields place and text of the image's fragments among records."""
-    name = image.chunk_id.encode()
-    for record in reply.records:
-        data = base64.b64decode(record["Data"])
-        # Nearly all records are others'; only those that name the image are worth parsing.
-        if name in data and (piece := _fragment(data)) and piece.get("chunk_id") == image.chunk_id:
-            yield int(piece["index"]), str(piece["data"])
+class _Search:
+    """The images that are looked for, and those that were found.
+
+    Args:
+        wanted: all that are looked for, by name.
+    """
+
+    def __init__(self, wanted: dict[str, SplitImage]) -> None:
+        self.wanted = wanted
+        self.found: dict[str, Found] = {}
+        self._pieces: dict[str, dict[int, str]] = {name: {} for name in wanted}
+
+    @property
+    def made(self) -> float:
+        """Returns when the last of the main records was made."""
+        return max(image.made for image in self.wanted.values())
+
+    def take(self, reply: Reply) -> None:
+        """Takes the fragments among records."""
+        names = [name.encode() for name in self.wanted]
+        for record in reply.records:
+            data = base64.b64decode(record["Data"])
+            # Nearly all records are others'; only those that name an image are worth parsing.
+            if any(name in data for name in names) and (piece := _fragment(data)):
+                self._add(str(piece.get("chunk_id")), piece)
+
+    def _add(self, name: str, piece: dict[str, Any]) -> None:
+        if (image := self.wanted.get(name)) is None:
+            return
+        pieces = self._pieces[name]
+        pieces[int(piece["index"])] = str(piece["data"])
+        if pieces.keys() >= set(range(image.total)):
+            del self.wanted[name], self._pieces[name]
+            try:
+                self.found[name] = joined(image, pieces)
+            except PiecesMissingError as error:
+                self.found[name] = error
+
+    def give_up(self, wait: float) -> None:
+        """Ends the search for what was not found."""
+        for name, image in self.wanted.items():
+            self.found[name] = PiecesMissingError(
+                f"{len(self._pieces[name])} of {image.total} pieces of {name} came"
+                f" within {wait:g} s after its main record"
+            )
+        self.wanted.clear()
+
+
+class Ahead:
+    """Finds the images of a batch of records, some at a time, so that the stream is not read for each of them.
+
+    Args:
+        search: returns what searches the stream.
+    """
+
+    def __init__(self, search: Callable[[], PieceSearch]) -> None:
+        self._search = search
+        self._next: list[SplitImage] = []
+        self._found: dict[str, Found] = {}
+
+    def expect(self, images: Sequence[SplitImage]) -> None:
+        """Hears which images will be asked for, in this order."""
+        self._next, self._found = list({image.chunk_id: image for image in images}.values()), {}
+
+    def find(self, image: SplitImage) -> str:
+        """Returns an image's text.
+
+        Raises:
+            PiecesMissingError: its pieces are not there.
+            StreamError: the stream cannot be read.
+        """
+        if image.chunk_id not in self._found:
+            rest = [one for one in self._next if one.chunk_id not in (image.chunk_id, *self._found)]
+            self._found = self._search().find(image, *rest[: AT_ONCE - 1])
+            self._next = [one for one in rest if one.chunk_id not in self._found]
+        found = self._found[image.chunk_id]
+        if isinstance(found, PiecesMissingError):
+            raise found
+        return found
 
 
 def _fragment(data: bytes) -> dict[str, Any] | None:

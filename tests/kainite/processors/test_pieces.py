@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +18,9 @@ from kainite.kinesis.client import Reply, StreamClient
 from kainite.kinesis.shards import Shard
 from kainite.processors.crc32c import crc32c
 from kainite.processors.pieces import (
+    AT_ONCE,
     CLOCKS_DIFFER_S,
+    Ahead,
     KinesisStream,
     PieceSearch,
     PiecesMissingError,
@@ -78,8 +81,13 @@ def shard(name: str, *batches: Sequence[bytes], ends: bool = False) -> dict[str,
     return {name: [reply(place, batch, place == len(whole) - 1) for place, batch in enumerate(whole)]}
 
 
-def search(stream: Lists, wait: float = 5.0) -> PieceSearch:
-    return PieceSearch(stream, wait, clock=lambda: stream.now, sleep=stream.sleep)
+class Search(PieceSearch):
+    def find_one(self, image: SplitImage) -> str:
+        return Ahead(lambda: self).find(image)
+
+
+def search(stream: Lists, wait: float = 5.0) -> Search:
+    return Search(stream, wait, clock=lambda: stream.now, sleep=stream.sleep)
 
 
 TEXT = st.text(max_size=60)
@@ -103,13 +111,13 @@ def test_pieces_are_joined_from_whatever_shards_in_whatever_order(parts: list[st
         cut = data.draw(st.integers(0, len(records)))
         stream.replies |= shard(f"s{number}", records[:cut], records[cut:])
     text = "".join(parts)
-    assert search(stream).find(image_of(text, len(parts))) == text
+    assert search(stream).find_one(image_of(text, len(parts))) == text
     assert stream.since == [COMMITTED - CLOCKS_DIFFER_S] * shards
 
 
 def test_a_shard_that_comes_by_resharding_is_searched_too() -> None:
     stream = Lists(shard("parent", [fragment("c1", 0, "a")], ends=True), later=shard("child", [fragment("c1", 1, "b")]))
-    assert search(stream).find(image_of("ab", 2)) == "ab"
+    assert search(stream).find_one(image_of("ab", 2)) == "ab"
 
 
 def test_a_piece_that_is_not_there_yet_is_waited_for() -> None:
@@ -119,27 +127,46 @@ def test_a_piece_that_is_not_there_yet_is_waited_for() -> None:
         stream.now += seconds
         stream.replies["s"][-1].records[:] = [{"Data": base64.b64encode(fragment("c1", 1, "b")).decode()}]
 
-    assert PieceSearch(stream, 5.0, clock=lambda: stream.now, sleep=sleep).find(image_of("ab", 2)) == "ab"
+    assert Search(stream, 5.0, clock=lambda: stream.now, sleep=sleep).find_one(image_of("ab", 2)) == "ab"
 
 
 def test_the_wait_for_a_piece_that_is_lost_ends() -> None:
     stream = Lists(shard("s", [fragment("c1", 1, "b")]) | shard("t", ends=True))
     with pytest.raises(PiecesMissingError, match="1 of 2 pieces of c1 came within 5 s after its main record"):
-        search(stream).find(image_of("ab", 2))
+        search(stream).find_one(image_of("ab", 2))
     assert stream.now == COMMITTED + 5
 
 
 def test_a_backlog_is_searched_without_waiting() -> None:
     stream = Lists(shard("s", *([b"x"] for _ in range(20))), now=COMMITTED + 86_400)
     with pytest.raises(PiecesMissingError, match="0 of 1 pieces"):
-        search(stream).find(image_of("a", 1))
+        search(stream).find_one(image_of("a", 1))
     assert stream.now == COMMITTED + 86_400
 
 
 def test_pieces_with_another_checksum_are_not_a_row() -> None:
     stream = Lists(shard("s", [fragment("c1", 0, "a")]))
     with pytest.raises(PiecesMissingError, match="another checksum"):
-        search(stream).find(image_of("b", 1))
+        search(stream).find_one(image_of("b", 1))
+
+
+def test_one_reading_finds_the_pieces_of_some_rows_of_a_batch() -> None:
+    names = [f"c{number}" for number in range(AT_ONCE + 2)]
+    lost, broken = names[2], names[3]
+    pieces = [fragment(name, 0, "b" if name == broken else "a") for name in names if name != lost]
+    stream = Lists(shard("s", pieces))
+    ahead = Ahead(lambda: search(stream))
+    images = [image_of("a", 1, name) for name in names]
+    ahead.expect([*images, images[0]])
+    found: dict[str, str] = {}
+    for image in images:
+        with suppress(PiecesMissingError):
+            found[image.chunk_id] = ahead.find(image)
+    assert found == {name: "a" for name in names if name not in (lost, broken)}
+    assert len(stream.since) == 2, "so often the shard was read from the beginning"
+    ahead.expect([])
+    assert ahead.find(images[0]) == "a", "and what was not announced is found, too"
+    assert len(stream.since) == 3
 
 
 def test_on_a_stream_of_kinesis(kinesis: Any) -> None:
@@ -152,4 +179,4 @@ def test_on_a_stream_of_kinesis(kinesis: Any) -> None:
         kinesis.put_record(StreamName=name, Data=data, PartitionKey="k", ExplicitHashKey=hashed)
     stream = KinesisStream(StreamClient(kinesis, name))
     image = SplitImage("c1", 3, crc32c(text.encode()), 0.0 + CLOCKS_DIFFER_S, 0.0)
-    assert PieceSearch(stream, 1e12).find(image) == text
+    assert PieceSearch(stream, 1e12).find(image) == {"c1": text}
