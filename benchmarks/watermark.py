@@ -1,10 +1,10 @@
 """Measures units that end by watermark: how long they wait, and what they cost the log's owner.
 
 *Latency*: units of five deltas whose records are spread over shards, an owner, and a reader for each shard that does as
-a daemon's does: it reads every ``--read`` seconds, appends what has arrived, and tells how far it is once a second. A
-record's arrival is the time at which it was made. What is measured is the time from a unit's last record until its UNIT
-entry is decided, less the grace: the aim is one reading of the slowest shard. *busy*: records come through all
-shards; *idle*: through the first one alone, and the others are empty.
+a daemon's does: it reads every ``--read`` seconds, appends what has arrived, and tells how far it is once a second, and
+when the owner asks. A record's arrival is the time at which it was made. What is measured is the time from a unit's
+last record until its UNIT entry is decided, less the grace: the aim is one reading of the slowest shard. *busy*:
+records come through all shards; *idle*: through the first one alone, and the others are empty.
 
 *CPU*: the same units, once with ends (``uowEnd = marker``), once without, through one owner each in the same run;
 microseconds of the process a delta. The log's store makes the bytes of each batch and drops them.
@@ -86,11 +86,16 @@ async def read(owner: LogOwner, shard: Shard, every: float) -> None:
 
 async def report(owner: LogOwner, shards: Sequence[Shard]) -> None:
     """Reports until cancelled, as a daemon does."""
-    while True:
+
+    def now() -> None:
         tips = {shard.name: boot_seconds() - shard.tip for shard in shards if shard.tip is not None}
         arrived = {shard.name: shard.last_ms for shard in shards if shard.last_ms is not None}
         owner.report(ReadingReport(frozenset(shard.name for shard in shards), {}, tips, arrived))
-        await asyncio.sleep(REPORT_S)
+
+    with owner.asking(now):
+        while True:
+            now()
+            await asyncio.sleep(REPORT_S)
 
 
 async def latency(count: int, kind: str, seconds: float, every: float) -> Latency:

@@ -41,9 +41,10 @@ class MortalStore:
 class Members:
     """The members of one log, in this process, each with an identity of its own."""
 
-    def __init__(self, store: LogStore, settings: LogSettings = SETTINGS) -> None:
+    def __init__(self, store: LogStore, settings: LogSettings = SETTINGS, uow: UowSettings | None = None) -> None:
         self.store: Any = store  # mostly a MemoryStore, and used as that
         self._settings = settings
+        self._uow = uow or UowSettings()
         self._open: dict[str, tuple[AsyncExitStack, MortalStore]] = {}
 
     async def join(
@@ -62,7 +63,7 @@ class Members:
         settings = replace(self._settings, owner=worker, **changes)
         process = ProcessIdentity(f"{worker} {next(NUMBERS)}")
         opening = open_shared_log(
-            store, settings, UowSettings(), stream, process=process, access=access, identity=identity, meter=meter
+            store, settings, self._uow, stream, process=process, access=access, identity=identity, meter=meter
         )
         log, _ = await stack.enter_async_context(opening)
         self._open[worker] = stack, store
@@ -86,8 +87,10 @@ class Members:
 
 
 @asynccontextmanager
-async def members(store: LogStore | None = None, **changes: Any) -> AsyncIterator[Members]:
-    found = Members(store or MemoryStore(), replace(SETTINGS, **changes))
+async def members(
+    store: LogStore | None = None, uow: UowSettings | None = None, **changes: Any
+) -> AsyncIterator[Members]:
+    found = Members(store or MemoryStore(), replace(SETTINGS, **changes), uow)
     try:
         yield found
     finally:

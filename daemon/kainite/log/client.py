@@ -28,12 +28,15 @@ class ReadingReport:
         tips: likewise, since the shard was open, and everything that it held is in the log.
         arrived: the arrival, by Kinesis' clock in milliseconds since the epoch, of the last record of a shard that is
             in the log, with all before it.
+        started: for shards that are not read from their beginning, and of which the log has nothing yet, the time
+            from which on they are read, likewise.
     """
 
     shards: frozenset[str]
     read: Mapping[str, float]
     tips: Mapping[str, float] = field(default_factory=dict)
     arrived: Mapping[str, int] = field(default_factory=dict)
+    started: Mapping[str, int] = field(default_factory=dict)
 
     def aged(self, seconds: float) -> ReadingReport:
         """Returns the report as it is so much later."""
@@ -52,7 +55,15 @@ class LogClient(Protocol):
             LogFencedError, LogUnavailableError: as :meth:`append`.
         """
 
-    async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
+    async def append(
+        self,
+        shard_id: str,
+        first: Position,
+        last: Position,
+        fragments: Sequence[Fragment],
+        *,
+        started_ms: int | None = None,
+    ) -> None:
         """Appends the fragments of one ``processRecords`` call; returns when they are durable.
 
         Args:
@@ -60,6 +71,8 @@ class LogClient(Protocol):
             first: position of the call's first record.
             last: position of the call's last record; the shard's position from now on.
             fragments: what the child emitted; may be empty.
+            started_ms: where the shard is not read from its beginning, and the log had nothing of it: since when it is
+                read, milliseconds since the epoch by Kinesis' clock. Becomes durable with the rest.
 
         An append whose ``last`` is not beyond the shard's position is a recognised duplicate: it
         changes nothing, and returns when the original is durable.

@@ -1,5 +1,7 @@
 """Tells the log's owner how far this daemon's shards are read: a unit whose parts are unread does not time out or end.
 
+It does so once a second, and when the owner asks because a unit waits for nothing else.
+
 A daemon that the lease table does not answer tells nothing: shards may have ended since, and others begun. Its word
 would take the place of what daemons with a young scan tell.
 """
@@ -7,27 +9,43 @@ would take the place of what daemons with a young scan tell.
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from kainite.base.clock import boot_seconds
 from kainite.leases.keeper import LeaseKeeper
-from kainite.log.client import LogClient, ReadingReport
+from kainite.log.client import ReadingReport
 from kainite.log.owner.waiting import NEAR_S
 from kainite.worker.consumers import Consumers
 
+if TYPE_CHECKING:
+    from kainite.log.service.sharing.shared_log import SharedLog
+
 EVERY_S: Final = 1.0
-"""The seconds between two reports."""
+"""The seconds between two reports that nobody asks for."""
 
 
-async def report_reading(keeper: LeaseKeeper, consumers: Consumers, log: LogClient) -> None:
+async def report_reading(keeper: LeaseKeeper, consumers: Consumers, log: SharedLog) -> None:
     """Reports until cancelled, while the lease table has told lately which shards there are."""
-    while True:
-        shards, since_round = keeper.to_be_read, keeper.seconds_since_round
-        if shards is not None and since_round is not None and since_round <= NEAR_S:
-            now = boot_seconds()
-            ages = {shard: now - until for shard, until in consumers.done_until().items()}
-            reached = consumers.reached()
-            tips = {shard: now - far.at_tip for shard, far in reached.items() if far.at_tip is not None}
-            arrived = {shard: far.arrived_ms for shard, far in reached.items() if far.arrived_ms is not None}
-            log.report(ReadingReport(shards, ages, tips, arrived))
-        await asyncio.sleep(EVERY_S)
+    log.reading = partial(_reading, keeper, consumers)
+    try:
+        while True:
+            if (report := log.reading()) is not None:
+                log.report(report)
+            await asyncio.sleep(EVERY_S)
+    finally:
+        log.reading = None
+
+
+def _reading(keeper: LeaseKeeper, consumers: Consumers) -> ReadingReport | None:
+    """Returns how far this daemon's shards are read; None while the lease table has not told which shards there are."""
+    shards, since_round = keeper.to_be_read, keeper.seconds_since_round
+    if shards is None or since_round is None or since_round > NEAR_S:
+        return None
+    now = boot_seconds()
+    ages = {shard: now - until for shard, until in consumers.done_until().items()}
+    reached = consumers.reached()
+    tips = {shard: now - far.at_tip for shard, far in reached.items() if far.at_tip is not None}
+    arrived = {shard: far.arrived_ms for shard, far in reached.items() if far.arrived_ms is not None}
+    started = {shard: far.started_ms for shard, far in reached.items() if far.started_ms is not None}
+    return ReadingReport(shards, ages, tips, arrived, started)

@@ -71,17 +71,25 @@ class ShardCalls:
         self._warned = False  # that this child's emits are skipped
         self._fed = 0  # bytes of emit lines that the admission holds
         self._arrived_ms: int | None = None  # of the call's last record
+        self._started_ms: int | None = None
 
     async def position(self) -> Position | None:
         """Returns how far the log has collected the shard; None when it holds nothing of the shard."""
         return await self._units.log.position(self._lease.shard_id) if self._units else None
 
-    async def begin(self, action: Action, batch: RecordBatch | None = None) -> None:
-        """Begins a call; ``initialize`` begins the calls of another child."""
+    async def begin(self, action: Action, batch: RecordBatch | None = None, started_ms: int | None = None) -> None:
+        """Begins a call; ``initialize`` begins the calls of another child.
+
+        Args:
+            action: that the child is called for.
+            batch: what it gets.
+            started_ms: as in :meth:`kainite.log.client.LogClient.append`.
+        """
         if action is Action.INITIALIZE:
             self._warned = False
         records = span_of(batch)
         self._arrived_ms = batch.arrival_ms if batch is not None else None
+        self._started_ms = started_ms
         reached = None if records is None else await self.position()
         self._rules.begin(action, records, reached)
 
@@ -196,7 +204,7 @@ class ShardCalls:
             event(logger, logging.WARNING, "append put off", shard=shard, pause=pause, error=error)
 
         await retry_async(
-            partial(units.log.append, shard, records.first, records.last, fragments),
+            partial(units.log.append, shard, records.first, records.last, fragments, started_ms=self._started_ms),
             APPEND_BACKOFF,
             retryable=only(LogUnavailableError),
             failed=put_off,

@@ -260,7 +260,7 @@ class ShardConsumer:
 
     async def _deliver(self, batch: RecordBatch) -> None:
         self._batch = batch
-        await self._calls.begin(Action.PROCESS_RECORDS, batch)
+        await self._calls.begin(Action.PROCESS_RECORDS, batch, self._reading.started_ms)
         child = self._current_child()
         child.send(child.dialect.process_records(self._failures.mark(batch.take_line())))
         await self._serve(child)

@@ -6,15 +6,20 @@ LATEST, reading begins again at the time at which it began first.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import Final
 
-from kainite.base.checkpoint import AT_TIMESTAMP, LATEST
+from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, Checkpoint
 from kainite.base.position import Position
 from kainite.kinesis.read.prefetch import Reached
 from kainite.kinesis.read.record_batch import RecordBatch, ShardEnd
 from kainite.kinesis.read.shard_source import OpenSource, ShardSource
 from kainite.leases.keeper import HeldLease
 from kainite.settings import StreamSettings
+
+ROUNDED_S: Final = 1.0
+"""Most seconds by which the time of an iterator is rounded down: where LATEST was is not after that."""
 
 
 class ShardReading:
@@ -28,6 +33,8 @@ class ShardReading:
         self._lease = lease
         self._source: ShardSource | None = None
         self._latest_at: float | None = None  # the time at which reading began at LATEST
+        self._begins_at: Checkpoint | None = None  # where the log has nothing of the shard
+        self._timestamp: float | None = None
 
     @property
     def millis_behind_latest(self) -> int | None:
@@ -42,7 +49,20 @@ class ShardReading:
     @property
     def reached(self) -> Reached:
         """Returns how far the shard is dealt with; nothing while nothing is read."""
-        return self._source.reached if self._source is not None else Reached()
+        return replace(self._source.reached, started_ms=self.started_ms) if self._source is not None else Reached()
+
+    @property
+    def started_ms(self) -> int | None:
+        """Returns from what time on the shard is read, milliseconds since the epoch by Kinesis' clock.
+
+        None where it is read from its beginning, or from where the log has it, or while that time is not known.
+        """
+        if self._source is None or self._begins_at not in (LATEST, AT_TIMESTAMP):
+            return None
+        if self._begins_at == AT_TIMESTAMP:
+            return None if self._timestamp is None else math.ceil(self._timestamp * 1000)
+        at = self._latest_at or self._source.opened_at
+        return None if at is None else math.ceil((at + ROUNDED_S) * 1000)
 
     def open(self, open_source: OpenSource, settings: StreamSettings, cut_at: Position | None) -> None:
         """Begins to read after the lease's checkpoint.
@@ -53,6 +73,7 @@ class ShardReading:
             cut_at: the shard's position in the log: no batch reaches across it.
         """
         start = self._lease.checkpoint
+        self._begins_at, self._timestamp = start if cut_at is None else None, settings.initial_timestamp
         if start == LATEST and self._latest_at is not None:
             start, settings = AT_TIMESTAMP, replace(settings, initial_timestamp=self._latest_at)
         hash_range = self._lease.lease.hash_range

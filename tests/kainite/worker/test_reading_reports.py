@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -10,8 +11,9 @@ import pytest
 
 from kainite.kinesis.read.prefetch import Reached
 from kainite.leases.keeper import LeaseKeeper
-from kainite.log.client import LogClient, ReadingReport
+from kainite.log.client import ReadingReport
 from kainite.log.owner.waiting import NEAR_S
+from kainite.log.service.sharing.shared_log import SharedLog
 from kainite.worker import reading_reports
 from kainite.worker.consumers import Consumers
 from kainite.worker.reading_reports import report_reading
@@ -25,6 +27,7 @@ class Daemon:
     seconds_since_round: float | None = None
     done: dict[str, float] = field(default_factory=dict)
     reports: list[ReadingReport] = field(default_factory=list)
+    reading: Callable[[], ReadingReport | None] | None = None
 
     def done_until(self) -> dict[str, float]:
         return self.done
@@ -47,7 +50,7 @@ async def test_reports_name_all_shards_and_how_old_what_is_known_of_them_is(monk
     monkeypatch.setattr(reading_reports, "EVERY_S", 0.0)
     daemon = Daemon()
     task = asyncio.create_task(
-        report_reading(cast(LeaseKeeper, daemon), cast(Consumers, daemon), cast(LogClient, daemon))
+        report_reading(cast(LeaseKeeper, daemon), cast(Consumers, daemon), cast(SharedLog, daemon))
     )
     await turns(5)
     assert daemon.reports == [], "the lease table has not been read"
@@ -60,4 +63,10 @@ async def test_reports_name_all_shards_and_how_old_what_is_known_of_them_is(monk
     daemon.reports.clear()
     await turns(5)
     assert daemon.reports == [], "the shards may be others by now"
+    assert daemon.reading is not None
+    assert daemon.reading() is None, "likewise where the owner asks"
+    daemon.seconds_since_round, daemon.done = 1.0, {"s0": 49.0}
+    assert daemon.reading() == ReadingReport(frozenset({"s0", "s1"}), {"s0": 1.0}, {"s0": 2.0}, {"s0": 1_700})
     task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert daemon.reading is None, "nobody is asked who does not report"

@@ -73,7 +73,10 @@ class Journal:
     async def position(self, shard_id: str) -> Position | None:
         return None if self.reached is None else Position(self.reached)
 
-    async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
+    async def append(
+        self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment],
+        *, started_ms: int | None = None,
+    ) -> None:  # fmt: skip
         units = " ".join(fragment.uow for fragment in fragments)
         self._answer(f"append {first.sequence}-{last.sequence} {units}".strip(), self.log_answers)
         self.reached = last.sequence
@@ -465,7 +468,10 @@ async def test_a_line_waits_until_the_lines_of_other_shards_are_durable_or_dropp
 
 async def test_a_call_that_waits_for_the_log_is_no_reason_to_hold_more() -> None:
     class Full(Journal):
-        async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
+        async def append(
+            self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment],
+            *, started_ms: int | None = None,
+        ) -> None:  # fmt: skip
             await room.wait()
             await super().append(shard_id, first, last, fragments)
 

@@ -52,7 +52,10 @@ class Log:
     async def position(self, shard_id: str) -> Position | None:
         return await self.inner.position(shard_id)
 
-    async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
+    async def append(
+        self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment],
+        *, started_ms: int | None = None,
+    ) -> None:  # fmt: skip
         self.waiting += 1
         await self.gate.wait()
         if self.errors:

@@ -8,6 +8,7 @@ import pytest
 
 from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, TRIM_HORIZON, Checkpoint
 from kainite.base.position import Position
+from kainite.kinesis.read.prefetch import Reached
 from kainite.leases.keeper import HeldLease
 from kainite.leases.table.lease import Lease
 from kainite.settings import StreamSettings
@@ -21,6 +22,7 @@ class Source:
 
     opened_at: float | None = 1000.0
     millis_behind_latest: int | None = 5
+    reached = Reached()
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -42,7 +44,7 @@ class Opening:
     def __call__(
         self, shard_id: str, hash_range: Any, start: Checkpoint, settings: StreamSettings, *, cut_at: Position | None
     ) -> Any:
-        assert cut_at == CUT
+        assert cut_at in (None, CUT)
         self.begun.append((start, settings.initial_timestamp))
         self.sources.append(Source())
         return self.sources[-1]
@@ -75,3 +77,24 @@ async def test_a_source_is_closed_once_and_reports_only_while_it_is_open() -> No
     await reading.close()
     assert opening.sources[0].calls == ["start", "close"]
     assert reading.millis_behind_latest is None
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "cut_at", "started_ms"),
+    [
+        (LATEST, None, 1_001_000),  # the time of an iterator is rounded down to seconds
+        (LATEST, CUT, None),  # the log has told it with the shard's first position
+        (AT_TIMESTAMP, None, 55_001),
+        (TRIM_HORIZON, None, None),
+        (Checkpoint("5"), None, None),
+    ],
+)
+async def test_the_time_from_which_on_a_shard_is_read_is_told(
+    checkpoint: Checkpoint, cut_at: Position | None, started_ms: int | None
+) -> None:
+    opening, reading = Opening(), ShardReading(HeldLease(Lease("s", "w", checkpoint=checkpoint), 0.0))
+    assert reading.started_ms is None
+    for _ in range(2):
+        reading.open(opening, StreamSettings("stream", initial_timestamp=55.0005), cut_at)
+        assert reading.started_ms == reading.reached.started_ms == started_ms
+        await reading.close()

@@ -20,6 +20,7 @@ POSITION     :class:`PositionMeta`: a shard's last record        empty
 CONTROL      :class:`ControlMeta`: a snapshot, or a part of one  :mod:`kainite.log.state.snapshot`
 CONTROL      :class:`ControlMeta`: names of units move on        empty
 CONTROL      :class:`ControlMeta`: the stream that is collected  empty
+CONTROL      :class:`ControlMeta`: since when a shard is read    empty
 TRANSACTION  :class:`TransactionMeta`: an application's          the application's own
 ===========  ==================================================  ================================
 """
@@ -40,6 +41,7 @@ SNAPSHOT: Final = "snapshot"
 SNAPSHOT_PART: Final = "snapshot-part"
 NAMES: Final = "names"
 STREAM: Final = "stream"
+STARTED: Final = "started"
 
 MISSING: Final = "missing:"
 """Begins the names of the units that stand in for numbers that did not come."""
@@ -264,12 +266,14 @@ class PositionMeta:
 
 @dataclass(frozen=True, slots=True)
 class ControlMeta:
-    """A snapshot of the folded log, a part of one, names of dispatched units that move on, or the stream's identity.
+    """A snapshot of the folded log, a part of one, names of dispatched units that move on, or what is collected.
 
     Attributes:
-        what: ``snapshot``; ``snapshot-part``: bytes of a snapshot whose ``snapshot`` entry comes later; ``names``; or
-            ``stream``: the shards' positions are of the stream that ``key`` identifies; those of another one end here.
-        since: the snapshot is the state that the entries below this id add up to; None: those before this entry.
+        what: ``snapshot``; ``snapshot-part``: bytes of a snapshot whose ``snapshot`` entry comes later; ``names``;
+            ``stream``: the shards' positions are of the stream that ``key`` identifies; those of another one end here;
+            or ``started``: the shard ``key`` is read from the time ``since`` on, and not from its beginning.
+        since: the snapshot is the state that the entries below this id add up to; None: those before this entry. Of
+            ``started``: milliseconds since the epoch, by Kinesis' clock.
         count, key, forget: of ``names``, as :meth:`kainite.log.state.recent_units.RecentUnits.move` takes them.
     """
 

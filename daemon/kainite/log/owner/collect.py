@@ -58,6 +58,8 @@ from kainite.base.logs import event
 from kainite.base.position import Position
 from kainite.log.format.entry import (
     MISSING,
+    STARTED,
+    ControlMeta,
     Entry,
     EntryKind,
     Fault,
@@ -72,7 +74,7 @@ from kainite.log.format.entry import (
 from kainite.log.owner.watermark import Ended, Straggler, ended, reserved, ripe, straggler
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
-from kainite.log.state.units import OpenUnit, UnitState
+from kainite.log.state.units import OpenUnit, UnitState, latest
 from kainite.settings import Isolation, UowEnd, UowOrder, UowSettings
 from kainite.uow.delta import UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment
@@ -93,10 +95,28 @@ _COPY: Final = (
 
 
 def collect(
-    state: FoldedLog, rules: UowSettings, shard: str, last: Position, fragments: Sequence[Fragment], now_ms: int
+    state: FoldedLog,
+    rules: UowSettings,
+    shard: str,
+    last: Position,
+    fragments: Sequence[Fragment],
+    now_ms: int,
+    started_ms: int | None = None,
 ) -> list[Entry]:
-    """Decides one append: the fragments of one ``processRecords`` call, and the shard's position."""
+    """Decides one append: the fragments of one ``processRecords`` call, and the shard's position.
+
+    Args:
+        state: changed by the entries.
+        rules: how units are collected.
+        shard: that the records came through.
+        last: the position of the last one.
+        fragments: what was emitted.
+        now_ms: for the entries, milliseconds since the epoch.
+        started_ms: as in :meth:`~kainite.log.client.LogClient.append`.
+    """
     journal = Journal(state, now_ms)
+    if rules.end is UowEnd.WATERMARK and started_ms is not None and started_ms > (state.started_ms or 0):
+        journal.write(EntryKind.CONTROL, ControlMeta(STARTED, since=started_ms, key=shard))
     again: list[str] = []
     for fragment in fragments if rules.end is UowEnd.MARKER else map(reserved, fragments):
         failed = state.failed(fragment.uow)
@@ -142,7 +162,9 @@ def expire(state: FoldedLog, rules: UowSettings, now_ms: int, overdue: Collectio
     return journal.entries
 
 
-def release(state: FoldedLog, rules: UowSettings, now_ms: int, until_ms: float) -> list[Entry]:
+def release(
+    state: FoldedLog, rules: UowSettings, now_ms: int, until_ms: float, started_ms: int | None = None
+) -> list[Entry]:
     """Dispatches units that the watermark has made complete, at most :data:`RELEASED` of them.
 
     Args:
@@ -150,10 +172,12 @@ def release(state: FoldedLog, rules: UowSettings, now_ms: int, until_ms: float) 
         rules: how units are collected.
         now_ms: for the entries, milliseconds since the epoch.
         until_ms: the watermark (:mod:`kainite.log.owner.watermark`).
+        started_ms: the latest time at which reading a shard began, as far as only its reader knows.
     """
+    begun_ms = latest(state.started_ms, started_ms)
     journal = Journal(state, now_ms)
     for unit in ripe(state.open.values(), rules, until_ms)[:RELEASED]:
-        complete, how = ended(unit, state, rules)
+        complete, how = ended(unit, state, rules, begun_ms)
         _dispatch(journal, rules, complete, ended=how)
     return journal.entries
 
@@ -230,11 +254,13 @@ def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment
         return True
     note_scheme(journal, news.fragment.scheme)
     going = standing.complete and _may_go(standing.number, state, rules)
-    if going and standing.whole:
+    if going and standing.whole and rules.end is UowEnd.MARKER:
         _dispatch(journal, rules, _merged(unit, news, standing, shard), news.fragment, late=standing.late_number)
     else:
         _keep(journal, rules, shard, news, standing)
-        if going:  # it fails with parts missing, and goes on collecting
+        # It fails with parts missing, and goes on collecting; or what comes again of it is told by its deltas, which
+        # the log remembers of FRAGMENT entries (kainite.log.state.ended_units).
+        if going:
             _dispatch(journal, rules, state.open[fragment.uow], late=standing.late_number)
     if going:
         _release_ready(journal, rules)
@@ -603,7 +629,7 @@ def _dispatch(
         scheme=unit.scheme if serialize else None,
         without=fragment.without if fragment is not None else (),
         time=ended.time if ended else None,
-        arrived_ms=unit.arrived_ms if ended else None,
+        arrived_ms=unit.arrived_ms if ended or rules.end is UowEnd.WATERMARK else None,
     )
     if meta.cause:
         event(_logger, logging.ERROR, "unit failed", uow=unit.uow, cause=meta.cause)

@@ -40,6 +40,8 @@ What a crash leaves behind, step by step:
 Where too many units wait to be applied, appends wait (:mod:`kainite.log.state.backlog`). An append that waits is not
 folded: its records are simply not collected yet.
 
+Units that the watermark makes complete are dispatched as soon as it does (:mod:`kainite.log.owner.ending`).
+
 Beside appends the owner does four things on a timer (:mod:`kainite.log.owner.upkeep`): it copies outcomes from
 the apply job's log partition, answers requests, expires units that never complete, and, after enough entries,
 appends a snapshot and truncates.
@@ -74,6 +76,7 @@ from kainite.log.client import ReadingReport
 from kainite.log.format.entry import STREAM, Batch, ControlMeta, Entry, EntryKind, PositionMeta
 from kainite.log.owner.append import PartitionWriter, heartbeats_meanwhile, take_steps_async
 from kainite.log.owner.collect import collect
+from kainite.log.owner.ending import Ending
 from kainite.log.owner.looking import Looking
 from kainite.log.owner.mount import LeaseWatch, Mount, mount
 from kainite.log.owner.refit import READ_EVERY_S, Refitting
@@ -164,6 +167,7 @@ class LogOwner:
         self._audit = audit
         self._waiting = Waiting(uow.timeout, clock)
         self._watermark = Watermark(clock)
+        self._ending = Ending(self._watermark, uow)
         self._queue: deque[_Pending] = deque()
         self._queued_bytes = 0
         self._changed = Changes()
@@ -249,6 +253,8 @@ class LogOwner:
         sampling = owner._metrics.sample_on(owner._sample)
         for task in (owner._write_batches(), owner._heartbeat(), owner._upkeep(), sampling):
             owner._start(task)
+        if uow.end is UowEnd.WATERMARK:
+            owner._start(owner._end_units())
         try:
             yield owner
         finally:
@@ -337,7 +343,15 @@ class LogOwner:
             await pending.durable()
         return self._durable.get(shard_id)
 
-    async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
+    async def append(
+        self,
+        shard_id: str,
+        first: Position,
+        last: Position,
+        fragments: Sequence[Fragment],
+        *,
+        started_ms: int | None = None,
+    ) -> None:
         if not self._is_recognised(shard_id, last):
             await self.room()
         if self._is_recognised(shard_id, last):
@@ -351,7 +365,9 @@ class LogOwner:
             )
         if fragments and (arrived_ms := fragments[0].arrived_ms) is not None:
             self._watermark.learn(arrived_ms)
-        await self._enqueue(collect(self.state, self._uow, shard_id, last, fragments, epoch_ms()))
+        entries = collect(self.state, self._uow, shard_id, last, fragments, epoch_ms(), started_ms)
+        self._ending.collected()
+        await self._enqueue(entries)
 
     async def room(self) -> None:
         """Waits until an append would be taken at once: the queue and the backlog have room.
@@ -374,6 +390,19 @@ class LogOwner:
     def report(self, report: ReadingReport) -> None:
         self._waiting.report(report)
         self._watermark.report(report)
+        self._ending.reported()
+
+    @contextlib.contextmanager
+    def asking(self, ask: Callable[[], None]) -> Iterator[None]:
+        """Has ``ask`` called, while the context is entered, when a unit waits for a report of how far shards are read.
+
+        ``ask`` returns at once, and need not lead to a report: readers report by themselves, too.
+        """
+        self._ending.readers.add(ask)
+        try:
+            yield
+        finally:
+            self._ending.readers.discard(ask)
 
     async def write(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> None:
         """Appends entries of the owner's own, decided on the present state.
@@ -494,7 +523,6 @@ class LogOwner:
             self._mount,
             self._audit,
             self._waiting,
-            self._watermark,
             self.looking,
         )
         while True:
@@ -505,6 +533,17 @@ class LogOwner:
                 await upkeep.run_once(self)
             except LogUnavailableError as error:
                 event(_logger, logging.WARNING, "log upkeep put off", error=error)
+            except KainiteError as error:
+                self._fail(error)
+                return
+
+    async def _end_units(self) -> None:
+        while True:
+            try:
+                await self._ending.run(self)
+            except LogUnavailableError as error:
+                event(_logger, logging.WARNING, "units not ended", error=error)
+                await asyncio.sleep(self._settings.poll)
             except KainiteError as error:
                 self._fail(error)
                 return

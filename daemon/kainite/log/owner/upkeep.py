@@ -1,7 +1,5 @@
 """The upkeep of the log by its owner, on a timer; each step can be repeated after a crash.
 
-0. *release*: with ``uowEnd=watermark``, the units that the watermark has made complete are dispatched
-   (:mod:`kainite.log.owner.watermark`).
 1. *outcomes*: the outcomes that the apply job wrote into its own log partition (``<partition>:outcomes``) are
    copied into the log, with the id up to which they were copied; the apply job truncates up to this id. When they, and
    the requests, are looked for says :mod:`kainite.log.owner.looking`.
@@ -25,20 +23,19 @@ from typing import Protocol
 from kainite.base.clock import epoch_ms
 from kainite.log.audit.trail import AuditTrail, audited
 from kainite.log.format.entry import SNAPSHOT, SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind, StatusMeta
-from kainite.log.owner.collect import RELEASED, expire, release
+from kainite.log.owner.collect import expire
 from kainite.log.owner.looking import Looking
 from kainite.log.owner.mount import Mount
 from kainite.log.owner.names import Move, deletable, next_move
 from kainite.log.owner.refit import Refitting, is_kept, refit_entries
 from kainite.log.owner.requests import decide, refusal, unit_asked
 from kainite.log.owner.waiting import Waiting
-from kainite.log.owner.watermark import Watermark
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.outcomes import outcomes_of, outcomes_partition
 from kainite.log.store.contract import LogStore
-from kainite.settings import LogSettings, UowEnd, UowSettings
+from kainite.settings import LogSettings, UowSettings
 
 
 class Writer(Protocol):
@@ -59,7 +56,6 @@ class LogUpkeep:
         mounted: Mount,
         audit: AuditTrail | None,
         waiting: Waiting,
-        watermark: Watermark,
         looking: Looking,
     ) -> None:
         self._store = store
@@ -68,7 +64,6 @@ class LogUpkeep:
         self._mount = mounted
         self._audit = audit
         self.waiting = waiting
-        self.watermark = watermark
         self._looking = looking
 
     async def run_once(self, owner: Writer) -> None:
@@ -78,7 +73,6 @@ class LogUpkeep:
             LogUnavailableError: the store did not answer; the next run does what is left.
             LogFencedError: another owner has the partition.
         """
-        await self._release(owner)
         if self._looking.outcomes_due(owner.state.through):
             await self._take_outcomes(owner)
         if self._looking.requests_due():
@@ -87,19 +81,6 @@ class LogUpkeep:
         if self._is_due(owner.state):
             await self._move_names(owner)
             await self._snapshot(owner)
-
-    async def _release(self, owner: Writer) -> None:
-        """Dispatches the units that the watermark has made complete, some at a time."""
-        released = RELEASED if self._uow.end is UowEnd.WATERMARK else 0
-
-        def decided(state: FoldedLog) -> Sequence[Entry]:
-            nonlocal released
-            entries = release(state, self._uow, epoch_ms(), self.watermark.until_ms())
-            released = len(entries)
-            return entries
-
-        while released >= RELEASED:
-            await owner.write(decided)
 
     def _is_due(self, state: FoldedLog) -> bool:
         """Returns whether to write a snapshot: its cost grows with the units in it, so as many entries come first."""

@@ -40,6 +40,9 @@ no report, no shard, hash keys without a lease       no watermark
 a shard that nobody reads, whose records break       it holds the watermark, and :meth:`Watermark.held_by` names it
 every child, or whose parent is still read
 a shard lags                                         its last record's arrival counts
+a shard is read from LATEST, or AT_TIMESTAMP, and    a unit whose commit is not later than that by the grace fails as
+the log has nothing of it                            late: records of it may stand before. The time is durable with the
+                                                     shard's first position; until then its reader tells it
 a shard is split or merged                           the parent stays where it was closed until it is at SHARD_END; its
                                                      children have leases by then, and count until they are read
 an old report (a daemon that was cut off)            it names parents in place of their children: the watermark stays
@@ -69,6 +72,13 @@ DRIFT: Final = 0.001
 """How much faster this clock may run than Kinesis', seconds a second; ten times what clocks are allowed to."""
 
 TIMELESS: Final = "'time' is missing: with uowEnd=watermark a unit's deltas tell its commit time"
+
+
+_TORN: Final = (
+    "its commit time, {} ns, is not later by uowGraceMillis than {} ms, when reading a shard began: records of it may "
+    "stand before that place, and are never read (initialPositionInStream); compare it with the source, then discard "
+    "or retry it"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +115,8 @@ class Watermark:
         self._arrived: dict[str, int] = {}
         self._ahead = -math.inf  # of Kinesis' clock before this one at _ahead_at, at least, milliseconds
         self._ahead_at = 0.0
+        self.started_ms: int | None = None
+        """The latest time at which reading a shard began elsewhere than at its beginning, as readers tell."""
 
     def report(self, report: ReadingReport) -> None:
         """Takes in what a reader tells."""
@@ -115,6 +127,7 @@ class Watermark:
         for shard, arrived in report.arrived.items():
             self._arrived[shard] = max(self._arrived.get(shard, arrived), arrived)
             self.learn(arrived)
+        self.started_ms = max((self.started_ms or 0, *report.started.values())) or None
         for known in (self._tips, self._arrived):
             for shard in known.keys() - self._shards:
                 del known[shard]
@@ -132,6 +145,14 @@ class Watermark:
         Milliseconds since the epoch, by Kinesis' clock.
         """
         return min((self._of(shard) for shard in self._shards), default=-math.inf)
+
+    def seconds_until(self, due_ms: float) -> float:
+        """Returns in how many seconds Kinesis' clock is known to show a time, as far as is known now.
+
+        No tip can take the watermark there before. Not positive: it is; infinite: nothing is known of that clock.
+        """
+        now = self._clock()
+        return (due_ms - now * 1000 - self._ahead_when(now)) / 1000
 
     def held_by(self) -> Held:
         """Returns what holds the watermark back most."""
@@ -162,13 +183,29 @@ def ripe(units: Iterable[OpenUnit], rules: UowSettings, until_ms: float) -> list
         rules: the order and the grace.
         until_ms: the watermark.
     """
-    waiting = [unit for unit in units if unit.end_count is None and unit.arrived_ms is not None]
-    complete = [unit for unit in waiting if _due_ms(unit, rules) <= until_ms]
-    if rules.order is UowOrder.TIME and len(complete) < len(waiting):
-        others = (unit for unit in waiting if unit.time is not None and _due_ms(unit, rules) > until_ms)
+    waiting = _waiting(units, rules)
+    complete = [unit for due_ms, unit in waiting if due_ms <= until_ms]
+    if complete and rules.order is UowOrder.TIME and len(complete) < len(waiting):
+        others = (unit for due_ms, unit in waiting if due_ms > until_ms and unit.time is not None)
         first = min(map(_place, others), default=None)
         complete = [unit for unit in complete if first is None or unit.time is None or _place(unit) < first]
     return sorted(complete, key=_place)
+
+
+def _waiting(units: Iterable[OpenUnit], rules: UowSettings) -> list[tuple[float, OpenUnit]]:
+    """Returns the units that the watermark ends, each with the watermark at which it is complete."""
+    return [(_due_ms(unit, rules), unit) for unit in units if unit.end_count is None and unit.arrived_ms is not None]
+
+
+def next_due_ms(units: Iterable[OpenUnit], rules: UowSettings) -> float:
+    """Returns the watermark at which :func:`ripe` has a unit; infinity while no unit waits for it."""
+    waiting = _waiting(units, rules)
+    if rules.order is not UowOrder.TIME:
+        return min((due_ms for due_ms, _ in waiting), default=math.inf)
+    # All others with a commit time go behind the first of them.
+    timed = (unit for _, unit in waiting if unit.time is not None)
+    first = min(timed, key=_place, default=None)
+    return min((due_ms for due_ms, unit in waiting if unit.time is None or unit is first), default=math.inf)
 
 
 def _place(unit: OpenUnit) -> tuple[int, str]:
@@ -177,7 +214,8 @@ def _place(unit: OpenUnit) -> tuple[int, str]:
 
 def _due_ms(unit: OpenUnit, rules: UowSettings) -> float:
     """Returns the watermark at which the unit is complete."""
-    return max(unit.arrived_ms or 0, -(-(unit.time or 0) // 1_000_000)) + rules.grace * 1000
+    arrived_ms, committed_ms = unit.arrived_ms or 0, -(-(unit.time or 0) // 1_000_000)
+    return (arrived_ms if arrived_ms > committed_ms else committed_ms) + rules.grace * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +231,14 @@ class Ended:
     late: str | None = None
 
 
-def ended(unit: OpenUnit, state: FoldedLog, rules: UowSettings) -> tuple[OpenUnit, Ended]:
+def ended(
+    unit: OpenUnit, state: FoldedLog, rules: UowSettings, started_ms: int | None = None
+) -> tuple[OpenUnit, Ended]:
     """Returns a unit that is complete, with the cause for which it fails if it has no commit time, and how it ends."""
     if unit.time is None:
         return replace(unit, causes=[*unit.causes, *(() if unit.causes else (TIMELESS,))]), Ended()
+    if started_ms is not None and unit.time <= (started_ms + rules.grace * 1000) * 1_000_000:
+        return unit, Ended(late=_TORN.format(unit.time, started_ms))
     return unit, _ended_at(unit, unit.time, state, rules)
 
 

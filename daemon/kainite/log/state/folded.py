@@ -30,6 +30,7 @@ from kainite.base.position import Position
 from kainite.log.format.entry import (
     NAMES,
     SNAPSHOT,
+    STARTED,
     STREAM,
     ControlMeta,
     Entry,
@@ -45,7 +46,7 @@ from kainite.log.format.entry import (
 )
 from kainite.log.state.ended_units import EndedUnits, on_time_name
 from kainite.log.state.recent_units import RecentUnits
-from kainite.log.state.units import OpenUnit, UnitFold, UnitState
+from kainite.log.state.units import OpenUnit, UnitFold, UnitState, latest
 from kainite.uow.conflicts import LatestConflicts
 from kainite.uow.identity import split_digests
 from kainite.uow.scheme import Scheme, TableScheme
@@ -90,6 +91,8 @@ class FoldedLog:
         self.misfits: dict[int, None] = {}
         self.ended = EndedUnits()
         self.latest_time: tuple[int, str] | None = None
+        self.started_ms: int | None = None
+        """The latest time at which reading a shard began elsewhere than at its beginning, by Kinesis' clock."""
 
     @property
     def open(self) -> dict[str, OpenUnit]:
@@ -153,6 +156,8 @@ class FoldedLog:
                     self.schemes = self.schemes_in_use()
             case ControlMeta(what=what, count=count, key=key, forget=forget) if what == NAMES:
                 self.recent.move(count, key, forget)
+            case ControlMeta(what=what, since=int(since)) if what == STARTED:
+                self.started_ms = latest(self.started_ms, since)
             case ControlMeta(what=what, key=key) if what == STREAM:
                 if self.stream not in (None, key):
                     self.positions.clear()

@@ -78,6 +78,7 @@ def capture(state: FoldedLog) -> Document:
         "schemes": {name: scheme.tables for name, scheme in state.schemes.items()},
         "ended": list(state.ended.captured()),
         "latest_time": state.latest_time,
+        "started_ms": state.started_ms,
     }
 
 
@@ -208,6 +209,7 @@ def _state(fields: dict[str, Any]) -> FoldedLog:
     state.schemes = {name: _scheme(tables) for name, tables in fields.get("schemes", {}).items()}
     ended = fields.get("ended", ())
     state.ended = EndedUnits((uow, due_ms, base64.b64decode(packed)) for uow, due_ms, packed in ended)
+    state.started_ms = fields.get("started_ms")
     state.latest_time = None if (latest := fields.get("latest_time")) is None else (latest[0], latest[1])
     state.restore_units(_unit(unit) for unit in fields["units"])
     return state

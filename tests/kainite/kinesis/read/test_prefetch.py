@@ -56,6 +56,23 @@ async def test_a_taker_that_waits_is_woken() -> None:
     assert len(taken.line) == 7
 
 
+async def test_only_a_mark_at_the_tip_is_one_and_a_later_mark_that_is_none_takes_nothing_back() -> None:
+    queue = Prefetch(Bounds(batches=9))
+    queue.mark(1.0)
+    assert queue.reached.at_tip is None
+    queue.mark(2.0, at_tip=True)
+    queue.put(batch())
+    queue.mark(3.0)
+    await queue.take()
+    assert queue.reached.at_tip == 2.0
+    queue.mark(4.0, at_tip=True)
+    assert queue.reached.at_tip == 2.0, "the batch is under way"
+    waiting = asyncio.create_task(queue.take())
+    await asyncio.sleep(0)
+    assert queue.reached.at_tip == 4.0
+    waiting.cancel()
+
+
 async def test_a_mark_is_reached_when_the_batches_before_it_are_done_not_when_they_are_taken() -> None:
     queue = Prefetch(Bounds(batches=9))
     assert queue.done_until is None

@@ -133,8 +133,8 @@ class Log:
         self.rules, self.state, self.entries = rules, FoldedLog(), list[Entry]()
         self.sequences = itertools.count(1)
 
-    def bring(self, *fragments: Fragment, shard: str = "s0") -> list[Entry]:
-        decided = collect(self.state, self.rules, shard, Position(next(self.sequences)), fragments, 0)
+    def bring(self, *fragments: Fragment, shard: str = "s0", started_ms: int | None = None) -> list[Entry]:
+        decided = collect(self.state, self.rules, shard, Position(next(self.sequences)), fragments, 0, started_ms)
         self.entries += decided
         return decided
 
@@ -225,6 +225,19 @@ class TestAUnit:
         log.bring(replace(part("T", 1), ends=(UnitEnd(1),)))
         assert log.unit("T").status is UnitStatus.IN_PROGRESS
 
+    @pytest.mark.parametrize("ends_first", [False, True])
+    def test_with_an_end_that_is_sent_again_is_recognised(self, ends_first: bool) -> None:
+        log = Log()
+        whole = replace(part("T", 1, 2), ends=(UnitEnd(2),))
+        parts = (part("T", 1), replace(part("T", 2), ends=(UnitEnd(2),)))
+        log.bring(*(parts[::-1] if ends_first else (whole,)))
+        log.settle("T")
+        log.state = snapshot.load(snapshot.dump(log.state))
+        for again in (whole, *parts, part("T", 2, 1)):
+            assert [entry.kind for entry in log.bring(again)] == [EntryKind.POSITION]
+        log.bring(part("T", 3))
+        assert log.faults() == {"T+late": Fault.LATE}, "its end announced two deltas"
+
     def test_with_an_end_has_no_place_in_the_order_of_times(self) -> None:
         log = Log(BY_TIME)
         log.bring(replace(part("T", 1), ends=(UnitEnd(1),)))
@@ -293,6 +306,43 @@ class TestTheOrderOfTimes:
         log.bring(part("aa", 3))
         log.release(math.inf)
         assert log.faults()["aa"] is Fault.LATE
+
+
+class TestAShardThatIsNotReadFromItsBeginning:
+    """A unit whose records may stand before the place where reading began is not known to be whole."""
+
+    def test_fails_units_that_were_under_way_then(self) -> None:
+        log = Log()
+        log.bring(part("T", 1), part("U", 2, time=NOON + GRACE, arrived=NOON + GRACE), started_ms=NOON)
+        log.bring(part("V", 2, 3, time=NOON + GRACE + 1, arrived=NOON + GRACE))
+        log.state = snapshot.load(snapshot.dump(log.state))
+        assert log.release(math.inf) == ["T", "U", "V"]
+        assert log.faults() == {"T": Fault.LATE, "U": Fault.LATE, "V": None}
+        torn = log.unit("T")
+        assert "when reading a shard began" in (torn.cause or "")
+        assert (torn.status, torn.obstacle) == (UnitStatus.FAILED, None), "a person decides"
+        assert log.unit("V").conflict == log.unit("U").tid, "it holds back what conflicts with it"
+
+    def test_is_known_by_its_reader_before_any_record_of_it_comes(self) -> None:
+        shards = Shards()
+        told = ReadingReport(BOTH, {}, {}, {}, {"s1": NOON})
+        shards.watermark.report(told)
+        shards.watermark.report(replace(told, started={"s0": NOON - 9_000}))
+        log = Log()
+        log.bring(part("T", 1))
+        release(log.state, RULES, 0, math.inf, shards.watermark.started_ms)
+        assert log.faults() == {"T": Fault.LATE}
+
+    def test_counts_with_its_latest_begin_of_all_shards(self) -> None:
+        log = Log()
+        log.bring(part("T", 1), started_ms=NOON)
+        assert [entry.kind for entry in log.bring(shard="s1", started_ms=NOON - 1)] == [EntryKind.POSITION]
+        log.bring(shard="s2", started_ms=NOON + 7)
+        assert log.state.started_ms == NOON + 7
+
+    def test_changes_nothing_where_units_have_ends(self) -> None:
+        log = Log(UowSettings())
+        assert [entry.kind for entry in log.bring(started_ms=NOON)] == [EntryKind.POSITION]
 
 
 class TestWhatComesAfterwards:
@@ -430,6 +480,32 @@ class TestAnOwner:
             (entry,) = [one for batch in store.read_batches("0", late.entries[0], late.entries[0], strong=True)
                         for tid, one in batch.entries_from(late.entries[0]) if tid == late.entries[0]]  # fmt: skip
             assert [delta.key for delta in deltas_of(entry)] == [{"id": 3}]
+
+    async def test_refuses_a_retry_of_a_late_unit_of_which_more_came_while_it_was_judged(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store, rules = MemoryStore(), replace(RULES, grace=0.0)
+        async with LogOwner.open(store, self.SETTINGS, rules) as owner:
+            owner.judge_by(CurrentCatalogue(lambda: None, None, interval=0.0))
+            await owner.append("s0", Position(1), Position(1), (part("T", 1),))
+            owner.report(ReadingReport(frozenset({"s0"}), {}, {"s0": 0.0}, {"s0": NOON}))
+            await until(lambda: owner.state.find("T") is not None)
+            await owner.append("s0", Position(2), Position(2), (part("T", 2),))
+            assert owner.refitting is not None
+            judged = owner.refitting.judged
+
+            async def meanwhile(unit: UnitState) -> object:
+                found = await judged(unit)
+                await owner.append("s0", Position(3), Position(3), (part("T", 3),))
+                return found
+
+            monkeypatch.setattr(owner.refitting, "judged", meanwhile)
+            request = store.put_request("0", {"action": "retry", "uow": "T+late", "by": "a test"})
+            await until(lambda: not store.read_requests("0"))
+            assert "more of unit T+late came" in str(store.take_answer("0", request))
+            late = owner.state.find("T+late")
+            assert late is not None
+            assert (late.status, late.count) == (UnitStatus.FAILED, 2)
 
     async def test_begins_anew_after_a_mount(self) -> None:
         store, rules = MemoryStore(), replace(RULES, grace=0.0)

@@ -202,7 +202,7 @@ class Conversation:
     def reading(self, number: int, report: ReadingReport | None) -> None:
         """Answers the owner's question of that number."""
         told = report or ReadingReport(frozenset(), {})
-        self._send(ReadingAnswer(self._id(number), told.shards, told.read, told.tips, told.arrived))
+        self._send(ReadingAnswer(self._id(number), told.shards, told.read, told.tips, told.arrived, told.started))
 
     def _greeted(self, body: bytes) -> None:
         hello = decode_hello(body)

@@ -66,21 +66,26 @@ def check_size(shard: str, size: int) -> None:
         )
 
 
-def encode_fragments(fragments: Sequence[Fragment], known: Collection[str]) -> tuple[bytes, bytes, frozenset[str]]:
+def encode_fragments(
+    fragments: Sequence[Fragment], known: Collection[str], started_ms: int | None = None
+) -> tuple[bytes, bytes, frozenset[str]]:
     """Returns metadata, payload, and the ids of the schemes in the metadata.
 
     Args:
         fragments: of one append.
         known: ids of the schemes that the other side has.
+        started_ms: of the append; an owner of an earlier release passes it by.
     """
     schemes = {one.scheme.id: one.scheme for one in fragments if one.scheme and one.scheme.id not in known}
     blobs = {id(one.piece.blob): one.piece.blob for one in fragments if one.piece is not None}
     numbers = {key: number for number, key in enumerate(blobs, 1)}
-    document = {
+    document: dict[str, Any] = {
         "fragments": [_fragment_json(fragment, numbers) for fragment in fragments],
         "blobs": [[len(blob.frame), blob.crc, blob.size] for blob in blobs.values()],
         "schemes": {name: _scheme_json(scheme) for name, scheme in schemes.items()},
     }
+    if started_ms is not None:
+        document["started"] = started_ms
     signatures = [one for fragment in fragments for one in (*sorted(fragment.written), *sorted(fragment.read))]
     text = orjson.dumps(document)
     metadata = b"".join((_LENGTH.pack(len(text)), text, struct.pack(f">{len(signatures)}Q", *signatures)))
@@ -89,8 +94,8 @@ def encode_fragments(fragments: Sequence[Fragment], known: Collection[str]) -> t
 
 def decode_fragments(
     metadata: bytes, payload: bytes, known: Mapping[str, Scheme]
-) -> tuple[list[Fragment], dict[str, Scheme]]:
-    """Returns the fragments, and the schemes that came with them.
+) -> tuple[list[Fragment], dict[str, Scheme], int | None]:
+    """Returns the fragments, the schemes that came with them, and since when the shard is read, if it is told.
 
     Args:
         metadata, payload: as :func:`encode_fragments` returned them.
@@ -107,7 +112,8 @@ def decode_fragments(
         schemes = {str(name): _scheme(tables) for name, tables in document["schemes"].items()}
         blobs = _blobs(document["blobs"], payload)
         all_schemes = {**known, **schemes} if schemes else known
-        return _fragments(document["fragments"], blobs, metadata[begin:], all_schemes), schemes
+        fragments = _fragments(document["fragments"], blobs, metadata[begin:], all_schemes)
+        return fragments, schemes, _optional(document.get("started"))
     except (ValueError, TypeError, LookupError, AttributeError, struct.error) as error:
         raise LogProtocolError(f"an append's fragments cannot be read: {type(error).__name__} {error}") from error
 

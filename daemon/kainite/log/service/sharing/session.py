@@ -90,7 +90,7 @@ ANSWER_S: Final = 10.0
 """Seconds after which a question who holds a row is not answered any more; who asked has read the log by then."""
 
 ASK_EVERY_S: Final = 1.0
-"""Seconds between two questions how far the shards are read."""
+"""Seconds between two questions how far the shards are read; one may come between while a unit waits for the answer."""
 
 SILENT_S: Final = 15.0
 """Seconds without a word of the client after which the connection is closed."""
@@ -267,7 +267,8 @@ class Session:
                 self._send(ShardRefused(join.req_id, cause))
                 return
             self._send(Joined(self._id(0), CREDIT))
-            await self._first_ended(owner, (self._take_requests(owner), self._ask(owner)))
+            with owner.asking(partial(self._ask_soon, owner)):
+                await self._first_ended(owner, (self._take_requests(owner), self._ask(owner)))
         finally:
             if terms.clients.get(join.worker) == join.process:
                 del terms.clients[join.worker]
@@ -325,37 +326,45 @@ class Session:
     async def _append(self, message: ShardAppend, owner: LogOwner) -> None:
         async with self._decoding:
             await owner.room()
-            fragments = await self._decoded(message)
+            fragments, started_ms = await self._decoded(message)
         try:
-            await owner.append(message.shard, message.first, message.last, fragments)
+            await owner.append(message.shard, message.first, message.last, fragments, started_ms=started_ms)
         except LogRequestError as error:
             self._send(ShardRefused(self._id(message.req_id.sequence), str(error)))
         else:
             self._send(ShardAppended(self._id(message.req_id.sequence)))
         self._unanswered -= message.size
 
-    async def _decoded(self, message: ShardAppend) -> list[Fragment]:
+    async def _decoded(self, message: ShardAppend) -> tuple[list[Fragment], int | None]:
         decode = partial(decode_fragments, message.fragments, message.payload, dict(self._schemes))
-        fragments, schemes = await asyncio.to_thread(decode) if message.size >= OFF_LOOP_BYTES else decode()
+        fragments, schemes, started_ms = await asyncio.to_thread(decode) if message.size >= OFF_LOOP_BYTES else decode()
         self._schemes.update(schemes)
-        return fragments
+        return fragments, started_ms
 
     async def _position(self, req_id: ReqId, shard: str, owner: LogOwner) -> None:
         self._send(PositionAnswer(self._id(req_id.sequence), await owner.position(shard)))
 
     async def _ask(self, owner: LogOwner) -> None:
         while True:
-            self._questions = self._questions % MAX_NUMBER + 1
-            self._asked[self._questions] = self._terms.clock()
-            for old in list(self._asked)[:-QUESTIONS_KEPT]:
-                del self._asked[old]
-            self._send(ReadingRequest(self._id(self._questions), str(owner.backlog() or "")))
+            self._ask_once(owner)
             await asyncio.sleep(ASK_EVERY_S)
+
+    def _ask_soon(self, owner: LogOwner) -> None:
+        """Asks at once, unless an answer is under way: a client that is slow is not asked more often."""
+        if not self._asked:
+            self._ask_once(owner)
+
+    def _ask_once(self, owner: LogOwner) -> None:
+        self._questions = self._questions % MAX_NUMBER + 1
+        self._asked[self._questions] = self._terms.clock()
+        for old in list(self._asked)[:-QUESTIONS_KEPT]:
+            del self._asked[old]
+        self._send(ReadingRequest(self._id(self._questions), str(owner.backlog() or "")))
 
     def _report(self, answer: ReadingAnswer, owner: LogOwner) -> None:
         asked = self._asked.pop(answer.req_id.sequence, None)
         if asked is not None and answer.shards:
-            told = ReadingReport(answer.shards, answer.read, answer.tips, answer.arrived)
+            told = ReadingReport(answer.shards, answer.read, answer.tips, answer.arrived, answer.started)
             owner.report(told.aged(self._terms.clock() - asked))
 
     def _start(self, request: Coroutine[None, None, None]) -> None:

@@ -142,6 +142,8 @@ class SharedLog:
         self._left_at = clock()  # when the facade had nothing behind it for the first time since it had something
         self._held_elsewhere = False  # whether an owner that lives was seen since then, in the last look at HEAD
         self._report: tuple[ReadingReport, float] | None = None
+        self.reading: Callable[[], ReadingReport | None] | None = None
+        """Returns how far this process's shards are read now, None where it cannot tell; asked when that is awaited."""
         self._events: asyncio.Queue[tuple[int, Event] | BaseException] = asyncio.Queue()
         self._epoch = 0
         self._under_way: set[asyncio.Task[None]] = set()
@@ -156,9 +158,17 @@ class SharedLog:
     async def position(self, shard_id: str) -> Position | None:
         return await self._ask(lambda log: log.position(shard_id))
 
-    async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
+    async def append(
+        self,
+        shard_id: str,
+        first: Position,
+        last: Position,
+        fragments: Sequence[Fragment],
+        *,
+        started_ms: int | None = None,
+    ) -> None:
         check_size(shard_id, payload_size(fragments))
-        await self._ask(lambda log: log.append(shard_id, first, last, fragments))
+        await self._ask(lambda log: log.append(shard_id, first, last, fragments, started_ms=started_ms))
 
     def report(self, report: ReadingReport) -> None:
         self._report = report, self.clock()
@@ -389,15 +399,19 @@ class SharedLog:
             await owner.collect_from(self._identity)
         if self._catalogue is not None:
             owner.judge_by(self._catalogue)
-        if (reading := self._reading()) is not None:
-            owner.report(reading)
+        self._report_to(owner)
         self._told = ""
         self._put(owner)
         self._tell(Mounted(), epoch)
         try:
-            raise await owner.failed()
+            with owner.asking(partial(self._report_to, owner)):
+                raise await owner.failed()
         finally:
             self._drop(owner)
+
+    def _report_to(self, owner: LogOwner) -> None:
+        if (reading := self._reading()) is not None:
+            owner.report(reading)
 
     async def _follow(self, to: OwnerAddress, generation: int) -> None:
         """Connects to an owner, and appends through it until the connection ends."""
@@ -438,6 +452,8 @@ class SharedLog:
 
     def _reading(self) -> ReadingReport | None:
         """Returns the latest report with ages as of now; None where it is too old: its shards may be others by now."""
+        if self.reading is not None and (now := self.reading()) is not None:
+            self._report = now, self.clock()
         if self._report is None:
             return None
         report, at = self._report

@@ -119,14 +119,17 @@ class ReadingRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReadingAnswer:
-    """Attributes: shards, read, tips, arrived: as in :class:`~kainite.log.client.ReadingReport`; no shards where
-    nothing is known. A daemon of a release before this one tells no tips and no arrivals."""
+    """Attributes: all but ``req_id`` as in :class:`~kainite.log.client.ReadingReport`; no shards: nothing is known.
+
+    A daemon of an earlier release tells no ``tips``, ``arrived`` and ``started``.
+    """
 
     req_id: ReqId
     shards: frozenset[str]
     read: Mapping[str, float]
     tips: Mapping[str, float] = field(default_factory=dict)
     arrived: Mapping[str, int] = field(default_factory=dict)
+    started: Mapping[str, int] = field(default_factory=dict)
 
 
 SharingMessage: TypeAlias = (
@@ -200,7 +203,7 @@ def _write_position_answer(writer: FieldWriter, message: PositionAnswer) -> None
 
 def _write_reading(writer: FieldWriter, message: ReadingAnswer) -> None:
     said = {"shards": sorted(message.shards), "read": dict(message.read)}
-    more = {"tips": dict(message.tips), "arrived": dict(message.arrived)}
+    more = {"tips": dict(message.tips), "arrived": dict(message.arrived), "started": dict(message.started)}
     writer.optional_bytes(orjson.dumps({**said, **{name: value for name, value in more.items() if value}}))
 
 
@@ -209,12 +212,14 @@ def _read_reading(reader: FieldReader, req_id: ReqId) -> ReadingAnswer:
         said = orjson.loads(reader.byte_array())
         shards, read = said["shards"], said["read"]
         ages, tips = ({str(shard): float(age) for shard, age in told.items()} for told in (read, said.get("tips", {})))
-        arrived = {str(shard): int(ms) for shard, ms in said.get("arrived", {}).items()}
+        arrived, started = (
+            {str(shard): int(ms) for shard, ms in said.get(name, {}).items()} for name in ("arrived", "started")
+        )
         if not all(isinstance(shard, str) for shard in shards):
             raise TypeError("a shard's name is no text")
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise LogProtocolError(f"a report of what is read cannot be read: {error}") from error
-    return ReadingAnswer(req_id, frozenset(shards), ages, tips, arrived)
+    return ReadingAnswer(req_id, frozenset(shards), ages, tips, arrived, started)
 
 
 LAYOUTS: Final = (

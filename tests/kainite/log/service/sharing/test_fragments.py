@@ -46,9 +46,11 @@ FRAGMENTS = st.builds(
 @given(st.lists(FRAGMENTS, max_size=4), st.booleans())
 def test_they_come_back_as_they_were_sent(fragments: list[Fragment], known: bool) -> None:
     schemes = {one.scheme.id: one.scheme for one in fragments if one.scheme}
-    metadata, payload, sent = encode_fragments(fragments, schemes.keys() if known else ())
+    started = 17 if known else None
+    metadata, payload, sent = encode_fragments(fragments, schemes.keys() if known else (), started)
     assert sent == (set() if known else schemes.keys())
-    found, came = decode_fragments(metadata, payload, schemes if known else {})
+    found, came, told = decode_fragments(metadata, payload, schemes if known else {})
+    assert told == started
     assert came.keys() == sent
     assert found == [replace(one, deltas=(), identities=one.identities) for one in fragments]
     assert [one.piece for one in found] == [one.piece for one in fragments]
@@ -64,7 +66,7 @@ def test_fragments_of_one_append_share_a_blob() -> None:
     fragments = [Fragment(f"T{place}", identities=(3,) if piece else (), piece=piece) for place, piece in
                  enumerate(pieces)]  # fmt: skip
     metadata, payload, _ = encode_fragments(fragments, ())
-    found, _ = decode_fragments(metadata, payload, {})
+    found, _, _ = decode_fragments(metadata, payload, {})
     assert pieces[0] is not None
     assert payload == pieces[0].blob.frame
     first, none, last = (one.piece for one in found)
@@ -88,7 +90,7 @@ def metadata_of(document: object, signatures: bytes = bytes(8)) -> bytes:
 
 def test_what_was_sent_is_read() -> None:
     document, signatures, payload = sent()
-    [fragment], _ = decode_fragments(metadata_of(document, signatures), payload, {})
+    [fragment], _, _ = decode_fragments(metadata_of(document, signatures), payload, {})
     assert fragment.piece is not None
     assert read_deltas(fragment.piece.read()) == [DELTA]
 

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -24,7 +25,7 @@ from kainite.log.service.sharing.shared_log import SharedLog
 from kainite.log.state.loading import load_state
 from kainite.log.store.contract import LogStore
 from kainite.log.store.memory import MemoryStore
-from kainite.settings import UowSettings
+from kainite.settings import UowEnd, UowSettings
 from support.dynamodb_doubles import on_each_store
 from support.log_builders import fragment
 from support.log_members import LIMIT, SETTINGS, P, members, units_of
@@ -257,6 +258,22 @@ async def test_the_owner_asks_how_far_shards_are_read(monkeypatch: pytest.Monkey
         assert first is not None
         assert first >= 7.0
         await until(lambda: (reports.latest("s0") or 0.0) > first + 0.1)  # it grows until there is news
+
+
+async def test_the_owner_asks_at_once_where_a_unit_waits_for_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "ASK_EVERY_S", 3600.0)
+    noon = 1_700_000_000_000
+    async with members(uow=UowSettings(end=UowEnd.WATERMARK, grace=0.0)) as all_:
+        a, b = await all_.join("a"), await all_.join("b")
+        b.reading = lambda: ReadingReport(frozenset({"s0", "s1"}), {}, {"s1": 0.0}, {"s1": noon}, {"s1": noon - 60_000})
+        a.reading = lambda: ReadingReport(frozenset({"s0", "s1"}), {}, {"s0": 0.0}, {"s0": noon})
+        one = replace(fragment("T", [1]), time=noon * 1_000_000, arrived_ms=noon)
+        await b.append("s1", at(1), at(1), [one], started_ms=noon - 70_000)
+        assert a.owner is not None
+        owner = a.owner
+        await until(lambda: owner.state.find("T") is not None)
+        assert owner.state.started_ms == noon - 70_000
+        assert owner.state.find("T").fault is None  # type: ignore[union-attr]
 
 
 async def test_the_time_that_a_report_was_under_way_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
