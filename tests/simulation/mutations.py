@@ -46,6 +46,12 @@ def _without_one_shard(watermark: Any) -> float:
     return float(told[1]) if len(told) > 1 else float("-inf")
 
 
+def _always_on_time(original: Any) -> Any:
+    from kainite.log.owner.watermark import Ended
+
+    return lambda unit, time, state, rules: Ended(time)
+
+
 @dataclass(frozen=True, slots=True)
 class Mutation:
     """A safeguard that can be switched off.
@@ -413,6 +419,10 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("every shard counts for the watermark", "kainite.log.owner.watermark:Watermark.until_ms",
              value(_without_one_shard), 50, aim="watermark"),
     Mutation("grace", "kainite.log.owner.watermark:_due_ms", answering(0.0), 20, aim="watermark"),
+    Mutation("what comes late is a unit", "kainite.log.owner.collect:straggler", answering(None), 20,
+             aim="late records"),
+    Mutation("what is out of the order of times fails", "kainite.log.owner.watermark:_ended_at", _always_on_time, 40,
+             aim="late records"),
     Mutation("tail of all stripes", "simulation.log_store:tail_of", _tail_of_one, 200, aim="log in stripes"),
     Mutation("nonce of a batch", "kainite.log.store.memory:MemoryStore.put_batch", _other_nonce, 500),
     Mutation("durable position", "kainite.log.owner.owner:LogOwner.position", value(_folded_position), 500,

@@ -8,7 +8,8 @@ After each transaction of the target:
 * the tables hold exactly what the source's transactions that are there add up to, in the source's order: none of them
   is there in part.
 
-At the end, once faults have stopped, all transactions are there.
+At the end, once faults have stopped, all transactions are there. What a source without ends says late is judged by
+:mod:`simulation.extras`.
 
 A correction stands for the transaction that it corrects: one of the two is there. What an operator discards need not
 be there. What may be out of place, because it has failed or waits for a lock, is *excused*, and with it what it holds
@@ -22,6 +23,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from simulation.extras import Extras
 from simulation.schema import JOURNAL, rebuilding
 from simulation.source import Database, Source, Transaction, execute, rows_of
 
@@ -40,6 +42,7 @@ class Allowed:
         late: pairs (earlier, later): the earlier one got parts after its time was over, and after the later one.
         discarded: those that an operator has asked to discard.
         gone: those of which the owner has said that they are discarded.
+        extras: what the source says late.
     """
 
     prefix: bool = False
@@ -47,6 +50,7 @@ class Allowed:
     late: Collection[tuple[int, int]] = ()
     discarded: set[int] = field(default_factory=set)
     gone: set[int] = field(default_factory=set)
+    extras: Extras = field(default_factory=Extras)
 
 
 class Oracle:
@@ -76,10 +80,11 @@ class Oracle:
         if version == self._version:
             return None
         self._version = version
-        names = [name for (name,) in self._connection.execute(f"SELECT what FROM {JOURNAL} ORDER BY rowid")]
-        if (wrong := self._twice(names)) is not None:
-            return wrong
+        said = [name for (name,) in self._connection.execute(f"SELECT what FROM {JOURNAL} ORDER BY rowid")]
+        names = [name for name in said if not name.endswith(" extra")]
         before = {one.name for one in self.there.values()}
+        if (wrong := self._twice(names) or self.allowed.extras.look(said, before)) is not None:
+            return wrong
         fresh = sorted((self._by_name[n] for n in names if n not in before), key=lambda one: one.stands_for)
         for one in fresh:
             if one.stands_for in self.there:
@@ -90,7 +95,8 @@ class Oracle:
     def missing(self) -> list[str]:
         """Returns the transactions that are not there."""
         places = {one.stands_for for one in self._source.history}
-        return [f"T-{number}" for number in sorted(places - self.there.keys() - self.allowed.discarded)]
+        lacking = sorted(places - self.there.keys() - self.allowed.discarded)
+        return [*(f"T-{number}" for number in lacking), *self.allowed.extras.missing()]
 
     def hopeless(self, number: int) -> bool:
         """Returns whether a transaction conflicts with one that was discarded: the target may refuse it for ever."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kainite.log.format.entry import MISSING, UnitStatus
 from kainite.log.state.loading import load_units, low_water_mark
+from simulation.extras import MARGIN_S, Extra, Extras
 from simulation.faults import Effects
 from simulation.loop import EPOCH
 from simulation.oracle import Allowed
@@ -42,8 +43,14 @@ def allowed(plan: Scenario, source: Source, interrupted: set[int]) -> Allowed:
     if more.changes:
         excused |= {one.number for one in source.history if any(_is_new(source, write) for write in one.writes)}
     later = range(1, plan.transactions + 1)
+    extras = Extras(more.extras, more.grace)
     late = {(one, other) for one in interrupted for other in later if other > one} if plan.spread else ()
-    return Allowed(prefix=prefix, excused=excused, late=late)
+    return Allowed(prefix=prefix, excused=excused, late=late, extras=extras)
+
+
+def plan_of(plan: Scenario, number: int) -> list[Extra]:
+    """Returns the extras of a transaction."""
+    return [extra for extra in plan.more.extras if extra.number == number]
 
 
 def _is_new(source: Source, write: Any) -> bool:
@@ -75,6 +82,8 @@ class Producer:
         self.longest = plan.until + sum(self._pauses.values())
         self.done = False
         self._committed: dict[int, int] = {}
+        self._unsaid = Counter(number for number, _ in self._messages)  # records that have not come yet
+        self._said: set[bytes] = set()
         self._changes = sorted(plan.more.changes, key=lambda change: change.number)
         self._made: set[Change] = set()
 
@@ -103,7 +112,8 @@ class Producer:
             elif hub.now < plan.until:
                 place = self._again(place)
             pause = plan.until * rng.random() * 2 * len(batch) / len(self._messages)
-            hub.pause(min(pause, plan.uow_timeout / 2))
+            # A transaction's records come within the grace after each other.
+            hub.pause(min(pause, plan.uow_timeout / 2, plan.more.grace / 2 or pause))
         self.done = True
 
     def _end(self, place: int, size: int) -> int:
@@ -126,6 +136,21 @@ class Producer:
         for number, message in batch:
             key = int(TOP * faults.chance(faults.named("hash key"))) if self._plan.spread else self._home
             self._world.stream.put(key, self._timed(number, message))
+            if message not in self._said:
+                self._said.add(message)
+                self._unsaid[number] -= 1
+                for extra in plan_of(self._plan, number) if not self._unsaid[number] else ():
+                    self._world.hub.after(extra.gap, lambda extra=extra: self._put_extra(extra))  # type: ignore[misc]
+
+    def _put_extra(self, extra: Extra, *, again: bool = False) -> None:
+        """Puts one more row of a transaction, and perhaps again later; no fault delays it."""
+        committed, now = self._committed[extra.number], self._world.hub.now
+        key = int(TOP * self._world.faults.chance("hash key", extra.what, again))
+        self._world.stream.put(key, extra.message(str(committed)))
+        if extra.own and not again and EPOCH + now - committed / 1e9 <= self._plan.more.grace - MARGIN_S:
+            self._world.oracle.allowed.extras.on_time.add(extra.uow)
+        if extra.again and not again:
+            self._world.hub.after(extra.again, lambda: self._put_extra(extra, again=True))
 
     def _timed(self, number: int, message: bytes) -> bytes:
         """Returns a message with the commit time of its transaction: when the first one of it was put."""
@@ -195,7 +220,13 @@ class Operator:
         asked = {request["uow"] for _, request in store.read_requests("0")}
         units = load_units(store, "0", low_water_mark(store, "0")).units.values()
         for unit in units:
-            if unit.status is UnitStatus.FAILED and unit.uow not in asked and self._world.plan.may_fail:
+            if unit.status is not UnitStatus.FAILED or unit.uow in asked:
+                continue
+            extras = self._world.oracle.allowed.extras
+            if extras.may_fail(unit.uow):
+                extras.retried.add(unit.uow)
+                self._ask("retry", unit.uow)
+            elif self._world.plan.may_fail:
                 self._resolve(unit.uow)
         self._world.hub.after(3.0, self._look)
 

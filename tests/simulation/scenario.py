@@ -16,6 +16,7 @@ from math import inf
 from random import Random
 from typing import Any, Final
 
+from simulation.extras import Extra
 from simulation.faults import KINDS
 from simulation.schema import Change
 from simulation.source import Style
@@ -119,6 +120,7 @@ class More:
         feed_queue: bytes that wait for a follower at most.
         emit_bytes: most bytes that children may have emitted in calls.
         window: so many names of dispatched units are remembered.
+        extras: what a source without ends says late.
         stripes: over how many keys the log is spread by daemons that start after ``striped_from`` seconds.
         programs: programs on the log, in place of all else; None for daemons and apply jobs.
     """
@@ -143,6 +145,7 @@ class More:
     grace: float = 0.0
     emit_bytes: int = 256 * 2**20
     window: int = 64
+    extras: tuple[Extra, ...] = ()
     stripes: int = 1
     striped_from: float = 0.0
     programs: Programs | None = None
@@ -527,6 +530,17 @@ def _watermark(plan: Scenario, rng: Random) -> Scenario:
     return _shared(plan, rng) if rng.random() < 0.5 else plan
 
 
+def _late_records(plan: Scenario, rng: Random) -> Scenario:
+    """Lets records of units that the watermark ends come within the grace, after it, and again."""
+    plan = _watermark(plan, rng)
+    gaps = (rng.uniform(1.0, 38.0), rng.uniform(45.0, 150.0))
+    extras = tuple(
+        Extra(number, rng.random() < 0.3, rng.choice(gaps), rng.choice((0.0, 5.0, 90.0)))
+        for number in rng.sample(range(1, plan.transactions + 1), 6)
+    )
+    return replace(plan, more=replace(plan.more, extras=extras, prefix=True))
+
+
 def _striped(plan: Scenario, rng: Random) -> Scenario:
     """Spreads the log over several keys, and changes its owner again and again."""
     kills = [Incident(rng.uniform(2.0, plan.until), "kill", rng.randrange(2), 0.0) for _ in range(4)]
@@ -672,6 +686,7 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "one worker id twice": _rivals,
     "watermark": _watermark,
     "child leaves its parent": _child_leaves,
+    "late records": _late_records,
     "target away": _target_away,
     "one micro-batch": _one_batch,
     "bad links": _links,

@@ -26,6 +26,7 @@ SHARING = "kainite.log.service.sharing"
 APPLICATIONS = "kainite.log.service.applications"
 SHARING_TESTS = "tests/kainite/log/service/sharing"
 APPLICATION_TESTS = "tests/kainite/log/service/applications"
+WATERMARK_TESTS = "tests/kainite/log/owner/test_watermark.py"
 NAMES_TESTS = "tests/kainite/log/owner/test_names.py"
 
 
@@ -261,6 +262,46 @@ def _endless_patience(original: Any) -> Any:
     return lambda self: 1e6
 
 
+def _without_drift(self: Any, at: float) -> float:
+    ahead: float = self._ahead
+    return ahead
+
+
+def _tip_at_once(original: Any) -> Any:
+    return lambda self, until, at_tip=False: original(self, until, at_tip=True)
+
+
+class _EqualToAll(tuple[int, ...]):
+    """Entries that seem to be any others."""
+
+    def __eq__(self, _: object) -> bool:
+        return True
+
+    def __ne__(self, _: object) -> bool:
+        return False
+
+    __hash__ = tuple.__hash__
+
+
+class _AsItWas:
+    """A unit whose entries seem to be the same at any time."""
+
+    def __init__(self, unit: Any) -> None:
+        self._unit = unit
+        self.entries = _EqualToAll(unit.entries)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._unit, name)
+
+
+def _never_grown(original: Any) -> Any:
+    def unit_asked(state: Any, request: Any) -> Any:
+        found = original(state, request)
+        return found and _AsItWas(found)
+
+    return unit_asked
+
+
 TESTED: tuple[ShownByTest, ...] = (
     # Who owns the log, and who follows.
     _tested("a refusal is evidence", f"{SHARING}.membership:Member._refused", _never_trusts,
@@ -350,6 +391,31 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("a copy of a numbered unit is taken out", "kainite.log.owner.collect:_drop_copy", answering(None),
             "tests/kainite/log/owner/test_collect.py::TestCopiesOfUnitsWhoseNamesHaveLeft"
             "::test_one_in_parts_is_discarded_when_its_end_comes"),
+    # Units without ends.
+    _tested("arrivals of open units after a mount", "kainite.log.owner.watermark:Watermark.learn", answering(None),
+            f"{WATERMARK_TESTS}::TestAnOwner"
+            "::test_releases_what_a_former_owner_collected_though_no_more_records_come"),
+    _tested("clocks drift", "kainite.log.owner.watermark:Watermark._ahead_when", value(_without_drift),
+            f"{WATERMARK_TESTS}::TestTheWatermark::test_a_clock_that_runs_ahead_of_kinesis_takes_it_nowhere"),
+    _tested("an event was surely waited for", "kainite.kinesis.read.pushed_events:SURELY_WAITED_S", value(0.0),
+            "tests/kainite/kinesis/read/test_fan_out.py"
+            "::test_an_event_that_may_have_lain_in_a_buffer_tells_no_tip"),
+    _tested("not every mark is a tip", "kainite.kinesis.read.prefetch:Prefetch.mark", _tip_at_once,
+            "tests/kainite/kinesis/read/test_prefetch.py"
+            "::test_only_a_mark_at_the_tip_is_one_and_a_later_mark_that_is_none_takes_nothing_back"),
+    _tested("hash keys without a lease", "kainite.leases.taking.taker:first_hole", answering(None),
+            "tests/kainite/leases/test_keeper.py"
+            "::test_shards_to_be_read_are_known_while_their_leases_leave_no_hash_key_uncovered"),
+    _tested("a unit of which more came is judged again", "kainite.log.owner.upkeep:unit_asked", _never_grown,
+            f"{WATERMARK_TESTS}::TestAnOwner"
+            "::test_refuses_a_retry_of_a_late_unit_of_which_more_came_while_it_was_judged"),
+    _tested("units under way when reading began", "kainite.log.owner.collect:latest", answering(None),
+            f"{WATERMARK_TESTS}::TestAShardThatIsNotReadFromItsBeginning"
+            "::test_fails_units_that_were_under_way_then"),
+    _tested("since when a shard is read", "kainite.worker.shard_reading:ShardReading.started_ms",
+            value(property(lambda self: None)),
+            "tests/kainite/worker/test_shard_reading.py"
+            "::test_the_time_from_which_on_a_shard_is_read_is_told"),
     # What children emit.
     _tested("one shard is overdrawn", "kainite.worker.emit_budget:EmitBudget._admit", _nobody_overdrawn,
             "tests/kainite/worker/test_emit_budget.py"
