@@ -28,7 +28,12 @@ class Changes:
         while not condition():
             waiter = asyncio.get_running_loop().create_future()
             self._waiting.append(waiter)
-            await waiter
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                with suppress(ValueError):  # it has been told meanwhile
+                    self._waiting.remove(waiter)  # nobody may tell for days
+                raise
 
 
 async def wait_until_set(event: asyncio.Event, seconds: float) -> bool:

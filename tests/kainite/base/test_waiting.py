@@ -58,3 +58,16 @@ async def test_a_cancelled_wait_disturbs_nobody() -> None:
     changes.tell()
     await waiting[1]
     assert waiting[0].cancelled()
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["alone", "as it is told"])
+async def test_a_cancelled_wait_leaves_nothing_behind(told: bool) -> None:
+    changes = Changes()
+    waiting = asyncio.create_task(changes.until(lambda: False))
+    await asyncio.sleep(0)
+    if told:
+        changes.tell()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert not changes._waiting  # noqa: SLF001 - nobody may tell of a change for days

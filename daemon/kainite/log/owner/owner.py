@@ -123,7 +123,11 @@ class _Pending:
             raise self.error
         waiter = asyncio.get_running_loop().create_future()
         self.waiting.append(waiter)
-        await waiter
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            self.waiting.remove(waiter)  # others come and go for as long as the store does not answer
+            raise
 
     def end(self, error: KainiteError | None = None) -> None:
         """Tells those who wait that the entries are durable, or that nobody knows whether they ever will be."""

@@ -83,6 +83,22 @@ async def test_the_position_of_an_append_that_hangs_is_not_told_before_it_is_dur
             assert await position == Position(5) == store.durable("s0")
 
 
+async def test_those_who_gave_up_waiting_for_a_store_that_hangs_leave_nothing_behind() -> None:
+    store = GatedStore()
+    async with LogOwner.open(store, replace(SETTINGS, poll=60.0), UOW) as log:
+        hanging = asyncio.create_task(log.append("s0", Position(1), Position(1), []))
+        await until(lambda: store.hanging == 1)
+        for _ in range(3):
+            position = asyncio.create_task(log.position("s0"))
+            await turns()
+            position.cancel()
+            await asyncio.gather(position, return_exceptions=True)
+        (queued,) = log._queue  # noqa: SLF001 - an outage may last for days
+        assert len(queued.waiting) == 1
+        store.let_all()
+        await hanging
+
+
 async def test_a_new_position_is_told_when_the_first_of_several_appends_is_durable() -> None:
     store = GatedStore()
     async with LogOwner.open(store, replace(SETTINGS, batch_bytes=1), UOW) as log:
