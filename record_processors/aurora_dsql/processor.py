@@ -105,7 +105,7 @@ def _delta(name: str, message: Row, rules: Rules) -> Emitted:
     rule, table = rules.tables.find(name, image)
     if rule.key is None:
         raise SettingsError(f"the key of table {name!r} is not known: give --catalogue, or name it in --tables")
-    row = _converted(rule.with_documents(image, None), table)
+    row = _converted(image, rule, table)
     if operation != "delete" and rules.absent is Absent.NULL:
         row = {**dict.fromkeys(_left_out(row, table)), **row}
     return {"table": rule.table, **_shaped(operation, row, rule, name)}
@@ -149,18 +149,18 @@ def _split(split: Row, message: Row) -> SplitImage:
     )  # fmt: skip
 
 
-def _converted(image: Row, table: Table | None) -> Row:
-    if table is None:
-        return image
-    return {name: _value(value, table, name) for name, value in image.items()}
+def _converted(image: Row, rule: TableRule, table: Table | None) -> Row:
+    columns = {} if table is None else table.columns
+    types = {name: column.type for name, column in columns.items()} | dict.fromkeys(rule.json, "json")
+    return {name: _value(value, types.get(name), name) for name, value in image.items()}
 
 
-def _value(value: Json, table: Table, name: str) -> Json:
-    column = table.columns.get(name)
-    if value is None or column is None:
+def _value(value: Json, kind: str | None, name: str) -> Json:
+    """Returns a value in the form of its type, converted once: a document may be a text that looks like a document."""
+    if value is None or kind is None:
         return value
     try:
-        return conversion(column.type)(value)
+        return conversion(kind)(value)
     except ValueError as error:
         raise ValueError(f"column {name!r}: {error}") from error
 

@@ -89,7 +89,9 @@ def child(tables: Path) -> Iterator[Child]:
 
 @pytest.fixture(scope="module")
 def typed(catalogue: Path) -> Iterator[Child]:
-    child = Child("aurora_dsql", "--catalogue", str(catalogue))
+    tables = catalogue.with_name("tables.json")
+    tables.write_text('{"public.event": {"json": ["doc"]}}')
+    child = Child("aurora_dsql", "--catalogue", str(catalogue), "--tables", str(tables))
     child.initialize()
     yield child
     child.close()
@@ -166,6 +168,11 @@ def test_values_go_by_the_types_of_the_targets_columns(typed: Child) -> None:
         "doc": {"a": [1, 2.5]}, "lasts": "2802603.000000 seconds", "price": ROW["price"], "mood": "NaN",
     }  # fmt: skip
     assert (delta["table"], delta["key"]) == ("public.event", {"id": ROW["id"]})
+
+
+def test_a_document_is_read_once_though_table_file_and_catalogue_both_tell_it(typed: Child) -> None:
+    (delta,) = typed.records(record("c", after={**ROW, "doc": '"123"'}, table="event"))
+    assert delta["row"]["doc"] == "123", "the document is a text, and no number"
 
 
 def test_a_column_that_was_left_out_is_null_in_an_insert_and_in_an_update(typed: Child) -> None:
