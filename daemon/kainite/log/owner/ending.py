@@ -15,7 +15,8 @@ its grace is over, and a shard is not read so far   asks the readers each ASK_S 
 every shard is read so far                          dispatches it, and all that may go with it
 ==================================================  ===================================================================
 
-Between two looks LOOK_S seconds pass at least, since a look costs time for each open unit and each shard. Nothing here
+Between two looks LOOK_S seconds pass at least, and more where a look takes long: it costs time for each open unit, a
+shard that lags may leave hundreds of thousands of them open, and the owner has to append meanwhile. Nothing here
 decides whether a unit is complete: a look too many, or a question that is lost, changes nothing but the time. Nothing
 is durable; a crash begins with a look.
 """
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
@@ -37,6 +39,9 @@ from kainite.settings import UowSettings
 
 LOOK_S: Final = 0.05
 """Least seconds between two looks."""
+
+REST: Final = 8.0
+"""Least time between two looks, in times that it takes to find out when the next one is due: a look takes two."""
 
 ASK_S: Final = 0.2
 """Seconds between two questions how far shards are read, while a unit waits for nothing else."""
@@ -66,6 +71,7 @@ class Ending:
         self._rules = rules
         self._news = asyncio.Event()
         self._awaited = True  # whether news make a look worth while
+        self._took = 0.0  # seconds, to find out when the last look was due
         self.readers: set[Callable[[], None]] = set()
         """Each makes a reader report, at once or soon."""
 
@@ -86,11 +92,13 @@ class Ending:
         while True:
             await self._next_look(owner.state)
             await self._release(owner)
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(max(LOOK_S, REST * self._took))
 
     async def _next_look(self, state: FoldedLog) -> None:
         """Waits until a unit may be complete; asks the readers if that depends on them alone."""
+        began = time.perf_counter()
         due_ms = next_due_ms(state.open.values(), self._rules)
+        self._took = time.perf_counter() - began
         left = self._watermark.seconds_until(due_ms)
         self._awaited = left <= 0 or math.isinf(due_ms)
         if due_ms <= self._watermark.until_ms():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -121,6 +123,21 @@ async def test_without_units_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> No
         for _ in range(200):
             await asyncio.sleep(0)
         assert len(owner.looks) <= 1
+
+
+async def test_looks_that_take_long_leave_time_to_append(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+
+    def slow(units: Iterable[OpenUnit], rules: UowSettings) -> float:
+        seen.append(time.perf_counter())
+        time.sleep(0.005)  # as hundreds of thousands of open units take
+        return next_due_ms(units, rules)
+
+    monkeypatch.setattr(ending_module, "next_due_ms", slow)
+    with at_work(monkeypatch) as owner:
+        owner.collect("T")
+        await until(lambda: len(seen) > 3)
+    assert min(later - earlier for earlier, later in itertools.pairwise(seen)) >= 5 * 0.005
 
 
 UNITS = st.builds(
