@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kainite.base.value_class import value_class
 
 
@@ -19,3 +21,7 @@ class Position:
     def __str__(self) -> str:
         """Returns the sequence number, and after a dot the record inside an aggregate unless it is the first."""
         return f"{self.sequence}.{self.sub}" if self.sub else str(self.sequence)
+
+
+BEFORE_ALL: Final = Position(0)
+"""Before each record of a shard."""

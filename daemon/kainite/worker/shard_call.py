@@ -8,14 +8,14 @@ the log's place where the settings name one.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kainite.base.checkpoint import Checkpoint
 from kainite.base.errors import LeaseLostError, LeaseTableError, LogUnavailableError
 from kainite.base.logs import event
-from kainite.base.position import Position
+from kainite.base.position import BEFORE_ALL, Position
 from kainite.base.retry import Backoff, only, retry_async
 from kainite.child.events import Action, CheckpointRequested, Rejected, Span
 from kainite.kinesis.read.record_batch import RecordBatch
@@ -25,6 +25,9 @@ from kainite.worker.call_rules import AppendCall, CallRules, EmitHandling, Refus
 from kainite.worker.heavy_work import OFF_LOOP_BYTES
 from kainite.worker.output_stream import ShardOutput
 from kainite.worker.units_of_work import UnitsOfWork
+
+if TYPE_CHECKING:
+    from kainite.uow.fragment import Fragment
 
 logger = logging.getLogger(__name__)
 
@@ -72,6 +75,7 @@ class ShardCalls:
         self._fed = 0  # bytes of emit lines that the admission holds
         self._arrived_ms: int | None = None  # of the call's last record
         self._started_ms: int | None = None
+        self._start_told = False  # to the log, durably
 
     async def position(self) -> Position | None:
         """Returns how far the log has collected the shard; None when it holds nothing of the shard."""
@@ -83,13 +87,13 @@ class ShardCalls:
         Args:
             action: that the child is called for.
             batch: what it gets.
-            started_ms: as in :meth:`kainite.log.client.LogClient.append`.
+            started_ms: as in :meth:`kainite.log.client.LogClient.append`; None: as it was.
         """
         if action is Action.INITIALIZE:
             self._warned = False
         records = span_of(batch)
         self._arrived_ms = batch.arrival_ms if batch is not None else None
-        self._started_ms = started_ms
+        self._started_ms = self._started_ms if started_ms is None else started_ms
         reached = None if records is None else await self.position()
         self._rules.begin(action, records, reached)
 
@@ -179,6 +183,7 @@ class ShardCalls:
         return None
 
     async def _write(self, checkpoint: Checkpoint) -> str | None:
+        await self._tell_start()
         try:
             await self._checkpoints.checkpoint(self._lease, checkpoint)
         except (LeaseLostError, LeaseTableError) as error:
@@ -199,17 +204,32 @@ class ShardCalls:
         size, self._fed = self._fed, 0
         await units.settle()
         fragments = await units.heavy.run(size, take)
+        await self._put(units, records.first, records.last, fragments)
+        units.room.give_back()
+
+    async def _tell_start(self) -> None:
+        """Has the log know since when the shard is read, before a checkpoint hides that it is not from its beginning.
+
+        A call that emits nothing appends nothing, so the checkpoint may be all that is left of the reading.
+        """
+        units = self._units
+        if units is None or not units.tells_start or self._started_ms is None or self._start_told:
+            return
+        await self._put(units, BEFORE_ALL, BEFORE_ALL, ())
+
+    async def _put(self, units: UnitsOfWork, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
+        shard = self._lease.shard_id
 
         def put_off(error: Exception, failures: int, pause: float) -> None:
             event(logger, logging.WARNING, "append put off", shard=shard, pause=pause, error=error)
 
         await retry_async(
-            partial(units.log.append, shard, records.first, records.last, fragments, started_ms=self._started_ms),
+            partial(units.log.append, shard, first, last, fragments, started_ms=self._started_ms),
             APPEND_BACKOFF,
             retryable=only(LogUnavailableError),
             failed=put_off,
         )
-        units.room.give_back()
+        self._start_told = self._start_told or self._started_ms is not None
 
     def _warn_once(self) -> None:
         if not self._warned:

@@ -213,7 +213,7 @@ class ShardConsumer:
     async def _end_shard(self) -> StateOutcome:
         children = self._end.children
         await self._parts.keeper.shard_ended(self._lease, children)
-        await self._calls.begin(Action.SHARD_ENDED)
+        await self._calls.begin(Action.SHARD_ENDED, started_ms=self._reading.started_ms)
         await self._perform(self._current_child().dialect.shard_ended())
         if self._lease not in self._parts.keeper.held:
             self._set_interrupt(StateOutcome.LOST)

@@ -19,7 +19,7 @@ from kainite.base.retry import AWS_BACKOFF
 from kainite.base.waiting import wait_until_set
 from kainite.kinesis.client import StreamClient
 from kainite.observe.meter import SILENT, Meter
-from kainite.settings import Settings
+from kainite.settings import Settings, UowEnd
 from kainite.worker.emit_budget import EmitBudget, EmitShare
 from kainite.worker.heavy_work import OFF_LOOP_BYTES, HeavyWork
 
@@ -44,6 +44,7 @@ class UnitsOfWork:
         heavy: runs what takes long; shared by all shards of the daemon.
         catalogue: the target's tables, shared by all shards; None where none is read again.
         room: the shard's part of what all shards may hold of emitted lines.
+        tells_start: whether the log must know since when a shard is read that is not read from its beginning.
     """
 
     log: LogClient
@@ -51,6 +52,7 @@ class UnitsOfWork:
     heavy: HeavyWork = field(default_factory=HeavyWork)
     catalogue: CurrentCatalogue | None = None
     room: EmitShare = field(default_factory=lambda: EmitBudget().share())
+    tells_start: bool = False
 
     async def settle(self) -> None:
         """Has what was admitted judged under the catalogue as it is now.
@@ -131,7 +133,8 @@ async def open_units_of_work(
             catalogue = await reading
             log.judge_by(catalogue)
             await _reached(log, stop)
-            yield lambda: UnitsOfWork(log, Admission(catalogue.signing), heavy, catalogue, budget.share())
+            tells_start = settings.uow.end is UowEnd.WATERMARK
+            yield lambda: UnitsOfWork(log, Admission(catalogue.signing), heavy, catalogue, budget.share(), tells_start)
         finally:
             watching.cancel()
 

@@ -32,7 +32,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from kainite.base.checkpoint import TRIM_HORIZON, Checkpoint
+from kainite.base.checkpoint import LATEST, TRIM_HORIZON, Checkpoint
 from kainite.base.errors import (
     ChildProtocolError,
     KainiteError,
@@ -42,7 +42,7 @@ from kainite.base.errors import (
     LogFencedError,
     LogUnavailableError,
 )
-from kainite.base.position import Position
+from kainite.base.position import BEFORE_ALL, Position
 from kainite.child.events import Action, CheckpointRequested, Rejected, Span
 from kainite.kinesis.read.record_batch import RecordBatch
 from kainite.leases.keeper import HeldLease
@@ -77,6 +77,9 @@ class Journal:
         self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment],
         *, started_ms: int | None = None,
     ) -> None:  # fmt: skip
+        if last == BEFORE_ALL:
+            self._answer(f"begun {started_ms}", self.log_answers)
+            return
         units = " ".join(fragment.uow for fragment in fragments)
         self._answer(f"append {first.sequence}-{last.sequence} {units}".strip(), self.log_answers)
         self.reached = last.sequence
@@ -523,3 +526,29 @@ async def test_a_long_line_is_admitted_off_the_loop_and_appended_with_its_call()
     await calls.finish()
     assert journal.entries == ["append 1-3 T-1 T-2"]
     assert threads[0] != threading.get_ident() == threads[1]
+
+
+@pytest.mark.parametrize(
+    ("action", "tells", "emits", "entries"),
+    [
+        (Action.PROCESS_RECORDS, True, False, ["begun 7", "write 3", "write 4"]),
+        (Action.PROCESS_RECORDS, True, True, ["append 1-3 T-1", "write 3", "write 4"]),
+        (Action.PROCESS_RECORDS, False, False, ["write 3", "write 4"]),
+        (Action.SHARD_ENDED, True, False, ["begun 7", "write SHARD_END"]),
+    ],
+    ids=["nothing emitted", "something emitted", "units with ends", "shard without records"],
+)
+async def test_the_log_knows_since_when_a_shard_is_read_before_a_checkpoint_hides_it(
+    action: Action, tells: bool, emits: bool, entries: list[str]
+) -> None:
+    journal = Journal(log_answers=[] if emits or not tells else [LogUnavailableError("away")])
+    lease = HeldLease(Lease(SHARD, "w", checkpoint=LATEST), 0.0)
+    calls = ShardCalls(lease, journal, UnitsOfWork(journal, Admission(Signing(None)), tells_start=tells))
+    batches = [records(1, 3), records(4, 4)] if action is Action.PROCESS_RECORDS else [shard_ended()]
+    for batch in batches:
+        await calls.begin(action, batch.batch, started_ms=7)
+        if emits and batch is batches[0]:
+            calls.emitted(json.dumps({"action": "emit", **delta("T-1")}).encode())
+        assert await calls.answer(CheckpointRequested(None, None)) is None
+        await calls.finish()
+    assert [entry for entry in journal.entries if not entry.endswith("!")] == entries

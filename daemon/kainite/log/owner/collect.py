@@ -115,8 +115,7 @@ def collect(
         started_ms: as in :meth:`~kainite.log.client.LogClient.append`.
     """
     journal = Journal(state, now_ms)
-    if rules.end is UowEnd.WATERMARK and started_ms is not None and started_ms > (state.started_ms or 0):
-        journal.write(EntryKind.CONTROL, ControlMeta(STARTED, since=started_ms, key=shard))
+    _note_start(journal, rules, shard, started_ms)
     again: list[str] = []
     for fragment in fragments if rules.end is UowEnd.MARKER else map(reserved, fragments):
         failed = state.failed(fragment.uow)
@@ -134,6 +133,18 @@ def collect(
         event(_logger, logging.WARNING, "units sent again, dropped", units=len(again), first=again[0], shard=shard)
     journal.write(EntryKind.POSITION, PositionMeta(shard, last))
     return journal.entries
+
+
+def begin(state: FoldedLog, rules: UowSettings, shard: str, now_ms: int, started_ms: int | None) -> list[Entry]:
+    """Decides an append that has no records, and tells since when a shard is read."""
+    journal = Journal(state, now_ms)
+    _note_start(journal, rules, shard, started_ms)
+    return journal.entries
+
+
+def _note_start(journal: Journal, rules: UowSettings, shard: str, started_ms: int | None) -> None:
+    if rules.end is UowEnd.WATERMARK and started_ms is not None and started_ms > (journal.state.started_ms or 0):
+        journal.write(EntryKind.CONTROL, ControlMeta(STARTED, since=started_ms, key=shard))
 
 
 def expire(state: FoldedLog, rules: UowSettings, now_ms: int, overdue: Collection[str]) -> list[Entry]:

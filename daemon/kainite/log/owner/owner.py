@@ -68,14 +68,14 @@ from kainite.base.errors import (
 )
 from kainite.base.garbage import collect_rarely
 from kainite.base.logs import event
-from kainite.base.position import Position
+from kainite.base.position import BEFORE_ALL, Position
 from kainite.base.process_identity import ProcessIdentity
 from kainite.base.waiting import Changes, wait_until_set
 from kainite.log.audit.trail import AuditTrail
 from kainite.log.client import ReadingReport
 from kainite.log.format.entry import STREAM, Batch, ControlMeta, Entry, EntryKind, PositionMeta
 from kainite.log.owner.append import PartitionWriter, heartbeats_meanwhile, take_steps_async
-from kainite.log.owner.collect import collect
+from kainite.log.owner.collect import begin, collect
 from kainite.log.owner.ending import Ending
 from kainite.log.owner.looking import Looking
 from kainite.log.owner.mount import LeaseWatch, Mount, mount
@@ -356,6 +356,9 @@ class LogOwner:
         *,
         started_ms: int | None = None,
     ) -> None:
+        if last == BEFORE_ALL:
+            await self.write(lambda state: begin(state, self._uow, shard_id, epoch_ms(), started_ms))
+            return
         if not self._is_recognised(shard_id, last):
             await self.room()
         if self._is_recognised(shard_id, last):

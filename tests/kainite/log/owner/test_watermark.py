@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.base.position import Position
+from kainite.base.position import BEFORE_ALL, Position
 from kainite.log.client import ReadingReport
 from kainite.log.format.deltas import deltas_of
 from kainite.log.format.entry import Entry, EntryKind, Fault, Outcome, RefitMeta, StatusMeta, UnitMeta, UnitStatus
@@ -22,6 +22,7 @@ from kainite.log.owner.watermark import Held, Watermark
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
+from kainite.log.state.loading import load_state
 from kainite.log.state.units import UnitState
 from kainite.log.store.memory import MemoryStore
 from kainite.settings import LogSettings, UowEnd, UowOrder, UowSettings
@@ -339,6 +340,15 @@ class TestAShardThatIsNotReadFromItsBeginning:
         assert [entry.kind for entry in log.bring(shard="s1", started_ms=NOON - 1)] == [EntryKind.POSITION]
         log.bring(shard="s2", started_ms=NOON + 7)
         assert log.state.started_ms == NOON + 7
+
+    async def test_is_known_before_the_log_has_a_position_of_it(self) -> None:
+        store, settings = MemoryStore(), LogSettings(table="t", owner="a", enabled=True, put_interval=0.0, poll=60.0)
+        async with LogOwner.open(store, settings, RULES) as owner:
+            for _ in range(2):
+                await owner.append("s0", BEFORE_ALL, BEFORE_ALL, (), started_ms=NOON)
+            assert await owner.position("s0") is None
+        state = load_state(store, settings.partition)
+        assert (state.started_ms, state.positions, state.next_id) == (NOON, {}, 1)
 
     def test_changes_nothing_where_units_have_ends(self) -> None:
         log = Log(UowSettings())
