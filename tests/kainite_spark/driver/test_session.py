@@ -22,12 +22,14 @@ from kainite_spark.driver.runner import SparkRunner
 from kainite_spark.driver.session import spark_context
 
 with spark_context("local[1]", "test") as context:
-    runner = SparkRunner(context, None)
+    settings = types.SimpleNamespace(run="r", options=types.SimpleNamespace(suited=lambda **_: None))
+    runner = SparkRunner(context, settings)
     os.kill(context._gateway.proc.pid, signal.SIGKILL)
     for _ in range(2):
         assert runner.parallelism == 1
         try:
-            runner.run(types.SimpleNamespace(slices=[1], instances=1, shuffled=False, fence=None))
+            batch = dict(slices=[1], instances=1, shuffled=False, fence=None, alone=False, in_order=True)
+            runner.run(types.SimpleNamespace(**batch))
         except SparkUnavailableError as error:
             print("told:", error)
 """
