@@ -309,6 +309,8 @@ def _dispatch_plain(journal: Journal, rules: UowSettings, shard: str, fragment: 
         tables=_sorted(fragment.tables) if serialize and fragment.tables else (),
         unsigned=_sorted(fragment.unsigned) if serialize and fragment.unsigned else (),
         scheme=_scheme_id(fragment) if serialize else None,
+        source_time=fragment.time,
+        arrival_ms=fragment.arrived_ms,
     )
     journal.write(EntryKind.UNIT, meta, b"", written, read, fragment.piece, fragment.signed if serialize else b"")
 

@@ -488,8 +488,9 @@ _PARTS = st.builds(
     st.lists(st.builds(UnitEnd, st.integers(0, 3), st.none() | st.integers(1, 3)), max_size=2),
     st.frozensets(st.integers(0, 3), max_size=2),
     st.sampled_from(
-        [{}, {}, {"tables": ("t", "s", "t"), "unsigned": ("s",)}, {"scheme": Scheme({"t": TableScheme("d", ())})},
-         {"rejects": (Reject("bad", "?"),)}, {"misfits": (Reject("no column", "?"),)}]
+        [{}, {"time": 5_000_000, "arrived_ms": 7}, {"tables": ("t", "s", "t"), "unsigned": ("s",)},
+         {"scheme": Scheme({"t": TableScheme("d", ())})}, {"rejects": (Reject("bad", "?"),)},
+         {"misfits": (Reject("no column", "?"),)}]
     ),
 )  # fmt: skip
 
