@@ -180,7 +180,8 @@ def test_a_daemon_that_stands_still_loses_its_duty_before_another_one_has_it(
     with duties(kinesis, dynamodb, moto_endpoint, tmp_path, ["only"]) as fleet_:
         for worker in ("a", "b"):
             fleet_.world.join(worker)
-        fleet_.wait(lambda: fleet_.holder("only"))
+        # Running is said of a program that has not written yet: its interpreter takes longer to start than readyAfter.
+        fleet_.wait(lambda: fleet_.holder("only") and fleet_.runs("only"))
         frozen = fleet_.daemon(fleet_.holder("only"))
         if whole_host:
             frozen.pause()
