@@ -203,13 +203,16 @@ class _Search:
         if (image := self.wanted.get(name)) is None:
             return
         pieces = self._pieces[name]
-        pieces[int(piece["index"])] = str(piece["data"])
-        if pieces.keys() >= set(range(image.total)):
+        try:
+            pieces[int(piece["index"])] = str(piece["data"])
+            found: Found | None = joined(image, pieces) if pieces.keys() >= set(range(image.total)) else None
+        except PiecesMissingError as error:
+            found = error
+        except (KeyError, TypeError, ValueError, ArithmeticError) as error:  # no other image may suffer from it
+            found = PiecesMissingError(f"a piece of {name} cannot be read: {error!r}")
+        if found is not None:
             del self.wanted[name], self._pieces[name]
-            try:
-                self.found[name] = joined(image, pieces)
-            except PiecesMissingError as error:
-                self.found[name] = error
+            self.found[name] = found
 
     def give_up(self, wait: float) -> None:
         """Ends the search for what was not found."""

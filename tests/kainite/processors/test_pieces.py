@@ -169,6 +169,17 @@ def test_one_reading_finds_the_pieces_of_some_rows_of_a_batch() -> None:
     assert len(stream.since) == 3
 
 
+@pytest.mark.parametrize("broken", [{"index": "x", "data": "b"}, {"data": "b"}, {"index": [0], "data": "b"}])
+def test_a_piece_that_cannot_be_read_costs_its_own_row_alone(broken: dict[str, Any]) -> None:
+    piece = json.dumps({"type": "fragment", "chunk_id": "c2", **broken}).encode()
+    ahead = Ahead(lambda: search(Lists(shard("s", [piece, fragment("c1", 0, "a")]))))
+    images = [image_of("a", 1), image_of("b", 1, "c2")]
+    ahead.expect(images)
+    assert ahead.find(images[0]) == "a"
+    with pytest.raises(PiecesMissingError, match="a piece of c2 cannot be read"):
+        ahead.find(images[1])
+
+
 def test_on_a_stream_of_kinesis(kinesis: Any) -> None:
     name, text = unique("pieces"), '{"id":1,"note":"' + "ä" * 1000 + '"}'
     kinesis.create_stream(StreamName=name, ShardCount=3)
