@@ -13,7 +13,7 @@ what is assumed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -84,7 +84,7 @@ def deltas_of(record: Record, rules: Rules) -> list[Emitted]:
             return []  # the main record fetches it
         source = message["source"]
         uow, time = f"{rules.prefix}{source['txId']}", int(source["ts_ns"])
-        name = f"{source['schema']}.{source['table']}"
+        name = _table_of(source)
     except MALFORMED as error:
         return [refused(record.place, f"no change record of Aurora DSQL: {error!r}", record), end_of(record.place, 0)]
     if name in rules.left_out:
@@ -94,6 +94,10 @@ def deltas_of(record: Record, rules: Rules) -> list[Emitted]:
     except MALFORMED as error:
         cause = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         return [refused(uow, f"a change of {name} that cannot be carried: {cause}", record)]
+
+
+def _table_of(source: Row) -> str:
+    return f"{source['schema']}.{source['table']}"
 
 
 def _delta(name: str, message: Row, rules: Rules) -> Emitted:
@@ -171,15 +175,16 @@ def _left_out(row: Row, table: Table | None) -> Iterable[str]:
     return [one.name for one in columns if one.name not in row and one.nullable and not one.generated]
 
 
-def expected(records: Iterable[Record], ahead: Ahead) -> None:
-    """Tells which rows of a batch came in pieces."""
+def expected(records: Iterable[Record], ahead: Ahead, left_out: Collection[str] = ()) -> None:
+    """Tells which rows of a batch came in pieces, but for those of tables that are left out."""
     images = []
     for record in records:
         if b"chunked" in record.data:  # few are, and each is parsed again
             with suppress(*MALFORMED):
                 message = exact_json.loads(record.data)
                 split = message["chunked"].get("before" if message["op"] == DELETE else "after")
-                images += [_split(split, message)] if split else []
+                if split and _table_of(message["source"]) not in left_out:
+                    images.append(_split(split, message))
     ahead.expect(images)
 
 
@@ -232,7 +237,8 @@ def main(
     ahead = _ahead(stream, region, endpoint, pieces_wait) if stream else None
     find = ahead.find if ahead else _no_stream
     rules = Rules(current, find, prefix, upserts, Absent(absent), frozenset(leave_out))
-    run(partial(deltas_of, rules=rules), partial(expected, ahead=ahead) if ahead else lambda records: None)
+    tell = partial(expected, ahead=ahead, left_out=rules.left_out) if ahead else lambda records: None
+    run(partial(deltas_of, rules=rules), tell)
 
 
 if __name__ == "__main__":

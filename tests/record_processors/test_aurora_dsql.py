@@ -7,6 +7,7 @@ placeholder (the name of a row in pieces) it is replaced.
 from __future__ import annotations
 
 import json
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from hypothesis import strategies as st
 
 from kainite.log.format.deltas import read_deltas
 from kainite.processors.crc32c import crc32c
+from kainite.processors.frame import Record
+from kainite.processors.pieces import Ahead, Found, PieceSearch, SplitImage
 from kainite.uow.admission import Admission
 from kainite.uow.catalogue.file import write_catalogue
 from kainite.uow.catalogue.tables import Catalogue, Column, Table, TypeFamily
@@ -24,7 +27,7 @@ from kainite.uow.delta import Delta, UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.signing import Signing
 from support.names import unique
-from support.processor_child import LIMIT, Child
+from support.processor_child import LIMIT, PROCESSORS, Child
 
 TX = "ffthunp5stx6ffs2vyfqoatmfu"
 COMMITTED = 1705318200000000000
@@ -301,6 +304,26 @@ def test_pieces_that_are_missing_fail_the_transaction(
     reading.close()
     (fragment,) = admitted(child.records(main))
     assert "name the stream with --stream" in fragment.rejects[0].line
+
+
+def test_pieces_of_tables_that_are_left_out_are_not_looked_for() -> None:
+    asked: list[str] = []
+
+    class Search(PieceSearch):
+        def __init__(self) -> None:
+            pass
+
+        def find(self, *images: SplitImage) -> dict[str, Found]:
+            asked.extend(image.chunk_id for image in images)
+            return {image.chunk_id: "{}" for image in images}
+
+    mains = [in_pieces("c", "after", ITEM, 2, name)[0] for name in ("1", "2", "3")]
+    mains[1]["source"]["table"] = "audit"
+    ahead = Ahead(Search)
+    records = [Record(json.dumps(main).encode(), "k", "s:1.0") for main in mains]
+    runpy.run_path(str(PROCESSORS / "aurora_dsql" / "processor.py"))["expected"](records, ahead, {"public.audit"})
+    ahead.find(SplitImage("1", 2, 0, 0.0, 0.0))
+    assert asked == ["1", "3"]
 
 
 def test_a_stream_that_cannot_be_read_ends_the_processor(moto_endpoint: str, tables: Path) -> None:
