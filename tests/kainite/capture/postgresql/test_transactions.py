@@ -85,7 +85,7 @@ def test_each_change_says_where_it_belongs_and_the_end_how_many_there_are() -> N
         "key": {"id": "1"},
         "new": {"id": "1", "name": None},
     }
-    assert end == {"uow": "pg-754-0/17184C0", "number": 17, "end": True, "count": 1}
+    assert end == {"uow": "pg-754-0/17184C0", "number": 17, "end": True, "count": 1, "time": 1000}
 
 
 def test_an_update_names_the_old_key_when_the_key_changed_and_omits_what_was_not_sent() -> None:
