@@ -1,7 +1,7 @@
 # The everyday commands; `make` lists them. Everything is set up in .venv by the first one that needs it.
 
 PYTHON ?= python3
-TEST_JOBS ?= 2
+TEST_JOBS ?= 3
 LOCALSTACK_PORT ?= 4566
 INPUTS ?= 100000
 ROUNDS ?= 100

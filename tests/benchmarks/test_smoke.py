@@ -47,6 +47,7 @@ def test_the_log_takes_units_and_counts_what_they_cost() -> None:
     assert found["log"]["wcu"] > 0
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 def test_units_come_to_the_driver_with_and_without_the_feed() -> None:
     read, fed = measured("feed.py", "--units", "3", "--idle", "1", "--settle", "2")

@@ -89,6 +89,7 @@ def kainite_apply(properties: Path, *arguments: str) -> Iterator[subprocess.Pope
             process.kill()
 
 
+@pytest.mark.long
 @pytest.mark.xdist_group("spark")
 @pytest.mark.timeout(240)
 def test_the_command_killed_while_it_applies_and_started_again(world: World, properties: Path, table: str) -> None:

@@ -111,13 +111,13 @@ def test_units_in_any_order_over_shards_twice_and_through_a_kill_are_applied_onc
 @pytest.mark.parametrize(
     ("effect", "stripes"),
     [
-        ("before append", 1),
+        pytest.param("before append", 1, marks=pytest.mark.long),
         ("after append", 1),
         ("before checkpoint", 1),
         ("after checkpoint", 1),
         ("before fork", 3),
         ("after fork", 3),
-        ("after append", 3),
+        pytest.param("after append", 3, marks=pytest.mark.long),
     ],
 )
 def test_a_daemon_killed_at_each_step_is_followed_by_one_that_finishes_its_work(

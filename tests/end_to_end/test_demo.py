@@ -148,6 +148,7 @@ def test_a_row_too_many_fails_the_run(demos: list[Demo]) -> None:
     assert demo.left() == []
 
 
+@pytest.mark.long
 def test_a_torn_transaction_fails_the_run_at_once(demos: list[Demo]) -> None:
     demo = Demo(*SMALL, "600")
     demos.append(demo)

@@ -173,7 +173,7 @@ def test_a_program_that_is_never_ready_is_killed_and_tried_again_until_it_is_an_
         assert fleet_.runs("mute") == tried, "a program of a duty in error still runs"
 
 
-@pytest.mark.parametrize("whole_host", [False, True])
+@pytest.mark.parametrize("whole_host", [pytest.param(False, marks=pytest.mark.long), True])
 def test_a_daemon_that_stands_still_loses_its_duty_before_another_one_has_it(
     kinesis: Any, dynamodb: Any, moto_endpoint: str, tmp_path: Path, whole_host: bool
 ) -> None:

@@ -77,7 +77,8 @@ def test_a_daemon_that_wakes_up_after_its_leases_were_taken_does_no_harm(world: 
         fleet.caught_up()
 
 
-@pytest.mark.parametrize("seed", [3, pytest.param(8, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [3, 8])
 def test_nothing_is_lost_in_any_order_of_events(world: Open, seed: int) -> None:
     chance = random.Random(seed)
     with world() as fleet:

@@ -81,6 +81,7 @@ def test_each_daemon_goes_on_where_the_other_one_stopped(application: OpenApplic
     assert len(sequences) == len(set(sequences)) == len(traffic.put)
 
 
+@pytest.mark.long
 def test_a_mixed_fleet_shares_the_leases_and_survives_either_ones_death(application: OpenApplication) -> None:
     app = application(**AS_2X)
     traffic = Traffic(app)
@@ -126,6 +127,7 @@ def test_a_java_leader_assigns_leases_to_kainite_which_goes_on_alone_without_it(
             assert not app.workers() & {"kainite"}
 
 
+@pytest.mark.long
 def test_a_java_leader_takes_leases_from_kainite_by_graceful_handoff(application: OpenApplication) -> None:
     app = application()
     traffic = Traffic(app, "x" * 5000)

@@ -101,6 +101,7 @@ def test_an_owner_that_is_killed_or_leaves_is_replaced_and_children_go_on(world:
     assert len(shards) == len(set(shards)), "a child was restarted"
 
 
+@pytest.mark.long
 def test_an_owner_that_stood_still_beyond_its_lease_follows_the_next_one(world: World) -> None:
     frozen = world.owner
     world.daemons[frozen].pause()
