@@ -12,8 +12,9 @@ At the end, once faults have stopped, all transactions are there. What a source 
 :mod:`simulation.extras`.
 
 A correction stands for the transaction that it corrects: one of the two is there. What an operator discards need not
-be there. What may be out of place, because it has failed or waits for a lock, is *excused*, and with it what it holds
-back: while one of them is not there, the rest of the prefix may go on without it.
+be there, and what conflicts with it need not be made in the source's order (:mod:`simulation.replay`). What may be out
+of place, because it has failed or waits for a lock, is *excused*, and with it what it holds back: while one of them is
+not there, the rest of the prefix may go on without it.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from simulation.extras import Extras
-from simulation.schema import JOURNAL, rebuilding
-from simulation.source import Database, Source, Transaction, execute, rows_of
+from simulation.replay import Replay
+from simulation.schema import JOURNAL
+from simulation.source import Source, Transaction, rows_of
 
 
 class BrokenPromiseError(AssertionError):
@@ -68,7 +70,7 @@ class Oracle:
         self._by_name = {transaction.name: transaction for transaction in source.history}
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._version = -1
-        self._replayed = _Replay(source)
+        self._replayed = Replay(source.tables)
         self._conflicts = {one.number: _earlier(source, one) for one in source.history}
         self._excused = _closure(source, allowed.excused, self._conflicts)
         self.there: dict[int, Transaction] = {}
@@ -100,7 +102,7 @@ class Oracle:
 
     def hopeless(self, number: int) -> bool:
         """Returns whether a transaction conflicts with one that was discarded: the target may refuse it for ever."""
-        return bool(_closure(self._source, self.allowed.discarded, self._conflicts) & {number})
+        return number in self._behind()
 
     def close(self) -> None:
         self._connection.close()
@@ -122,6 +124,10 @@ class Oracle:
                 return f"{one.name} is applied before T-{gap[0]}, and targetConsistency is prefix"
         return None
 
+    def _behind(self) -> frozenset[int]:
+        """Returns what was discarded, and what conflicts with it and comes later, and so on."""
+        return _closure(self._source, self.allowed.discarded, self._conflicts)
+
     def _is_place(self, number: int) -> bool:
         return self._source.history[number - 1].stands_for == number
 
@@ -138,7 +144,7 @@ class Oracle:
     def _torn(self, fresh: list[Transaction]) -> str | None:
         after = f"after {', '.join(one.name for one in fresh) or 'no transaction'} was applied"
         try:
-            self._replayed.add(fresh, self.there)
+            self._replayed.add(fresh, self.there, self._behind())
         except sqlite3.Error as error:
             return f"what is applied cannot have been applied in order ({error}), {after}"
         for name, table in self._source.tables.items():
@@ -147,39 +153,6 @@ class Oracle:
                 keys = sorted(key for key in found.keys() | expected.keys() if found.get(key) != expected.get(key))
                 return f"{name} {keys[0]} is {found.get(keys[0])}, not {expected.get(keys[0])}, {after}"
         return None
-
-
-class _Replay:
-    """The rows that the transactions that are there lead to, in the source's order."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._latest = 0
-        self._rebuilt = sorted(
-            ((r.since, table) for table in source.tables.values() for r in table.references if table.since < r.since),
-            key=lambda rebuilt: rebuilt[0],
-        )
-        self.database = self._first()
-
-    def add(self, fresh: list[Transaction], there: dict[int, Transaction]) -> None:
-        """Adds transactions; begins anew when one of them comes before what is there already."""
-        if fresh and fresh[0].stands_for < self._latest:
-            self.close()
-            self._latest, self.database = 0, self._first()
-            fresh = [one for _, one in sorted(there.items())]
-        for one in fresh:
-            for number, table in self._rebuilt:
-                if self._latest < number <= one.stands_for:
-                    self.database.connection.executescript(rebuilding(self._source.tables, table, number))
-            self._latest = one.stands_for
-            for write in one.writes:
-                execute(self.database.connection, self._source.tables, write)
-
-    def close(self) -> None:
-        self.database.close()
-
-    def _first(self) -> Database:
-        return Database(self._source.tables, {table.name for _, table in self._rebuilt})
 
 
 def _earlier(source: Source, one: Transaction) -> dict[int, set[object]]:

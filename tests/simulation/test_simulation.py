@@ -14,9 +14,10 @@ import pytest
 from simulation.faults import chance
 from simulation.mutations import MUTATIONS, RARE, Mutation
 from simulation.people import change_script
+from simulation.replay import Replay
 from simulation.scenario import AIMS, scenario
-from simulation.schema import Change
-from simulation.source import Database, Source, Style
+from simulation.schema import Change, Reference, SourceTable, Tables
+from simulation.source import Database, Row, Source, Style, Transaction, Write
 from simulation.tested import TESTED, ShownByTest
 
 TESTS = Path(__file__).parents[1]
@@ -117,3 +118,68 @@ def test_the_targets_tables_end_up_as_the_sources(seed: int) -> None:
         references = target.execute(f"PRAGMA foreign_key_list({table.name})").fetchall()
         assert columns == set(table.columns(100))
         assert {(row[3], row[2]) for row in references} == {(r.column, r.parent) for r in table.references}
+
+
+FAMILY: Tables = {
+    "parent": SourceTable("parent", unique=True),
+    "child": SourceTable("child", references=(Reference("p", "parent"),)),
+}
+
+
+def write(table: str, op: str, id: int, **new: int | None) -> Write:
+    key: Row = {"id": id}
+    return Write(table, op, key, {**key, **new} if op == "insert" else {**new}, {})
+
+
+BEGIN = (write("parent", "insert", 1, code=7), write("child", "insert", 1, p=1))
+CHILD_LAST = (write("parent", "delete", 1), write("child", "delete", 1))
+TWO_OF_ONE_ROW = (
+    write("parent", "insert", 2, code=7),
+    write("parent", "update", 2, code=8),
+    write("parent", "delete", 1),
+)
+HALF = (write("child", "delete", 1), write("parent", "update", 2, v=1))
+OTHER_HALF = (write("parent", "delete", 1), write("parent", "insert", 2))
+
+
+def replayed(
+    *history: tuple[Write, ...], behind: tuple[int, ...] = (), conflicts: tuple[int, ...] = ()
+) -> dict[str, list[Row]]:
+    """Returns the rows after a history; the transactions of ``conflicts`` conflict with each other."""
+    some = [
+        Transaction(f"T-{number}", number, stands_for=number, writes=list(writes),
+                    written={("row",)} if number in conflicts else set())
+        for number, writes in enumerate(history, start=1)
+    ]  # fmt: skip
+    replay = Replay(FAMILY)
+    try:
+        replay.add(some, {one.number: one for one in some}, behind)
+        return {name: list(replay.database.rows(table).values()) for name, table in FAMILY.items()}
+    finally:
+        replay.close()
+
+
+def test_what_is_behind_a_discarded_transaction_may_be_made_in_another_order() -> None:
+    assert replayed(BEGIN, CHILD_LAST, behind=(2,)) == {"parent": [], "child": []}
+    assert replayed(BEGIN, CHILD_LAST[:1], CHILD_LAST[1:], behind=(2, 3)) == {"parent": [], "child": []}
+    left = {"parent": [{"id": 2, "code": 8}], "child": []}
+    assert replayed(BEGIN, CHILD_LAST[1:], TWO_OF_ONE_ROW, behind=(3,)) == left
+
+
+@pytest.mark.parametrize(
+    ("history", "behind", "conflicts"),
+    [
+        pytest.param((BEGIN, CHILD_LAST), (), (), id="nothing is discarded"),
+        pytest.param((BEGIN, CHILD_LAST[:1], CHILD_LAST[1:]), (3,), (), id="not behind"),
+        pytest.param((BEGIN, CHILD_LAST[:1], CHILD_LAST[1:]), (2, 3), (2, 3), id="conflicts keep their order"),
+        pytest.param((BEGIN, CHILD_LAST[:1]), (2,), (), id="never taken"),
+        pytest.param((BEGIN, (write("parent", "update", 2, v=1), write("parent", "insert", 2))), (2,), (),
+                     id="changes of one row keep their order"),
+        pytest.param((BEGIN, HALF, OTHER_HALF), (2, 3), (), id="each is whole"),
+    ],
+)  # fmt: skip
+def test_a_history_that_no_target_takes_in_order_is_refused(
+    history: tuple[tuple[Write, ...], ...], behind: tuple[int, ...], conflicts: tuple[int, ...]
+) -> None:
+    with pytest.raises(sqlite3.IntegrityError):
+        replayed(*history, behind=behind, conflicts=conflicts)
