@@ -569,6 +569,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("outcomes are durable", "kainite_spark.driver.outcomes:Outcomes.append", answering(None), 500,
              ("kill_after",)),
     Mutation("outcomes read back", "kainite_spark.driver.outcomes:Outcomes.read_from", answering(()), 2_000),
+    Mutation("units of two schemes apart", "kainite.uow.scheme:Comparisons.parted", answering(False), 200,
+             aim="new key"),
 )  # fmt: skip
 
 RARE: tuple[Mutation, ...] = (
@@ -581,8 +583,6 @@ RARE: tuple[Mutation, ...] = (
              aim="slow reports"),
     Mutation("snapshot's copy of the state", "kainite.log.state.snapshot:capture", _shallow_capture, 500,
              aim="snapshots in parts"),
-    Mutation("units of two schemes apart", "kainite.uow.scheme:Comparisons.parted", answering(False), 1_000,
-             aim="new key"),
     Mutation("delayed waits for earlier", "kainite_spark.plan.backlog:Backlog._waits_behind_another",
              answering(False), 500,
              aim="locked rows"),
