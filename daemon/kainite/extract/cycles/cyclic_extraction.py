@@ -93,7 +93,8 @@ class CyclicExtraction:
             await self._delivery.room()
         if self._extractor is not None and self._extractor.broken:
             self._drop_extractor()
-        if not self._ahead or self._extractor is None:
+        # A request ahead names what is stored, and a "stored" of null is easily taken for one that is not there.
+        if not self._ahead or self._extractor is None or self._delivery.stored.start is None:
             await self._delivery.delivered()
             self._ahead, self._place = False, self._delivery.stored
         return not self._stop.is_set()

@@ -87,7 +87,8 @@ def test_killed_at_any_moment_every_record_is_there_and_each_repeat_is_the_same(
     for _ in range(2):
         reached = bench.start() or 0
         with bench.running(path) as process:
-            wait_until(lambda reached=reached: (bench.start() or 0) > reached + 20, process)  # type: ignore[misc]
+            aim = min(reached + 20, 119)  # it may be far on when the kill comes
+            wait_until(lambda aim=aim: (bench.start() or 0) > aim, process)  # type: ignore[misc]
             process.kill()
             process.wait()
     with bench.running(path) as process:

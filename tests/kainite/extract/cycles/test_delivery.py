@@ -76,6 +76,7 @@ class Run:
     stream: Stream
     said: Callable[[], list[str]]
     stop: asyncio.Event = field(default_factory=asyncio.Event)
+    begin: Place = field(default_factory=lambda: Place(0))
 
     @property
     def file(self) -> OffsetFile:
@@ -88,7 +89,7 @@ class Run:
         extract = ExtractSettings(
             command, ExtractMode.CYCLIC, ExtractOffsets.KAINITE, interval=0.01, ahead_bytes=ahead_bytes
         )
-        self.file.save(Place(None))
+        self.file.save(self.begin)
         sink = self.stream.sink(aggregation)
         progress = Progress(SILENT, sink.totals)
         delivery = Delivery(sink, self.file, progress, ahead_bytes)
@@ -114,8 +115,8 @@ def whole(units: int) -> list[tuple[str, int]]:
 async def test_answers_wait_for_a_slow_stream_up_to_the_bound_and_then_go_together(run: Run) -> None:
     extracting = asyncio.create_task(run.extraction(30, ahead_bytes=800).run(once=False))
     await until(lambda: len(run.said()) == 3 and run.stream.calls == 1)
-    assert run.said() == ["asked from None", "asked from 3, stored None", "asked from 6, stored None"]
-    assert run.file.load() == Place(None)
+    assert run.said() == ["asked from 0", "asked from 3, stored 0", "asked from 6, stored 0"]
+    assert run.file.load() == Place(0)
     run.stream.open.set()
     await until(lambda: run.file.load() == Place(30))
     run.stop.set()
@@ -124,13 +125,25 @@ async def test_answers_wait_for_a_slow_stream_up_to_the_bound_and_then_go_togeth
     assert run.stream.calls < 10, "what waited was put together"
 
 
+async def test_nothing_is_asked_for_ahead_before_there_is_a_place_to_name_as_stored(run: Run) -> None:
+    run.begin = Place(None)
+    extracting = asyncio.create_task(run.extraction(9).run(once=False))
+    await until(lambda: run.stream.calls == 1)
+    run.stream.open.set()
+    await until(lambda: run.file.load() == Place(9))
+    run.stop.set()
+    await extracting
+    assert run.said()[:2] == ["asked from None", "asked from 3"]
+    assert not [line for line in run.said() if "stored None" in line]
+
+
 async def test_without_room_for_answers_each_is_stored_before_the_next_is_asked_for(run: Run) -> None:
     run.stream.open.set()
     extracting = asyncio.create_task(run.extraction(9, ahead_bytes=0).run(once=False))
     await until(lambda: run.file.load() == Place(9))
     run.stop.set()
     await extracting
-    assert run.said()[:3] == ["asked from None", "asked from 3", "asked from 6"]
+    assert run.said()[:3] == ["asked from 0", "asked from 3", "asked from 6"]
     assert run.stream.calls == 3
 
 
@@ -164,7 +177,7 @@ async def test_an_extractor_that_dies_is_asked_again_when_what_it_gave_is_stored
     await until(lambda: run.file.load() == Place(9))
     run.stop.set()
     await extracting
-    assert run.said()[:3] == ["asked from None", "asked from 3, stored None", "asked from 3"]
+    assert run.said()[:3] == ["asked from 0", "asked from 3, stored 0", "asked from 3"]
     assert run.stream.units() == whole(9), "nothing comes twice"
 
 
@@ -175,7 +188,7 @@ async def test_a_stream_that_refuses_ends_it_at_once_and_nothing_is_stored(run: 
     run.stream.open.set()
     with pytest.raises(StreamError, match="PutRecords is refused"):
         await asyncio.wait_for(extracting, LIMIT)
-    assert run.file.load() == Place(None)
+    assert run.file.load() == Place(0)
 
 
 class Source:
