@@ -17,9 +17,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 import psycopg
 from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from kainite.base.errors import TargetError
 from kainite.base.redaction import learn, secrets_in_url
@@ -238,15 +240,29 @@ def _advance(connection: psycopg.Connection, sql: str, fence: Fence) -> None:
         raise fence_lost(fence)
 
 
+_LIVENESS: Final = {
+    "keepalives_idle": 20,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 40_000,
+}
+"""Seconds, seconds, probes and milliseconds after which libpq gives a silent connection up."""
+
+
 def _connect(url: str, lock_wait: int) -> psycopg.Connection:
     """Opens a connection without prepared statements: a plan made while a table was small would be used for ever.
 
     ``plan_cache_mode`` is no alternative: it also makes the server plan the foreign keys' checks anew for
     each row, which was measured to double the time of an insert.
+
+    A network that swallows packets without a word is noticed within a minute, unless the URL says otherwise: a kept
+    connection would wait for TCP's own limit, a quarter of an hour or longer.
     """
     try:
         connection = psycopg.connect(
-            url,
+            make_conninfo(
+                url, **{name: value for name, value in _LIVENESS.items() if name not in conninfo_to_dict(url)}
+            ),
             connect_timeout=_CONNECT_SECONDS,
             application_name="kainite apply",
             autocommit=True,

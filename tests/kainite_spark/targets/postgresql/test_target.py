@@ -11,6 +11,7 @@ import pytest
 
 from kainite.base.errors import TargetRejectedError, TargetUnavailableError
 from kainite_spark.targets.opening import open_target
+from kainite_spark.targets.postgresql.target import _connect
 from support.stores import Database, Stores
 
 TYPES = """
@@ -124,11 +125,19 @@ def test_a_cut_connection_is_opened_again(stores: Stores) -> None:
     first, second = (store.unit(tid, store.insert("audit", what="x", at=tid)) for tid in (1, 2))
     assert store.statuses(first) == ["committed"]
     cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'kainite apply'"
-    assert store.database.rows(cut) == [(True,)]
+    assert store.database.rows(cut) == [(True,), (True,)], "the driver's, and the session's"
     with pytest.raises(TargetUnavailableError):
         store.session.apply(store.fence, [second])
     assert store.statuses(first, second) == ["committed"] * 2
     assert len(store.rows("audit")) == 2
+
+
+def test_a_silent_network_is_given_up_within_a_minute_unless_the_url_says_otherwise(stores: Stores) -> None:
+    url = stores.open().database.url
+    with _connect(url, 1) as ours, _connect(f"{url}&tcp_user_timeout=0&keepalives_idle=300", 1) as theirs:
+        found = [connection.info.get_parameters() for connection in (ours, theirs)]
+    names = ("tcp_user_timeout", "keepalives_idle", "keepalives_count")
+    assert [[parameters[name] for name in names] for parameters in found] == [["40000", "20", "3"], ["0", "300", "3"]]
 
 
 def test_no_permission_is_nobody_s_fault_but_the_operator_s(stores: Stores) -> None:
