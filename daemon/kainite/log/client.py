@@ -73,7 +73,7 @@ class LogClient(Protocol):
             fragments: what the child emitted; may be empty.
             started_ms: where the shard is not read from its beginning, and the log had nothing of it: since when it is
                 read, milliseconds since the epoch by Kinesis' clock. Becomes durable with the rest; alone, where
-                ``first`` and ``last`` are :data:`~kainite.base.position.BEFORE_ALL`.
+                ``first`` and ``last`` are :data:`~kainite.base.position.BEFORE_ALL` and there are no fragments.
 
         An append whose ``last`` is not beyond the shard's position is a recognised duplicate: it
         changes nothing, and returns when the original is durable.

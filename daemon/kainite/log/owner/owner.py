@@ -356,7 +356,7 @@ class LogOwner:
         *,
         started_ms: int | None = None,
     ) -> None:
-        if last == BEFORE_ALL:
+        if last == BEFORE_ALL and not fragments:
             await self.write(lambda state: begin(state, self._uow, shard_id, epoch_ms(), started_ms))
             return
         if not self._is_recognised(shard_id, last):

@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from kainite.base.errors import LogFencedError, LogHeldError, LogRequestError, LogUnavailableError
-from kainite.base.position import Position
+from kainite.base.position import BEFORE_ALL, Position
 from kainite.base.process_identity import ProcessIdentity
 from kainite.log.format.entry import (
     SNAPSHOT_PART,
@@ -182,6 +182,11 @@ class TestFaults:
             for n in range(1, 4):
                 await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
         assert units_of(faulty) == ["T-1", "T-2", "T-3"]
+
+    async def test_units_of_a_record_with_the_lowest_position_are_kept(self, store: LogStore) -> None:
+        async with LogOwner.open(store, SETTINGS, UOW) as log:
+            await log.append("s0", BEFORE_ALL, BEFORE_ALL, [fragment("T", [1], count=1)])
+        assert units_of(store) == ["T"]
 
     async def test_a_cancelled_append_is_recognised_when_it_comes_again(self, faulty: FaultyStore) -> None:
         async with LogOwner.open(faulty, SETTINGS, UOW) as log:
