@@ -58,7 +58,7 @@ localstack-stop: setup ## Stop it
 	@$(BIN)/python -m localstack.host stop
 
 test-localstack: peers ## Run the tests that need LocalStack, which they start themselves
-	$(BIN)/pytest -n $(TEST_JOBS) --dist loadgroup -m localstack $(TESTS)
+	$(BIN)/pytest -n 2 --dist loadgroup -m localstack $(TESTS)
 
 test-long: peers ## Run the tests that take minutes: Spark clusters, hosts killed together, a demo
 	$(BIN)/pytest -n 0 -m long $(TESTS)
