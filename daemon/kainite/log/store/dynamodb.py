@@ -203,7 +203,8 @@ class DynamoDBStore:
     def _body(self, partition: str, batch: Batch, nonce: str) -> Item:
         index, payload = encode(batch)
         if len(index) + len(payload) <= CHUNK_BYTES:
-            return {"i": binary(index), "d": binary(payload)}
+            # Some doubles of DynamoDB refuse an empty binary.
+            return {"i": binary(index), "d": binary(payload)} if payload else {"i": binary(index)}
         whole = index + payload
         if len(whole) > MAX_BATCH_BYTES:
             raise LogError(
@@ -256,7 +257,8 @@ class DynamoDBStore:
         if "c" in item:
             index, payload = self._read_chunks(partition, item, slot, data=data)
         else:
-            index, payload = item["i"]["B"], item["d"]["B"] if data else None
+            index = item["i"]["B"]
+            payload = (item["d"]["B"] if "d" in item else b"") if data else None
         batch = decode(index, payload)
         if (batch.first_id, batch.generation, len(batch.entries)) != (slot.first_id, slot.generation, slot.count):
             raise LogCorruptError(f"log partition {partition}: slot {slot.first_id} holds another slot's batch")
