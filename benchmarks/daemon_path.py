@@ -29,7 +29,8 @@ from pathlib import Path
 import javaproperties
 import psutil
 import psycopg
-from whole_way import PROCESSOR, served, write_stream
+from whole_way import served, write_stream
+from whole_way_parts.daemon import PROCESSOR, await_events, daemon_settings
 from whole_way_parts.processes import cpu_of, peak_mb_of
 from whole_way_parts.units import MIXES, Mix, records
 
@@ -41,7 +42,6 @@ from kainite.uow.catalogue import file as files
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.signing import Signing
 from kainite_demo import services
-from kainite_demo.json_lines import JsonLines
 from kainite_demo.postgres_server import postgres
 from kainite_demo.processes import Process
 
@@ -75,7 +75,7 @@ def measure(mix: Mix, units: int, shards: int, endpoint: str | None) -> Result:
         catalogue = folder / "catalogue.json"
         write_catalogue(folder / "schema", mix, catalogue)
         _, port = stack.enter_context(served(folder, shards, 0))
-        daemon = start(folder, catalogue, f"http://127.0.0.1:{port}", dynamodb)
+        daemon = start(folder, f"http://127.0.0.1:{port}", dynamodb)
         stack.callback(daemon.stop, 5.0)
         own = psutil.Process(daemon.pid)
         kinds = {"daemon": [own], "children": own.children(recursive=True)}
@@ -98,35 +98,15 @@ def write_catalogue(folder: Path, mix: Mix, path: Path) -> None:
         files.write_catalogue(reflect(url, ()), path)
 
 
-def start(folder: Path, catalogue: Path, kinesis: str, dynamodb: str) -> Process:
+def start(folder: Path, kinesis: str, dynamodb: str) -> Process:
     """Starts the daemon, and waits until all its children have started."""
     settings = folder / "app.properties"
-    values = {
-        "applicationName": APPLICATION,
-        "streamName": APPLICATION,
-        "executableName": f"{sys.executable} {PROCESSOR}",
-        "regionName": services.REGION,
-        "kinesisEndpoint": kinesis,
-        "dynamoDBEndpoint": dynamodb,
-        "initialPositionInStream": "TRIM_HORIZON",
-        "idleTimeBetweenReadsInMillis": "200",
-        "metricsLevel": "NONE",
-        "unitsOfWork": "true",
-        "uowOrder": "dense",
-        "logTableName": LOG_TABLE,
-        "catalogueFile": str(catalogue),
-        "auditTrail": str(folder / "audit"),
-    }
+    values = daemon_settings(APPLICATION, kinesis, dynamodb, folder)
     settings.write_text(javaproperties.dumps(values, timestamp=False))
     command = [sys.executable, "-m", "kainite", "--log-format", "json", "run", "-p", str(settings)]
     daemon = Process("daemon", command, folder, services.environment(folder))
     daemon.start()
-    log, left, end = JsonLines(daemon.log), {"daemon ready", "child started"}, time.monotonic() + LIMIT_S
-    while left:
-        left -= {line.get("event") for line in log.read()}
-        if daemon.status is not None or time.monotonic() > end:
-            raise SystemExit(daemon.tail())
-        time.sleep(0.1)
+    await_events(daemon, ("daemon ready", "child started"), LIMIT_S)
     time.sleep(2.0)  # the other children
     return daemon
 

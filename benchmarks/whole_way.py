@@ -37,8 +37,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from itertools import islice, product
 from pathlib import Path
@@ -47,19 +47,19 @@ from statistics import median
 import javaproperties
 import psutil
 import psycopg
+from whole_way_parts.daemon import await_events, daemon_settings
 from whole_way_parts.processes import cpu_of, peak_mb_of, pipeline, postgres_tree
 from whole_way_parts.units import MIXES, Mix, records, rendered, statement, uow
 
-from kainite.log.format.entry import UnitMeta
 from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.log.views.unit_times import load_units
 from kainite_demo import services
 from kainite_demo.json_lines import JsonLines
-from kainite_demo.latency import AppliedTimes, percentile
+from kainite_demo.latency import percentile
 from kainite_demo.postgres_server import postgres
 from kainite_demo.processes import Process
 
 HERE = Path(__file__).parent
-PROCESSOR = HERE.parent / "record_processors" / "postgresql_changes" / "processor.py"
 APPLICATION, LOG_TABLE = "whole-way", "whole-way-log"
 DURABLE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on", "autovacuum": "on"}
 FILE_UNITS = 2_000
@@ -115,20 +115,20 @@ def run_kainite(
         kinds["PostgreSQL"] = postgres_tree(folder / "target")
         before, go = cpu_of(kinds), time.time()
         (folder / "go").write_text(str(go))
-        applied = await_applied(target, units, (daemon, job))
+        await_applied(units, daemon, job)
         kinds["PostgreSQL"] = postgres_tree(folder / "target")
         after = cpu_of(kinds)
         store = DynamoDBStore(services.dynamodb_client(dynamodb), LOG_TABLE)
-        logged = times_in_log(store)
-        last = max(applied.values()) / 1e6
+        times = times_in_log(store)
+        last = max(applied for _, applied in times.values())
         arrived = {uow(number): go + (number / rate if rate else 0.0) for number in range(1, units + 1)}
         return Result(
             name="Kainite", mix=mix.name, rate=rate, units=units, per_second=units / (last - go),
             cpu_us={kind: round((after[kind] - before[kind]) / units * 1e6, 1) for kind in after},
             peak_mb=peak_mb_of(kinds),
-            to_log=percentiles(logged[name] - at for name, at in arrived.items() if name in logged),
-            to_target=percentiles(applied[name] / 1e6 - at for name, at in logged.items()),
-            latency=percentiles(applied[name] / 1e6 - at for name, at in arrived.items()),
+            to_log=percentiles(times[name][0] - at for name, at in arrived.items()),
+            to_target=percentiles(applied - logged for logged, applied in times.values()),
+            latency=percentiles(times[name][1] - at for name, at in arrived.items()),
             pace=pace, busy={kind: round((after[kind] - before[kind]) / (last - go), 3) for kind in after},
             batches=batches_of(job),
         )  # fmt: skip
@@ -186,25 +186,8 @@ def start(
 ) -> tuple[Process, Process]:
     """Starts the daemon and the apply job, and waits until both are ready."""
     settings = folder / "app.properties"
-    values = {
-        "applicationName": APPLICATION,
-        "streamName": APPLICATION,
-        "executableName": f"{sys.executable} {PROCESSOR}",
-        "regionName": services.REGION,
-        "kinesisEndpoint": kinesis,
-        "dynamoDBEndpoint": dynamodb,
-        "initialPositionInStream": "TRIM_HORIZON",
-        "idleTimeBetweenReadsInMillis": "200",
-        "metricsLevel": "NONE",
-        "metricsPort": "0",
-        "unitsOfWork": "true",
-        "uowOrder": "dense",
-        "logTableName": LOG_TABLE,
-        "catalogueFile": str(folder / "catalogue.json"),
-        "auditTrail": str(folder / "audit"),
-        "target": target,
-        "applyMaster": "local[2]",
-    }
+    values = daemon_settings(APPLICATION, kinesis, dynamodb, folder)
+    values |= {"metricsPort": "0", "target": target, "applyMaster": "local[2]"}
     if pace is not None:
         values["applyPaceMillis"] = str(pace)
     settings.write_text(javaproperties.dumps(values, timestamp=False))
@@ -221,38 +204,29 @@ def start(
         stack.callback(part.stop, 5.0)
         part.start()
     for part, event in zip(parts, ("daemon ready", "apply job started"), strict=True):
-        _await_event(part, event)
+        await_events(part, (event,), LIMIT_S)
     daemon, job = parts
     return daemon, job
 
 
-def _await_event(process: Process, event: str) -> None:
-    log, end = JsonLines(process.log), time.monotonic() + LIMIT_S
-    while not any(line.get("event") == event for line in log.read()):
-        if process.status is not None or time.monotonic() > end:
-            raise SystemExit(process.tail())
-        time.sleep(0.1)
+def await_applied(units: int, daemon: Process, job: Process) -> None:
+    """Waits until the apply job has told that all units are committed."""
+    log, committed, end = JsonLines(job.log), 0, time.monotonic() + LIMIT_S
+    while committed < units:
+        time.sleep(0.25)
+        committed += sum(line["committed"] for line in log.read() if line.get("event") == "micro-batch")
+        if time.monotonic() > end or any(part.status is not None for part in (daemon, job)):
+            raise SystemExit(f"{committed} of {units} units\n{daemon.tail()}\n{job.tail()}")
 
 
-def await_applied(target: str, units: int, parts: Sequence[Process]) -> dict[str, int]:
-    """Waits until all units are applied; returns the time of each one's commit, in microseconds."""
-    applied, end = AppliedTimes(), time.monotonic() + LIMIT_S
-    with closing(psycopg.connect(target)) as connection:
-        while len(applied.at_us) < units:
-            time.sleep(0.25)
-            applied.look(connection)
-            if time.monotonic() > end or any(part.status is not None for part in parts):
-                raise SystemExit("\n".join(part.tail() for part in parts))
-    return applied.at_us
-
-
-def times_in_log(store: DynamoDBStore) -> dict[str, float]:
-    """Returns when each unit that is still in the log became durable there, as far as its batch tells."""
+def times_in_log(store: DynamoDBStore) -> dict[str, tuple[float, float]]:
+    """Returns when each unit was in the log, and when the target had committed it."""
+    found = load_units(store, "0", 0)
+    times = {unit.uow: found.of(unit.tid) for unit in found.units.values()}
     return {
-        entry.meta.uow: batch.time_ms / 1000
-        for batch in store.read_batches("0", 0, data=False)
-        for entry in batch.entries
-        if isinstance(entry.meta, UnitMeta)
+        name: (time.dispatched_ms / 1000, time.applied_ms / 1000)
+        for name, time in times.items()
+        if time.dispatched_ms is not None and time.applied_ms is not None
     }
 
 
