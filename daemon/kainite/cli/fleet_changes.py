@@ -92,15 +92,10 @@ def enable(properties: Path, name: str, worker: bool, as_json: bool) -> None:
       kainite fleet enable -p app.properties extract
       kainite fleet enable -p app.properties --worker host-2
     """
-    operator = _operator(properties)
     if worker:
-        operator.send(name, Command.ENABLE)
+        _ask(properties, name, Command.ENABLE, "take duties again", as_json=as_json)
     else:
-        operator.enable(name)
-    if worker:
-        text = f"worker {name} is asked to take duties again"
-        _done(text, as_json=as_json, worker=name, asked=Command.ENABLE)
-    else:
+        _operator(properties).enable(name)
         _done(f"duty {name} enabled", as_json=as_json, duty=name, done="enabled")
 
 
@@ -119,15 +114,10 @@ def disable(properties: Path, name: str, worker: bool, yes: bool, as_json: bool)
       kainite fleet disable -p app.properties --worker host-2 --yes
     """
     _confirm(f"disable {'worker' if worker else 'duty'} {name}?", yes=yes)
-    operator = _operator(properties)
     if worker:
-        operator.send(name, Command.DISABLE)
+        _ask(properties, name, Command.DISABLE, "give its duties away", as_json=as_json)
     else:
-        operator.disable(name)
-    if worker:
-        text = f"worker {name} is asked to give its duties away"
-        _done(text, as_json=as_json, worker=name, asked=Command.DISABLE)
-    else:
+        _operator(properties).disable(name)
         _done(f"duty {name} disabled", as_json=as_json, duty=name, done="disabled")
 
 
@@ -232,8 +222,7 @@ def shut_down(properties: Path, worker: str, yes: bool, as_json: bool) -> None:
       kainite fleet shut-down -p app.properties host-2
     """
     _confirm(f"end worker {worker}?", yes=yes)
-    _operator(properties).send(worker, Command.SHUT_DOWN)
-    _done(f"worker {worker} is asked to end", as_json=as_json, worker=worker, asked=Command.SHUT_DOWN)
+    _ask(properties, worker, Command.SHUT_DOWN, "end", as_json=as_json)
 
 
 def _words(command: str) -> list[str]:
@@ -263,6 +252,11 @@ def _confirm(question: str, *, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise FleetError("this stops something: say --yes where nobody can be asked")
     click.confirm(question, abort=True)
+
+
+def _ask(properties: Path, worker: str, command: Command, what: str, *, as_json: bool) -> None:
+    _operator(properties).send(worker, command)
+    _done(f"worker {worker} is asked to {what}", as_json=as_json, worker=worker, asked=command)
 
 
 def _done(text: str, *, as_json: bool, **facts: str) -> None:

@@ -133,7 +133,7 @@ class CyclicExtraction:
             cycle.done()
         self._ahead = cycle.ahead and self._extract.ahead_bytes > 0
         self._place = cycle.next_place
-        await self._delivery.hand_over(cycle)
+        self._delivery.hand_over(cycle)
         return cycle.messages
 
     async def _listen(self, cycle: Cycle) -> None:

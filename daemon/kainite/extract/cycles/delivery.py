@@ -33,9 +33,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
+from kainite.base.waiting import Changes
 from kainite.extract.cycles.cycle import Cycle, Put, Store
 from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.extract.offsets.place import Place
@@ -64,7 +65,7 @@ class Delivery:
         self._ahead_bytes = ahead_bytes
         self._waiting: deque[Cycle] = deque()
         self._awaited = False
-        self._changed = asyncio.Condition()
+        self._changes = Changes()
 
     async def run(self) -> None:
         """Delivers until it is cancelled.
@@ -74,14 +75,13 @@ class Delivery:
             StreamError: the stream refuses records.
         """
         while True:
-            await self._until(lambda: bool(self._waiting))
+            await self._changes.until(lambda: bool(self._waiting))
             await self._linger()
             group = tuple(self._waiting)
             await self._deliver(group)
-            async with self._changed:
-                for _ in group:
-                    self._waiting.popleft()
-                self._changed.notify_all()
+            for _ in group:
+                self._waiting.popleft()
+            self._changes.tell()
 
     @property
     def behind(self) -> Place | None:
@@ -89,23 +89,21 @@ class Delivery:
         # Not told by comparing places: offsets are the extractor's own, and may come back.
         return self.stored if self._waiting else None
 
-    async def hand_over(self, cycle: Cycle) -> None:
+    def hand_over(self, cycle: Cycle) -> None:
         """Takes an answered cycle, whose place is stored already or will be by the cycles before it."""
-        async with self._changed:
-            self._waiting.append(cycle)
-            self._changed.notify_all()
+        self._waiting.append(cycle)
+        self._changes.tell()
 
     async def delivered(self) -> None:
         """Waits until everything that was handed over is on the stream, and its place stored."""
         self._awaited = True
-        async with self._changed:
-            self._changed.notify_all()
-        await self._until(lambda: not self._waiting)
+        self._changes.tell()
+        await self._changes.until(lambda: not self._waiting)
         self._awaited = False
 
     async def room(self) -> None:
         """Waits until a further cycle may be asked for ahead."""
-        await self._until(lambda: self._held() < self._ahead_bytes)
+        await self._changes.until(lambda: self._held() < self._ahead_bytes)
 
     async def put_early(self, messages: Sequence[bytes]) -> None:
         """Puts messages of a cycle that is not whole yet, behind all cycles that were handed over.
@@ -137,7 +135,7 @@ class Delivery:
         if self._sink.linger:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._sink.linger):
-                    await self._until(enough)
+                    await self._changes.until(enough)
 
     def _held(self) -> int:
         return sum(cycle.held_bytes for cycle in self._waiting)
@@ -155,10 +153,6 @@ class Delivery:
             cycle.done()
         for cycle in group:
             self._report(cycle)
-
-    async def _until(self, condition: Callable[[], bool]) -> None:
-        async with self._changed:
-            await self._changed.wait_for(condition)
 
     def _report(self, cycle: Cycle) -> None:
         self._progress.moved(self._shown())

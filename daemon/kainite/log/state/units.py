@@ -447,8 +447,8 @@ class UnitFold:
         if resolved and not self._keep_resolved:  # nearly all: nobody asks any more what it has become
             del self.units[outcome.tid]
         else:
-            unit = self.units[outcome.tid] = unit.settled(outcome)
-            self.statuses[unit.status] += 1
+            self.units[outcome.tid] = unit.settled(outcome)
+            self.statuses[outcome.status] += 1
         if resolved:
             if unit.late is not None:
                 self.late.pop(unit.uow, None)

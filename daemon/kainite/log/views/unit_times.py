@@ -44,7 +44,7 @@ class UnitTimes:
 
 
 class TimedUnits:
-    """Folds entries into units, resolved ones too, and their times; arguments as :class:`UnitFold` has them."""
+    """Folds entries into units, resolved ones too, and their times."""
 
     def __init__(self) -> None:
         self.fold = UnitFold(keep_resolved=True)

@@ -259,10 +259,9 @@ def _connect(url: str, lock_wait: int) -> psycopg.Connection:
     connection would wait for TCP's own limit, a quarter of an hour or longer.
     """
     try:
+        given = conninfo_to_dict(url)
         connection = psycopg.connect(
-            make_conninfo(
-                url, **{name: value for name, value in _LIVENESS.items() if name not in conninfo_to_dict(url)}
-            ),
+            make_conninfo(url, **{name: value for name, value in _LIVENESS.items() if name not in given}),
             connect_timeout=_CONNECT_SECONDS,
             application_name="kainite apply",
             autocommit=True,

@@ -234,7 +234,7 @@ async def _life(source: Source, answers: Sequence[tuple[int, int]]) -> None:
         cycle.message(orjson.dumps({"offset": start + size, "ahead": True}))
         cycle.end()
         place = cycle.next_place
-        await delivery.hand_over(cycle)
+        delivery.hand_over(cycle)
         for _ in range(turns):
             await asyncio.sleep(0)
     delivering.cancel()
