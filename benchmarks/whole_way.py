@@ -119,7 +119,7 @@ def run_kainite(
         kinds["PostgreSQL"] = postgres_tree(folder / "target")
         after = cpu_of(kinds)
         store = DynamoDBStore(services.dynamodb_client(dynamodb), LOG_TABLE)
-        times = times_in_log(store)
+        times = times_in_log(store, units)
         last = max(applied for _, applied in times.values())
         arrived = {uow(number): go + (number / rate if rate else 0.0) for number in range(1, units + 1)}
         return Result(
@@ -219,15 +219,19 @@ def await_applied(units: int, daemon: Process, job: Process) -> None:
             raise SystemExit(f"{committed} of {units} units\n{daemon.tail()}\n{job.tail()}")
 
 
-def times_in_log(store: DynamoDBStore) -> dict[str, tuple[float, float]]:
-    """Returns when each unit was in the log, and when the target had committed it."""
-    found = load_units(store, "0", 0)
-    times = {unit.uow: found.of(unit.tid) for unit in found.units.values()}
-    return {
-        name: (time.dispatched_ms / 1000, time.applied_ms / 1000)
-        for name, time in times.items()
-        if time.dispatched_ms is not None and time.applied_ms is not None
-    }
+def times_in_log(store: DynamoDBStore, units: int) -> dict[str, tuple[float, float]]:
+    """Returns when each unit was in the log, and when the target had committed it, once the log knows both of all."""
+    times: dict[str, tuple[float, float]] = {}
+    end = time.monotonic() + LIMIT_S
+    while len(times) < units:
+        if time.monotonic() > end:
+            raise SystemExit(f"the log has the times of {len(times)} of {units} units")
+        found = load_units(store, "0", 0)
+        for unit in found.units.values():
+            known = found.of(unit.tid)
+            if known.dispatched_ms is not None and known.applied_ms is not None:
+                times[unit.uow] = known.dispatched_ms / 1000, known.applied_ms / 1000
+    return times
 
 
 def _store_pid() -> int:
