@@ -13,6 +13,7 @@ from kainite.base.errors import TargetRejectedError, TargetUnavailableError
 from kainite_spark.targets.opening import open_target
 from kainite_spark.targets.postgresql.target import _connect
 from support.stores import Database, Stores
+from support.waiting import eventually
 
 TYPES = """
     CREATE TYPE mood AS ENUM ('fine', 'bad');
@@ -138,6 +139,28 @@ def test_a_silent_network_is_given_up_within_a_minute_unless_the_url_says_otherw
         found = [connection.info.get_parameters() for connection in (ours, theirs)]
     names = ("tcp_user_timeout", "keepalives_idle", "keepalives_count")
     assert [[parameters[name] for name in names] for parameters in found] == [["40000", "20", "3"], ["0", "300", "3"]]
+
+
+def test_a_foreign_key_of_a_table_that_was_empty_is_checked_by_its_index_once_the_table_has_grown(
+    stores: Stores,
+) -> None:
+    # PostgreSQL keeps the plan of a check, made when the table was small, until the table is analyzed.
+    store = stores.open(
+        "CREATE TABLE parent (id bigint PRIMARY KEY);"
+        "CREATE TABLE child (id bigint PRIMARY KEY, parent bigint REFERENCES parent)"
+    )
+    with psycopg.connect(store.database.url, autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE parent")
+    for tid in range(1, 11):
+        family = store.unit(tid, store.insert("parent", id=tid), store.insert("child", id=tid, parent=tid))
+        assert store.statuses(family) == ["committed"]
+    store.database.run("INSERT INTO parent SELECT generate_series(100, 5000)")
+    children = [store.insert("child", id=number, parent=number) for number in range(4000, 4200)]
+    assert store.statuses(store.unit(11, *children)) == ["committed"]
+    store.session.close()  # which tells the server's statistics
+    read = "SELECT seq_tup_read, idx_scan FROM pg_stat_user_tables WHERE relname = 'parent'"
+    eventually(lambda: store.database.rows(read)[0][1] >= 200 or store.database.rows(read)[0][0] > 200_000)
+    assert store.database.rows(read)[0][0] < 20_000
 
 
 def test_no_permission_is_nobody_s_fault_but_the_operator_s(stores: Stores) -> None:
