@@ -4,6 +4,9 @@ A unit's deltas are in its UNIT entry and, if they came in several appends, in e
 unit that was judged anew are all in its REFIT entry.
 If the source numbers its deltas (``ordinal``), that order is restored and repeated deltas are
 dropped; otherwise the order of arrival stays: the fragments in order, then the UNIT entry.
+
+The log's owner looks into no delta: it counts those that the shard's holder tells of. A unit whose entries hold another
+number of deltas, or what are no deltas, has a *fault*: it fails alone, and the units that do not depend on it go on.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ def assemble(parts: Iterable[UnitPart]) -> list[Unit]:
         parts: all parts of the units, in any order; a part that comes twice counts once.
 
     Raises:
-        LogCorruptError: a part is missing or is no list of deltas, or the number of deltas is wrong.
+        LogCorruptError: a part is missing.
     """
     by_unit: dict[int, dict[int, UnitPart]] = {}
     for part in parts:
@@ -44,8 +47,12 @@ def _unit(tid: int, parts: dict[int, UnitPart]) -> Unit:
     head = parts[last].head
     if head is None or len(parts) != last + 1:
         raise LogCorruptError(f"unit {tid} has only parts {sorted(parts)} of its entries in the log")
-    deltas = in_source_order([delta for number in range(last + 1) for delta in parts[number].deltas()])
-    if len(deltas) != head.size:
-        raise LogCorruptError(f"unit {tid} ({head.uow}) has {len(deltas)} deltas in the log, not {head.size}")
     size = sum(len(part.data) for part in parts.values())
+    try:
+        deltas = in_source_order([delta for number in range(last + 1) for delta in parts[number].deltas()])
+    except LogCorruptError as error:
+        return Unit(tid, head.uow, (), head.written, head.read, size, str(error))
+    if len(deltas) != head.size:
+        fault = f"unit {tid} ({head.uow}) has {len(deltas)} deltas in the log, not {head.size}"
+        return Unit(tid, head.uow, (), head.written, head.read, size, fault)
     return Unit(tid, head.uow, tuple(deltas), head.written, head.read, size)

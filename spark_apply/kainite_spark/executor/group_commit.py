@@ -21,6 +21,8 @@ that was found blocked early, before the unit ahead of it was delayed, has no ou
 With the policy ``block``, a unit that conflicts with an earlier failed or blocked unit of the list is
 not tried: it is blocked, and its cause names the unit that it waits for.
 
+A unit with a fault, whose deltas cannot be read, counts as refused; the target is not asked.
+
 If the connection broke during a commit, the target is asked which units it has acknowledged before the
 transaction is tried again. A crash of the process leaves what the target's transactions leave; the
 next call with the same units continues from there.
@@ -241,6 +243,9 @@ class _GroupCommit:
 
     def _attempt(self, units: Sequence[Unit], act: Callable[[Sequence[Unit]], None]) -> _Trouble | None:
         """Commits units by ``act``; returns the error if the target refused them, or was busy."""
+        fault = next((unit.fault for unit in units if unit.fault is not None), None)
+        if fault is not None:
+            return TargetRejectedError(fault)
         began = self.clock()
 
         def once(attempt: int) -> None:

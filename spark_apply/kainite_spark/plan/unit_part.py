@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kainite.base.errors import LogCorruptError
 from kainite.log.format.deltas import array_of, left_out, read_deltas
 from kainite.log.format.entry import Entry, RefitMeta, UnitMeta
 from kainite.uow.delta import Delta
@@ -30,6 +31,7 @@ class UnitPart(NamedTuple):
         data: a JSON array of deltas; empty for none.
         head: what the UNIT entry says, which is the last part; None in a FRAGMENT entry.
         without: the places in the array of deltas that do not count.
+        fault: why the deltas cannot be decompressed; None for nothing.
     """
 
     unit: int
@@ -37,6 +39,7 @@ class UnitPart(NamedTuple):
     data: bytes
     head: UnitHeader | None = None
     without: tuple[int, ...] = ()
+    fault: str | None = None
 
     def deltas(self) -> list[Delta]:
         """Returns the deltas that count.
@@ -44,17 +47,18 @@ class UnitPart(NamedTuple):
         Raises:
             LogCorruptError: they cannot be read.
         """
+        if self.fault is not None:
+            raise LogCorruptError(self.fault)
         return read_deltas(self.data, self.without)
 
 
 def unit_part(unit: int, number: int, entry: Entry) -> UnitPart:
-    """Returns what an entry has of a unit; ``number`` is the entry's place among the unit's entries.
-
-    Raises:
-        LogCorruptError: the entry's deltas cannot be decompressed.
-    """
+    """Returns what an entry has of a unit; ``number`` is the entry's place among the unit's entries."""
     meta = entry.meta
     head = None
     if isinstance(meta, UnitMeta | RefitMeta):
         head = UnitHeader(meta.uow, meta.count, entry.written, entry.read)
-    return UnitPart(unit, number, array_of(entry), head, left_out(entry))
+    try:
+        return UnitPart(unit, number, array_of(entry), head, left_out(entry))
+    except LogCorruptError as error:
+        return UnitPart(unit, number, b"", head, left_out(entry), str(error))

@@ -46,6 +46,7 @@ class Unit:
         deltas: in the source's own order, if the deltas have ordinals, otherwise in the order of arrival.
         written, read: its signatures, by which conflicts inside a group are found.
         size: the bytes of its deltas, as they are in the log; 0 if unknown.
+        fault: why its deltas are not known; no target is given such a unit. None: they are.
     """
 
     tid: int
@@ -54,6 +55,7 @@ class Unit:
     written: frozenset[int] = frozenset()
     read: frozenset[int] = frozenset()
     size: int = 0
+    fault: str | None = None
 
 
 class TargetSession(Protocol):

@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 
 from kainite.base.errors import LogCorruptError
 from kainite.log.format.deltas import read_deltas
+from kainite.log.format.entry import Entry, EntryKind, UnitMeta
 from kainite.uow.delta import Delta, Operation
+from kainite.uow.packing import Blob, Piece
 from kainite_spark.executor.assemble import assemble
-from kainite_spark.plan.unit_part import UnitHeader, UnitPart
+from kainite_spark.plan.unit_part import UnitHeader, UnitPart, unit_part
+
+UNREADABLE = Piece(Blob(b"no frame", 2, 0), 0, 2)
 
 
 def delta(key: int, ordinal: int | None = None) -> Delta:
@@ -63,13 +67,29 @@ def test_units_come_in_log_order_and_may_have_no_delta_of_their_own() -> None:
     [
         ([UnitPart(7, 1, data(delta(1)), head(1))], "only parts"),
         ([UnitPart(7, 0, data(delta(1)))], "only parts"),
-        ([UnitPart(7, 0, data(delta(1)), head(2))], "has 1 deltas in the log, not 2"),
-        ([UnitPart(7, 0, data(delta(1), delta(2)), head(1))], "has 2 deltas in the log, not 1"),
     ],
 )
-def test_a_unit_that_is_not_whole_is_never_applied(parts: list[UnitPart], message: str) -> None:
+def test_without_one_of_its_parts_a_unit_is_no_unit(parts: list[UnitPart], message: str) -> None:
     with pytest.raises(LogCorruptError, match=message):
         assemble(parts)
+
+
+@pytest.mark.parametrize(
+    ("part", "fault"),
+    [
+        (UnitPart(7, 0, data(delta(1)), head(2)), "unit 7 (T-1) has 1 deltas in the log, not 2"),
+        (UnitPart(7, 0, data(delta(1), delta(2)), head(1)), "unit 7 (T-1) has 2 deltas in the log, not 1"),
+        (UnitPart(7, 0, b"{", head(1)), "no JSON array"),
+        (UnitPart(7, 0, b"", head(1), fault="cannot be decompressed"), "cannot be decompressed"),
+        (unit_part(7, 0, Entry(EntryKind.UNIT, UnitMeta("T-1", 1), piece=UNREADABLE)), "cannot be decompressed"),
+    ],
+)
+def test_a_unit_whose_deltas_are_not_those_that_were_announced_has_a_fault(part: UnitPart, fault: str) -> None:
+    whole = UnitPart(8, 0, data(delta(1)), head(1))
+    faulty, sound = assemble([part, whole])
+    assert faulty.fault is not None
+    assert fault in faulty.fault
+    assert (faulty.tid, faulty.deltas, sound.fault) == (7, (), None)
 
 
 @pytest.mark.parametrize("broken", [b"{", b"{}x", b"[1]", b'[{"op":"insert"}]', b'[{"table":"t","op":"merge"}]'])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given
@@ -17,6 +17,7 @@ from kainite.base.errors import (
     TargetRejectedError,
     TargetUnavailableError,
 )
+from kainite.log.format.entry import UnitStatus
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.executor.group_commit import ApplyOptions, Retry, apply_units, groups
 from kainite_spark.targets.contract import Unit
@@ -104,6 +105,18 @@ def test_groups_are_no_larger_than_asked() -> None:
 
 def test_what_the_source_s_order_can_do_is_done() -> None:
     assert run(Scripted(refused={1}, refused_in_order=()), [unit(tid) for tid in range(3)]) == ["committed"] * 3
+
+
+@pytest.mark.parametrize("applied", [False, True])
+def test_a_unit_whose_deltas_cannot_be_read_fails_alone_and_no_target_is_given_it(applied: bool) -> None:
+    target = Scripted(committed=[3] if applied else [])
+    units = [unit(tid, *((5,) if tid in (3, 6) else ())) for tid in range(8)]
+    units[3] = replace(units[3], deltas=(), fault="no deltas")
+    outcomes = apply_units(target, FENCE, units, ApplyOptions("block", 500), 3, lambda _: None)
+    assert sorted(target.committed) == ([*range(8)] if applied else [0, 1, 2, 4, 5, 7])
+    failed = [(outcome.tid, outcome.cause) for outcome in outcomes if outcome.status is not UnitStatus.COMMITTED]
+    assert failed == ([] if applied else [(3, "no deltas"), (6, "waits for unit 3 (T-3), which is failed")])
+    assert not any(3 in group for group in target.groups)
 
 
 def test_a_unit_of_one_delta_is_not_tried_twice() -> None:

@@ -22,12 +22,14 @@ after it                                   a unit in progress; a request that is
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import LogCorruptError
+from kainite.base.logs import event
 from kainite.log.format.deltas import deltas_of, dump_deltas
 from kainite.log.format.entry import Entry, EntryKind, Fault, Outcome, RefitMeta, StatusMeta, UnitStatus
 from kainite.log.owner.collect import note_scheme
@@ -39,6 +41,8 @@ from kainite.settings import Isolation, UowSettings
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.uow.delta import Delta, Operation
 from kainite.uow.signing import SignedDeltas, Signing
+
+_logger = logging.getLogger(__name__)
 
 READ_LIMIT_S = 15.0
 """Longest time, in seconds, that a retry waits for the catalogue; then it is judged by what was read before."""
@@ -126,7 +130,16 @@ class Refitting:
             self._judged.add(tid)
             unit = self._owner.state.units.get(tid)
             if unit is not None and is_misfit(unit):
-                await self._apply(unit, signing, await self._judge(unit, signing))
+                await self._judge_again(unit, signing)
+
+    async def _judge_again(self, unit: UnitState, signing: Signing) -> None:
+        """Judges a misfit; one whose deltas cannot be read stays as it is, and does not stop the log."""
+        try:
+            judged = await self._judge(unit, signing)
+        except LogCorruptError as error:
+            event(_logger, logging.ERROR, "misfit not judged", uow=unit.uow, id=unit.tid, error=error)
+            return
+        await self._apply(unit, signing, judged)
 
     async def _apply(self, unit: UnitState, signing: Signing, judged: SignedDeltas) -> None:
         def decided(state: FoldedLog) -> Sequence[Entry]:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from kainite.base.clock import epoch_ms
+from kainite.base.errors import LogCorruptError
 from kainite.log.audit.trail import AuditTrail, audited
 from kainite.log.format.entry import SNAPSHOT, SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind, StatusMeta
 from kainite.log.owner.collect import expire
@@ -106,7 +107,12 @@ class LogUpkeep:
         answer: Mapping[str, str] = {}
         unit = unit_asked(owner.state, request) if request.get("action") == "retry" else None
         entries = unit.entries if unit else ()
-        anew = await owner.refitting.judged(unit) if owner.refitting and unit and is_kept(unit) else None
+        try:
+            anew = await owner.refitting.judged(unit) if owner.refitting and unit and is_kept(unit) else None
+        except LogCorruptError as error:
+            # A later owner may have removed what was being read; then its claim is the error.
+            await asyncio.to_thread(self._mount.renew)
+            return refusal(f"unit {request.get('uow')} cannot be judged anew: {error}; discard it, and send it again")
 
         def decided(state: FoldedLog) -> Sequence[Entry]:
             nonlocal answer

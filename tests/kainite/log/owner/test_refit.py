@@ -10,18 +10,23 @@ from kainite.base.position import Position
 from kainite.log.format.deltas import deltas_of
 from kainite.log.format.entry import Entry, EntryKind, Fault, RefitMeta, UnitMeta, UnitStatus
 from kainite.log.owner.collect import collect
+from kainite.log.owner.owner import LogOwner
 from kainite.log.owner.refit import is_misfit, refit_entries
 from kainite.log.owner.requests import REFUSED, decide
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
-from kainite.settings import Isolation, UowSettings
+from kainite.log.store.memory import MemoryStore
+from kainite.settings import Isolation, LogSettings, UowSettings
 from kainite.uow.catalogue.tables import Catalogue, Column, TypeFamily
+from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment, Reject
+from kainite.uow.packing import Blob, Piece
 from kainite.uow.scheme import MIXED
 from kainite.uow.signing import Signing
 from support.tables import SHOP
+from support.waiting import until
 
 ORDERS = SHOP.tables["orders"]
 COLOUR = Column("colour", "text", TypeFamily.TEXT)
@@ -176,3 +181,17 @@ def test_with_relaxed_isolation_nothing_is_compared() -> None:
     unit = log.state.find("T")
     assert unit is not None
     assert (unit.written, unit.scheme, unit.tables) == (frozenset(), None, ())
+
+
+async def test_a_misfit_whose_deltas_cannot_be_read_stays_as_it_is_and_the_log_goes_on() -> None:
+    store = MemoryStore()
+    misfit = replace(part("T", order(1, colour="red"), count=1), piece=Piece(Blob(b"no frame", 2, 0), 0, 2))
+    async with LogOwner.open(store, LogSettings("t", "a", enabled=True, put_interval=0.0, poll=0.01), RULES) as owner:
+        await owner.append("s0", Position(1), Position(1), (misfit,))
+        owner.judge_by(CurrentCatalogue(lambda: WIDER, WIDER, interval=0.0), every=0.001)
+        request = store.put_request("0", {"action": "retry", "uow": "T", "by": "a test"})
+        await until(lambda: not store.read_requests("0"))
+        assert "cannot be judged anew" in str(store.take_answer("0", request))
+        await owner.append("s0", Position(2), Position(2), (part("U", order(2), count=1),))
+        statuses = {unit.uow: unit.status for unit in owner.state.units.values()}
+        assert statuses == {"T": UnitStatus.FAILED, "U": UnitStatus.IN_PROGRESS}
