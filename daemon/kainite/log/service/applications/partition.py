@@ -21,7 +21,10 @@ more, so what the feed has not shown by then was not appended, and is not going 
 
 * A crash before the batch is durable loses its appends; their clients append them again.
 * A crash after it leaves transactions that nobody was told of; the next owner feeds them.
-* An owner that was overtaken meets the fence: it tells nothing more, and its appends under way are not durable.
+* An owner that was overtaken meets the fence: it tells nothing more, and its appends under way are not durable. So
+  does one that was overtaken while it loaded the locks, though its lease is not renewed before it begins: nothing of
+  the partition is ever deleted, what it feeds was durable before its own fence, and a lock of its successor's append
+  names a transaction that it never tells of.
 """
 
 from __future__ import annotations
