@@ -439,13 +439,16 @@ def _slow_source(plan: Scenario, rng: Random) -> Scenario:
 
 def _unread(plan: Scenario, rng: Random) -> Scenario:
     """Lets nobody read a shard, or a child keep its batch, for longer than a unit's time; or the stream is away."""
-    begin = rng.uniform(1.0, 10.0)
+    begin, timeout = rng.uniform(1.0, 10.0), 20.0
     away: tuple[tuple[float, float, str], ...] = ((begin, begin + 40.0, f"shard {rng.randrange(3)}"),)
     if rng.random() < 0.5:
         # The source can put again before the shards are read, or its own pauses count as a unit's waiting.
         away = ((begin, begin + 40.0, "kinesis"), (begin, begin + 30.0, "put"))
+        if rng.random() < 0.5:
+            # It stops before that, in the middle of a transaction whose begin is read, and goes on afterwards.
+            away, timeout = ((begin + 2.0, begin + 42.0, "kinesis"), (begin, begin + 47.0, "put")), 30.0
     return replace(
-        plan, uow_timeout=20.0, spread=True, shards=3, until=60.0,
+        plan, uow_timeout=timeout, spread=True, shards=3, until=60.0,
         style=replace(plan.style, ordinals=True, numbers=True),
         outages=away, rates={"child_slow": 0.05},
     )  # fmt: skip

@@ -1,7 +1,8 @@
 """Safeguards that a named test shows, since no schedule does or few do: two streams, large appends, hung children.
 
 ``python -m simulation --tested`` runs each test with its safeguard off, in a process of its own, and fails unless the
-test fails then. Those of the fleet's duties: :mod:`~simulation.tested_duties`.
+test fails then. Those of the short ways, of the way into the stream, and of the fleet's duties have modules of their
+own: :mod:`~simulation.tested_short_ways`, :mod:`~simulation.tested_extract`, :mod:`~simulation.tested_duties`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kainite.log.client import ReadingReport
-from simulation import tested_duties
+from simulation import tested_duties, tested_extract, tested_short_ways
 from simulation.mutations import Instead, Mutation, answering, value
 
 VARIABLE = "KAINITE_SWITCHED_OFF"
@@ -446,5 +447,8 @@ TESTED: tuple[ShownByTest, ...] = (
             f"{NET_EFFECT_TESTS}::test_two_changes_stay_two"),
     _tested("a cascade ends a fold", f"{NET_EFFECT}:_Rules.of", _never_acts,
             f"{NET_EFFECT_TESTS}::test_what_may_touch_the_row_in_between_ends_the_fold"),
-    *(ShownByTest(mutation, test) for mutation, test in tested_duties.OFF),
+    *(
+        ShownByTest(mutation, test)
+        for mutation, test in (*tested_short_ways.OFF, *tested_extract.OFF, *tested_duties.OFF)
+    ),
 )  # fmt: skip

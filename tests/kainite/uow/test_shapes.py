@@ -77,16 +77,23 @@ OPERATIONS = st.sampled_from(["insert", "update", "delete", "upsert", "insert", 
 def test_shapes_come_to_what_the_general_way_comes_to(groups: list[list[dict[str, Any]]]) -> None:
     by_shape, generally = Signing(TABLES), Signing(TABLES)
     for item in (item for group in groups for item in group):
-        found, expected = SignedDeltas(), general(generally, item)
-        if isinstance(expected, str):
-            with pytest.raises(DeltaError) as raised:
-                by_shape.judge(item, found)
-            assert (str(raised.value), found) == (expected, SignedDeltas())
-        else:
-            by_shape.judge(item, found)
-            assert found == expected
-            assert [list(one) for one in found.items] == [list(one) for one in expected.items]
+        expected = general(generally, item)
+        check_judged(by_shape, item, expected)
+        if not isinstance(expected, str):
             assert identity_of_emitted(item) == identity_of(parse_delta(item))
+
+
+def check_judged(signing: Signing, item: dict[str, Any], expected: SignedDeltas | str) -> None:
+    """Checks that a delta is judged as expected; a text is expected as the cause why it is none."""
+    found = SignedDeltas()
+    if isinstance(expected, str):
+        with pytest.raises(DeltaError) as raised:
+            signing.judge(item, found)
+        assert (str(raised.value), found) == (expected, SignedDeltas())
+    else:
+        signing.judge(item, found)
+        assert found == expected
+        assert [list(one) for one in found.items] == [list(one) for one in expected.items]
 
 
 def general(signing: Signing, item: dict[str, Any]) -> SignedDeltas | str:
@@ -108,6 +115,39 @@ def test_the_second_delta_of_a_shape_is_judged_by_it(monkeypatch: pytest.MonkeyP
     assert [item["key"] for item in found.items] == [{"order_id": 4, "line": 1}, {"order_id": 5, "line": 1}]
     with pytest.raises(TypeError):
         signing.judge({**LINE, "row": {"order_id": 5, "line": 1}}, found)
+
+
+INSERT = {"table": "orders", "op": "insert", "key": {"id": 1}, "row": {"id": 1, "customer": 3}, "ordinal": 1}
+DELETE = {"table": "orders", "op": "delete", "key": {"id": 1}}
+
+
+@pytest.mark.parametrize(
+    ("sound", "change"),
+    [
+        (INSERT, {"ordinal": -1}),
+        (INSERT, {"ordinal": True}),
+        (INSERT, {"ordinal": "1"}),
+        (INSERT, {"key": {"id": 2}}),
+        (INSERT, {"row": {"id": 1, "customer": "x"}}),
+        (INSERT, {"row": [["id", 1], ["customer", 3]]}),
+        (DELETE, {"key": {"id": None}}),
+    ],
+    ids=str,
+)
+def test_a_value_that_is_not_plainly_in_order_goes_the_general_way(
+    sound: dict[str, Any], change: dict[str, Any]
+) -> None:
+    signing, item = Signing(SHOP), {**sound, **change}
+    signing.judge(sound, SignedDeltas())
+    expected = general(Signing(SHOP), item)
+    assert isinstance(expected, str) or expected.misfits
+    check_judged(signing, item, expected)
+
+
+def test_a_known_shape_of_a_table_with_a_key_that_says_nothing_writes_that_key_too() -> None:
+    signing, items = Signing(TABLES), [{"table": "partly", "op": "insert", "row": {"id": key}} for key in (1, 2)]
+    signing.judge(items[0], SignedDeltas())
+    check_judged(signing, items[1], general(Signing(TABLES), items[1]))
 
 
 def test_names_of_one_place_are_not_taken_for_those_of_another() -> None:

@@ -12,9 +12,11 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kainite.base.errors import LogUnavailableError
 from kainite.base.position import Position
 from kainite.log.format.entry import Batch, Entry, Outcome, UnitStatus
 from kainite.log.owner.owner import LogOwner
@@ -97,6 +99,18 @@ async def test_those_who_gave_up_waiting_for_a_store_that_hangs_leave_nothing_be
         assert len(queued.waiting) == 1
         store.let_all()
         await hanging
+
+
+async def test_whoever_asks_an_owner_that_has_failed_is_told_so() -> None:
+    store = GatedStore()
+    async with LogOwner.open(store, replace(SETTINGS, poll=60.0), UOW) as log:
+        hanging = asyncio.create_task(log.append("s0", Position(1), Position(1), []))
+        await until(lambda: store.hanging == 1)
+    with pytest.raises(LogUnavailableError, match="has stopped"):
+        await hanging
+    with pytest.raises(LogUnavailableError, match="has stopped"):
+        await asyncio.wait_for(log.position("s0"), LIMIT)
+    store.let_all()
 
 
 async def test_a_new_position_is_told_when_the_first_of_several_appends_is_durable() -> None:

@@ -13,6 +13,7 @@ from kainite.log.format.entry import (
     ControlMeta,
     Entry,
     EntryKind,
+    Fault,
     FragmentMeta,
     Meta,
     Outcome,
@@ -171,6 +172,14 @@ def test_an_entry_tells_what_it_resolved_each_once() -> None:
     outcomes = [Outcome(0, COMMITTED), Outcome(0, FAILED), Outcome(1, BLOCKED), Outcome(2, DISCARDED)]
     assert [resolved.uow for resolved in fold.apply(3, status(*outcomes), NOW)] == ["T", "V"]
     assert [left.uow for left in fold.units.values()] == ["U"]
+
+
+def test_parts_under_the_name_of_a_resolved_unit_that_lacked_some_open_another() -> None:
+    failed = unit("T", 1, cause="no end", fault=Fault.INCOMPLETE, fragments=(0,))
+    fold = folded(fragment(), failed, fragment())
+    assert (fold.late, fold.units[1].fragments, fold.open) == ({"T": 1}, [0, 2], {})
+    fold = folded(fragment(), failed, status(Outcome(1, DISCARDED)), fragment())
+    assert (fold.late, fold.units, fold.open["T"].fragments) == ({}, {}, [3])
 
 
 def test_what_was_truncated_is_missing_and_disturbs_nothing() -> None:

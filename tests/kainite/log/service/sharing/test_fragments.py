@@ -55,7 +55,12 @@ def test_they_come_back_as_they_were_sent(fragments: list[Fragment], known: bool
     assert found == [replace(one, deltas=(), identities=one.identities) for one in fragments]
     assert [one.piece for one in found] == [one.piece for one in fragments]
     assert [one.count for one in found] == [len(one.deltas) for one in fragments]
+    assert [one.signed for one in found] == [_as_bytes(one) for one in fragments]
     assert payload_size(found) == payload_size(fragments)
+
+
+def _as_bytes(one: Fragment) -> bytes:
+    return b"".join(each.to_bytes(8, "big") for each in (*sorted(one.written), *sorted(one.read)))
 
 
 DELTA = Delta("t", Operation.INSERT, {}, {"id": 1}, {}, 3)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kainite.base.position import Position
+from kainite.log.client import ReadingReport
 from kainite.log.service.sharing import session as session_module
 from kainite.log.service.sharing.fragments import decode_fragments
 from kainite.log.service.wire.layouts import Message
@@ -85,3 +86,29 @@ async def test_an_append_may_use_the_scheme_of_a_large_one_that_is_still_being_d
             assert appends.received[0] >= 1000 > appends.received[1]
             assert units_of(all_.store) == ["LARGE", "SMALL"]
     assert "log client cut off" not in [record.getMessage() for record in caplog.records]
+
+
+async def test_a_client_is_asked_at_once_unless_its_answer_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "ASK_EVERY_S", 3600.0)
+    reports: list[ReadingReport] = []
+    answers = 0
+
+    def reading() -> ReadingReport:
+        nonlocal answers
+        answers += 1
+        return ReadingReport(frozenset({"s0"}), {})
+
+    async with members() as all_:
+        a, b = await all_.join("a"), await all_.join("b", reached=False)
+        assert a.owner is not None
+        monkeypatch.setattr(a.owner, "report", reports.append)
+        b.reading = reading
+        await asyncio.wait_for(b.reached(), LIMIT)
+        await until(lambda: len(reports) == 1)
+        readers = tuple(a.owner._ending.readers)  # noqa: SLF001 - who is asked when a unit waits for the reading alone
+        for asked in (1, 2):
+            for ask in 3 * readers:
+                ask()
+            await until(lambda: len(reports) > asked)  # noqa: B023
+            assert answers == len(reports) == 1 + asked
+        assert tuple(a.owner._ending.readers) == readers, "no connection was made anew"  # noqa: SLF001
