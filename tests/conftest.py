@@ -49,9 +49,10 @@ def moto_endpoint() -> Iterator[str]:
     """Gives the address of moto's server (Kinesis and DynamoDB over HTTP), in this process."""
     from moto.server import ThreadedMotoServer
 
-    from kainite_demo.moto_shards import install
+    from kainite_demo import moto_requests, moto_shards
 
-    install()
+    moto_requests.install()
+    moto_shards.install()
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()

@@ -9,9 +9,10 @@ import sys
 def main() -> None:
     from moto.server import ThreadedMotoServer
 
-    from kainite_demo.moto_shards import install
+    from kainite_demo import moto_requests, moto_shards
 
-    install()
+    moto_requests.install()
+    moto_shards.install()
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
