@@ -7,6 +7,7 @@ item in a failed        returned with                 as documented       never 
 condition               ReturnValuesOn…=ALL_OLD                                               it is not returned
 item size               up to 409,600 bytes           up to 405,000       as documented       380,000 at most
 BatchWriteItem          up to 25 requests             any number          as documented       25 at a time
+transaction             up to 100 items               as documented       up to 10            10 at most
 page with Limit         LastEvaluatedKey also where   only where there    as documented       asks for one item, or
                         nothing follows               is more                                 follows until it is absent
 page projected          1 MB before projection        as documented       as documented       follows LastEvaluatedKey
@@ -24,9 +25,10 @@ unprocessed items       a part may be left over       never are           never 
 ======================  ============================  ==================  ==================  =========================
 
 Documented: *DynamoDB API Reference* and *Developer Guide*, "Service, account, and table quotas". Not here, since
-Kainite uses none of it: transactions, TTL, streams, filters, indices, PartiQL. What a test below no longer finds is to
-be put right in both tables. The contract suites (``on_each_double``) run on all of them, and on a client that
-makes the last two rows and one-item pages happen (:mod:`support.harsh_dynamodb`).
+Kainite uses none of it: streams, filters, indices, PartiQL. What a test below no longer finds is to be put right in
+both tables. The contract suites (``on_each_double``) run on all of them, and on a client that makes the last two rows
+and one-item pages happen (:mod:`support.harsh_dynamodb`). moto's requests take turns here, since a transaction that
+fails there undoes what others write meanwhile (:mod:`kainite_demo.moto_requests`).
 """
 
 from __future__ import annotations
@@ -109,6 +111,11 @@ def batch_of_26(table: Table) -> object:
     return taken(lambda: table.client.batch_write_item(RequestItems={table.name: requests}))
 
 
+def transaction_of_11(table: Table) -> object:
+    puts = [{"Put": {"TableName": table.name, "Item": {"p": {"S": "p"}, "s": {"S": str(n)}}}} for n in range(11)]
+    return taken(lambda: table.client.transact_write_items(TransactItems=puts))
+
+
 def page_that_ends_with_the_last_item(table: Table) -> object:
     table.put()
     return "LastEvaluatedKey" in table.query(Limit=1)
@@ -179,6 +186,7 @@ FACTS = (
     Fact("an item of 409,600 bytes", item_of(409_600), OK, REFUSED, OK),
     Fact("an item of 409,601 bytes", item_of(409_601), REFUSED, REFUSED, REFUSED),
     Fact("26 requests in a batch", batch_of_26, REFUSED, OK, REFUSED),
+    Fact("11 items in a transaction", transaction_of_11, OK, OK, REFUSED),
     Fact("a key to go on from where nothing follows", page_that_ends_with_the_last_item, True, False, True),
     Fact("pages are cut before projection", keys_of_five_large_items, True, True, True),
     Fact("empty text", lambda table: taken(lambda: table.put(v={"S": ""})), OK, OK, REFUSED),

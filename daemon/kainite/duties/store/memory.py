@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
+from kainite.base.errors import FleetError
 from kainite.duties.model.records import Event, Lead, Picture, Record, Subject
-from kainite.duties.store.contract import Change, Check, Commit, Put
+from kainite.duties.store.contract import MOST_CHANGES, Change, Check, Commit, Put
 from kainite.duties.store.items import LEAD, key_of, picture_of, record_of, stamped, text_of
 
 
@@ -33,6 +34,8 @@ class MemoryFleetStore:
             return picture_of(record for key in self._items if (record := self._record(key)) is not None)
 
     def commit(self, commit: Commit) -> bool:
+        if (number := len(commit.changes) + len(commit.events)) > MOST_CHANGES:
+            raise FleetError(f"a commit has {number} changes and events: a store takes {MOST_CHANGES}")
         with self._lock:
             if not all(self._holds(change) for change in commit.changes) or not self._leads(commit.led):
                 return False

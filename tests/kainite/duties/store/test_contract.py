@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kainite.duties.model.records import Duty, Event, Lead, Message, Restart, Subject, Work, Worker
 from kainite.duties.model.states import DutyStatus, WorkerStatus
-from kainite.duties.store.contract import Change, Check, Commit, Delete, FleetStore, Put
+from kainite.duties.store.contract import MOST_CHANGES, Change, Check, Commit, Delete, FleetStore, Put
 from support.dynamodb_doubles import on_each_fleet_store
 
 pytestmark = on_each_fleet_store
@@ -135,3 +135,11 @@ def test_a_check_changes_nothing_and_fails_what_it_stands_with(store: FleetStore
     assert commit(store, Put(seen))
     assert not commit(store, Put(Message("w", 2, "kill")), Check(seen))
     assert len(store.read().messages) == 1
+
+
+def test_a_leaders_commit_may_have_so_many_changes_and_events(store: FleetStore) -> None:
+    assert commit(store, Put(Lead("a", "1", 1)))
+    duties = [Put(Duty(f"d{number}", Work())) for number in range(MOST_CHANGES - 1)]
+    event = Event(Subject.WORKER, "w", "alive", "w", "it starts")
+    assert commit(store, *duties, led=lead(store), events=(event,))
+    assert len(store.read().duties) == MOST_CHANGES - 1
