@@ -5,7 +5,8 @@ DynamoDB bills it: 1 KB a write unit, twice that in a transaction, 4 KB a read u
 clock, at random phases of the workers: the protocol's part of it. ``failover_s`` ends when the record says that the
 duty runs elsewhere, a second after its program was started; ``leader_s`` when another worker leads. With ``--kills``
 real ``kainite run`` on moto: the worker that has the duty is killed with SIGKILL, again and again, at random moments;
-another one is started each time. ``--timeout`` shortens the fleet's times for that.
+another one is started each time. Where the killed worker led, ``leader_s`` has the time until another one did.
+``--timeout`` shortens the fleet's times for that.
 
 qtopology's own numbers: a new leader after 34 s (two coordinators), a dead worker's topologies after its 30 s of
 silence.
@@ -136,8 +137,21 @@ def cost_of(workers: int) -> Cost:
     return Cost(workers, virtual.store.written * PERIODS, virtual.store.read_units * PERIODS)
 
 
-def real_failovers(kills: int, timeout: float, folder: Path) -> list[float]:
-    """Kills real daemons; returns the seconds until the duty ran elsewhere, each time."""
+@dataclass(frozen=True, slots=True)
+class Failover:
+    """What followed from one kill, in seconds.
+
+    Attributes:
+        duty: until the duty ran elsewhere.
+        leader: until another worker led; None where the killed one did not lead.
+    """
+
+    duty: float
+    leader: float | None
+
+
+def real_failovers(kills: int, timeout: float, folder: Path) -> list[Failover]:
+    """Kills real daemons; returns what followed each time."""
     with moto(folder / "moto.log") as server:
         endpoint = server()
         kinesis = boto3.client("kinesis", endpoint_url=endpoint, region_name="us-east-1")
@@ -167,8 +181,8 @@ class Killing:
     store: DynamoDBFleetStore
     timeout: float
 
-    def times(self, kills: int) -> list[float]:
-        """Kills so often; returns the seconds of each failover."""
+    def times(self, kills: int) -> list[Failover]:
+        """Kills so often; returns what followed each time."""
         names = (f"worker-{number}" for number in itertools.count())
         moments = random.Random(1)
         for _ in range(WORKERS):
@@ -179,20 +193,28 @@ class Killing:
             time.sleep(moments.uniform(0, self.timeout))
             took.append(self._killed_once())
             self.world.join(next(names))
-            print(f"{len(took)} of {kills}: {took[-1]:.1f} s", file=sys.stderr)
+            print(f"{len(took)} of {kills}: {took[-1]}", file=sys.stderr)
         return took
 
-    def _killed_once(self) -> float:
-        victim = self._holder()
+    def _killed_once(self) -> Failover:
+        victim, led = self._holder(), self._leader()
         daemon = next(each for each in self.world.daemons if each.worker == victim)
         died = time.monotonic()
         daemon.kill()
+        leader = None
+        if led == victim:
+            self._wait(lambda: self._leader() not in ("", victim), "nobody else leads")
+            leader = time.monotonic() - died
         self._wait(lambda: self._holder() not in ("", victim), "the duty does not run elsewhere")
-        return time.monotonic() - died
+        return Failover(time.monotonic() - died, leader)
 
     def _whole(self) -> bool:
         alive = [worker for worker in self._picture().workers.values() if worker.status is WorkerStatus.ALIVE]
         return bool(self._holder()) and len(alive) == WORKERS
+
+    def _leader(self) -> str:
+        lead = self._picture().lead
+        return lead.worker if lead is not None else ""
 
     def _holder(self) -> str:
         duty = self._picture().duties.get("only")
@@ -235,7 +257,9 @@ def main() -> None:
     if given.kills:
         os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION="us-east-1")
         with tempfile.TemporaryDirectory() as folder:
-            result = {"failover_s": spread(real_failovers(given.kills, given.timeout, Path(folder)))}
+            took = real_failovers(given.kills, given.timeout, Path(folder))
+        led = [each.leader for each in took if each.leader is not None]
+        result = {"failover_s": spread([each.duty for each in took]), "leader_s": spread(led) if led else None}
     else:
         result = {
             "failover_s": spread([Virtual(3, seed).failover() for seed in range(50)]),
