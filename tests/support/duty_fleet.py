@@ -46,6 +46,8 @@ class Fate(Enum):
     DONE = auto()
     LOST = auto()
     UNANSWERED = auto()
+    LATE = auto()
+    """A write that was lost, as it seems, and comes when :meth:`SimWorker.deliver` says."""
 
 
 @dataclass
@@ -111,6 +113,7 @@ class SimWorker:
         self._store = store
         self._clock = clock
         self._plan: Iterator[Step] | None = None
+        self._late: list[Commit] = []
 
     def look(self) -> None:
         """Reads the table and carries the whole plan out."""
@@ -147,6 +150,12 @@ class SimWorker:
         self.dead = True
         self.programs = {}
 
+    def deliver(self) -> None:
+        """Lets its late writes come to the table."""
+        late, self._late = self._late, []
+        for commit in late:
+            self._store.commit(commit)
+
     def _fence(self) -> None:
         if self.programs and self._clock.now >= self.member.lease_end:
             self.programs = {}
@@ -164,7 +173,8 @@ class SimWorker:
     def _commit(self, step: Step) -> bool:
         assert step.commit is not None
         began, fate = self._clock.now, self.fate()
-        if fate is Fate.LOST:
+        if fate in (Fate.LOST, Fate.LATE):
+            self._late += [step.commit] if fate is Fate.LATE else []
             return False
         done = self._store.commit(step.commit)
         if fate is Fate.UNANSWERED:
@@ -285,6 +295,10 @@ class PacedFleet(SimFleet):
     def join(self, name: str, declared: tuple[Duty, ...], phase: float) -> None:
         """Adds a worker that looks after so many seconds first."""
         self._due[self.worker(name, declared)] = self.clock.now + phase
+
+    def wake(self, worker: SimWorker) -> None:
+        """Lets a worker look at once."""
+        self._due[worker] = self.clock.now
 
     def go_on(self, seconds: float) -> None:
         """Lets time pass."""

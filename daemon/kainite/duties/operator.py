@@ -21,6 +21,8 @@ from kainite.duties.store.items import later_word
 T = TypeVar("T")
 
 TRIES = 20
+LASTING = (Command.ENABLE, Command.DISABLE)
+"""What a worker keeps in its record: for whoever bears its name, while other commands are for the process that runs."""
 FREE = (DutyStatus.UNASSIGNED, DutyStatus.ERROR)
 
 
@@ -123,7 +125,8 @@ class Operator:
                 raise FleetError(f"worker {worker!r} is {later_word(reader)}: it would not obey")
             number = max([reader.read, *sent]) + 1
             # A reader that has read on meanwhile takes this number for one that it has obeyed.
-            return Commit((Put(Message(worker, number, command, content)), Check(reader)))
+            process = "" if command in LASTING else reader.process
+            return Commit((Put(Message(worker, number, command, content, process=process)), Check(reader)))
 
         self._change(commit)
 

@@ -71,7 +71,7 @@ class FleetService:
 
         Args:
             stop: set to end.
-            grace: seconds for leaving; what still runs then is killed.
+            grace: seconds for leaving, more where a program's own grace is longer; what still runs then is killed.
 
         Raises:
             FleetError: the table is missing, or refuses.
@@ -80,7 +80,7 @@ class FleetService:
             await asyncio.to_thread(self._store.create)
             await self._work(stop)
             self._member.closing = True
-            async with asyncio.timeout(grace + CLOSING_MARGIN_S):
+            async with asyncio.timeout(max(grace, self._programs.longest_grace()) + CLOSING_MARGIN_S):
                 while not self._member.left:
                     await self._pause(await self._look())
         except TimeoutError:

@@ -217,6 +217,7 @@ class Message:
         command: one of :class:`Command`, or one of a later release's.
         content: the name of the duty that it is about, or empty.
         version: of the record.
+        process: the identity of the only process that is to obey it; empty: whoever bears the worker's name.
     """
 
     worker: str
@@ -224,6 +225,7 @@ class Message:
     command: str
     content: str = ""
     version: str = ""
+    process: str = ""
 
 
 Record: TypeAlias = Worker | Duty | Lead | Message

@@ -30,6 +30,8 @@ import sys
 import time
 
 PR_SET_PDEATHSIG = 1
+LOOK_S = 1.0
+"""The longest wait: waits leave out the time for which a host was suspended, which the boot clock has."""
 LOST = 75
 """The exit status when the time was over before the program began."""
 
@@ -85,7 +87,7 @@ class _Guard:
                 _kill_group()
             if now >= self._until - self._warning and not self._warned:
                 self._terminate()
-            ready, _, _ = select.select([0, self._children], [], [], max(0.0, min(self._next() - now, 60.0)))
+            ready, _, _ = select.select([0, self._children], [], [], max(0.0, min(self._next() - now, LOOK_S)))
             if self._children in ready:
                 os.read(self._children, 4096)
             if 0 in ready:

@@ -39,6 +39,10 @@ class DutyPrograms:
         left = [due for program in self._programs.values() if (due := program.ready_in()) is not None]
         return min(left, default=None)
 
+    def longest_grace(self) -> float:
+        """Returns the seconds that the slowest of them may take to end."""
+        return max((program.duty.work.stop_grace for program in self._programs.values()), default=0.0)
+
     def start(self, duty: Duty, until: float) -> None:
         command = command_of(duty, self._settings_file)
         self._programs[duty.name] = DutyProgram(duty, command, until, self._lease, self._news)

@@ -148,11 +148,10 @@ def _given(me: Worker, picture: Picture) -> Iterator[Written]:
 
 
 def _moves(picture: Picture) -> bool:
-    """Returns whether a duty is on its way."""
-    return any(
-        duty.wanted and (duty.status is DutyStatus.WAITING or (duty.status is DutyStatus.RUNNING and duty.goal))
-        for duty in picture.duties.values()
-    )
+    """Returns whether a duty is on its way; one that waits after a failure is not, and may wait for ever."""
+    wanted = [duty for duty in picture.duties.values() if duty.wanted]
+    comes = any(duty.status is DutyStatus.WAITING and not duty.error for duty in wanted)
+    return comes or any(duty.status is DutyStatus.RUNNING and duty.goal for duty in wanted)
 
 
 def _once_each(written: Iterable[Written]) -> list[Written]:

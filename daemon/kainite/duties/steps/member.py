@@ -16,8 +16,8 @@ kill (:mod:`~kainite.duties.programs.guard`). Nothing that this worker remembers
 Invariants, which the stateful suite checks on any number of workers, with any faults:
 
 * a program is started only for a duty whose record names this process, and within the lease that follows from the
-   last
-  ping; so no two programs of one duty run within leases that both hold;
+  last ping; so no two programs of one duty run within leases that both hold;
+* and only if no write is under way by which this process gives the duty back: one that had no answer may still come;
 * no write of this module's changes whether a duty is wanted.
 """
 
@@ -75,7 +75,7 @@ class Member:
         self._is_gone = is_gone
         self._is_dormant = is_dormant
         self._new_incarnation = new_incarnation
-        self._observer = Observer()
+        self._observer = Observer(timing.timeout)
         self._own = OwnDuties()
         self._leading = Leading(timing, declared)
         self._pinged = NEVER

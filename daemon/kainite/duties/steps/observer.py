@@ -4,6 +4,11 @@ A worker's sign of life is its record's version; the leader's is the version of 
 life of the worker that leads, so that a leader need not ping. A version is as old as the *end* of the read that first
 showed it, and its age counts to the *beginning* of the read that still shows it: a read that takes long, or a process
 that stands still in one, makes nobody look dead.
+
+A lease that changes hands hides signs of life from whoever did not read meanwhile: the former leader's last ones stood
+in the lease, and are written over. They are older than the time-out, for which the lease stood still before its
+successor's claim; a leader that gives the lease back writes its own record first. So after a change of leader every
+worker counts as seen one time-out ago at the earliest.
 """
 
 from __future__ import annotations
@@ -29,9 +34,14 @@ class Look:
 
 
 class Observer:
-    """What this worker has seen since its start; nothing of it is stored."""
+    """What this worker has seen since its start; nothing of it is stored.
 
-    def __init__(self) -> None:
+    Args:
+        timeout: seconds for which a leader's lease has stood still before another one claims it.
+    """
+
+    def __init__(self, timeout: float) -> None:
+        self._timeout = timeout
         self._workers: dict[str, Sighting[tuple[str, str]]] = {}
         self._lead: Sighting[tuple[int, str]] | None = None
         self._messages: dict[tuple[str, int], float] = {}
@@ -58,6 +68,11 @@ class Observer:
         self._lead = observe(before, (lead.generation, lead.version), look.ended)
         if self._lead is not before and (seen := self._workers.get(lead.worker)) is not None:
             self._workers[lead.worker] = replace(seen, since=look.ended)
+        if before is not None and before.counter[0] != lead.generation:
+            self._allow_for_unseen_signs(look.ended - self._timeout)
+
+    def _allow_for_unseen_signs(self, until: float) -> None:
+        self._workers = {name: replace(seen, since=max(seen.since, until)) for name, seen in self._workers.items()}
 
     def silence_of(self, worker: Worker) -> float:
         """Returns for how many seconds a worker has given no sign of life, as of the last read."""

@@ -16,6 +16,10 @@ not mine        any                                 kill
 
 A duty is *mine* when its record names this very process. Each status is written on the condition that the record is
 still the one that was read, so a worker that has lost a duty writes nothing about it.
+
+A write that gives a duty back and has no answer may come at any time later, as long as the record stands still. So
+where such a duty is to run here after all, its record is written before its program starts: what comes then finds
+another version.
 """
 
 from __future__ import annotations
@@ -38,6 +42,7 @@ class OwnDuties:
         self._restarts: dict[str, Restarts] = {}
         self._decisions: dict[int, Decision] = {}  # by run, so that an end counts once however often it is looked at
         self._due: dict[str, float] = {}
+        self._given_back: dict[str, str] = {}  # the version on which that was written, perhaps without success
 
     def steps(self, me: Worker, picture: Picture, programs: Programs, now: float) -> Iterator[Step]:
         """Yields what is to be done.
@@ -66,7 +71,7 @@ class OwnDuties:
         if program is not None and _is_own_end(duty, me, program):
             yield self._ended(duty, me, program, now)
         elif not may_run(duty, me):
-            yield from _ending(duty, me, program)
+            yield from self._ending(duty, me, program)
         elif program is None or (program.phase is Phase.ENDED and program.told_to_end):
             yield from self._beginning(duty, me, program, now)
         elif program.phase is Phase.STARTING and now - program.since >= duty.work.start_timeout:
@@ -80,6 +85,8 @@ class OwnDuties:
             yield _status(duty, me, DutyStatus.WAITING, "its program is gone", after=forget)
         elif forget:
             yield Step(before=forget)
+        elif self._given_back.get(duty.name) == duty.version:
+            yield _status(duty, me, DutyStatus.WAITING, "it stays here", error=duty.error)
         elif now >= self._due.get(duty.name, now):
             self._due.pop(duty.name, None)
             yield Step(before=(Start(duty),))
@@ -101,11 +108,22 @@ class OwnDuties:
                 self._restarts.pop(duty.name, None)
                 return _status(duty, me, DutyStatus.ERROR, why, after=forget, error=why)
 
+    def _ending(self, duty: Duty, me: Worker, program: ProgramState | None) -> Iterator[Step]:
+        if program is not None and program.phase is not Phase.ENDED:
+            if program.phase is not Phase.STOPPING:
+                yield Step(before=(Stop(duty.name),))
+            return
+        status = DutyStatus.UNASSIGNED if duty.wanted else DutyStatus.STOPPED
+        forget = (Forget(duty.name),) if program is not None else ()
+        self._given_back[duty.name] = duty.version
+        yield _status(duty, me, status, _why_not(duty, me), after=forget, error=duty.error)
+
     def _drop_all_but(self, mine: Mapping[str, Duty], programs: Programs) -> None:
         """Forgets the failures of duties that are another's now: whoever has them counts from 0."""
         runs = {program.run for program in programs.values()}
         self._restarts = {name: kept for name, kept in self._restarts.items() if name in mine}
         self._due = {name: due for name, due in self._due.items() if name in mine}
+        self._given_back = {name: version for name, version in self._given_back.items() if name in mine}
         self._decisions = {run: decision for run, decision in self._decisions.items() if run in runs}
 
 
@@ -121,16 +139,6 @@ def _is_own_end(duty: Duty, me: Worker, program: ProgramState) -> bool:
     """
     ended = program.phase is Phase.ENDED and not program.told_to_end
     return ended and duty.wanted and me.status is not WorkerStatus.CLOSING
-
-
-def _ending(duty: Duty, me: Worker, program: ProgramState | None) -> Iterator[Step]:
-    if program is not None and program.phase is not Phase.ENDED:
-        if program.phase is not Phase.STOPPING:
-            yield Step(before=(Stop(duty.name),))
-        return
-    status = DutyStatus.UNASSIGNED if duty.wanted else DutyStatus.STOPPED
-    forget = (Forget(duty.name),) if program is not None else ()
-    yield _status(duty, me, status, _why_not(duty, me), after=forget, error=duty.error)
 
 
 def _why_not(duty: Duty, me: Worker) -> str:

@@ -5,11 +5,15 @@ the record                     then
 =============================  ====================================================================================
 none                           all programs are killed; a new record
 another process's, alive       all programs are killed; nothing until that one is silent: two workers have one name
-another process's, gone        all programs are killed; a new record over it
+another process's, gone        all programs are killed; a new record over it; also where it is this process's own, of a
+                               write that had no answer and came late
 mine: dead or unloaded         all programs are killed, then alive under a new incarnation: the worker was silent, and
                                what is recorded with its old incarnation is the leader's to give out
 mine                           a ping when it is due; with it the status that it should have, and the messages obeyed
 =============================  ====================================================================================
+
+A message that names a process is for that one alone: who is told to end is not his successor. How old a message is,
+a process that has just started cannot know.
 """
 
 from __future__ import annotations
@@ -22,7 +26,10 @@ from kainite.duties.model.states import By, WorkerStatus
 from kainite.duties.steps.observer import Observer
 from kainite.duties.steps.plan import Kill, KillAll, Order, Report, ShutDown, Step
 from kainite.duties.steps.timing import Timing
-from kainite.duties.store.contract import Change, Commit, Delete, Put
+from kainite.duties.store.contract import MOST_CHANGES, Change, Commit, Delete, Put
+
+MOST_MESSAGES = MOST_CHANGES - 2
+"""Obeyed at one look: they are deleted in one commit with the record and a line of its history."""
 
 ProcessGone = Callable[[str], bool]
 """Tells whether a process, by its identity as text, has provably ended."""
@@ -66,7 +73,8 @@ def entering(
             return None
         healed = stands.become(WorkerStatus.ALIVE, By.WORKER)
         return _enter(replace(healed, incarnation=incarnation), "it goes on after a silence")
-    if stands.status.pings and not is_gone(stands.process) and observer.silence_of(stands) < timing.silence:
+    gone = is_gone(stands.process) or stands.process == fresh.process != ""
+    if stands.status.pings and not gone and observer.silence_of(stands) < timing.silence:
         return Step(
             before=(KillAll(), Report("another worker has this worker's id: give each its own", fresh.name)), idle=True
         )
@@ -75,16 +83,18 @@ def entering(
 
 
 def obeyed(me: Worker, picture: Picture, observer: Observer, timing: Timing) -> Obeyed:
-    """Returns what follows from the messages that this worker has not read; expired ones are left out."""
+    """Returns what follows from the messages that this worker has not read; the first of many.
+
+    What has expired, or is another process's, is left out.
+    """
     orders: list[Order] = []
-    messages = tuple(message for message in picture.messages if message.worker == me.name)
+    messages = tuple(message for message in picture.messages if message.worker == me.name)[:MOST_MESSAGES]
     rebalance = False
     for message in messages:
         if message.number <= me.read:
             continue
-        fresh = observer.age_of(message) < timing.message_life
         me = replace(me, read=message.number)
-        if not fresh:
+        if observer.age_of(message) >= timing.message_life or message.process not in ("", me.process):
             continue
         match message.command:
             case Command.ENABLE | Command.DISABLE:

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from kainite.duties.model.records import Command, Duty, Lead, Restart, Subject, Work, Worker
+from kainite.duties.model.records import Command, Duty, Lead, Message, Restart, Subject, Work, Worker
 from kainite.duties.model.states import DutyStatus, LeadershipStatus, WorkerStatus
 from kainite.duties.steps.plan import Phase
-from kainite.duties.store.contract import Commit, Put
-from support.duty_fleet import TIMING, SimFleet
+from kainite.duties.store.contract import MOST_CHANGES, Commit, Put
+from support.duty_fleet import TIMING, Fate, SimFleet
 
 
 @pytest.fixture
@@ -484,3 +484,102 @@ def test_what_has_ended_for_good_is_not_run_again_by_a_move(fleet: SimFleet, cle
     fleet.change(replace(fleet.duty("d"), goal="b"))
     fleet.rounds(5)
     assert fleet.duty("d").status is status
+
+
+def test_a_worker_that_missed_a_leader_does_not_count_the_one_before_as_silent_too_early(fleet: SimFleet) -> None:
+    first, second, third = (fleet.worker(name, duties("d") if name == "a" else ()) for name in "abc")
+    fleet.rounds(6)
+    assert (first.member.leadership, fleet.duty("d").worker) == (LeadershipStatus.LEADER, "a")
+    third.look()
+    saw = fleet.clock.now
+    fleet.clock.now += 0.9
+    first.look()  # it renews its lead, and stands still with its program; the third one does not see that
+    while second.member.leadership is not LeadershipStatus.LEADER:
+        fleet.clock.now += 0.1
+        second.look()
+    second.member.closing = True
+    for _ in range(4):
+        second.look()
+    assert second.member.left
+    while fleet.clock.now < saw + TIMING.silence + TIMING.timeout + TIMING.ping:
+        fleet.clock.now += 0.1
+        for _ in range(4):
+            third.look()
+            assert len(fleet.running("d")) <= 1
+    assert fleet.duty("d").worker == "c"
+
+
+def test_a_duty_does_not_start_while_a_write_that_gave_it_back_may_still_come(fleet: SimFleet) -> None:
+    worker, other = fleet.worker("z", duties("d", "x")), fleet.worker("b")
+    fleet.rounds(1)
+    while fleet.duty("x").status is not DutyStatus.WAITING:
+        fleet.clock.now += 0.5
+        worker.look()
+    assert (fleet.duty("x").worker, worker.programs) == ("z", {})
+    fleet.send("z", Command.DISABLE)
+    fates = iter((Fate.DONE, Fate.DONE, Fate.DONE, Fate.LATE))  # the read, its record, the lead, the duty
+    worker.fate = lambda: next(fates, Fate.DONE)
+    worker.look()
+    fleet.halt("d")
+    for _ in range(4):
+        other.look()
+    assert other.member.leadership is LeadershipStatus.LEADER
+    fleet.send("z", Command.ENABLE)
+    for _ in range(3):
+        worker.look()
+    assert worker.programs
+    worker.deliver()
+    for _ in range(3):
+        other.look()
+    assert len(fleet.running("x")) == 1
+
+
+def test_more_messages_than_a_commit_may_have_are_obeyed_one_after_the_other(fleet: SimFleet) -> None:
+    fleet.worker("a")
+    fleet.rounds(3)
+    for number in range(3 * MOST_CHANGES):
+        fleet.send("a", Command.ENABLE if number % 2 else Command.DISABLE)
+    fleet.send("a", Command.DISABLE)
+    fleet.rounds(8, 0.1)
+    picture = fleet.store.read()
+    assert picture.messages == ()
+    assert picture.workers["a"].status is WorkerStatus.DISABLED
+
+
+def test_a_message_to_a_process_is_not_for_its_successor(fleet: SimFleet) -> None:
+    fleet.worker("a", process="old").crash()
+    worker = fleet.worker("a", process="new")
+    fleet.rounds(12)
+    for number, process in enumerate(("old", ""), 1):
+        assert fleet.store.commit(Commit((Put(Message("a", number, Command.SHUT_DOWN, process=process)),)))
+        fleet.rounds(2)
+        assert worker.shut_down is (process == "")
+
+
+def test_a_worker_whose_first_write_comes_late_knows_it_as_its_own(fleet: SimFleet) -> None:
+    worker = fleet.worker("a", duties("d"), process="this one")
+    fates = iter((Fate.DONE, Fate.LATE))
+    worker.fate = lambda: next(fates, Fate.DONE)
+    worker.look()
+    worker.begin()
+    worker.deliver()
+    while worker.go_on():
+        pass
+    fleet.rounds(6)
+    assert worker.reports == []
+    assert fleet.running("d")
+
+
+def test_a_duty_that_fails_again_and_again_does_not_hold_up_the_moves_of_others(fleet: SimFleet) -> None:
+    first = fleet.worker("a", duties("one", "two", "three", "four"))
+    fleet.rounds(5)
+    fleet.worker("b")
+    fleet.rounds(2)
+    fleet.add(Duty("bad", Work(backoff=500.0, backoff_max=500.0, weight=0.1), goal="a"))
+    fleet.rounds(4)
+    first.programs["bad"].phase = Phase.ENDED
+    fleet.rounds(2)
+    assert (fleet.duty("bad").status, fleet.duty("bad").error) == (DutyStatus.WAITING, "status 1")
+    fleet.send("a", Command.REBALANCE)
+    fleet.rounds(20)
+    assert len({fleet.duty(name).worker for name in ("one", "two", "three", "four")}) == 2

@@ -94,6 +94,10 @@ class FaultyFleet(RuleBasedStateMachine):
     def something_happens_to_the_next_call(self, fate: Fate) -> None:
         self.fate = fate
 
+    @rule(place=st.integers(0, 9))
+    def late_writes_come(self, place: int) -> None:
+        self.fleet.workers[place % len(self.fleet.workers)].deliver()
+
     @rule(seconds=st.sampled_from([0.1, 0.5, 1.0, 2.0, 3.0, 4.5, 6.0, 20.0]))
     def time_passes(self, seconds: float) -> None:
         self.fleet.clock.now += seconds
@@ -163,6 +167,8 @@ class FaultyFleet(RuleBasedStateMachine):
         if not hasattr(self, "fleet"):
             return
         self.fate = Fate.DONE
+        for worker in self.fleet.workers:
+            worker.deliver()
         for name in self.fleet.store.read().workers:
             self.fleet.send(name, Command.ENABLE)
         self.join("last")
