@@ -245,14 +245,11 @@ def _message(data: bytes) -> None:
 def _aggregate(data: bytes) -> None:
     # The digest is set right as often as not, or hardly any change would reach the parser.
     for payload in (data, kpl.sealed(data)):
-        record: RawRecord = {
-            "SequenceNumber": "1", "PartitionKey": "k", "Data": b64encode(payload).decode(),
-            "ApproximateArrivalTimestamp": 0.0,
-        }  # fmt: skip
+        record = RawRecord("1", "k", b64encode(payload).decode(), 0.0)
         for records in portions([record]):
             for user in expand(records):
-                assert isinstance(user["Data"], str)
-                assert len(user["PartitionKey"]) <= 256
+                assert isinstance(user.data, str)
+                assert len(user.key) <= 256
 
 
 _ENTRIES: Final = (

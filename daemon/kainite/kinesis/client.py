@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-import orjson
+import msgspec
 
 from kainite.base.errors import StreamUnavailableError
 from kainite.base.record import RawRecord
@@ -66,6 +66,18 @@ class StreamIdentity:
     def __str__(self) -> str:
         created = datetime.fromtimestamp(self.created_ms / 1000, UTC).isoformat(timespec="milliseconds")
         return f"{self.arn} made {created}"
+
+
+class _Body(msgspec.Struct, gc=False):
+    """The body of a GetRecords reply."""
+
+    Records: list[RawRecord]
+    MillisBehindLatest: int | None = None
+    NextShardIterator: str | None = None
+    ChildShards: list[dict[str, Any]] | None = None
+
+
+_REPLY: Final = msgspec.json.Decoder(_Body)
 
 
 class StreamClient:
@@ -167,15 +179,11 @@ def parse_reply(body: bytes) -> Reply:
         StreamUnavailableError: it is cut off or no such reply; the call may be made again.
     """
     try:
-        reply = orjson.loads(body)
-        return Reply(
-            records=reply["Records"],
-            millis_behind_latest=reply.get("MillisBehindLatest"),
-            next_iterator=reply.get("NextShardIterator"),
-            children=tuple(map(Shard.from_end_of_parent, reply.get("ChildShards") or ())),
-        )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        reply = _REPLY.decode(body)
+        children = tuple(map(Shard.from_end_of_parent, reply.ChildShards or ()))
+    except (msgspec.DecodeError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StreamUnavailableError(f"GetRecords answered what is no reply ({error!r}): {body[:80]!r}") from error
+    return Reply(reply.Records, reply.MillisBehindLatest, reply.NextShardIterator, children)
 
 
 def _keep_body(response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: object) -> None:

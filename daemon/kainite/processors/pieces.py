@@ -194,7 +194,7 @@ class _Search:
         """Takes the fragments among records."""
         names = [name.encode() for name in self.wanted]
         for record in reply.records:
-            data = base64.b64decode(record["Data"])
+            data = base64.b64decode(record.data or "")
             # Nearly all records are others'; only those that name an image are worth parsing.
             if any(name in data for name in names) and (piece := _fragment(data)):
                 self._add(str(piece.get("chunk_id")), piece)

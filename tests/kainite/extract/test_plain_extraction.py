@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kainite.base.errors import SourceError, StreamError
+from kainite.base.record import RawRecord
 from kainite.kinesis.aggregation import expand
 
 LIMIT = 60.0
@@ -68,8 +69,8 @@ def test_a_message_waits_for_others_for_a_limited_time(bench: Any) -> None:
 
 
 def unpacked(record: bytes) -> list[bytes]:
-    raw = {"SequenceNumber": "1", "PartitionKey": "k", "Data": b64encode(record).decode()}
-    return [b64decode(user["Data"]) for user in expand([raw])]
+    raw = RawRecord("1", "k", b64encode(record).decode())
+    return [b64decode(user.data or "") for user in expand([raw])]
 
 
 def test_more_than_is_held_waits_in_the_pipe_and_is_not_lost_when_the_program_ends(bench: Any) -> None:

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.position import Position
-from kainite.base.record import position_of
-from kainite.kinesis.aggregation import PORTION_CHARACTERS, expand, is_marked, portions
+from kainite.base.record import RawRecord, position_of
+from kainite.kinesis.aggregation import PORTION_CHARACTERS, expand, marked, portions
 from kainite.kinesis.shards import MAX_HASH_KEY, HashRange
 from support import kpl
 from support.kpl import User
@@ -24,13 +24,8 @@ GOLDEN = json.loads((Path(__file__).parent / "golden" / "aggregates.json").read_
 KEYS = st.lists(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20), min_size=1, max_size=5)
 
 
-def record(payload: bytes, sequence: int = 7) -> dict[str, Any]:
-    return {
-        "SequenceNumber": str(sequence),
-        "Data": base64.b64encode(payload).decode(),
-        "PartitionKey": "outer",
-        "ApproximateArrivalTimestamp": 1.5,
-    }
+def record(payload: bytes, sequence: int = 7) -> RawRecord:
+    return RawRecord(str(sequence), "outer", base64.b64encode(payload).decode(), 1.5)
 
 
 @st.composite
@@ -55,7 +50,7 @@ def test_records_come_out_as_the_java_library_takes_them_out(case: dict[str, Any
     if case["records"] is None:  # where Java throws, the record passes as it is
         assert list(found) == [source]
     else:
-        as_java = [[user.get("SubSequenceNumber", 0), user["PartitionKey"], user["Data"]] for user in found]
+        as_java = [[user.sub or 0, user.key, user.data] for user in found]
         assert as_java == case["records"]
 
 
@@ -63,9 +58,9 @@ def test_records_come_out_as_the_java_library_takes_them_out(case: dict[str, Any
 def test_what_was_put_together_comes_apart_again(made: tuple[list[User], list[str], list[str]]) -> None:
     users, keys, explicit = made
     found = expand([record(kpl.aggregate(users, keys, explicit))])
-    assert [(base64.b64decode(r["Data"]), r["PartitionKey"]) for r in found] == [(u.data, keys[u.key]) for u in users]
+    assert [(base64.b64decode(r.data or ""), r.key) for r in found] == [(u.data, keys[u.key]) for u in users]
     assert [position_of(r) for r in found] == [Position(7, sub) for sub in range(len(users))]
-    assert all(r["ApproximateArrivalTimestamp"] == 1.5 and "ExplicitHashKey" not in r for r in found)
+    assert all(r.arrived == 1.5 for r in found)
 
 
 @given(aggregates(), st.integers(0, MAX_HASH_KEY), st.integers(0, MAX_HASH_KEY))
@@ -77,7 +72,7 @@ def test_an_aggregate_that_reaches_beyond_the_shard_is_dropped_whole(
     inside = all(shard.start <= hash_key(user, keys, explicit) <= shard.end for user in users)
     found = expand([record(b"before", 6), record(kpl.aggregate(users, keys, explicit)), record(b"after", 8)], shard)
     assert len(found) == (len(users) if inside else 0) + 2
-    assert (found[0]["SequenceNumber"], found[-1]["SequenceNumber"]) == ("6", "8")
+    assert (found[0].sequence, found[-1].sequence) == ("6", "8")
 
 
 @given(st.binary(max_size=80), st.booleans())
@@ -85,7 +80,7 @@ def test_any_bytes_behind_the_magic_pass_as_they_are(junk: bytes, sealed: bool) 
     source = record(kpl.sealed(junk) if sealed else kpl.MAGIC + junk)
     found = expand([source])
     # A digest that fits may seal a message that has tables only, or fields that nobody knows.
-    assert list(found) == [source] or (sealed and all(user["SequenceNumber"] == "7" for user in found))
+    assert list(found) == [source] or (sealed and all(user.sequence == "7" for user in found))
 
 
 @given(aggregates(), st.integers(0), st.integers(1, 255), st.booleans())
@@ -102,22 +97,22 @@ def test_a_damaged_aggregate_raises_nothing(
 
 def test_a_partition_key_longer_than_kinesis_allows_is_not_multiplied() -> None:
     longest, longer = record(kpl.aggregate([User(b"x")], ["k" * 256])), record(kpl.aggregate([User(b"x")], ["k" * 257]))
-    assert [user["PartitionKey"] for user in expand([longest])] == ["k" * 256]
+    assert [user.key for user in expand([longest])] == ["k" * 256]
     assert list(expand([longer])) == [longer]
 
 
 @given(st.binary(max_size=12) | st.builds(lambda tail: kpl.MAGIC + tail, st.binary(max_size=8)))
 def test_the_mark_is_told_from_the_base64(payload: bytes) -> None:
-    assert is_marked(record(payload)) == payload.startswith(kpl.MAGIC)
+    assert bool(marked(record(payload))) == payload.startswith(kpl.MAGIC)
 
 
 def test_no_neighbour_of_the_magic_is_taken_for_it() -> None:
-    marked = [last for last in range(256) if is_marked(record(kpl.MAGIC[:3] + bytes([last]) + b"x"))]
-    assert marked == [kpl.MAGIC[3]]
+    found = [last for last in range(256) if marked(record(kpl.MAGIC[:3] + bytes([last]) + b"x"))]
+    assert found == [kpl.MAGIC[3]]
 
 
 def test_plain_records_are_returned_themselves() -> None:
-    records = [record(b"a"), {**record(b""), "Data": None}]
+    records = [record(b"a"), RawRecord("7", "outer")]
     assert expand(records) is records
 
 
@@ -128,7 +123,7 @@ def test_portions_hold_all_records_in_order_and_little_of_aggregates() -> None:
     assert [r for portion in found for r in portion] == records
     assert len(found) == 4
     for portion in found:
-        assert sum(len(r["Data"]) for r in portion if is_marked(r)) <= PORTION_CHARACTERS
+        assert sum(len(marked(r)) for r in portion) <= PORTION_CHARACTERS
     assert portions(records[::2]) == (records[::2],)
     assert portions([]) == ([],)
 
@@ -140,8 +135,8 @@ def test_an_aggregate_larger_than_a_portion_is_one_by_itself() -> None:
 
 def test_protobuf_is_not_loaded_before_it_is_needed() -> None:
     program = (
-        "import sys\nfrom kainite.kinesis.aggregation import expand\n"
-        "import kainite.kinesis.read.polling\nexpand([{'Data': 'YWJj'}])\n"
+        "import sys\nfrom kainite.base.record import RawRecord\nfrom kainite.kinesis.aggregation import expand\n"
+        "import kainite.kinesis.read.polling\nexpand([RawRecord('1', 'k', 'YWJj')])\n"
         "sys.exit('google.protobuf' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0

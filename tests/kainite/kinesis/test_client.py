@@ -32,8 +32,8 @@ def test_payloads_come_as_they_were_put_for_every_byte_value(kinesis: Any, name:
         iterator, _ = stream.iterator(shard.id, StartAt("TRIM_HORIZON"))
         replies.append(parse_reply(stream.get_records(iterator, 1000)))
     (records,) = [reply.records for reply in replies if reply.records]
-    assert [base64.b64decode(record["Data"]) for record in records] == payloads
-    assert [record["Data"] for record in records] == [base64.b64encode(p).decode() for p in payloads]
+    assert [base64.b64decode(record.data or "") for record in records] == payloads
+    assert [record.data for record in records] == [base64.b64encode(p).decode() for p in payloads]
 
 
 def test_other_operations_and_refusals_are_parsed_by_boto3(double: KinesisDouble, stream: StreamClient) -> None:

@@ -73,7 +73,7 @@ def shard(name: str, *batches: Sequence[bytes], ends: bool = False) -> dict[str,
     """Returns a shard with these batches; afterwards it is at its tip, or ends."""
 
     def reply(place: int, batch: Sequence[bytes], last: bool) -> Reply:
-        records: list[RawRecord] = [{"Data": base64.b64encode(data).decode()} for data in batch]
+        records = [RawRecord("1", "k", base64.b64encode(data).decode()) for data in batch]
         follows = None if last and ends else f"{name}/{place if last else place + 1}"
         return Reply(records, 0 if last else 1000, follows, ())
 
@@ -125,7 +125,7 @@ def test_a_piece_that_is_not_there_yet_is_waited_for() -> None:
 
     def sleep(seconds: float) -> None:
         stream.now += seconds
-        stream.replies["s"][-1].records[:] = [{"Data": base64.b64encode(fragment("c1", 1, "b")).decode()}]
+        stream.replies["s"][-1].records[:] = [RawRecord("1", "k", base64.b64encode(fragment("c1", 1, "b")).decode())]
 
     assert Search(stream, 5.0, clock=lambda: stream.now, sleep=sleep).find_one(image_of("ab", 2)) == "ab"
 

@@ -56,6 +56,7 @@ import pytest
 
 from kainite.base.checkpoint import SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.base.errors import KainiteError, LeaseLostError, LeaseTableError, LeaseTableUnavailableError
+from kainite.base.record import RawRecord
 from kainite.child.events import Action, CheckpointRequested
 from kainite.child.json_lines.records import render_process_records
 from kainite.kinesis.read.record_batch import make_batch
@@ -110,7 +111,7 @@ async def test_case_5_a_checkpoint_that_cannot_be_stored_is_answered_with_the_er
 ) -> None:
     table = Table()
     calls = ShardCalls(HeldLease(Lease(SHARD, checkpoint=TRIM_HORIZON), 0.0), table, None)
-    records = [{"SequenceNumber": "7", "PartitionKey": "k", "Data": ""}]
+    records = [RawRecord("7", "k", "")]
     await calls.begin(Action.PROCESS_RECORDS, make_batch(records, 0, render_process_records))
     table.error = error
     assert await calls.answer(CheckpointRequested(None)) == told

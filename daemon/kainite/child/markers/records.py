@@ -39,10 +39,7 @@ class LeftOut:
 
 def render_records(records: Sequence[RawRecord], millis_behind_latest: int | None) -> bytes:
     """Renders a batch; returns no bytes for an empty batch. The dialect does not tell how far the shard is behind."""
-    return "".join(
-        f"{record['SequenceNumber']} {record.get('SubSequenceNumber', 0)} {record.get('Data') or ''}\n"
-        for record in records
-    ).encode("ascii")
+    return "".join(f"{record.sequence} {record.sub or 0} {record.data or ''}\n" for record in records).encode("ascii")
 
 
 def read_records(line: bytes) -> list[RecordMessage]:

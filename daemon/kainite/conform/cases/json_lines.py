@@ -79,7 +79,7 @@ def _process(taken: tuple[RawRecord, ...], behind: int | None = 0) -> Call:
 
 def _calls(samples: Samples) -> tuple[Case, ...]:
     one = _process(samples.records(1))
-    at_number = Call(Action.INITIALIZE, start=samples.records(1)[0]["SequenceNumber"], sub=3)
+    at_number = Call(Action.INITIALIZE, start=samples.records(1)[0].sequence, sub=3)
     without_number = Call(Action.INITIALIZE, start=None, sub=None)
     several = [_process(samples.records(3, 3 * number), behind=9000 - 3000 * number) for number in range(4)]
     return (

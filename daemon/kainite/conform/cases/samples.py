@@ -13,6 +13,8 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Final
 
+from msgspec import structs
+
 from kainite.base.errors import SettingsError
 from kainite.base.record import RawRecord
 
@@ -65,13 +67,13 @@ class Samples:
 
     def keyed(self, keys: Sequence[str]) -> tuple[RawRecord, ...]:
         """Returns a record for each partition key."""
-        return tuple(dict(raw, PartitionKey=key) for raw, key in zip(self.records(len(keys)), keys, strict=True))
+        return tuple(structs.replace(raw, key=key) for raw, key in zip(self.records(len(keys)), keys, strict=True))
 
     def aggregated(self, count: int, begin: int) -> tuple[RawRecord, ...]:
         """Returns records of one KPL aggregate: one sequence number, counted by sub-sequence numbers."""
         number = str(FIRST + begin)
         taken = self.records(count, begin)
-        return tuple(dict(raw, SequenceNumber=number, SubSequenceNumber=sub) for sub, raw in enumerate(taken))
+        return tuple(structs.replace(raw, sequence=number, sub=sub) for sub, raw in enumerate(taken))
 
     def large(self, size: int) -> tuple[RawRecord, ...]:
         """Returns payloads of ``size`` bytes together, but no more records than one GetRecords reply has at most."""
@@ -117,11 +119,6 @@ def read_samples(path: Path) -> Samples:
 def records(payloads: Sequence[bytes], begin: int = 0) -> tuple[RawRecord, ...]:
     """Returns records as GetRecords replies with them, their payloads in base64."""
     return tuple(
-        {
-            "Data": b64encode(payload).decode(),
-            "PartitionKey": f"key-{number % 4}",
-            "SequenceNumber": str(FIRST + number),
-            "ApproximateArrivalTimestamp": ARRIVED + number / 1000,
-        }
+        RawRecord(str(FIRST + number), f"key-{number % 4}", b64encode(payload).decode(), ARRIVED + number / 1000)
         for number, payload in enumerate(payloads, begin)
     )

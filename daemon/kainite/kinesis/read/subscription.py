@@ -20,9 +20,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-import orjson
+import msgspec
 from botocore.eventstream import EventStreamBuffer, EventStreamMessage, ParserError
 from botocore.exceptions import ClientError
 from urllib3.exceptions import HTTPError
@@ -68,6 +68,18 @@ class ShardEvent:
     millis_behind_latest: int | None
     continuation: str | None
     children: tuple[Shard, ...]
+
+
+class _Event(msgspec.Struct, gc=False):
+    """The payload of a SubscribeToShardEvent."""
+
+    Records: list[RawRecord]
+    MillisBehindLatest: int | None = None
+    ContinuationSequenceNumber: str | None = None
+    ChildShards: list[dict[str, Any]] | None = None
+
+
+_EVENT: Final = msgspec.json.Decoder(_Event)
 
 
 class Subscription:
@@ -140,15 +152,11 @@ def parse_event(payload: bytes) -> ShardEvent:
         StreamUnavailableError: the payload is no event; a new subscription may send the event again.
     """
     try:
-        event = orjson.loads(payload)
-        return ShardEvent(
-            records=event["Records"],
-            millis_behind_latest=event.get("MillisBehindLatest"),
-            continuation=event.get("ContinuationSequenceNumber"),
-            children=tuple(map(Shard.from_end_of_parent, event.get("ChildShards") or ())),
-        )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        event = _EVENT.decode(payload)
+        children = tuple(map(Shard.from_end_of_parent, event.ChildShards or ()))
+    except (msgspec.DecodeError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StreamUnavailableError(f"{_OPERATION} sent what is no event ({error!r}): {payload[:80]!r}") from error
+    return ShardEvent(event.Records, event.MillisBehindLatest, event.ContinuationSequenceNumber, children)
 
 
 def _messages(body: Body) -> Iterator[EventStreamMessage]:

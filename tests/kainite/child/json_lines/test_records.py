@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -12,14 +11,15 @@ from amazon_kclpy.dispatch import message_decode
 from amazon_kclpy.messages import ProcessRecordsInput
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
-from kainite.base.record import arrival_ms
+from kainite.base.record import RawRecord, arrival_ms
 from kainite.child.json_lines import records
 from kainite.child.json_lines.records import render_process_records, render_process_records_v0
 
 
-def record(sequence: int, data: str | None = "YWJj", key: str = "k", at: float | None = 1.5) -> dict[str, Any]:
-    return {"SequenceNumber": str(sequence), "Data": data, "PartitionKey": key, "ApproximateArrivalTimestamp": at}
+def record(sequence: int, data: str | None = "YWJj", key: str = "k", at: float | None = 1.5) -> RawRecord:
+    return RawRecord(str(sequence), key, data, at)
 
 
 def test_the_line_is_kcls_to_the_byte() -> None:
@@ -53,21 +53,21 @@ _RECORD = st.builds(
 
 
 @given(
-    st.lists(_RECORD | _RECORD.map(lambda record: {**record, "SubSequenceNumber": 7}), max_size=5),
+    st.lists(_RECORD | _RECORD.map(lambda record: structs.replace(record, sub=7)), max_size=5),
     st.none() | st.integers(0, 10**12),
 )
-def test_texts_that_are_copied_give_the_line_that_is_written(given_: list[dict[str, Any]], behind: int | None) -> None:
+def test_texts_that_are_copied_give_the_line_that_is_written(given_: list[RawRecord], behind: int | None) -> None:
     with patch.object(records, "CHUNK", 2):
         line = render_process_records(given_, behind)
     request = {
         "action": "processRecords",
         "records": [
             {
-                "data": one["Data"],
-                "partitionKey": one["PartitionKey"],
-                "sequenceNumber": one["SequenceNumber"],
+                "data": one.data,
+                "partitionKey": one.key,
+                "sequenceNumber": one.sequence,
                 "approximateArrivalTimestamp": arrival_ms(one),
-                "subSequenceNumber": one.get("SubSequenceNumber", 0),
+                "subSequenceNumber": one.sub or 0,
                 "action": "record",
             }
             for one in given_

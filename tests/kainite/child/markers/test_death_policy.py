@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
 
 import pytest
 
 from kainite.base.errors import ChildExitedError
 from kainite.base.position import Position
+from kainite.base.record import RawRecord
 from kainite.child.events import Span
 from kainite.child.markers.death_policy import DeathPolicy
 from kainite.child.markers.records import RecordMessage, read_records, render_records
@@ -17,9 +17,8 @@ from kainite.settings import ChildProtocol, ChildSettings, MarkersSettings, OnDe
 ERROR = ChildExitedError("child 7 of shard-0\nended with signal SIGKILL")
 
 
-def record(sequence: int, sub: int, data: bytes) -> dict[str, Any]:
-    encoded = base64.b64encode(data).decode()
-    return {"SequenceNumber": str(sequence), "SubSequenceNumber": sub, "Data": encoded, "PartitionKey": "k"}
+def record(sequence: int, sub: int, data: bytes) -> RawRecord:
+    return RawRecord(str(sequence), "k", base64.b64encode(data).decode(), sub=sub)
 
 
 def settings(on_death: OnDeath) -> ChildSettings:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kainite.base.markers import Batching
 from kainite.base.position import Position
+from kainite.base.record import RawRecord
 from kainite.child.events import (
     Action,
     ActionDone,
@@ -35,7 +36,7 @@ DONE = ActionDone(Action.PROCESS_RECORDS)
 def line(*payloads: bytes, first: int = 1, causes: dict[int, str] | None = None) -> bytes:
     rendered = render_records(
         [
-            {"SequenceNumber": str(number), "Data": base64.b64encode(payload).decode(), "PartitionKey": "k"}
+            RawRecord(str(number), "k", base64.b64encode(payload).decode())
             for number, payload in enumerate(payloads, first)
         ],
         None,

@@ -12,12 +12,7 @@ from kainite.child.markers.records import LeftOut, RecordMessage, leave_out, rea
 
 
 def raw(sequence: int, payload: bytes, sub: int = 0) -> RawRecord:
-    return {
-        "SequenceNumber": str(sequence),
-        "SubSequenceNumber": sub,
-        "PartitionKey": "k",
-        "Data": b64encode(payload).decode(),
-    }
+    return RawRecord(str(sequence), "k", b64encode(payload).decode(), sub=sub)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**200), st.integers(0, 99), st.binary(max_size=20))))
@@ -35,7 +30,7 @@ def test_a_cause_is_one_line_and_reaches_from_the_first_to_the_last_record_left_
 
 def test_a_line_is_short_and_a_record_without_data_is_empty() -> None:
     assert render_records([raw(1, b"1"), raw(2, b"2")], None) == b"1 0 MQ==\n2 0 Mg==\n"
-    bare = {"SequenceNumber": "9", "PartitionKey": "k"}
+    bare = RawRecord("9", "k")
     assert read_records(render_records([bare], None)) == [RecordMessage(Position(9), b"")]
 
 

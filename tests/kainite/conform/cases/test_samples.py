@@ -24,14 +24,14 @@ def test_payloads_begin_again_where_more_are_needed(count: int, begin: int, payl
 
 def test_records_are_numbered_on_from_those_before() -> None:
     raws = THREE.records(3, begin=4)
-    assert [int(raw["SequenceNumber"]) - FIRST for raw in raws] == [4, 5, 6]
-    assert [b64decode(raw["Data"]) for raw in raws] == [b"b", b"c", b"a"]
+    assert [int(raw.sequence) - FIRST for raw in raws] == [4, 5, 6]
+    assert [b64decode(raw.data or "") for raw in raws] == [b"b", b"c", b"a"]
 
 
 def test_an_aggregate_has_one_sequence_number() -> None:
     raws = THREE.aggregated(3, 2)
-    assert {raw["SequenceNumber"] for raw in raws} == {str(FIRST + 2)}
-    assert [raw["SubSequenceNumber"] for raw in raws] == [0, 1, 2]
+    assert {raw.sequence for raw in raws} == {str(FIRST + 2)}
+    assert [raw.sub for raw in raws] == [0, 1, 2]
 
 
 @pytest.mark.parametrize(("size", "count"), [(1, 1), (4, 4), (MOST_RECORDS + 5, MOST_RECORDS)])

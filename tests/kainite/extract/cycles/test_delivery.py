@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kainite.base.errors import StreamError
+from kainite.base.record import RawRecord
 from kainite.extract.cycles.cycle import Ask, Cycle
 from kainite.extract.cycles.cyclic_extraction import CyclicExtraction
 from kainite.extract.cycles.delivery import Delivery
@@ -63,8 +64,8 @@ class Stream:
         return Sink(lister, writer, ExtractSpread.UNIT, 60.0, Patience(0.01, 0.01, 2), aggregation)
 
     def units(self) -> list[tuple[str, int]]:
-        raw = [{"SequenceNumber": "1", "PartitionKey": "k", "Data": b64encode(r).decode()} for r in self.records]
-        bodies = [orjson.loads(b64decode(record["Data"])) for record in expand(raw)]
+        raw = [RawRecord("1", "k", b64encode(r).decode()) for r in self.records]
+        bodies = [orjson.loads(b64decode(record.data or "")) for record in expand(raw)]
         return sorted((body["uow"], body.get("ordinal", 2)) for body in bodies)
 
 

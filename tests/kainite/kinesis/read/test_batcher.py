@@ -16,10 +16,7 @@ from support.sources import sequences
 
 
 def record(sequence: int, data: bytes = b"x") -> RawRecord:
-    payload = base64.b64encode(data).decode()
-    return {
-        "SequenceNumber": str(sequence), "Data": payload, "PartitionKey": "k", "ApproximateArrivalTimestamp": 1.5
-    }  # fmt: skip
+    return RawRecord(str(sequence), "k", base64.b64encode(data).decode(), 1.5)
 
 
 def batcher(start: Checkpoint = TRIM_HORIZON, **rules: object) -> Batcher:

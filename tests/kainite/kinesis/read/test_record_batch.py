@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kainite.base.position import Position
+from kainite.base.record import RawRecord
 from kainite.child.json_lines.records import render_process_records
 from kainite.kinesis.read.record_batch import make_batch, make_batches
 from support import kpl
 
 
-def record(sequence: int, data: str | None = "YWJj", key: str = "k", at: float | None = 1.5) -> dict[str, Any]:
-    return {"SequenceNumber": str(sequence), "Data": data, "PartitionKey": key, "ApproximateArrivalTimestamp": at}
+def record(sequence: int, data: str | None = "YWJj", key: str = "k", at: float | None = 1.5) -> RawRecord:
+    return RawRecord(str(sequence), key, data, at)
 
 
 @given(

@@ -49,8 +49,8 @@ def test_events_come_in_order_and_other_messages_are_passed_over(pushing: FanOut
     first, second = subscription.next(), subscription.next()
     assert first is not None
     assert second is not None
-    assert [record["Data"] for record in parse_event(first).records] == ["AAEC"]
-    assert [record["SequenceNumber"] for record in parse_event(second).records] == ["2"]
+    assert [record.data for record in parse_event(first).records] == ["AAEC"]
+    assert [record.sequence for record in parse_event(second).records] == ["2"]
     assert subscription.next() is None
     subscription.close()
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kainite.base.record import RawRecord
 from kainite.kinesis.aggregation import expand
 from kainite.kinesis.shards import HashRange
 from kainite.kinesis.write.aggregating import aggregated
@@ -20,11 +21,11 @@ RECORDS = st.lists(st.builds(StreamRecord, st.binary(max_size=300), st.text(min_
 def read(records: list[StreamRecord], shard: HashRange) -> list[tuple[bytes, str]]:
     """Returns what a reader of the shard gets of the records that Kinesis puts on it."""
     taken = [
-        {"SequenceNumber": str(place), "Data": base64.b64encode(r.data).decode(), "PartitionKey": r.partition_key}
+        RawRecord(str(place), r.partition_key, base64.b64encode(r.data).decode())
         for place, r in enumerate(records)
         if shard.start <= int(r.hash_key) <= shard.end
     ]
-    return [(base64.b64decode(user["Data"]), user["PartitionKey"]) for user in expand(taken, shard)]
+    return [(base64.b64decode(user.data or ""), user.key) for user in expand(taken, shard)]
 
 
 @given(RECORDS, st.integers(200, 3000), st.integers(1, 40))
