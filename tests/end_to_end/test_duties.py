@@ -10,25 +10,31 @@ import json
 import signal
 import subprocess
 import sys
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import boto3
 import psutil
 import pytest
 
 from kainite.base.errors import FleetError
-from kainite.duties.model.records import Picture, Subject
+from kainite.duties.model.records import Picture, Subject, Work
 from kainite.duties.model.states import DutyStatus
+from kainite.duties.operator import Operator
 from kainite.duties.store.dynamodb import DynamoDBFleetStore
-from support.fleet_world import Daemon, Fleet, fleet
+from support.dynamodb_local import dynamodb_local
+from support.fleet_world import PUT_EVERY, Daemon, Fleet, fleet
 from support.names import unique
 from support.waiting import eventually
 
 CHILD = Path(__file__).parents[1] / "children" / "duty.py"
 LIMIT_S = 90.0
+MOST_MEMORY = 250 << 20
 SLACK_S = 0.3
 """Two programs whose runs touch may have written their last and first lines in either order on a loaded machine."""
 
@@ -78,6 +84,21 @@ class DutyFleet:
         spans = sorted(self.runs(duty).values())
         return max((before[1] - after[0] for before, after in itertools.pairwise(spans)), default=0.0)
 
+    def spread_of(self, names: list[str], workers: str) -> dict[str, int]:
+        """Waits until all duties run at these workers; returns how many each of them has."""
+
+        def held() -> list[str]:
+            duties = self.picture().duties
+            running = [duties[name] for name in names if duties[name].status is DutyStatus.RUNNING]
+            return [duty.worker for duty in running]
+
+        self.wait(lambda: len(held()) == len(names) and {*held()} <= {*workers})
+        return dict(Counter(held()))
+
+    def processor_time(self, worker: str) -> float:
+        used = psutil.Process(self.daemon(worker).process.pid).cpu_times()
+        return float(used.user + used.system)
+
     def kainite(self, *arguments: str) -> str:
         path = self.world.folder / f"{self.world.daemons[0].worker}.properties"
         command = [sys.executable, "-m", "kainite", "fleet", arguments[0], "-p", str(path), *arguments[1:]]
@@ -86,7 +107,14 @@ class DutyFleet:
 
 @contextmanager
 def duties(
-    kinesis: Any, dynamodb: Any, endpoint: str, folder: Path, names: list[str], *arguments: str, more: str = ""
+    kinesis: Any,
+    dynamodb: Any,
+    endpoint: str,
+    folder: Path,
+    names: list[str],
+    *arguments: str,
+    more: str = "",
+    **settings: str,
 ) -> Iterator[DutyFleet]:
     written = folder / "written"
     written.mkdir()
@@ -98,10 +126,11 @@ def duties(
     path = folder / "duties.toml"
     path.write_text("".join(tables))
     name = unique("duties")
-    opened = fleet(
-        kinesis, dynamodb, endpoint, name, folder, shards=1, failover=5.0, fleet="true", fleetDutiesFile=str(path),
-        fleetPingMillis="300", fleetPingTimeoutMillis="1500",
-    )  # fmt: skip
+    all_settings = {
+        "fleet": "true", "fleetDutiesFile": str(path), "fleetPingMillis": "300", "fleetPingTimeoutMillis": "1500",
+        **settings,
+    }  # fmt: skip
+    opened = fleet(kinesis, dynamodb, endpoint, name, folder, shards=1, failover=5.0, **all_settings)
     with opened as world:
         yield DutyFleet(world, DynamoDBFleetStore(dynamodb, f"{name}-Fleet"), written)
 
@@ -142,6 +171,44 @@ def test_the_leader_and_a_worker_die_at_the_same_instant(
         kill_together([fleet_.daemon(worker) for worker in dead])
         fleet_.wait(lambda: fleet_.leader() == left and all(fleet_.holder(name) == left for name in names))
         assert {name: fleet_.overlap(name) > SLACK_S for name in names} == dict.fromkeys(names, False)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_a_hundred_duties_on_five_workers_go_on_once_each(kinesis: Any, moto_endpoint: str, tmp_path: Path) -> None:
+    # Each program holds a lock of the system while it runs: one that is started beside another ends with status 9.
+    workers, names = "abcde", [f"duty-{number}" for number in range(100)]
+    with dynamodb_local() as endpoint:
+        table = boto3.client("dynamodb", endpoint_url=endpoint, region_name="us-east-1")
+        times = {"fleetPingMillis": "1000", "fleetPingTimeoutMillis": "8000"}
+        with duties(kinesis, table, moto_endpoint, tmp_path, [], dynamoDBEndpoint=endpoint, **times) as fleet_:
+            for worker in workers:
+                fleet_.world.join(worker)
+            fleet_.wait(lambda: len(fleet_.picture().workers) == len(workers))
+            operator = Operator(fleet_.store, "a test")
+            began = time.monotonic()
+            for name in names:
+                command = ("flock", "--nonblock", "--conflict-exit-code=9", str(tmp_path / name), "sleep", "100000")
+                operator.add(name, Work(command=command, ready_after=0.1, stop_grace=1.0))
+            before = fleet_.spread_of(names, workers)
+            placed = time.monotonic() - began
+            assert max(before.values()) - min(before.values()) <= 1
+            memory = max(psutil.Process(fleet_.daemon(worker).process.pid).memory_info().rss for worker in workers)
+            assert memory < MOST_MEMORY
+            began = time.monotonic()
+            fleet_.daemon("c").kill()
+            after = fleet_.spread_of(names, workers.replace("c", ""))
+            moved = time.monotonic() - began
+            assert max(after.values()) - min(after.values()) <= 1
+            used = sum(fleet_.processor_time(worker) for worker in after)
+            fleet_.world.pass_time(200)
+            used = sum(fleet_.processor_time(worker) for worker in after) - used
+            share = used / len(after) / (200 * PUT_EVERY)
+            print(f"placed in {placed:.1f} s, moved in {moved:.1f} s")
+            print(f"a daemon: {memory >> 20} MiB, {share:.2f} of a core, which looks once a second")
+            told = {line.why for name in names for line in fleet_.store.history(Subject.DUTY, name, 99)}
+            assert not [why for why in told if "status 9" in why]
+            fleet_.world.caught_up()
 
 
 def kill_together(daemons: list[Daemon]) -> None:
