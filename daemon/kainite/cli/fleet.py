@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from kainite.base.errors import FleetError
 from kainite.cli.fleet_changes import CHANGES
 from kainite.cli.fleet_views import duty_rows, event_rows, json_option, shown, store_of, worker_rows
 from kainite.cli.options import properties_option
@@ -108,7 +109,15 @@ def history(properties: Path, subject: str, name: str | None, limit: int, as_jso
     """
     if (name is None) != (subject == Subject.LEADER):
         raise click.UsageError(f"name the {subject}" if name is None else "the leader's history has no name")
-    events = store_of(properties).history(Subject(subject), name or "leader", limit)
+    store = store_of(properties)
+    events = store.history(Subject(subject), name or "leader", limit)
+    picture = store.read()
+    if (
+        name is not None
+        and not events
+        and name not in (picture.workers if subject == Subject.WORKER else picture.duties)
+    ):
+        raise FleetError(f"there is no {subject} {name!r}, and no history of one")
     if as_json:
         say_json([asdict(event) for event in events], indent=True)
     else:

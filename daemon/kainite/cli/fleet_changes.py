@@ -15,9 +15,10 @@ from kainite.base.errors import FleetError
 from kainite.cli.fleet_views import json_option, store_of
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
-from kainite.duties.declared import RESTARTS, work_of
+from kainite.duties.declared import RESTARTS, declared_duties, work_of
 from kainite.duties.model.records import Command, Kind, Restart
 from kainite.duties.operator import Operator
+from kainite.settings import load
 
 _yes = click.option("--yes", is_flag=True, help="Do not ask.")
 
@@ -70,12 +71,15 @@ def add(properties: Path, name: str, kind: str, command: str | None, own: str | 
 def remove(properties: Path, name: str, yes: bool, as_json: bool) -> None:
     """Removes a duty that does not run.
 
+    A duty that the settings declare is taken out there first, at all hosts: the next leader whose settings have it
+    brings it back.
+
     \b
     Examples:
       kainite fleet remove -p app.properties report
     """
     _confirm(f"remove duty {name}?", yes=yes)
-    _operator(properties).remove(name)
+    _operator(properties).remove(name, lambda: _declared(properties))
     _done(f"duty {name} removed", as_json=as_json, duty=name, done="removed")
 
 
@@ -95,8 +99,13 @@ def enable(properties: Path, name: str, worker: bool, as_json: bool) -> None:
     if worker:
         _ask(properties, name, Command.ENABLE, "take duties again", as_json=as_json)
     else:
-        _operator(properties).enable(name)
-        _done(f"duty {name} enabled", as_json=as_json, duty=name, done="enabled")
+        duty = _operator(properties).enable(name)
+        _done(
+            f"duty {name} enabled{', and stays stopped until it is started' if duty.halted else ''}",
+            as_json=as_json,
+            duty=name,
+            done="enabled",
+        )
 
 
 @click.command("disable")
@@ -132,8 +141,9 @@ def start(properties: Path, name: str, as_json: bool) -> None:
     Examples:
       kainite fleet start -p app.properties extract
     """
-    _operator(properties).start(name)
-    _done(f"duty {name} will be started", as_json=as_json, duty=name, asked="start")
+    duty = _operator(properties).start(name)
+    text = f"is {duty.status} at {duty.worker}" if duty.status.held else "will be started"
+    _done(f"duty {name} {text}", as_json=as_json, duty=name, asked="start")
 
 
 @click.command("stop")
@@ -154,10 +164,10 @@ def stop(properties: Path, name: str, kill: bool, yes: bool, as_json: bool) -> N
     operator = _operator(properties)
     if kill:
         operator.kill(name)
+        text = "will be killed"
     else:
-        operator.stop(name)
-    text = f"duty {name} will be {'killed' if kill else 'stopped'}"
-    _done(text, as_json=as_json, duty=name, asked="kill" if kill else "stop")
+        text = "will be stopped" if operator.stop(name).status.held else "is stopped"
+    _done(f"duty {name} {text}", as_json=as_json, duty=name, asked="kill" if kill else "stop")
 
 
 @click.command("move")
@@ -240,6 +250,10 @@ def _number(setting: str) -> tuple[str, float]:
         raise click.BadParameter(
             f"{setting!r} is not KEY=NUMBER, such as startTimeout=300", param_hint="--set"
         ) from error
+
+
+def _declared(properties: Path) -> set[str]:
+    return {duty.name for duty in declared_duties(load(properties, needs=("applicationName",)).fleet)}
 
 
 def _operator(properties: Path) -> Operator:

@@ -7,7 +7,7 @@ a worker is a message, which expires where nobody obeys it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import replace
 from typing import TypeVar
 
@@ -52,12 +52,17 @@ class Operator:
 
         self._change(commit)
 
-    def remove(self, name: str) -> None:
-        """Removes a duty that does not run."""
+    def remove(self, name: str, declared: Callable[[], Container[str]]) -> None:
+        """Removes a duty that does not run, and that the settings do not declare, or no longer.
+
+        Args:
+            name: the duty's.
+            declared: gives the names that the settings declare.
+        """
 
         def commit(picture: Picture) -> Commit:
             duty = _duty(picture, name)
-            if duty.declared:
+            if duty.declared and name in declared():
                 raise FleetError(f"duty {name!r} is declared in the settings: take it out there, or disable it")
             if duty.status.held:
                 raise FleetError(f"duty {name!r} is {duty.status} at {duty.worker}: stop it first")
@@ -66,27 +71,27 @@ class Operator:
 
         self._change(commit)
 
-    def enable(self, name: str) -> None:
-        """Lets a duty run again that was disabled."""
-        self._want(name, lambda duty: replace(duty, enabled=True), "enabled")
+    def enable(self, name: str) -> Duty:
+        """Lets a duty run again that was disabled; returns it as it is then."""
+        return self._want(name, lambda duty: replace(duty, enabled=True), "enabled")
 
-    def disable(self, name: str) -> None:
-        """Ends a duty, until it is enabled."""
-        self._want(name, lambda duty: replace(duty, enabled=False), "disabled")
+    def disable(self, name: str) -> Duty:
+        """Ends a duty, until it is enabled; returns it as it is then."""
+        return self._want(name, lambda duty: replace(duty, enabled=False), "disabled")
 
-    def start(self, name: str) -> None:
-        """Starts a duty that was stopped, has ended, or has failed."""
+    def start(self, name: str) -> Duty:
+        """Starts a duty that was stopped, has ended, or has failed; returns it as it is then."""
 
         def started(duty: Duty) -> Duty:
             if not duty.enabled:
                 raise FleetError(f"duty {name!r} is disabled: enable it")
             return replace(duty, halted=False)
 
-        self._want(name, started, "started")
+        return self._want(name, started, "started")
 
-    def stop(self, name: str) -> None:
-        """Stops a duty, until it is started."""
-        self._want(name, lambda duty: replace(duty, halted=True), "stopped")
+    def stop(self, name: str) -> Duty:
+        """Stops a duty, until it is started; returns it as it is then."""
+        return self._want(name, lambda duty: replace(duty, halted=True), "stopped")
 
     def clear_error(self, name: str) -> None:
         """Lets a duty that has failed too often be tried again."""
@@ -144,8 +149,15 @@ class Operator:
             raise FleetError("nobody leads the fleet: start a worker with fleet=true")
         self.send(lead.worker, Command.REBALANCE)
 
-    def _want(self, name: str, change: Callable[[Duty], Duty], why: str) -> None:
-        self._change(lambda picture: self._of_duty(_settled(change(_duty(picture, name))), why))
+    def _want(self, name: str, change: Callable[[Duty], Duty], why: str) -> Duty:
+        written: list[Duty] = []
+
+        def commit(picture: Picture) -> Commit:
+            written.append(_settled(change(_duty(picture, name))))
+            return self._of_duty(written[-1], why)
+
+        self._change(commit)
+        return written[-1]
 
     def _of_duty(self, duty: Duty, why: str) -> Commit:
         event = Event(Subject.DUTY, duty.name, duty.status, self._name, f"an operator: {why}", duty.worker)

@@ -89,9 +89,33 @@ def test_what_stops_something_asks_first(fleet: Fleet) -> None:
     assert not fleet.picture().duties["d"].halted
     assert fleet("stop", "d", "--yes").stdout == "duty d will be stopped\n"
     assert fleet.picture().duties["d"].halted
-    assert fleet("start", "d").stdout == "duty d will be started\n"
+    assert fleet("start", "d").stdout == "duty d is waiting at a\n"
     assert fleet("disable", "d", "--yes").exit_code == 0
     assert fleet("enable", "d").stdout == "duty d enabled\n"
+
+
+def test_it_is_said_what_follows_from_a_wish(in_memory: Fleet) -> None:
+    assert in_memory("add", "e", "--command", "true").exit_code == 0
+    said = [in_memory(*words).stdout for words in (("stop", "e", "--yes"), ("disable", "e", "--yes"), ("enable", "e"))]
+    assert said == [
+        "duty e is stopped\n",
+        "duty e disabled\n",
+        "duty e enabled, and stays stopped until it is started\n",
+    ]
+    assert in_memory("start", "e").stdout == "duty e will be started\n"
+
+
+def test_a_declared_duty_can_be_removed_once_the_settings_do_not_declare_it(in_memory: Fleet) -> None:
+    declared = Duty("old", Work(command=("true",)), DutyStatus.STOPPED, halted=True, declared=True)
+    assert in_memory.store.commit(Commit((Put(declared),)))
+    duties = in_memory.path.with_name("duties.toml")
+    with in_memory.path.open("a") as settings:
+        settings.write(f"fleetDutiesFile={duties}\n")
+    duties.write_text('[old]\ncommand = ["true"]\n')
+    refused = in_memory("remove", "old", "--yes")
+    assert "declared in the settings: take it out there" in str(refused.exception) + refused.output
+    duties.write_text("")
+    assert in_memory("remove", "old", "--yes").stdout == "duty old removed\n"
 
 
 def test_workers_are_told_by_messages(fleet: Fleet) -> None:
@@ -138,6 +162,7 @@ def test_without_a_table_it_is_said_what_to_do(fleet: Fleet) -> None:
         (("stop", "d"), "say --yes where nobody can be asked"),
         (("history", "duty"), "name the duty"),
         (("history", "leader", "a"), "the leader's history has no name"),
+        (("history", "duty", "a"), "there is no duty 'a', and no history of one"),
         (("remove", "d", "--yes"), "duty 'd' is waiting at a: stop it first"),
         (("clear-error", "d"), "duty 'd' is waiting, not in error"),
     ],

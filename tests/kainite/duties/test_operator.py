@@ -35,7 +35,7 @@ def test_a_duty_from_its_beginning_to_its_end(fleet: SimFleet, operator: Operato
     fleet.rounds(4)
     assert fleet.duty("d").status is DutyStatus.RUNNING
     with pytest.raises(FleetError, match="stop it first"):
-        operator.remove("d")
+        operator.remove("d", tuple)
     operator.stop("d")
     fleet.rounds(4)
     assert fleet.duty("d").status is DutyStatus.STOPPED
@@ -51,7 +51,7 @@ def test_a_duty_from_its_beginning_to_its_end(fleet: SimFleet, operator: Operato
     assert fleet.duty("d").status is DutyStatus.RUNNING
     operator.stop("d")
     fleet.rounds(4)
-    operator.remove("d")
+    operator.remove("d", tuple)
     fleet.rounds(4)
     assert fleet.store.read().duties == {}
     whole = fleet.store.history(Subject.DUTY, "d", 99)
@@ -105,7 +105,7 @@ def test_a_duty_that_is_not_there_is_named_beside_those_that_are(
 ) -> None:
     operator.add("d", WORK)
     with pytest.raises(FleetError, match="there is no duty 'x'; there are: d"):
-        getattr(operator, command)("x")
+        getattr(operator, command)(*(["x", tuple] if command == "remove" else ["x"]))
 
 
 def test_what_makes_no_sense_is_refused(fleet: SimFleet, operator: Operator) -> None:
@@ -120,7 +120,9 @@ def test_what_makes_no_sense_is_refused(fleet: SimFleet, operator: Operator) -> 
         operator.kill("d")
     fleet.add(Duty("declared", WORK, declared=True))
     with pytest.raises(FleetError, match="declared in the settings"):
-        operator.remove("declared")
+        operator.remove("declared", lambda: {"declared"})
+    operator.remove("declared", tuple)
+    assert "declared" not in fleet.store.read().duties
 
 
 def test_a_message_is_not_lost_where_another_operators_was_obeyed_meanwhile(fleet: SimFleet) -> None:
@@ -146,6 +148,6 @@ def test_a_message_is_not_lost_where_another_operators_was_obeyed_meanwhile(flee
 
 def test_a_duty_of_a_status_that_a_later_release_has_is_left_to_that(fleet: SimFleet, operator: Operator) -> None:
     fleet.add(Duty("d", WORK, DutyStatus.UNKNOWN, extra={"status": "resting"}))
-    for change in (operator.start, operator.stop, operator.remove, operator.clear_error):
+    for change in (operator.start, operator.stop, lambda name: operator.remove(name, tuple), operator.clear_error):
         with pytest.raises(FleetError, match="duty 'd' is resting, which this release does not know"):
             change("d")
