@@ -449,7 +449,10 @@ def _unread(plan: Scenario, rng: Random) -> Scenario:
             away, timeout = ((begin + 2.0, begin + 42.0, "kinesis"), (begin, begin + 47.0, "put")), 30.0
     return replace(
         plan, uow_timeout=timeout, spread=True, shards=3, until=60.0,
-        style=replace(plan.style, ordinals=True, numbers=True),
+        # Of a source that tells all, no unit may fail.
+        style=replace(
+            plan.style, ordinals=True, numbers=True, befores=True, deletes_told=True, cascades_told=True
+        ),
         outages=away, rates={"child_slow": 0.05},
     )  # fmt: skip
 
