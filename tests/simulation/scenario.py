@@ -434,7 +434,12 @@ def _bursts(plan: Scenario, rng: Random) -> Scenario:
 def _slow_source(plan: Scenario, rng: Random) -> Scenario:
     """Stops the source in the middle of transactions for longer than a unit's time."""
     pauses = tuple((rng.random(), 70.0) for _ in range(3))
-    return replace(plan, uow_timeout=20.0, more=replace(plan.more, pauses=pauses, prefix=False, stop=False))
+    plan = replace(plan, uow_timeout=20.0, more=replace(plan.more, pauses=pauses, prefix=False, stop=False))
+    if rng.random() < 0.5:
+        return plan
+    # What comes late is in order, and whoever retries units comes last: until then what is behind it has to wait.
+    style = replace(plan.style, numbers=False)
+    return replace(plan, spread=False, transactions=30, style=style, healed=plan.until + 250.0)
 
 
 def _unread(plan: Scenario, rng: Random) -> Scenario:

@@ -8,6 +8,7 @@ import sys
 import threading
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -172,8 +173,11 @@ async def test_a_stop_delivers_what_waits(run: Run) -> None:
 
 
 async def test_an_extractor_that_dies_is_asked_again_when_what_it_gave_is_stored(run: Run) -> None:
-    extracting = asyncio.create_task(run.extraction(9, "die").run(once=False))
+    extraction = run.extraction(9, "die")
+    extracting = asyncio.create_task(extraction.run(once=False))
     await until(lambda: (run.folder / "fault").exists() and run.stream.calls == 1)
+    await until(lambda: extraction._delivery._awaited, LIMIT)  # noqa: SLF001 - until then it may be about to ask
+    assert len(run.said()) == 2
     run.stream.open.set()
     await until(lambda: run.file.load() == Place(9))
     run.stop.set()
@@ -218,10 +222,20 @@ class Source:
 
 
 async def _life(source: Source, answers: Sequence[tuple[int, int]]) -> None:
-    """Reads on from the stored place: answers of so many messages, each after so many turns of the loop; then dies."""
+    """Reads on from the stored place, and delivers meanwhile; then dies."""
     sink = source.stream.sink()
     delivery = Delivery(sink, cast(OffsetFile, source), Progress(SILENT, sink.totals), ahead_bytes=4)
     delivering = asyncio.create_task(delivery.run())
+    reading = asyncio.create_task(_read(source, delivery, answers))
+    await asyncio.wait({reading, delivering}, return_when=asyncio.FIRST_COMPLETED)
+    for task in (delivering, reading):
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _read(source: Source, delivery: Delivery, answers: Sequence[tuple[int, int]]) -> None:
+    """Reads answers of so many messages, each after so many turns of the loop."""
     place = delivery.stored
     for size, turns in answers:
         await delivery.room()
@@ -238,8 +252,6 @@ async def _life(source: Source, answers: Sequence[tuple[int, int]]) -> None:
         delivery.hand_over(cycle)
         for _ in range(turns):
             await asyncio.sleep(0)
-    delivering.cancel()
-    await asyncio.wait({delivering})
 
 
 @settings(max_examples=25)
