@@ -5,12 +5,12 @@ from __future__ import annotations
 import gc
 from typing import Final
 
-RARELY: Final = (20_000, 20, 20)
+RARELY: Final = (100_000, 20, 20)
 """Thresholds of the three generations: objects of the youngest, and runs of the generation before."""
 
 
 def collect_rarely() -> None:
-    """Lets the collector run once in 20,000 new objects, and not, as by default, once in 700.
+    """Lets the collector run once in 100,000 new objects, and not, as by default, once in 700.
 
     Each run looks at the young objects and at all that they refer to. The units of a log stay for long: what the
     collector finds among them is never garbage, and finding it took a quarter of the time in which a unit is decoded

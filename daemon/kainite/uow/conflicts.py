@@ -72,8 +72,8 @@ class LatestConflicts:
     def find(self, written: Collection[int], read: Collection[int]) -> int | None:
         """Returns the highest rank of a unit that conflicts; None for no conflict."""
         assert not self._disregarded, "conflicts are disregarded"
-        if len(written) + len(read) <= self._few and self._meets_nothing(written, read):
-            return None
+        if len(written) + len(read) <= self._few:
+            return self._find_few(written, read)
         # Without a loop in Python, and without making a set: a unit may have a million signatures, and nearly none
         # conflicts.
         ranks: list[int] = []
@@ -82,16 +82,18 @@ class LatestConflicts:
                 ranks += map(held.__getitem__, held.keys() & signatures)
         return max(ranks, default=None)
 
-    def _meets_nothing(self, written: Iterable[int], read: Iterable[int]) -> bool:
-        """Returns whether no unit in the index conflicts: nearly always so, and told sooner than who does."""
-        writers, readers = self._writers, self._readers
+    def _find_few(self, written: Iterable[int], read: Iterable[int]) -> int | None:
+        """Does what :meth:`find` does, in a loop."""
+        writers, readers, highest = self._writers, self._readers, -1
         for signature in written:
-            if signature in writers or signature in readers:
-                return False
-        for signature in read:  # noqa: SIM110  # any() would make a generator for each unit
-            if signature in writers:
-                return False
-        return True
+            if signature in writers and writers[signature] > highest:
+                highest = writers[signature]
+            if signature in readers and readers[signature] > highest:
+                highest = readers[signature]
+        for signature in read:
+            if signature in writers and writers[signature] > highest:
+                highest = writers[signature]
+        return highest if highest >= 0 else None
 
     def add(self, rank: int, written: Collection[int], read: Iterable[int]) -> None:
         """Registers a unit under its rank."""

@@ -53,11 +53,17 @@ _RECORD = struct.Struct(">BiiiiIIIIIII")
 
 
 def encode(batch: Batch) -> tuple[bytes, bytes]:
-    """Returns the batch as (index, payload).
+    """Returns the batch as (index, payload); makes the bytes once.
 
     Raises:
         LogError: a part is larger than :func:`decode` takes, so that nobody could read the batch.
     """
+    if not batch.encoded:
+        batch.encoded.append(_encoded(batch))
+    return batch.encoded[0]
+
+
+def _encoded(batch: Batch) -> tuple[bytes, bytes]:
     numbers, blobs = _blobs(batch.entries)
     records: list[bytes] = []
     for entry in batch.entries:

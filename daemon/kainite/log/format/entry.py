@@ -342,12 +342,15 @@ class Batch:
         generation: of the owner that wrote it.
         time_ms: when it was formed, milliseconds since the epoch by the owner's clock.
         entries: in order.
+        encoded: its bytes, once they were made: the store and whoever follows the log take the same
+            (:func:`kainite.log.format.batch_codec.encode`).
     """
 
     first_id: int
     generation: int
     time_ms: int
     entries: tuple[Entry, ...]
+    encoded: list[tuple[bytes, bytes]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def last_id(self) -> int:

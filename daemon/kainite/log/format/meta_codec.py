@@ -35,7 +35,32 @@ def encode_meta(meta: Meta) -> bytes:
     """Returns a meta as JSON; sequence numbers are strings because they exceed 64 bits."""
     if isinstance(meta, PositionMeta):
         return orjson.dumps([meta.shard, str(meta.position.sequence), meta.position.sub])
-    return orjson.dumps(_unit_fields(meta) if isinstance(meta, UnitMeta) else meta)
+    if isinstance(meta, UnitMeta):
+        return orjson.dumps(_unit_fields(meta))
+    return orjson.dumps(_fragment_fields(meta) if isinstance(meta, FragmentMeta) else meta)
+
+
+def _fragment_fields(meta: FragmentMeta) -> dict[str, Any]:
+    """Returns what a FRAGMENT entry says: what every release needs, and what is not as it is without it."""
+    fields: dict[str, Any] = {
+        "uow": meta.uow,
+        "shard": meta.shard,
+        "count": meta.count,
+        "ordinals": meta.ordinals,
+        "end_count": meta.end_count,
+        "number": meta.number,
+        "unit_kind": meta.unit_kind,
+        "causes": meta.causes,
+        "offending": meta.offending,
+    }
+    if meta.digests:
+        fields["digests"] = meta.digests
+    if meta.repeated:
+        fields["repeated"] = meta.repeated
+    if meta.misfits:
+        fields["misfits"] = meta.misfits
+    _add_optional(fields, meta)
+    return fields
 
 
 def _unit_fields(meta: UnitMeta) -> dict[str, Any]:
@@ -51,6 +76,12 @@ def _unit_fields(meta: UnitMeta) -> dict[str, Any]:
         "cause": meta.cause,
         "offending": meta.offending,
     }
+    _add_optional(fields, meta)
+    return fields
+
+
+def _add_optional(fields: dict[str, Any], meta: FragmentMeta | UnitMeta) -> None:
+    """Adds what entries of both kinds may have."""
     if meta.tables:
         fields["tables"] = meta.tables
     if meta.scheme is not None:
@@ -69,7 +100,6 @@ def _unit_fields(meta: UnitMeta) -> dict[str, Any]:
         fields["source_time"] = meta.source_time
     if meta.arrival_ms is not None:
         fields["arrival_ms"] = meta.arrival_ms
-    return fields
 
 
 def decode_meta(kind: EntryKind, fields: Any) -> Meta:

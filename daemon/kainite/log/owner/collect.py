@@ -251,7 +251,7 @@ def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment
     state = journal.state
     unit = state.open.get(fragment.uow)
     if unit is None and is_plain(fragment, state, rules):
-        _dispatch_plain(journal, rules, shard, fragment)
+        _collect_plain(journal, rules, shard, fragment)
         return False
     unit = unit or OpenUnit(fragment.uow, journal.now_ms)  # the fold opens it, not this
     news = _news(unit, fragment)
@@ -283,19 +283,64 @@ def is_plain(fragment: Fragment, state: FoldedLog, rules: UowSettings) -> bool:
 
     Nearly all units are plain. What follows for them is what the general way comes to, in a fraction of the time.
     """
-    usual = rules.order is UowOrder.ARRIVAL and rules.end is UowEnd.MARKER
-    if not usual or len(fragment.ends) != 1 or state.ready:
+    if rules.end is not UowEnd.MARKER or len(fragment.ends) != 1:
         return False
     identities, end = fragment.identities, fragment.ends[0]
     return (
         0 < len(identities) == end.count == len(set(identities))
         and not (fragment.rejects or fragment.misfits or fragment.without)
-        and not state.recent.may_have_had(end.number)
+        and _is_undoubted(fragment.uow, end.number, state, rules)
     )
 
 
-def _dispatch_plain(journal: Journal, rules: UowSettings, shard: str, fragment: Fragment) -> None:
+def _is_undoubted(uow: str, number: int | None, state: FoldedLog, rules: UowSettings) -> bool:
+    """Returns whether nothing is wrong with the number of a unit that is not open."""
+    if rules.order is UowOrder.DENSE:
+        return not state.recent.had(number) and _wrong_number(uow, number, state, rules) is None
+    return not state.ready and not state.recent.may_have_had(number)
+
+
+def _collect_plain(journal: Journal, rules: UowSettings, shard: str, fragment: Fragment) -> None:
     note_scheme(journal, fragment.scheme)
+    if not _may_go(fragment.ends[0].number, journal.state, rules):
+        _keep_plain(journal, shard, fragment)
+        return
+    _dispatch_plain(journal, rules, shard, fragment)
+    if journal.state.ready:
+        _release_ready(journal, rules)
+
+
+def _keep_plain(journal: Journal, shard: str, fragment: Fragment) -> None:
+    """Writes the FRAGMENT entry of a unit that is all there, and whose turn has not come."""
+    end, ordinals = fragment.ends[0], _ordinals(fragment)
+    meta = FragmentMeta(
+        fragment.uow,
+        shard,
+        end.count,
+        ordinals,
+        end.count,
+        end.number,
+        end.kind,
+        digests="" if len(ordinals) == end.count else _digests(fragment),
+        tables=fragment.tables,
+        unsigned=fragment.unsigned,
+        scheme=_scheme_id(fragment),
+        source_time=fragment.time,
+        arrival_ms=fragment.arrived_ms,
+    )
+    signed = fragment.written, fragment.read, fragment.piece, fragment.signed
+    journal.write(EntryKind.FRAGMENT, meta, b"", *signed)
+
+
+def _ordinals(fragment: Fragment) -> tuple[int, ...]:
+    return tuple([identity for identity in fragment.identities if isinstance(identity, int)])
+
+
+def _digests(fragment: Fragment) -> str:
+    return join_digests(identity for identity in fragment.identities if isinstance(identity, bytes))
+
+
+def _dispatch_plain(journal: Journal, rules: UowSettings, shard: str, fragment: Fragment) -> None:
     serialize, end = rules.isolation is Isolation.SERIALIZE, fragment.ends[0]
     written, read = (fragment.written, fragment.read) if serialize else (_NONE, _NONE)
     meta = UnitMeta(
@@ -589,7 +634,30 @@ def _may_go(number: int | None, state: FoldedLog, rules: UowSettings) -> bool:
 def _release_ready(journal: Journal, rules: UowSettings) -> None:
     state = journal.state
     while (uow := state.ready.get(_next_number(state, rules))) is not None:
-        _dispatch(journal, rules, state.open[uow])
+        unit = state.open[uow]
+        if unit.sound and rules.end is UowEnd.MARKER:
+            _dispatch_sound(journal, rules, unit)
+        else:
+            _dispatch(journal, rules, unit)
+
+
+def _dispatch_sound(journal: Journal, rules: UowSettings, unit: OpenUnit) -> None:
+    """Writes the UNIT entry of a unit that is all in the log, and of which nothing is wrong; as :func:`_dispatch`."""
+    serialize = rules.isolation is Isolation.SERIALIZE
+    written, read = (frozenset(unit.written), frozenset(unit.read)) if serialize else (_NONE, _NONE)
+    meta = UnitMeta(
+        unit.uow,
+        unit.count,
+        tuple(unit.shards),
+        tuple(unit.fragments),
+        unit.number,
+        unit.kind,
+        journal.state.conflicts.find(written, read),
+        tables=tuple(sorted(unit.tables)) if serialize else (),
+        unsigned=tuple(sorted(unit.unsigned)) if serialize and unit.unsigned else (),
+        scheme=unit.scheme if serialize else None,
+    )
+    journal.write(EntryKind.UNIT, meta, b"", written, read)
 
 
 def _dispatch(
@@ -662,13 +730,13 @@ def _keep(journal: Journal, rules: UowSettings, shard: str, news: _News, standin
         uow=fragment.uow,
         shard=shard,
         count=fragment.count,
-        ordinals=tuple(identity for identity in fragment.identities if isinstance(identity, int)),
+        ordinals=_ordinals(fragment),
         end_count=standing.end_count if has_end else None,
         number=standing.number if has_end else None,
         unit_kind=standing.kind,
         causes=tuple(standing.causes),
         offending=_offending(fragment),
-        digests=join_digests(identity for identity in fragment.identities if isinstance(identity, bytes)),
+        digests=_digests(fragment),
         repeated=news.repeated,
         misfits=tuple(misfit.cause for misfit in fragment.misfits),
         tables=fragment.tables,

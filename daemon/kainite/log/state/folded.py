@@ -129,6 +129,9 @@ class FoldedLog:
             self._dispatched(entry.meta)
             self._wait_for(unit)
             return
+        if isinstance(entry.meta, FragmentMeta) and entry.meta.uow not in self._fold.late:  # most others
+            self._collected(self._fold.collect(tid, entry, entry.meta, time_ms))
+            return
         self._remember_late(entry.meta)
         if isinstance(entry.meta, RefitMeta) and entry.meta.unit in self.units:
             self._forget(self.units[entry.meta.unit])
@@ -137,8 +140,6 @@ class FoldedLog:
         for unit in self._fold.apply(tid, entry, time_ms):
             self._forget(unit)
         match entry.meta:
-            case FragmentMeta(uow=uow) if uow in self.open:
-                self._collected(self.open[uow])
             case FragmentMeta() if late is not None:
                 self.conflicts.widen(late.tid, entry.written, entry.read)
                 self.waiting_bytes += self.units[late.tid].memory - before

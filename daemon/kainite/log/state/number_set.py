@@ -38,6 +38,9 @@ class NumberSet:
 
     def add(self, number: int) -> None:
         """Adds a number; quick where it is among the highest."""
+        if self._lasts and number == self._lasts[-1] + 1:  # mostly
+            self._lasts[-1] = number
+            return
         if number in self:
             return
         at = bisect.bisect_right(self._firsts, number)

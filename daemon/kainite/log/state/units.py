@@ -109,6 +109,11 @@ class OpenUnit:
         return self.end_count is not None and self.count >= self.end_count
 
     @property
+    def sound(self) -> bool:
+        """Tells whether the unit is whole, and nothing is wrong with it."""
+        return self.whole and not (self.causes or self.misfits or self.given_up or self.offending)
+
+    @property
     def complete(self) -> bool:
         """Tells whether the end has come, and either all deltas or a cause for which the unit fails anyway."""
         return self.whole or (self.end_count is not None and (bool(self.causes) or self.given_up is not None))
@@ -151,7 +156,8 @@ class OpenUnit:
             self.scheme = merged(self.scheme, meta.scheme) if self.count else meta.scheme
         self.count += meta.count
         self.ordinals.update(meta.ordinals)
-        self.digests.update(split_digests(meta.digests))
+        if meta.digests:
+            self.digests.update(split_digests(meta.digests))
         self.repeated += meta.repeated
         self.written |= entry.written
         self.read |= entry.read
@@ -163,7 +169,8 @@ class OpenUnit:
         self.tables.update(meta.tables)
         self.unsigned.update(meta.unsigned)
         self.offending = self.offending or meta.offending
-        self.time, self.arrived_ms = latest(self.time, meta.time), latest(self.arrived_ms, meta.arrived_ms)
+        if meta.time is not None or meta.arrived_ms is not None:
+            self.time, self.arrived_ms = latest(self.time, meta.time), latest(self.arrived_ms, meta.arrived_ms)
         if meta.end_count is not None:
             self.end_count, self.number, self.kind = meta.end_count, meta.number, meta.unit_kind
 
@@ -416,13 +423,21 @@ class UnitFold:
                 failed = self.units[self.late[uow]]
                 self.units[failed.tid] = failed.with_late(tid, entry, meta)
             case FragmentMeta() as meta:
-                self.open.setdefault(meta.uow, OpenUnit(meta.uow, time_ms)).add(tid, entry, meta)
+                self.collect(tid, entry, meta, time_ms)
             case RefitMeta() as meta if meta.unit in self.units:
                 self.late.pop(meta.uow, None)
                 self.units[meta.unit] = self.units[meta.unit].judged_anew(tid, entry, meta)
             case StatusMeta(outcomes=outcomes):
                 return [unit for outcome in outcomes for unit in self._settle(outcome)]
         return []
+
+    def collect(self, tid: int, entry: Entry, meta: FragmentMeta, time_ms: int) -> OpenUnit:
+        """Applies a FRAGMENT entry of a unit that is not in :attr:`late`; returns the unit."""
+        unit = self.open.get(meta.uow)
+        if unit is None:
+            unit = self.open[meta.uow] = OpenUnit(meta.uow, time_ms)
+        unit.add(tid, entry, meta)
+        return unit
 
     def dispatch(self, tid: int, entry: Entry, meta: UnitMeta) -> UnitState:
         """Applies a UNIT entry; returns the unit."""

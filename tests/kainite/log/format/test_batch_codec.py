@@ -6,6 +6,7 @@ import struct
 import zlib
 from dataclasses import replace
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,8 @@ from kainite.base.position import Position
 from kainite.log.format import batch_codec
 from kainite.log.format.batch_codec import MAGIC, decode, encode
 from kainite.log.format.deltas import array_of
-from kainite.log.format.entry import Batch, Entry, EntryKind, PositionMeta, ReqId, UnitMeta
+from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, PositionMeta, ReqId, UnitMeta
+from kainite.log.format.meta_codec import decode_meta, encode_meta
 from kainite.log.store.memory import without_data
 from kainite.uow.packing import Blob, Piece
 from support.log_builders import BATCHES, batch
@@ -172,9 +174,24 @@ def test_a_blob_larger_than_any_is_not_written_and_not_read(monkeypatch: pytest.
     index, payload = encode(GOLDEN_BATCH)
     monkeypatch.setattr(batch_codec, "MAX_BLOB", 7)
     with pytest.raises(LogError, match=r"blob of 8 bytes .* was not written"):
-        encode(GOLDEN_BATCH)
+        encode(replace(GOLDEN_BATCH))
     with pytest.raises(LogCorruptError, match="larger than 7"):
         decode(index, payload)
+
+
+def test_a_batchs_bytes_are_made_once_and_are_no_other_batchs() -> None:
+    one = batch(0, data=b"one")
+    assert encode(one) is encode(one)
+    assert decode(*encode(replace(one, entries=batch(0, data=b"other").entries))).entries[0].data == b"other"
+
+
+def test_a_fragment_without_anything_special_takes_no_more_than_earlier_releases_need() -> None:
+    meta = FragmentMeta("T", "s0", 1, (0,), 1, 7)
+    assert set(orjson.loads(encode_meta(meta))) == {
+        "uow", "shard", "count", "ordinals", "end_count", "number", "unit_kind", "causes", "offending",
+    }  # fmt: skip
+    times = replace(meta, time=0, arrived_ms=0, source_time=0, arrival_ms=0)
+    assert decode_meta(EntryKind.FRAGMENT, orjson.loads(encode_meta(times))) == times
 
 
 def test_another_batchs_payload_is_refused() -> None:

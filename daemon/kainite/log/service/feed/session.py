@@ -106,7 +106,7 @@ class FeedSession:
         self._wake.set()
 
     async def _send_batch(self, batch: Batch) -> None:
-        index, payload = await asyncio.to_thread(encode, batch)
+        index, payload = encode(batch) if batch.encoded else await asyncio.to_thread(encode, batch)
         message = FeedBatch(self._req_id, index, payload if self._queue.has_payload(batch) else None)
         self._queue.sent(message.size)
         self._writer.write(encode_message(VERSION, message))
