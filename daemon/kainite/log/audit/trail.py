@@ -10,14 +10,13 @@ A folder holds a file for each day (:mod:`kainite.log.audit.folder`). S3 cannot 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Protocol
 
 import orjson
 
 from kainite.base.compression import compressed
 from kainite.log.store.contract import LogStore
-from kainite.log.views.unit_table import LogRow, read_rows
+from kainite.log.views.unit_table import LogRow, read_rows_between
 
 
 class AuditTrail(Protocol):
@@ -36,10 +35,10 @@ class AuditTrail(Protocol):
 
 def frame(rows: Iterable[LogRow]) -> bytes:
     """Returns a line of JSON for each row, compressed; no bytes for no rows."""
-    lines = b"".join(orjson.dumps(asdict(row), option=orjson.OPT_APPEND_NEWLINE) for row in rows)
+    lines = b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
     return compressed(lines) if lines else b""
 
 
 def audited(store: LogStore, partition: str, low: int, high: int) -> list[LogRow]:
     """Returns the units with ids from ``low`` to ``high`` - 1, with their status at the log's tail."""
-    return [row for row in read_rows(store, partition, low) if row.id is not None and row.id < high]
+    return read_rows_between(store, partition, low, high) if low < high else []

@@ -6,11 +6,12 @@ entries' data. The columns are in docs/architecture.md, *Glossary*.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
 from kainite.log.format.deltas import delta_items
-from kainite.log.format.entry import Entry, EntryKind, FragmentMeta, Outcome, StatusMeta, UnitMeta
+from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, Outcome, StatusMeta, UnitMeta
 from kainite.log.state.loading import load_state, low_water_mark
 from kainite.log.state.outcomes import outcomes_of, stored_batches
 from kainite.log.state.units import OpenUnit, UnitState
@@ -105,10 +106,24 @@ class UnitTable:
 
     def rows(self) -> Iterator[LogRow]:
         """Yields dispatched units by transaction id, then the units that are being collected."""
-        for tid, unit in self._fold.units.items():
-            yield _dispatched_row(unit, self._dispatched[tid], self._units.of(tid))
+        yield from self.dispatched()
         for uow, opened in self._fold.open.items():
             yield _open_row(opened, self._open[uow], self._units.of_open(uow))
+
+    def dispatched(self, below: float = math.inf) -> Iterator[LogRow]:
+        """Yields the dispatched units whose transaction ids are lower than ``below``, in order."""
+        for tid, unit in self._fold.units.items():
+            if tid < below:
+                yield _dispatched_row(unit, self._dispatched[tid], self._units.of(tid))
+
+    def take(self, batch: Batch, first_id: int) -> None:
+        """Applies a batch's entries from ``first_id`` on."""
+        for tid, entry in batch.entries_from(first_id):
+            self.apply(tid, entry, batch.time_ms)
+
+    def is_late(self, entry: Entry) -> bool:
+        """Tells whether an entry brings deltas to a unit that is dispatched, and so to its row."""
+        return isinstance(entry.meta, FragmentMeta) and entry.meta.uow in self._fold.late
 
     def apply(self, tid: int, entry: Entry, time_ms: int) -> None:
         """Applies one entry; arguments as :meth:`~kainite.log.state.units.UnitFold.apply`."""
@@ -179,6 +194,26 @@ def read_rows(store: LogStore, partition: str, first_id: int | None = None) -> l
     return list(_read_table(store, partition, first_id).rows())
 
 
+def read_rows_between(store: LogStore, partition: str, low: int, high: int) -> list[LogRow]:
+    """Returns the rows of the units with ids from ``low`` to ``high`` - 1, with their status at the log's tail.
+
+    Of the entries from ``high`` on the index is read alone, which has all statuses; and the deltas too where some came
+    late for a unit that had failed.
+
+    Raises:
+        LogCorruptError: the log does not read back as written.
+    """
+    table, following = UnitTable(), low
+    for batch in store.read_batches(partition, low, high - 1, strong=True):
+        table.take(batch, low)
+        following = batch.last_id + 1
+    for index in store.read_batches(partition, following, data=False, strong=True):
+        late = any(map(table.is_late, index.entries))
+        for batch in store.read_batches(partition, index.first_id, index.last_id, strong=True) if late else (index,):
+            table.take(batch, following)
+    return list(table.dispatched(high))
+
+
 def read_present_rows(store: LogStore, partition: str) -> list[LogRow]:
     """Returns all rows, with the outcomes that the owner has not copied into the log yet: it may not be running.
 
@@ -201,8 +236,7 @@ def _read_table(store: LogStore, partition: str, first_id: int | None = None) ->
         first_id = low_water_mark(store, partition)
     table = UnitTable()
     for batch in store.read_batches(partition, first_id, strong=True):
-        for tid, entry in batch.entries_from(first_id):
-            table.apply(tid, entry, batch.time_ms)
+        table.take(batch, first_id)
     return table
 
 
