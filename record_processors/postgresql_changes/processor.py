@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
+
+import orjson
 
 from kainite.processors.frame import Emitted, Json, Record, refused, run
 from kainite.processors.tables import document
@@ -21,7 +22,7 @@ def deltas_of(record: Record) -> list[Emitted]:
         ValueError: it is no JSON.
         KeyError: it is no change record.
     """
-    change = json.loads(record.data)
+    change = orjson.loads(record.data)
     if change.get("end"):
         end = {name: change[name] for name in ("uow", "end", "count", "number")}
         return [end | {name: change[name] for name in ("time",) if name in change}]
@@ -30,8 +31,11 @@ def deltas_of(record: Record) -> list[Emitted]:
     except UncarriedError as error:
         return [refused(change["uow"], f"a change of {change['relation']} that cannot be carried: {error}", record)]
     delta = {"uow": change["uow"], "table": change["relation"], "op": change["operation"], "ordinal": change["ordinal"]}
-    row = _row(change["operation"], key, new)
-    return [delta | {name: value for name, value in (("key", key), ("row", row)) if value}]
+    if key:
+        delta["key"] = key
+    if row := _row(change["operation"], key, new):
+        delta["row"] = row
+    return [delta]
 
 
 def _row(operation: str, key: dict[str, Json], new: dict[str, Json]) -> dict[str, Json]:
@@ -42,18 +46,16 @@ def _row(operation: str, key: dict[str, Json], new: dict[str, Json]) -> dict[str
 
 
 def _typed(values: dict[str, str | None], types: dict[str, int]) -> dict[str, Json]:
-    return {name: _value(text, types[name]) for name, text in values.items()}
-
-
-def _value(text: str | None, type_oid: int) -> Json:
-    """Returns PostgreSQL's text as JSON. Other types stay text: numeric and time stamps would lose digits.
+    """Returns PostgreSQL's texts as JSON. Other types stay text: numeric and time stamps would lose digits.
 
     Raises:
         UncarriedError: a number in a document has more digits than a delta carries; it must not become another one.
-        ValueError: it is not PostgreSQL's text.
+        ValueError: one is not PostgreSQL's text.
     """
-    convert = _CONVERSIONS.get(type_oid)
-    return text if text is None or convert is None else convert(text)
+    return {
+        name: text if text is None or (convert := _CONVERSIONS.get(types[name])) is None else convert(text)
+        for name, text in values.items()
+    }
 
 
 def _document(text: str) -> Json:

@@ -26,15 +26,16 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, TextIO, TypeAlias
 
+import orjson
 from amazon_kclpy import kcl, messages
 from amazon_kclpy.checkpoint_error import CheckpointError
 from amazon_kclpy.v3 import processor
 
 from kainite.base.errors import KainiteError
+from kainite.base.value_class import value_class
 
 CHECKPOINT_EVERY_S: Final = 1.0
 DELTAS_PER_LINE: Final = 1000
@@ -45,11 +46,14 @@ TRY_AGAIN_S: Final = 0.5
 LEASE_GONE: Final = "ShutdownException"
 SHOWN: Final = 500
 
+# Dates and dataclasses are refused, as by the standard library.
+_AS_JSON: Final = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+
 Json: TypeAlias = Any
 Emitted: TypeAlias = dict[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class Record:
     """One record of the stream.
 
@@ -160,4 +164,19 @@ class DeltaProcessor(processor.RecordProcessorBase):  # type: ignore[misc]  # kc
 def _emit_lines(emitted: Iterator[Emitted]) -> Iterator[str]:
     """Yields ``emit`` lines of at most :data:`DELTAS_PER_LINE` objects each."""
     while some := list(islice(emitted, DELTAS_PER_LINE)):
-        yield json.dumps({"action": "emit", "deltas": some}, separators=(",", ":"))
+        yield _emit_line({"action": "emit", "deltas": some})
+
+
+def _emit_line(action: dict[str, Json]) -> str:
+    """Returns an ``emit`` line, ASCII only.
+
+    The fast way is taken where it comes to the same JSON: it escapes no characters, writes null for what is no number,
+    and takes no numbers beyond 64 bits and no names but text.
+    """
+    try:
+        line = orjson.dumps(action, option=_AS_JSON)
+        if line.isascii() and b"null" not in line:
+            return line.decode()
+    except TypeError:
+        pass
+    return json.dumps(action, separators=(",", ":"))

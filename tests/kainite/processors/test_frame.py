@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from kainite.processors.frame import _emit_line
 from support.postgresql_changes_child import UNIT, change, child
 from support.processor_child import LIMIT, Child
 
@@ -55,3 +58,19 @@ def test_a_record_that_it_cannot_read_ends_it_so_that_nothing_is_skipped(child: 
     with pytest.raises(EOFError, match="Error"):
         child.records({**UNIT, "end": True}, body)
     assert child.process.wait(LIMIT) == 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [1, -0.0, 1e22, 0.1, "a", "ä", "\ud800", None, True, float("nan"), float("-inf"), 2**70, [{"x": []}], {1: 2}],
+)
+def test_values_go_out_as_the_standard_library_writes_them(value: Any) -> None:
+    action = {"action": "emit", "deltas": [{"row": {"column": value}}]}
+    line = _emit_line(action)
+    assert line.isascii()
+    assert repr(json.loads(line)) == repr(json.loads(json.dumps(action)))
+
+
+def test_a_value_that_is_no_json_is_refused() -> None:
+    with pytest.raises(TypeError):
+        _emit_line({"action": "emit", "deltas": [{"row": {"at": datetime.now(UTC)}}]})
