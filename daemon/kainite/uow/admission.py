@@ -14,14 +14,13 @@ judged anew (:meth:`Admission.judged_anew`), before it takes the fragments.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import orjson
 
 from kainite.base.errors import DeltaError
 from kainite.uow import exact_json
-from kainite.uow.delta import MAX_UOW_LENGTH, Json, UnitEnd, commit_time, is_end, parse_delta, parse_end, uow_of
+from kainite.uow.delta import MAX_UOW_LENGTH, Json, UnitEnd, commit_time, parse_delta, parse_end, uow_of
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.identity import Identity, identity_of_emitted
 from kainite.uow.packing import Piece, pack_items
@@ -41,7 +40,8 @@ class Admission:
     """Collects the fragments of one append.
 
     States: empty, or holding what was fed since the last :meth:`take`. Nothing in it is durable;
-    after a crash the child gets the same records again.
+    after a crash the child gets the same records again. Of a delta it holds the bytes, as they came and as the log will
+    have them, and no objects: thousands of deltas in a call took longer to be kept, and to be let go, than to be read.
 
     Args:
         signing: the rules by which deltas are judged and signed.
@@ -51,9 +51,11 @@ class Admission:
         self._signing = signing
         self._units: dict[str, _Unit] = {}
         self._unprocessed = Unprocessed()
+        self._lines: list[bytes] = []  # what was fed since the last take
 
     def feed(self, line: bytes) -> None:
         """Takes the bytes of one ``emit`` line; whatever is wrong with them becomes a reject."""
+        self._lines.append(line)
         try:
             action = exact_json.loads(line)
         except ValueError as error:
@@ -82,13 +84,14 @@ class Admission:
 
     def judged_anew(self, signing: Signing) -> Judgement:
         """Returns everything fed since the last take, judged under other rules; may run on a thread."""
-        return Judgement(signing, {name: signing.judge_emitted(unit.emitted) for name, unit in self._units.items()})
+        again = Admission(signing)
+        for line in self._lines:
+            again.feed(line)
+        return Judgement(signing, again._units)
 
     def adopt(self, judgement: Judgement) -> None:
         """Replaces all judgements; nothing was fed or taken since they were made. Their rules hold from now on."""
-        for name, signed in judgement.signed.items():
-            self._units[name].signed = signed
-        self._signing = judgement.signing
+        self._units, self._signing = judgement.units, judgement.signing
 
     def reject(self, uow: str, cause: str, text: str) -> None:
         """Takes records that were never processed, and the name of the failed unit that they become."""
@@ -113,7 +116,7 @@ class Admission:
 
     def drop(self) -> None:
         """Forgets what was fed since the last take."""
-        self._units, self._unprocessed = {}, Unprocessed()
+        self._units, self._unprocessed, self._lines = {}, Unprocessed(), []
 
     def _admit(self, item: Json) -> None:
         uow = item.get("uow") if type(item) is dict else None
@@ -125,7 +128,7 @@ class Admission:
                 self._unprocessed.add_line(str(error), _shown(item))
                 return
         try:
-            if is_end(item):
+            if "end" in item:
                 end, time = parse_end(item), commit_time(item)
                 unit.tells(time)
                 unit.ends.append(end)
@@ -135,9 +138,9 @@ class Admission:
         except DeltaError as error:
             unit.rejects.add(Reject(str(error), _shown(item)))
             return
-        unit.emitted.append(item)
         unit.identities.append(identity_of_emitted(item))
-        unit.tells(time)
+        if time is not None:
+            unit.tells(time)
 
     def _salvage(self, cause: str, line: bytes) -> None:
         reject = Reject(cause, line.decode(errors="replace")[: Reject.MAX_LINE])
@@ -156,10 +159,10 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The deltas that were fed to an admission, by unit, as judged under one catalogue."""
+    """What was fed to an admission, by unit, as judged under one catalogue."""
 
     signing: Signing
-    signed: Mapping[str, SignedDeltas]
+    units: dict[str, _Unit]
 
 
 @dataclass(slots=True)
@@ -183,7 +186,6 @@ class _Rejects:
 class _Unit:
     """A fragment while it grows."""
 
-    emitted: list[Json] = field(default_factory=list)
     identities: list[Identity] = field(default_factory=list)
     signed: SignedDeltas = field(default_factory=SignedDeltas)
     ends: list[UnitEnd] = field(default_factory=list)

@@ -12,7 +12,7 @@ has at most :data:`BLOB_BYTES`, so that who reads one unit of a large append doe
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from functools import lru_cache
 from typing import Final
@@ -21,7 +21,7 @@ import orjson
 
 from kainite.base.compression import compressed, decompressed
 from kainite.base.value_class import value_class
-from kainite.uow.delta import Delta, Json
+from kainite.uow.delta import Delta
 
 BLOB_BYTES: Final = 2**20
 """Most bytes of several arrays in one blob, before compression."""
@@ -74,12 +74,12 @@ class Piece:
 
 def pack(fragments: Sequence[Sequence[Delta]]) -> list[Piece | None]:
     """Returns the pieces of the fragments of one append, each given by its deltas; None for one without deltas."""
-    return pack_items([[delta.to_json() for delta in deltas] for deltas in fragments])
+    return pack_items([[orjson.dumps(delta.to_json()) for delta in deltas] for deltas in fragments])
 
 
-def pack_items(fragments: Sequence[Sequence[Mapping[str, Json]]]) -> list[Piece | None]:
-    """Returns the pieces as :func:`pack` does, of fragments that are given by their deltas' JSON objects."""
-    arrays = [orjson.dumps(items) if items else b"" for items in fragments]
+def pack_items(fragments: Sequence[Sequence[bytes]]) -> list[Piece | None]:
+    """Returns the pieces as :func:`pack` does, of fragments that are given by their deltas' JSON."""
+    arrays = [b"[%b]" % b",".join(items) if items else b"" for items in fragments]
     return [piece if piece.length else None for group in _groups(arrays) for piece in _pieces(group)]
 
 

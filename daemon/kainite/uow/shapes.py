@@ -76,10 +76,14 @@ class Shapes:
 
         Returns None, and adds nothing, where the delta has to be judged in the general way.
         """
-        key, row, before, ordinal = item.get("key"), item.get("row"), item.get("before"), item.get("ordinal")
-        key = _NOTHING if key is None else key
-        row = _NOTHING if row is None else row
-        before = _NOTHING if before is None else before
+        get = item.get
+        key, row, before, ordinal = get("key"), get("row"), get("before"), get("ordinal")
+        if key is None:
+            key = _NOTHING
+        if row is None:
+            row = _NOTHING
+        if before is None:
+            before = _NOTHING
         try:
             shape = self._known.get(_names(item, key, row, before))
             if shape is None or not (type(key) is type(row) is type(before) is dict):

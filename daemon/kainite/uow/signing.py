@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+import orjson
+
 from kainite.base.errors import DeltaError
 from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite.uow.delta import Delta, Json, Row, parse_delta
@@ -25,14 +27,14 @@ class SignedDeltas:
     """Deltas that were judged under one catalogue.
 
     Attributes:
-        items: the deltas as JSON objects, in their normal form; a misfit as it was emitted.
+        items: the deltas as JSON, in their normal form; a misfit as it was emitted.
         written, read: their signatures.
         tables: the tables that they touch, by the catalogue's names.
         unsigned: those of ``tables`` with a delta whose row is not known.
         misfits: for each misfit the delta as it was emitted, and why it does not fit.
     """
 
-    items: list[dict[str, Json]] = field(default_factory=list)
+    items: list[bytes] = field(default_factory=list)
     written: set[int] = field(default_factory=set)
     read: set[int] = field(default_factory=set)
     tables: set[str] = field(default_factory=set)
@@ -41,8 +43,8 @@ class SignedDeltas:
 
     @property
     def deltas(self) -> list[Delta]:
-        """Returns the deltas, made of their JSON objects."""
-        return list(map(parse_delta, self.items))
+        """Returns the deltas, made of their JSON."""
+        return [parse_delta(orjson.loads(item)) for item in self.items]
 
 
 class Signing:
@@ -64,7 +66,7 @@ class Signing:
         if self._shapes is None:
             self._judge(parse_delta(item), into)
         elif (normal := self._shapes.judge(item, into.written, into.read, into.tables)) is not None:
-            into.items.append(normal)
+            into.items.append(orjson.dumps(normal))
         elif (fits := self._judge(parse_delta(item), into)) is not None:
             self._shapes.learn(item, fits)
 
@@ -92,11 +94,11 @@ class Signing:
         except DeltaError as error:
             if self.catalogue is None or self._validator is None:
                 raise
-            into.items.append(delta.to_json())
+            into.items.append(orjson.dumps(delta.to_json()))
             into.misfits.append((delta, str(error)))
             self._sign_known(self.catalogue, self._validator, delta, into)
             return None
-        into.items.append(checked.to_json())
+        into.items.append(orjson.dumps(checked.to_json()))
         return checked
 
     def _sign(self, delta: Delta, into: SignedDeltas) -> None:

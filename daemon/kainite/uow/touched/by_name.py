@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, TypeAlias
 
 from kainite.uow.delta import Delta, Json, Operation, Row
@@ -18,7 +17,7 @@ from kainite.uow.touched.key import Key
 from kainite.uow.touched.plan import TablePlan
 
 CACHED: Final = 8_192
-"""Most values whose signatures are remembered, over all tables: parents and hot rows are asked for again."""
+"""Values whose signatures are remembered, over all tables; then all are forgotten. Parents and hot rows come again."""
 
 Token: TypeAlias = Callable[[Row], int | None]
 """Returns the signature of a key's value in an image; None where it has none."""
@@ -43,15 +42,25 @@ class _Change:
     compared: tuple[str, ...] | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Single:
-    """A key of one column; two are equal only if they are the same object."""
+class _Memory:
+    """Signatures of values that came before, by key; at most :data:`CACHED` and what threads add at a time."""
 
-    key: Key[int]
-    column: str
+    def __init__(self) -> None:
+        self._of: list[dict[Json, int]] = []
+        self._count = 0
 
-    def token_of(self, value: Json) -> int | None:
-        return self.key.token({self.column: value})
+    def another(self) -> dict[Json, int]:
+        """Returns the signatures of another key's values, to be read; :meth:`add` adds to them."""
+        self._of.append({})
+        return self._of[-1]
+
+    def add(self, known: dict[Json, int], value: Json, signature: int) -> None:
+        if self._count >= CACHED:
+            self._count = 0
+            for each in self._of:
+                each.clear()
+        self._count += 1
+        known[value] = signature
 
 
 class SigningByName:
@@ -61,7 +70,8 @@ class SigningByName:
     """
 
     def __init__(self) -> None:
-        self._remember = lru_cache(CACHED, typed=True)(_Single.token_of)
+        self._memory = _Memory()
+        self._tokens_known: dict[int, tuple[Key[int], Token]] = {}
 
     def sign(self, plan: TablePlan[int], delta: Delta) -> Sign | None:
         """Returns what signs deltas with the operation and the names of ``delta``; None where a foreign key acts.
@@ -95,18 +105,28 @@ class SigningByName:
     def _token_of(self, key: Key[int]) -> Token:
         if len(key.parts) != 1 or not key.nulls_distinct:
             return key.token
-        return _remembered(self._remember, _Single(key, key.parts[0][0]))
+        if (found := self._tokens_known.get(id(key))) is None:
+            found = self._tokens_known[id(key)] = key, _remembered(self._memory, key)
+        return found[1]
 
 
 # These make closures: each is called for every delta, and passes on as little as possible.
 
 
-def _remembered(remember: Callable[[_Single, Json], int | None], single: _Single) -> Token:
-    column = single.column
+def _remembered(memory: _Memory, key: Key[int]) -> Token:
+    """Returns the token of a key of one column."""
+    column, canonical = key.parts[0]
+    finish, known = key.finish, memory.another()
 
     def token(image: Row) -> int | None:
         value = image.get(column)
-        return None if value is None else remember(single, value)
+        if type(value) is not int and type(value) is not str:  # 1.0 and true are the same key of a dictionary as 1
+            return key.token(image)
+        found = known.get(value)
+        if found is None:
+            found = finish(canonical(value))
+            memory.add(known, value, found)
+        return found
 
     return token
 
@@ -143,9 +163,21 @@ def _upsert(writes: Sequence[Token], reads: Sequence[Token]) -> Sign:
 
 def _update_of_values(rows: Sequence[Token]) -> Sign:
     """Signs updates that write no column of any key."""
+    if len(rows) == 1:
+        return _update_of_row(rows[0])
 
     def sign(key: Row, _: Row, __: Row, written: set[int], ___: set[int]) -> None:
         written.update(_signatures(rows, key))
+
+    return sign
+
+
+def _update_of_row(token: Token) -> Sign:
+    """Signs updates that write no column of any key, of a table whose rows have one."""
+
+    def sign(key: Row, _: Row, __: Row, written: set[int], ___: set[int]) -> None:
+        if (found := token(key)) is not None:
+            written.add(found)
 
     return sign
 
