@@ -30,7 +30,7 @@ from kainite.log.owner.collect import collect, expire
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
-from kainite.log.state.units import UnitState
+from kainite.log.state.units import OpenUnit, UnitState
 from kainite.settings import Isolation, UowOrder, UowSettings
 from kainite.uow.delta import UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject
@@ -504,9 +504,11 @@ def test_a_plain_unit_comes_out_as_the_general_way_has_it(
     calls: list[list[Fragment]], rules: UowSettings, forgotten: bool
 ) -> None:
     found = []
-    for plain in (collect_module.is_plain, lambda *_: False):
+    for quick in (True, False):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(collect_module, "is_plain", plain)
+            if not quick:
+                patch.setattr(collect_module, "is_plain", lambda *_: False)
+                patch.setattr(OpenUnit, "sound", False)
             log = Log(rules)
             for fragments in calls:
                 log.bring(*fragments)
