@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -306,6 +306,17 @@ def test_a_corrupt_log_ends_the_job(world: World) -> None:
     world.log.unit("T-0", *noted("T-0"))
     with pytest.raises(LogCorruptError, match="missing"):
         world.job(Faulty(world.runner(), [LogCorruptError("an entry is missing")])).run(once=True)
+
+
+def test_a_unit_that_holds_other_deltas_than_its_shards_holder_announced_fails_alone(world: World) -> None:
+    part = world.log.fragment("bad", insert(1), ends=(UnitEnd(2),))
+    world.log.append(replace(part, deltas=(), identities=(1, 2)))
+    world.log.unit("behind", update(1, 2))
+    world.log.unit("free", insert(3))
+    world.apply()
+    assert (world.items(), world.log.statuses()) == ({3: 0}, {"bad": FAILED, "behind": BLOCKED})
+    causes = [outcome.cause for outcome in outcomes(world)]
+    assert f"unit {world.log.tid('bad')} (bad) has 1 deltas in the log, not 2" in causes
 
 
 def test_two_logs_that_are_applied_to_one_target_do_not_meet(world: World) -> None:
