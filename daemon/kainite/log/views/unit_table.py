@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
+from kainite.base.errors import LogCorruptError
 from kainite.log.format.deltas import delta_items
 from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, Outcome, StatusMeta, UnitMeta
 from kainite.log.state.loading import load_state, low_water_mark
@@ -17,6 +18,9 @@ from kainite.log.state.outcomes import outcomes_of, stored_batches
 from kainite.log.state.units import OpenUnit, UnitState
 from kainite.log.store.contract import LogStore
 from kainite.log.views.unit_times import TimedUnits, UnitTimes
+
+UNREADABLE = "deltas that cannot be read"
+"""In the place of the signatures of deltas that are none."""
 
 COLLECTING = "collecting"
 """Shown as the status of a unit that is not complete: the unit is not dispatched yet."""
@@ -241,9 +245,15 @@ def _read_table(store: LogStore, partition: str, first_id: int | None = None) ->
 
 
 def signatures(entry: Entry) -> list[str]:
-    """Returns ``table(key)`` of each delta of an entry, each once, in order."""
-    shown = (
-        f"{delta['table']}({', '.join(str(value) for value in delta.get('key', {}).values())})"
-        for delta in delta_items(entry)
-    )
+    """Returns ``table(key)`` of each delta of an entry, each once, in order; UNREADABLE for deltas that cannot be read.
+
+    Such a unit fails when it is to be applied; it must not keep the log from being shown, audited and truncated.
+    """
+    try:
+        shown = [
+            f"{delta['table']}({', '.join(str(value) for value in delta.get('key', {}).values())})"
+            for delta in delta_items(entry)
+        ]
+    except (LogCorruptError, LookupError, TypeError, AttributeError):
+        return [UNREADABLE]
     return list(dict.fromkeys(shown))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from kainite.log.format.entry import Batch, Entry, EntryKind, Outcome, StatusMeta, UnitStatus
 from kainite.log.state.outcomes import outcomes_partition
 from kainite.log.store.contract import LogStore
-from kainite.log.views.unit_table import read_present_rows, read_rows, read_rows_between
+from kainite.log.views.unit_table import UNREADABLE, read_present_rows, read_rows, read_rows_between
 from kainite.uow.delta import UnitEnd
+from kainite.uow.packing import Blob, Piece
 from kainite.uow.signature import Signatures
 from support.log_builders import batch, delta
 from support.main_log import MainLog
@@ -66,6 +68,14 @@ def test_the_rows_between_two_ids_are_those_of_the_whole_table(store: LogStore) 
         for high in range(low, log.state.next_id + 1):
             wanted = [row for row in whole if row.id is not None and row.id < high]
             assert read_rows_between(store, "0", low, high) == wanted
+
+
+@pytest.mark.parametrize("array", [b"no array", b"[1]", b"[{}]"], ids=str)
+def test_a_unit_whose_deltas_cannot_be_read_has_a_row_nevertheless(store: LogStore, array: bytes) -> None:
+    log, blob = MainLog(store, Signatures(None)), Blob.of(array)
+    part = log.fragment("T", delta(1), ends=(UnitEnd(1),))
+    log.append(replace(part, deltas=(), identities=(1,), piece=Piece(blob, 0, blob.size)))
+    assert [(row.uow, row.signature) for row in read_rows(store, "0", 0)] == [("T", [UNREADABLE])]
 
 
 def test_the_deltas_behind_the_rows_are_not_read(store: LogStore, monkeypatch: pytest.MonkeyPatch) -> None:
