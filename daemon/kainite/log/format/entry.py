@@ -231,7 +231,7 @@ class SchemeMeta:
     tables: Mapping[str, tuple[str, tuple[str, ...]]]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class Outcome:
     """A change of a unit's status, by the apply job or by a person.
 

@@ -30,6 +30,9 @@ from kainite.uow.delta import UnitKind
 
 T = TypeVar("T")
 
+# A dictionary: the enum's own lookup by value takes longer than the rest of reading an outcome.
+_STATUSES: Mapping[str, UnitStatus] = {status.value: status for status in UnitStatus}
+
 
 def encode_meta(meta: Meta) -> bytes:
     """Returns a meta as JSON; sequence numbers are strings because they exceed 64 bits."""
@@ -169,12 +172,12 @@ def _fault(word: str | None) -> Fault | None:
 
 
 def _status(fields: Mapping[str, Any]) -> StatusMeta:
-    outcomes = (
-        Outcome(
-            _all(int, [item["tid"]])[0], UnitStatus(item["status"]), item["instance"], item["cause"], item.get("at_ms")
-        )
-        for item in fields["outcomes"]
-    )
+    items = fields["outcomes"]
+    _all(int, [item["tid"] for item in items])
+    outcomes = [
+        Outcome(item["tid"], _STATUSES[item["status"]], item["instance"], item["cause"], item.get("at_ms"))
+        for item in items
+    ]
     return StatusMeta(tuple(outcomes), fields["through"], _all(str, fields["requests"]))
 
 
@@ -234,8 +237,9 @@ _TYPES: Mapping[EntryKind, tuple[tuple[str, type | tuple[type, ...]], ...]] = {
 def _all(kind: type[T], items: Iterable[Any]) -> tuple[T, ...]:
     """Returns items that are all of one kind; raises TypeError."""
     found = tuple(items)
-    if found and not all(isinstance(item, kind) for item in found):
-        raise TypeError(f"{found!r} are not all of {kind.__name__}")
+    for item in found:  # all() would make a generator, and a batch has thousands of entries
+        if not isinstance(item, kind):
+            raise TypeError(f"{found!r} are not all of {kind.__name__}")
     return found
 
 

@@ -11,6 +11,7 @@ from kainite.base.errors import DeltaError
 from kainite.uow.catalogue.tables import Action, Catalogue
 from kainite.uow.delta import Delta, Operation
 from kainite.uow.signature import Signatures
+from kainite.uow.touched import by_name
 from kainite.uow.touched.by_name import Sign, SigningByName
 from kainite.uow.touched.deltas import TouchedKeys
 from kainite.uow.touched.key import HASHED
@@ -79,3 +80,13 @@ def test_foreign_keys_that_act_take_more_than_names() -> None:
     for table, key in (("orders", {"id": 1}), ("order_line", {"order_id": 1, "line": 1})):
         assert signer(delta_of(table, "delete", key, {}, {}), catalogue) is None
         assert signer(delta_of(table, "delete", key, {}, {})) is not None
+
+
+def test_values_that_were_forgotten_have_the_same_signatures_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_name, "CACHED", 2)
+    sign = signer(delta_of(*CASES["update of no key"]))
+    assert sign is not None
+    for number in (1, 2, 3, 1, "1", 4, 1):
+        written = set[int]()
+        sign({"id": number}, {"name": "Bob"}, {}, written, set())
+        assert written == Signatures(SHOP).of([delta_of("customer", "update", {"id": number}, {"name": "Bob"}, {})])[0]
