@@ -1,27 +1,68 @@
-"""Lets moto answer one DynamoDB request after the other, as each of them counts on.
+"""Lets moto carry out a transaction of DynamoDB's while it carries out no other request, as each of them counts on.
 
 moto's server answers each request on a thread of its own. A transaction that fails puts back a copy of its tables,
 which it has made at its beginning, and so would undo what other requests have written since; a copy of a table that
-another request changes breaks off. Nothing in moto's DynamoDB waits, so to take turns costs no time.
+another request changes breaks off. Nothing in moto's DynamoDB waits for anything else, so nobody waits for long.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from moto.dynamodb.responses import DynamoHandler
 
-_ONE_AT_A_TIME = threading.RLock()
 _call_action = DynamoHandler.call_action
 
 
+class _Turns:
+    """Lets one request be carried out alone, and others beside each other."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._alone = False
+        self._others = 0
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Waits until no other request is under way, and lets none begin."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._alone)
+            self._alone = True
+            self._changed.wait_for(lambda: self._others == 0)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._alone = False
+                self._changed.notify_all()
+
+    @contextmanager
+    def beside_others(self) -> Iterator[None]:
+        """Waits until no request is alone."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._alone)
+            self._others += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._others -= 1
+                self._changed.notify_all()
+
+
+_TURNS = _Turns()
+
+
 def _in_turn(self: DynamoHandler) -> Any:
-    """Answers a request as moto does, when no other one is being answered."""
-    with _ONE_AT_A_TIME:
+    """Answers a request as moto does, when its turn has come."""
+    transaction = self._get_action() == "TransactWriteItems"
+    with _TURNS.alone() if transaction else _TURNS.beside_others():
         return _call_action(self)
 
 
 def install() -> None:
-    """Makes all DynamoDB requests in this process, from now on, take turns."""
+    """Makes all transactions in this process, from now on, be alone."""
     DynamoHandler.call_action = _in_turn  # type: ignore[method-assign]

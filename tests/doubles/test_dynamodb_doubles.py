@@ -27,7 +27,7 @@ unprocessed items       a part may be left over       never are           never 
 Documented: *DynamoDB API Reference* and *Developer Guide*, "Service, account, and table quotas". Not here, since
 Kainite uses none of it: streams, filters, indices, PartiQL. What a test below no longer finds is to be put right in
 both tables. The contract suites (``on_each_double``) run on all of them, and on a client that makes the last two rows
-and one-item pages happen (:mod:`support.harsh_dynamodb`). moto's requests take turns here, since a transaction that
+and one-item pages happen (:mod:`support.harsh_dynamodb`). moto's transactions are alone here, since one that
 fails there undoes what others write meanwhile (:mod:`kainite_demo.moto_requests`).
 """
 
