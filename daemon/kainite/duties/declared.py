@@ -76,7 +76,13 @@ def work_of(name: str, given: Mapping[str, Any]) -> Work:
     problem = problem or _problem_of_kind(fields.get("kind", Kind.PROGRAM), fields)
     if problem is not None:
         raise SettingsError(f"duty {name!r}: {problem}")
-    return Work(**_with_defaults(fields))
+    work = Work(**_with_defaults(fields))
+    if not work.ready and work.ready_after >= work.start_timeout:
+        raise SettingsError(
+            f"duty {name!r}: readyAfter, {work.ready_after:g} s, must be less than startTimeout,"
+            f" {work.start_timeout:g} s: the program would be killed before it is ready"
+        )
+    return work
 
 
 def _with_defaults(fields: dict[str, Any]) -> dict[str, Any]:
