@@ -66,7 +66,7 @@ class Signing:
         if self._shapes is None:
             self._judge(parse_delta(item), into)
         elif (normal := self._shapes.judge(item, into.written, into.read, into.tables)) is not None:
-            into.items.append(orjson.dumps(normal))
+            into.items.append(_json(normal))
         elif (fits := self._judge(parse_delta(item), into)) is not None:
             self._shapes.learn(item, fits)
 
@@ -94,11 +94,11 @@ class Signing:
         except DeltaError as error:
             if self.catalogue is None or self._validator is None:
                 raise
-            into.items.append(orjson.dumps(delta.to_json()))
+            into.items.append(_json(delta.to_json()))
             into.misfits.append((delta, str(error)))
             self._sign_known(self.catalogue, self._validator, delta, into)
             return None
-        into.items.append(orjson.dumps(checked.to_json()))
+        into.items.append(_json(checked.to_json()))
         return checked
 
     def _sign(self, delta: Delta, into: SignedDeltas) -> None:
@@ -117,6 +117,14 @@ class Signing:
         except DeltaError:
             into.tables.add(table.name)
             into.unsigned.add(table.name)
+
+
+def _json(delta: dict[str, Json]) -> bytes:
+    """Returns a delta as JSON, in a copy: what orjson returns lies in the C library's heap, among buffers of megabytes.
+
+    Thousands of such bytes would keep the heap from shrinking; short ones that Python copies have a place of their own.
+    """
+    return orjson.dumps(delta, option=orjson.OPT_APPEND_NEWLINE)[:-1]
 
 
 def _known(delta: Delta, table: Table) -> Delta:
