@@ -15,7 +15,7 @@ from itertools import chain, zip_longest
 from typing import ClassVar, TypeAlias
 
 from kainite.base.errors import DeltaError, TargetRejectedError
-from kainite.uow.catalogue.tables import Catalogue, Table
+from kainite.uow.catalogue.tables import Catalogue, Table, TypeFamily
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.statements.layers import conflict_layers
@@ -80,6 +80,7 @@ class Planner:
         self._stepper = Stepper(catalogue)
         self._net_effect = NetEffect(catalogue, self._stepper.keys)
         self._shapes: dict[tuple[object, ...], Shape] = {}
+        self._opaque_keys: dict[str, frozenset[str]] = {}
 
     def plan(self, units: Sequence[Unit], *, folded: bool = False) -> Iterator[Statement]:
         """Yields the statements that apply ``units``, given in log order, in one transaction.
@@ -138,12 +139,21 @@ class Planner:
         return PHASES[shape.op], -level if shape.op is Operation.DELETE else level
 
     def _shape(self, delta: Delta) -> Shape:
-        moves = delta.op is Operation.UPDATE and _moves(delta)
+        moves = delta.op is Operation.UPDATE and (_moves(delta) or self._may_spell_anew(delta))
         signature = (delta.table, delta.op, moves, *delta.key, None, *delta.row)
         shape = self._shapes.get(signature)
         if shape is None:
             shape = self._shapes[signature] = _shape(self._table(delta.table), delta, moves)
         return shape
+
+    def _may_spell_anew(self, delta: Delta) -> bool:
+        """Returns whether an update gives a part of the key that may be stored otherwise: a collation finds b by B."""
+        opaque = self._opaque_keys.get(delta.table)
+        if opaque is None:
+            table = self._table(delta.table)
+            columns = (name for name in table.primary_key if table.columns[name].family is TypeFamily.OPAQUE)
+            opaque = self._opaque_keys[delta.table] = frozenset(columns)
+        return not opaque.isdisjoint(delta.row)
 
     def _table(self, name: str) -> Table:
         table = self._catalogue.find(name)

@@ -42,6 +42,13 @@ def test_a_value_that_does_not_fit_fails_its_unit_alone(stores: Stores, column: 
     assert store.statuses(*units) == ["committed", "failed", "committed"]
 
 
+def test_an_update_that_spells_the_key_anew_is_not_taken_for_one_that_leaves_it(stores: Stores) -> None:
+    store = stores.open("CREATE TABLE v (id text COLLATE NOCASE PRIMARY KEY, n integer)")
+    units = [store.unit(1, store.insert("v", id="b", n=1)), store.unit(2, store.update("v", {"id": "B"}, id="B", n=2))]
+    assert store.statuses(*units, group_units=1) == ["committed"] * 2
+    assert store.rows("v") == [("B", 2)]
+
+
 def test_a_locked_database_is_unavailable(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kainite_spark.targets.sqlite.target._BUSY_SECONDS", 0.05)
     store = stores.open()
