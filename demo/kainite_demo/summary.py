@@ -19,7 +19,7 @@ class Summary:
         rows_compared: in all tables, after the load, source against target.
         offered_per_second: transactions that pgbench made, over the time that it ran.
         units_per_second: transactions over the time from the first commit to the last application.
-        bottleneck: the part that did not keep up with the rate, if the rate was beyond the machine.
+        bottleneck: the part that did not keep up with the rate, because of the machine or of kills.
         latency_p50, latency_p99: seconds from a unit's commit in the source to its commit in the target.
         latency_units: number of units behind the two latencies.
         conflicts: units that touched a row of an earlier one that was still in progress.
@@ -65,7 +65,7 @@ class Summary:
             (f"{self.records:,}", "change records captured"),
             (f"{self.rows_compared:,}", "rows compared"),
             (f"{self.units_per_second:,.0f}", f"units of work a second, of {self.offered_per_second:,.0f} offered"),
-            *([("", f"the rate is beyond this machine: {self.bottleneck} did not keep up")] if self.bottleneck else []),
+            *([("", self._behind())] if self.bottleneck else []),
             (
                 f"{_seconds(self.latency_p50)} / {_seconds(self.latency_p99)}",
                 f"end-to-end latency p50 / p99, of {self.latency_units:,} units",
@@ -77,6 +77,11 @@ class Summary:
             *([(f"{sum(self.duty_starts.values())}", f"starts of the fleet's duties ({started})")] if started else []),
             (f"{self.seconds:.0f} s", "in all"),
         ]
+
+    def _behind(self) -> str:
+        if self.kills:
+            return f"{self.bottleneck} fell behind: the kills, or a rate beyond this machine"
+        return f"the rate is beyond this machine: {self.bottleneck} did not keep up"
 
 
 def _counted(times: dict[str, int]) -> str:
