@@ -111,13 +111,10 @@ def history(properties: Path, subject: str, name: str | None, limit: int, as_jso
         raise click.UsageError(f"name the {subject}" if name is None else "the leader's history has no name")
     store = store_of(properties)
     events = store.history(Subject(subject), name or "leader", limit)
-    picture = store.read()
-    if (
-        name is not None
-        and not events
-        and name not in (picture.workers if subject == Subject.WORKER else picture.duties)
-    ):
-        raise FleetError(f"there is no {subject} {name!r}, and no history of one")
+    if name is not None and not events:
+        picture = store.read()
+        if name not in (picture.workers if subject == Subject.WORKER else picture.duties):
+            raise FleetError(f"there is no {subject} {name!r}, and no history of one")
     if as_json:
         say_json([asdict(event) for event in events], indent=True)
     else:

@@ -20,7 +20,7 @@ import orjson
 
 from kainite.base.errors import DeltaError
 from kainite.uow import exact_json
-from kainite.uow.delta import MAX_UOW_LENGTH, Json, UnitEnd, commit_time, parse_delta, parse_end, uow_of
+from kainite.uow.delta import MAX_UOW_LENGTH, Json, UnitEnd, commit_time, is_end, parse_delta, parse_end, uow_of
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.identity import Identity, identity_of_emitted
 from kainite.uow.packing import Piece, pack_items
@@ -128,7 +128,7 @@ class Admission:
                 self._unprocessed.add_line(str(error), _shown(item))
                 return
         try:
-            if "end" in item:
+            if is_end(item):
                 end, time = parse_end(item), commit_time(item)
                 unit.tells(time)
                 unit.ends.append(end)

@@ -70,13 +70,6 @@ class Signing:
         elif (fits := self._judge(parse_delta(item), into)) is not None:
             self._shapes.learn(item, fits)
 
-    def judge_emitted(self, items: Iterable[Mapping[str, Json]]) -> SignedDeltas:
-        """Returns deltas, given as they were emitted, with their signatures; raises as :meth:`judge`."""
-        found = SignedDeltas()
-        for item in items:
-            self.judge(item, found)
-        return found
-
     def judge_all(self, deltas: Iterable[Delta]) -> SignedDeltas:
         """Returns the deltas with their signatures."""
         found = SignedDeltas()

@@ -11,11 +11,11 @@ number of deltas, or what are no deltas, has a *fault*: it fails alone, and the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kainite.base.errors import LogCorruptError
 from kainite.uow.delta import Delta
-from kainite_spark.plan.unit_part import UnitPart
+from kainite_spark.plan.unit_part import UnitHeader, UnitPart
 from kainite_spark.targets.contract import Unit
 
 
@@ -49,10 +49,19 @@ def _unit(tid: int, parts: dict[int, UnitPart]) -> Unit:
         raise LogCorruptError(f"unit {tid} has only parts {sorted(parts)} of its entries in the log")
     size = sum(len(part.data) for part in parts.values())
     try:
-        deltas = in_source_order([delta for number in range(last + 1) for delta in parts[number].deltas()])
+        deltas, fault = _deltas(tid, head, [parts[number] for number in range(last + 1)]), None
     except LogCorruptError as error:
-        return Unit(tid, head.uow, (), head.written, head.read, size, str(error))
+        deltas, fault = (), str(error)
+    return Unit(tid, head.uow, deltas, head.written, head.read, size, fault)
+
+
+def _deltas(tid: int, head: UnitHeader, parts: Sequence[UnitPart]) -> tuple[Delta, ...]:
+    """Returns the deltas of a unit's parts, which are given in order.
+
+    Raises:
+        LogCorruptError: they cannot be read, or are not as many as the unit's header says.
+    """
+    deltas = in_source_order([delta for part in parts for delta in part.deltas()])
     if len(deltas) != head.size:
-        fault = f"unit {tid} ({head.uow}) has {len(deltas)} deltas in the log, not {head.size}"
-        return Unit(tid, head.uow, (), head.written, head.read, size, fault)
-    return Unit(tid, head.uow, tuple(deltas), head.written, head.read, size)
+        raise LogCorruptError(f"unit {tid} ({head.uow}) has {len(deltas)} deltas in the log, not {head.size}")
+    return tuple(deltas)

@@ -12,8 +12,8 @@ mine: dead or unloaded         all programs are killed, then alive under a new i
 mine                           a ping when it is due; with it the status that it should have, and the messages obeyed
 =============================  ====================================================================================
 
-A message that names a process is for that one alone: who is told to end is not his successor. How old a message is,
-a process that has just started cannot know.
+A message that names a process is for that process alone: an order to end must not end the next process of that name,
+which cannot know how old the message is.
 """
 
 from __future__ import annotations
