@@ -82,7 +82,7 @@ format: setup ## Put the sources into the house format
 	$(BIN)/ruff format
 
 validate: setup ## Run the log for applications under chaos for long: make validate ROUNDS=100
-	KAINITE_VALIDATE_ROUNDS=$(ROUNDS) $(BIN)/pytest -n $(TEST_JOBS) tests/kainite/log/service/applications -k under_chaos
+	KAINITE_VALIDATE_ROUNDS=$(ROUNDS) $(BIN)/pytest -n $(TEST_JOBS) tests/kainite/waltz -k under_chaos
 
 fuzz: peers ## Feed broken bytes to whatever reads bytes from outside: make fuzz INPUTS=100000
 	KAINITE_FUZZ_INPUTS=$(INPUTS) $(BIN)/pytest -n $(TEST_JOBS) tests/fuzz -k broken_input

@@ -51,11 +51,11 @@ import psycopg
 
 from kainite.aws.clients import client
 from kainite.base.position import Position
+from kainite.log.contract import LogStore
 from kainite.log.format.entry import UnitStatus
-from kainite.log.owner.owner import LogOwner
-from kainite.log.store.contract import LogStore
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.owner.owner import LogOwner
 from kainite.settings import ApplySettings, AwsSettings, Consistency, LogSettings, UowSettings
+from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta, Operation, UnitEnd

@@ -35,8 +35,8 @@ from whole_way_parts.processes import cpu_of, peak_mb_of
 from whole_way_parts.units import MIXES, Mix, records
 
 from kainite.log.format.entry import UnitMeta
-from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.processors.frame import DELTAS_PER_LINE, Record
+from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.admission import Admission
 from kainite.uow.catalogue import file as files
 from kainite.uow.catalogue.reflection import reflect

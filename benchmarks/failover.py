@@ -32,12 +32,12 @@ from typing import Final
 
 from kainite.base.errors import KainiteError
 from kainite.base.process_identity import this_process
-from kainite.log.service.sharing.address import OwnerAddress, from_text
-from kainite.log.service.sharing.connection import OwnerConnection, connected
-from kainite.log.service.sharing.conversation import Conversation
-from kainite.log.service.sharing.shared_log import open_shared_log
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.peers.sharing.address import OwnerAddress, from_text
+from kainite.peers.sharing.connection import OwnerConnection, connected
+from kainite.peers.sharing.conversation import Conversation
+from kainite.peers.sharing.shared_log import open_shared_log
 from kainite.settings import LogSettings, UowSettings
+from kainite.store.dynamodb import DynamoDBStore
 from kainite_demo import services
 
 SETTINGS: Final = LogSettings(table="log", owner="", enabled=True)

@@ -30,11 +30,11 @@ from typing import Any
 import boto3
 
 from kainite.base.position import Position
-from kainite.log.service.access import Access
-from kainite.log.service.sharing.following import LogFeed
-from kainite.log.service.sharing.shared_log import SharedLog, open_shared_log
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.peers.access import Access
+from kainite.peers.sharing.following import LogFeed
+from kainite.peers.sharing.shared_log import SharedLog, open_shared_log
 from kainite.settings import ApplySettings, LogSettings, UowSettings
+from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.packing import pack

@@ -33,13 +33,13 @@ from typing import Any
 import boto3
 
 from kainite.base.errors import FleetError
-from kainite.duties.model.records import Duty, Picture, Record, Work
-from kainite.duties.model.states import DutyStatus, WorkerStatus
-from kainite.duties.steps.timing import Timing
-from kainite.duties.store.contract import Commit
-from kainite.duties.store.dynamodb import DynamoDBFleetStore
-from kainite.duties.store.items import key_of, text_of
-from kainite.duties.store.memory import MemoryFleetStore
+from kainite.fleet.model.records import Duty, Picture, Record, Work
+from kainite.fleet.model.states import DutyStatus, WorkerStatus
+from kainite.fleet.steps.timing import Timing
+from kainite.fleet.store.contract import Commit
+from kainite.fleet.store.dynamodb import DynamoDBFleetStore
+from kainite.fleet.store.items import key_of, text_of
+from kainite.fleet.store.memory import MemoryFleetStore
 from kainite.leases.table.lease_table import LeaseTable
 from kainite_demo.services import moto
 

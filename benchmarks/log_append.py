@@ -38,9 +38,9 @@ import boto3
 import orjson
 
 from kainite.base.position import Position
-from kainite.log.owner.owner import LogOwner
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.owner.owner import LogOwner
 from kainite.settings import LogSettings, UowSettings
+from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.packing import pack

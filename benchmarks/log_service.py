@@ -26,15 +26,15 @@ from dataclasses import asdict, dataclass, replace
 from kainite.base.position import Position
 from kainite.base.process_identity import this_process
 from kainite.log.client import LogClient
+from kainite.log.contract import Slot
 from kainite.log.format.batch_codec import encode
 from kainite.log.format.entry import SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind
-from kainite.log.service.sharing.address import OwnerAddress, from_text
-from kainite.log.service.sharing.connection import OwnerConnection, connected
-from kainite.log.service.sharing.conversation import Conversation
-from kainite.log.service.sharing.shared_log import open_shared_log
-from kainite.log.store.contract import Slot
-from kainite.log.store.memory import MemoryStore
+from kainite.peers.sharing.address import OwnerAddress, from_text
+from kainite.peers.sharing.connection import OwnerConnection, connected
+from kainite.peers.sharing.conversation import Conversation
+from kainite.peers.sharing.shared_log import open_shared_log
 from kainite.settings import LogSettings, UowSettings
+from kainite.store.memory import MemoryStore
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.packing import Piece, pack

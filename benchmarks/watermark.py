@@ -28,7 +28,7 @@ from log_service import SETTINGS, DroppingStore
 from kainite.base.clock import boot_seconds
 from kainite.base.position import Position
 from kainite.log.client import ReadingReport
-from kainite.log.owner.owner import LogOwner
+from kainite.owner.owner import LogOwner
 from kainite.settings import UowEnd, UowOrder, UowSettings
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment

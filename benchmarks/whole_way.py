@@ -51,8 +51,8 @@ from whole_way_parts.daemon import await_events, daemon_settings
 from whole_way_parts.processes import cpu_of, peak_mb_of, pipeline, postgres_tree
 from whole_way_parts.units import MIXES, Mix, records, rendered, statement, uow
 
-from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.log.views.unit_times import load_units
+from kainite.store.dynamodb import DynamoDBStore
 from kainite_demo import services
 from kainite_demo.json_lines import JsonLines
 from kainite_demo.latency import percentile

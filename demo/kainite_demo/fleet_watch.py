@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 
 from kainite.base.errors import DemoError, FleetError
-from kainite.duties.model.records import Picture, Subject
-from kainite.duties.model.states import DutyStatus
-from kainite.duties.store.contract import FleetStore
+from kainite.fleet.model.records import Picture, Subject
+from kainite.fleet.model.states import DutyStatus
+from kainite.fleet.store.contract import FleetStore
 
 _LOOK_EVERY = 0.25
 _HISTORY_LINES = 1_000

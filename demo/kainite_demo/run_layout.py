@@ -11,8 +11,8 @@ from pathlib import Path
 
 from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.replication import SourceSlot
-from kainite.duties.model.records import Kind
 from kainite.extract.offsets.offset_file import OffsetFile
+from kainite.fleet.model.records import Kind
 from kainite.settings import ExtractOffsets
 from kainite_demo import pgbench, services
 from kainite_demo.processes import Process

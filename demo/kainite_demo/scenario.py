@@ -15,9 +15,9 @@ from pathlib import Path
 from kainite.base.errors import DemoError, KainiteError
 from kainite.capture.postgresql.extractor import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
-from kainite.duties.store.dynamodb import DynamoDBFleetStore
 from kainite.extract.offsets.place import Place
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.fleet.store.dynamodb import DynamoDBFleetStore
+from kainite.store.dynamodb import DynamoDBStore
 from kainite_demo import invariant, pgbench, services
 from kainite_demo.compare import compare
 from kainite_demo.fleet_watch import FleetWatch

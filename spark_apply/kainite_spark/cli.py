@@ -20,12 +20,12 @@ from kainite.base.errors import SettingsError, SparkUnavailableError
 from kainite.base.garbage import collect_rarely, keep_what_is_loaded
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
-from kainite.log.service.access import access_of
-from kainite.log.service.sharing.following import LogFeed
+from kainite.log.contract import LogStore
 from kainite.log.state.outcomes import outcomes_partition
-from kainite.log.store.contract import LogStore
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.peers.access import access_of
+from kainite.peers.sharing.following import LogFeed
 from kainite.settings import AwsFrom, Settings
+from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.precedence.load import load_levels

@@ -37,12 +37,12 @@ from pyspark.sql.types import StructType
 from kainite import settings
 from kainite.aws import clients as aws
 from kainite.base.errors import KainiteError, SettingsError
+from kainite.log.contract import LogStore
 from kainite.log.state.loading import low_water_mark
 from kainite.log.state.units import UnitState
-from kainite.log.store.contract import LogStore
-from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.log.views.unit_times import UnitTimes, load_units
 from kainite.settings import AwsSettings
+from kainite.store.dynamodb import DynamoDBStore
 from kainite_spark.executor.assemble import in_source_order
 from kainite_spark.executor.tasks import read_slice
 from kainite_spark.plan.micro_batch import Slice, Wanted, ranges

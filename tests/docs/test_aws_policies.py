@@ -24,12 +24,10 @@ from click.testing import CliRunner
 from kainite.base.checkpoint import TRIM_HORIZON, Checkpoint
 from kainite.base.errors import LogUnavailableError
 from kainite.cli.main import main
-from kainite.duties.model.records import Duty, Lead, Subject, Work
-from kainite.duties.model.records import Event as DutyEvent
-from kainite.duties.store.contract import Commit, Delete, Put
-from kainite.duties.store.dynamodb import DynamoDBFleetStore
-from kainite.fleet.kcl3.coordinator_items import Layout
-from kainite.fleet.kcl3.coordinator_table import CoordinatorTable
+from kainite.fleet.model.records import Duty, Lead, Subject, Work
+from kainite.fleet.model.records import Event as DutyEvent
+from kainite.fleet.store.contract import Commit, Delete, Put
+from kainite.fleet.store.dynamodb import DynamoDBFleetStore
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.read.consumer_registration import registered_consumer
 from kainite.kinesis.read.subscription import Subscriber
@@ -38,20 +36,22 @@ from kainite.kinesis.start_position import StartAt
 from kainite.kinesis.write.put import StreamRecord, StreamWriter
 from kainite.leases.administration.reset import Change
 from kainite.leases.administration.reset import apply as reset
+from kainite.leases.kcl3.coordinator_items import Layout
+from kainite.leases.kcl3.coordinator_table import CoordinatorTable
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
-from kainite.log.audit.s3 import S3Audit
-from kainite.log.owner.mount import mount
-from kainite.log.owner.requests import OK
-from kainite.log.service.applications.connecting import finder
-from kainite.log.service.applications.partition import application_partition
-from kainite.log.store.contract import LogHead
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.log.contract import LogHead
 from kainite.log.views.unit_table import LogRow
 from kainite.observe.cloudwatch import CloudWatch
 from kainite.observe.metric import RECORDS_PROCESSED
+from kainite.owner.audit.s3 import S3Audit
+from kainite.owner.mount import mount
+from kainite.owner.requests import OK
 from kainite.settings import LeaseSettings, MetricsLevel, MetricsSettings, S3Folder, StreamSettings, load
+from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.signature import Signatures
+from kainite.waltz.connecting import finder
+from kainite.waltz.partition import application_partition
 from kainite.worker.supervisor import supervise
 from support.apply_world import World as ApplyWorld
 from support.apply_world import insert

@@ -10,9 +10,9 @@ import boto3
 import cfnlint.api
 from cfnlint.decode import cfn_yaml
 
-from kainite.duties.store.dynamodb import DynamoDBFleetStore
+from kainite.fleet.store.dynamodb import DynamoDBFleetStore
 from kainite.leases.table.lease_table import LeaseTable
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.store.dynamodb import DynamoDBStore
 from support.names import unique
 
 TEMPLATE = Path(__file__).parents[2] / "docs/aws/kainite.yaml"
@@ -70,7 +70,7 @@ def shape(table: Any) -> Any:
 
 
 def single_key(client: Any, name: str, key: str) -> None:
-    """Creates a table as KCL 3.0 to 3.4 does (items: tests/kainite/fleet/kcl3/test_coordinator_items.py)."""
+    """Creates a table as KCL 3.0 to 3.4 does (items: tests/kainite/leases/kcl3/test_coordinator_items.py)."""
     client.create_table(
         TableName=name,
         AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"}],

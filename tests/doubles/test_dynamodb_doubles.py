@@ -40,7 +40,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.store.dynamodb import DynamoDBStore
 from support.dynamodb_doubles import DOUBLES, Double, Doubles
 from support.names import unique
 

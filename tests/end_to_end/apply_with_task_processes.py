@@ -20,8 +20,8 @@ from multiprocessing.connection import Connection
 from kainite.aws import clients as aws
 from kainite.base import logs
 from kainite.base.errors import SparkUnavailableError
-from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import ApplySettings, AwsSettings, Consistency
+from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.reflection import reflect
 from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
 from kainite_spark.driver.patience import patiently

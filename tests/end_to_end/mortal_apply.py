@@ -15,8 +15,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from kainite.aws import clients as aws
-from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import ApplySettings, AwsSettings
+from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.reflection import reflect
 from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
 from kainite_spark.targets.opening import open_target

@@ -15,7 +15,7 @@ from typing import ParamSpec, TypeVar
 
 from kainite import settings
 from kainite.leases.table.lease_table import LeaseTable
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.store.dynamodb import DynamoDBStore
 from kainite.worker.supervisor import run
 
 P = ParamSpec("P")

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.store.dynamodb import DynamoDBStore
 from support.apply_world import World, insert, noted, update
 from support.names import unique
 from support.spark_cluster import SparkCluster, spark_cluster

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from kainite.log.state.outcomes import outcomes_partition
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.store.dynamodb import DynamoDBStore
 from support.apply_world import World, insert, noted, update
 from support.names import unique
 from support.waiting import eventually

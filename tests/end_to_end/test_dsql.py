@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.file import write_catalogue
 from kainite.uow.catalogue.reflection import reflect
 from kainite_demo.dsql_changes import NetChange

@@ -23,10 +23,10 @@ import psutil
 import pytest
 
 from kainite.base.errors import FleetError
-from kainite.duties.model.records import Picture, Subject, Work
-from kainite.duties.model.states import DutyStatus
-from kainite.duties.operator import Operator
-from kainite.duties.store.dynamodb import DynamoDBFleetStore
+from kainite.fleet.model.records import Picture, Subject, Work
+from kainite.fleet.model.states import DutyStatus
+from kainite.fleet.operator import Operator
+from kainite.fleet.store.dynamodb import DynamoDBFleetStore
 from support.dynamodb_local import dynamodb_local
 from support.fleet_world import PUT_EVERY, Daemon, Fleet, fleet
 from support.names import unique

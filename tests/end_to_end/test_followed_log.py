@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.store.dynamodb import DynamoDBStore
 from support.names import unique
 from support.pipeline import LIMIT, SHARDS, Pipeline, emit
 from support.stores import SHOP, Database

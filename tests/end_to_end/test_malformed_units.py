@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.store.dynamodb import DynamoDBStore
 from support.apply_world import TABLES
 from support.names import unique
 from support.pipeline import LIMIT, Pipeline, emit

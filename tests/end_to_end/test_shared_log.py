@@ -15,7 +15,7 @@ import pytest
 
 from kainite.base.errors import LogUnavailableError
 from kainite.log.format.entry import UnitMeta
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.store.dynamodb import DynamoDBStore
 from support.fleet_world import Daemon, Fleet, fleet
 from support.names import unique
 

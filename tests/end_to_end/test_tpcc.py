@@ -23,7 +23,7 @@ import psutil
 import psycopg
 import pytest
 
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.store.dynamodb import DynamoDBStore
 from support.names import unique
 from support.pipeline import LIMIT, Pipeline, emit
 from support.stores import Database

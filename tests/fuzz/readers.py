@@ -47,7 +47,6 @@ from kainite.kinesis.client import parse_reply
 from kainite.kinesis.read.subscription import parse_event
 from kainite.kinesis.shards import MAX_HASH_KEY, HashRange
 from kainite.kinesis.write.spread import Spread, unit_of
-from kainite.log.audit.trail import frame
 from kainite.log.format.batch_codec import MAGIC, MAGIC_1, MAX_DECOMPRESSED, decode, encode
 from kainite.log.format.deltas import deltas_of, read_deltas
 from kainite.log.format.entry import (
@@ -62,18 +61,19 @@ from kainite.log.format.entry import (
     UnitMeta,
     UnitStatus,
 )
-from kainite.log.service.sharing.fragments import decode_fragments, encode_fragments
-from kainite.log.service.wire.frames import HEADER_SIZE, FrameDecoder
-from kainite.log.service.wire.hello import Hello, decode_hello, encode_hello
-from kainite.log.service.wire.messages import (
+from kainite.log.state.folded import FoldedLog
+from kainite.log.state.snapshot import dump, load
+from kainite.log.views.unit_table import UnitTable
+from kainite.owner.audit.trail import frame
+from kainite.peers.sharing.fragments import decode_fragments, encode_fragments
+from kainite.peers.wire.frames import HEADER_SIZE, FrameDecoder
+from kainite.peers.wire.hello import Hello, decode_hello, encode_hello
+from kainite.peers.wire.messages import (
     AppendRequest,
     ServerPartitionsHealthStatResponse,
     TransactionDataResponse,
 )
-from kainite.log.service.wire.versions import VERSIONS, decode_message, encode_message
-from kainite.log.state.folded import FoldedLog
-from kainite.log.state.snapshot import dump, load
-from kainite.log.views.unit_table import UnitTable
+from kainite.peers.wire.versions import VERSIONS, decode_message, encode_message
 from kainite.settings import ExtractOffsets, ExtractSpread, MarkersSettings, examine
 from kainite.uow.admission import Admission
 from kainite.uow.catalogue.file import dumps, loads

@@ -1,17 +1,22 @@
-"""A stream whose shards can end, which moto's cannot."""
+"""A stream whose shards can end, which moto's cannot; stores for the tests of the log, in memory and on moto."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 
+from kainite.log.contract import LogStore
+from kainite.store.dynamodb import DynamoDBStore
+from kainite.store.memory import MemoryStore
 from support.daemon_world import World
+from support.dynamodb_doubles import STRIPED, Double, Doubles
 from support.fanout_double import FanOutDouble
 from support.kinesis_double import KinesisDouble
+from support.log_builders import fork
 from support.names import unique
 
 
@@ -36,3 +41,40 @@ def ending(double: KinesisDouble, dynamodb: Any, tmp_path: Path) -> Iterator[Wor
     kinesis = boto3.client("kinesis", endpoint_url=double.endpoint, region_name="us-east-1")
     yield World(kinesis, dynamodb, unique("stream"), tmp_path)
     kinesis.close()
+
+
+@pytest.fixture(params=["memory", Double.MOTO])
+def store(request: pytest.FixtureRequest, dynamodb_doubles: Doubles) -> LogStore:
+    name = str(request.param)
+    store = _store(name.removesuffix(STRIPED), dynamodb_doubles)
+    if name.endswith(STRIPED):
+        fork(store, "0")
+    return store
+
+
+def _store(name: str, dynamodb_doubles: Doubles) -> LogStore:
+    return MemoryStore() if name == "memory" else _dynamodb_store(dynamodb_doubles.client(Double(name)))
+
+
+@pytest.fixture
+def dynamodb_store(dynamodb: Any) -> DynamoDBStore:
+    return _dynamodb_store(dynamodb)
+
+
+def _dynamodb_store(client: Any) -> DynamoDBStore:
+    store = DynamoDBStore(client, unique("log"))
+    store.create()
+    return store
+
+
+@pytest.fixture
+def partitions() -> Callable[[], str]:
+    """Returns names of fresh log partitions: for Hypothesis tests, which use one store for many examples."""
+    numbers = iter(range(1_000_000))
+    return lambda: f"p{next(numbers)}"
+
+
+@pytest.fixture
+def table() -> Callable[[], str]:
+    """Returns names of tables that no other test uses."""
+    return lambda: unique("log")

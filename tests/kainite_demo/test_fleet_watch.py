@@ -6,10 +6,10 @@ import orjson
 import pytest
 
 from kainite.base.errors import DemoError
-from kainite.duties.model.records import Duty, Event, Kind, Subject, Work
-from kainite.duties.model.states import DutyStatus
-from kainite.duties.store.contract import Commit, Put
-from kainite.duties.store.memory import MemoryFleetStore
+from kainite.fleet.model.records import Duty, Event, Kind, Subject, Work
+from kainite.fleet.model.states import DutyStatus
+from kainite.fleet.store.contract import Commit, Put
+from kainite.fleet.store.memory import MemoryFleetStore
 from kainite_demo.fleet_watch import FleetWatch
 
 

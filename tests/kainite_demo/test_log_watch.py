@@ -14,7 +14,7 @@ from kainite.log.format.entry import (
     UnitMeta,
     UnitStatus,
 )
-from kainite.log.store.memory import MemoryStore
+from kainite.store.memory import MemoryStore
 from kainite_demo.log_watch import LogWatch
 
 

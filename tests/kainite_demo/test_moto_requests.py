@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto.dynamodb.models import DynamoDBBackend
 
-from kainite.duties.store.dynamodb import DynamoDBFleetStore
+from kainite.fleet.store.dynamodb import DynamoDBFleetStore
 from support.names import unique
 
 PATIENCE_S = 0.3

@@ -10,8 +10,8 @@ import pytest
 
 from kainite.base.errors import SettingsError
 from kainite.log.format.entry import Outcome, StatusMeta, UnitStatus
-from kainite.log.store.dynamodb import DynamoDBStore
-from kainite.log.store.memory import MemoryStore
+from kainite.store.dynamodb import DynamoDBStore
+from kainite.store.memory import MemoryStore
 from kainite.uow.delta import UnitEnd
 from kainite.uow.signature import Signatures
 from kainite_spark.data_source import LogDataSource, log_of, plan_reading, read_rows

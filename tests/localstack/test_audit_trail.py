@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from kainite.base.compression import decompressed
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.store.dynamodb import DynamoDBStore
 from support.names import unique
 from support.pipeline import Pipeline, emit
 from support.stores import SHOP, Database

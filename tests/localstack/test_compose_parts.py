@@ -19,8 +19,8 @@ import psycopg
 import pytest
 import yaml
 
-from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.log.views.unit_table import read_rows
+from kainite.store.dynamodb import DynamoDBStore
 from support.names import unique
 from support.waiting import eventually
 

@@ -18,7 +18,7 @@ from botocore.config import Config
 
 from kainite.base.checkpoint import SHARD_END
 from kainite.leases.table.lease_table import LeaseTable
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.store.dynamodb import DynamoDBStore
 from support.names import unique
 from support.pipeline import LIMIT, SHARDS, Pipeline, emit
 from support.stores import SHOP, Database

@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.store.dynamodb import DynamoDBStore
 from support.names import unique
 from support.pipeline import SHARDS, Pipeline, emit
 from support.processor_child import PROCESSORS

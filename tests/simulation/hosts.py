@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kainite.base.errors import KainiteError, LogCorruptError, LogFencedError, TargetRejectedError
+from kainite.log.contract import Slot
 from kainite.log.format.entry import Batch, UnitMeta
-from kainite.log.store.contract import Slot
-from kainite.log.store.memory import MemoryStore
+from kainite.store.memory import MemoryStore
 from simulation.faults import Faults
 from simulation.log_store import SimLogStore
 from simulation.loop import Hub, Process

@@ -1,6 +1,6 @@
 """The serialization log's store behind faults: each call of the contract is one request, a read is one for each page.
 
-The store itself is :class:`~kainite.log.store.memory.MemoryStore`; batches go through the real codec. A read without
+The store itself is :class:`~kainite.store.memory.MemoryStore`; batches go through the real codec. A read without
 ``strong`` may lack the last batches, as DynamoDB's eventually consistent reads may. The keys of a striped partition are
 read one after another.
 """
@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from kainite.base.errors import LogUnavailableError
+from kainite.log.contract import Fork, LogHead, Slot
 from kainite.log.format.entry import Batch
-from kainite.log.store.contract import Fork, LogHead, Slot
-from kainite.log.store.striping import tail_of
+from kainite.store.striping import tail_of
 from simulation.faults import Effects, Faults
 from simulation.loop import Process
 
@@ -37,7 +37,7 @@ class Tenure(Protocol):
 
 
 class SimLogStore:
-    """The store as one process has it; implements :class:`~kainite.log.store.contract.LogStore`.
+    """The store as one process has it; implements :class:`~kainite.log.contract.LogStore`.
 
     Args:
         store: the store itself.

@@ -19,7 +19,7 @@ limits of a batch's size                       a history of some dozens of units
 work off the event loop, breathers             computing takes no virtual time
 HEAD is looked at while a feed is followed     an owner that reaches followers and not the store finds out that it was
                                                overtaken when the faults end
-a fork over the owner's own fence alone, and   a model is searched through: tests/kainite/log/store/test_striping.py
+a fork over the owner's own fence alone, and   a model is searched through: tests/kainite/store/test_striping.py
 places by first ids
 =============================================  =====================================================================
 """
@@ -47,7 +47,7 @@ def _without_one_shard(watermark: Any) -> float:
 
 
 def _always_on_time(original: Any) -> Any:
-    from kainite.log.owner.watermark import Ended
+    from kainite.log.collecting.watermark import Ended
 
     return lambda unit, time, state, rules: Ended(time)
 
@@ -58,7 +58,7 @@ class Mutation:
 
     Attributes:
         name: of the safeguard.
-        place: module and name, ``kainite.log.owner.mount:Mount.valid``.
+        place: module and name, ``kainite.owner.mount:Mount.valid``.
         instead: makes what stands there instead.
         within: seeds within which a run must fail, of those in which the faults in ``needs`` can happen.
         needs: faults without which the safeguard has nothing to do.
@@ -161,7 +161,7 @@ def _nothing_flushed(original: Any) -> Any:
 
 
 def _all_new(original: Any) -> Any:
-    from kainite.log.owner.collect import _News
+    from kainite.log.collecting.collect import _News
 
     return lambda unit, fragment: _News(fragment)
 
@@ -271,7 +271,7 @@ def _told_before_it_is_durable(original: Any) -> Any:
 
 def _gaps_unnoticed(original: Any) -> Any:
     """Takes whatever came for what comes next."""
-    from kainite.log.service.feed.buffer import Step
+    from kainite.peers.feed.buffer import Step
 
     def take(self: Any, next_id: int) -> Any:
         if not self.is_following:
@@ -308,7 +308,7 @@ def _as_they_come(news: Any) -> Any:
 
 def _never_looks(original: Any) -> Any:
     """Stays with an owner to which there is a connection, whatever HEAD says."""
-    from kainite.log.service.sharing.membership import Look, MemberState
+    from kainite.peers.sharing.membership import Look, MemberState
 
     def seen(self: Any, head: Any) -> Any:
         if self.state in (MemberState.CONNECTING, MemberState.FOLLOWING):
@@ -352,14 +352,14 @@ def _nobody_overdrawn(original: Any) -> Any:
 
 
 async def _entry_alone(self: Any, owner: Any, move: Any) -> None:
-    from kainite.log.owner.upkeep import _control
+    from kainite.owner.upkeep import _control
 
     await _control(owner, move.meta, b"")
 
 
 def _told_while_it_is_put(original: Any) -> Any:
     """Takes a batch for durable before it is put."""
-    from kainite.log.owner.append import take_steps_async
+    from kainite.owner.append import take_steps_async
 
     async def write(self: Any) -> None:
         while True:
@@ -372,7 +372,7 @@ def _told_while_it_is_put(original: Any) -> Any:
 
 
 def _no_locks_at_first(original: Any) -> Any:
-    from kainite.log.service.applications.locks import Locks
+    from kainite.waltz.locks import Locks
 
     return lambda store, mounted, count: Locks(-1)
 
@@ -402,79 +402,79 @@ ANY_MICRO_BATCH = """
     SELECT generation, micro_batch FROM kainite_fence
     WHERE log_partition = %s AND generation = %s AND micro_batch >= 0 * %s - 1"""
 
-APPLICATIONS = "kainite.log.service.applications"
+APPLICATIONS = "kainite.waltz"
 SIGNED = "kainite.uow.touched.schema:TouchedSchema.plan"
 
 MUTATIONS: tuple[Mutation, ...] = (
     # The log's owner.
-    Mutation("fence of a mount", "kainite.log.owner.mount:_fence_steps", _no_fence, 500,
+    Mutation("fence of a mount", "kainite.owner.mount:_fence_steps", _no_fence, 500,
              aim="owner frozen before a put"),
-    Mutation("lease valid after the reply", "kainite.log.owner.mount:Mount.valid", answering(True), 40,
+    Mutation("lease valid after the reply", "kainite.owner.mount:Mount.valid", answering(True), 40,
              aim="owner's put on its way"),
-    Mutation("no mount while an owner is alive", "kainite.log.owner.mount:_is_free", answering(True), 200,
+    Mutation("no mount while an owner is alive", "kainite.owner.mount:_is_free", answering(True), 200,
              aim="one worker id twice"),
     Mutation("proof that a process is gone", "kainite.base.process_identity:ProcessIdentity.is_gone",
              answering(True), 200,
              aim="one worker id twice"),
-    Mutation("every shard counts for the watermark", "kainite.log.owner.watermark:Watermark.until_ms",
+    Mutation("every shard counts for the watermark", "kainite.log.collecting.watermark:Watermark.until_ms",
              value(_without_one_shard), 50, aim="watermark"),
-    Mutation("grace", "kainite.log.owner.watermark:_due_ms", answering(0.0), 20, aim="watermark"),
-    Mutation("what comes late is a unit", "kainite.log.owner.collect:straggler", answering(None), 20,
+    Mutation("grace", "kainite.log.collecting.watermark:_due_ms", answering(0.0), 20, aim="watermark"),
+    Mutation("what comes late is a unit", "kainite.log.collecting.collect:straggler", answering(None), 20,
              aim="late records"),
-    Mutation("what is out of the order of times fails", "kainite.log.owner.watermark:_ended_at", _always_on_time, 40,
-             aim="late records"),
+    Mutation("what is out of the order of times fails", "kainite.log.collecting.watermark:_ended_at", _always_on_time,
+             40, aim="late records"),
     Mutation("tail of all stripes", "simulation.log_store:tail_of", _tail_of_one, 200, aim="log in stripes"),
-    Mutation("nonce of a batch", "kainite.log.store.memory:MemoryStore.put_batch", _other_nonce, 500),
-    Mutation("durable position", "kainite.log.owner.owner:LogOwner.position", value(_folded_position), 500,
+    Mutation("nonce of a batch", "kainite.store.memory:MemoryStore.put_batch", _other_nonce, 500),
+    Mutation("durable position", "kainite.owner.owner:LogOwner.position", value(_folded_position), 500,
              aim="lease lapses during a put"),
-    Mutation("durable decision", "kainite.log.owner.owner:LogOwner.write", _nothing_flushed, 500, aim="new table"),
-    Mutation("bound of the backlog", "kainite.log.owner.owner:is_full", answering(False), 200, aim="target away"),
+    Mutation("durable decision", "kainite.owner.owner:LogOwner.write", _nothing_flushed, 500, aim="new table"),
+    Mutation("bound of the backlog", "kainite.owner.owner:is_full", answering(False), 200, aim="target away"),
     Mutation("append before checkpoint", "kainite.worker.call_rules:CallRules._granted", _write_at_once, 500),
     Mutation("parents before children", "kainite.leases.taking.taker:may_start", answering(True), 2_000),
     Mutation("lease's counter", "kainite.leases.table.calls:TableCalls.update", _any_lease, 40,
              aim="owner frozen before a put"),
     # The feed of the log.
-    Mutation("fed when it is durable", "kainite.log.owner.owner:LogOwner._put", _told_before_it_is_durable, 500,
+    Mutation("fed when it is durable", "kainite.owner.owner:LogOwner._put", _told_before_it_is_durable, 500,
              aim="lease lapses during a put"),
-    Mutation("gaps in the feed", "kainite.log.service.feed.buffer:FeedBuffer.take", _gaps_unnoticed, 500),
-    Mutation("what was sent is said", "kainite.log.service.feed.buffer:FeedBuffer.said_up_to", _what_is_said_unheard,
+    Mutation("gaps in the feed", "kainite.peers.feed.buffer:FeedBuffer.take", _gaps_unnoticed, 500),
+    Mutation("what was sent is said", "kainite.peers.feed.buffer:FeedBuffer.said_up_to", _what_is_said_unheard,
              500),
     Mutation("deltas of the entry", "kainite_spark.driver.payloads:Payloads._parts", _next_payload, 500),
     # What the log holds.
     Mutation("unit recognised by name", "kainite.log.state.recent_units:RecentUnits.__contains__",
              answering(False), 500),
-    Mutation("delta recognised", "kainite.log.owner.collect:_news", _all_new, 500, aim="copies"),
-    Mutation("turn of a numbered unit", "kainite.log.owner.collect:_may_go", answering(True), 500),
-    Mutation("late parts of a failed unit", "kainite.log.owner.collect:_collect_late", answering(None), 500,
+    Mutation("delta recognised", "kainite.log.collecting.collect:_news", _all_new, 500, aim="copies"),
+    Mutation("turn of a numbered unit", "kainite.log.collecting.collect:_may_go", answering(True), 500),
+    Mutation("late parts of a failed unit", "kainite.log.collecting.collect:_collect_late", answering(None), 500,
              aim="source pauses"),
-    Mutation("time counts near the tips alone", "kainite.log.owner.waiting:Waiting._advance", _counted_always, 500,
+    Mutation("time counts near the tips alone", "kainite.log.collecting.waiting:Waiting._advance", _counted_always, 500,
              aim="shard unread"),
-    Mutation("records are in the log", "kainite.log.owner.waiting:Waiting._horizon", _no_horizon, 500,
+    Mutation("records are in the log", "kainite.log.collecting.waiting:Waiting._horizon", _no_horizon, 500,
              aim="shard unread"),
     Mutation("batch in the child's hands", "kainite.kinesis.read.prefetch:Prefetch.take", _done_when_taken, 500,
              aim="shard unread"),
     Mutation("obstacle to a retry", "kainite.log.state.units:UnitState.obstacle",
              value(property(lambda self: None)), 500,
              aim="source pauses"),
-    Mutation("kept unit judged anew", "kainite.log.owner.upkeep:is_kept", answering(False), 500, aim="source pauses"),
+    Mutation("kept unit judged anew", "kainite.owner.upkeep:is_kept", answering(False), 500, aim="source pauses"),
     Mutation("entries that are needed", "kainite.log.state.snapshot:needed_by",
              lambda _: lambda document: document["next_id"], 500, aim="target away"),
     Mutation("entries among a snapshot's parts", "kainite.log.state.loading:_start", _from_its_own_place, 500,
              aim="snapshots in parts"),
     Mutation("number of a unit whose name has left", "kainite.log.state.recent_units:RecentUnits.had",
              answering(False), 100, aim="short memory"),
-    Mutation("a copy of a numbered unit is taken out", "kainite.log.owner.collect:_drop_copy", answering(None), 100,
-             aim="short memory"),
-    Mutation("names are in their item first", "kainite.log.owner.upkeep:LogUpkeep._move", value(_entry_alone), 100,
+    Mutation("a copy of a numbered unit is taken out", "kainite.log.collecting.collect:_drop_copy", answering(None),
+             100, aim="short memory"),
+    Mutation("names are in their item first", "kainite.owner.upkeep:LogUpkeep._move", value(_entry_alone), 100,
              aim="short memory"),
     # Several daemons.
-    Mutation("HEAD is looked at behind an owner", "kainite.log.service.sharing.membership:Member._seen",
+    Mutation("HEAD is looked at behind an owner", "kainite.peers.sharing.membership:Member._seen",
              _never_looks, 100, aim="no database"),
-    Mutation("a refusal is believed once", "kainite.log.service.sharing.membership:Member._refused",
+    Mutation("a refusal is believed once", "kainite.peers.sharing.membership:Member._refused",
              _always_trusts, 100, aim="refused for good"),
     Mutation("shards are given back", "kainite.worker.consumers:Consumers.give_back", value(_nothing_given_back), 100,
              aim="cut off for good"),
-    Mutation("who is cut off takes no shard", "kainite.log.service.sharing.shared_log:SharedLog.is_cut_off",
+    Mutation("who is cut off takes no shard", "kainite.peers.sharing.shared_log:SharedLog.is_cut_off",
              value(property(lambda self: False)), 100, aim="cut off for good"),
     Mutation("one shard is overdrawn", "kainite.worker.emit_budget:EmitBudget._admit", _nobody_overdrawn, 100,
              aim="small budget"),
@@ -491,7 +491,7 @@ MUTATIONS: tuple[Mutation, ...] = (
              value(_refused_at_once), 200, aim="programs"),
     Mutation("a mount waits for what is under way", f"{APPLICATIONS}.partition:ApplicationPartition.flush",
              value(_flushed_at_once), 200, aim="programs"),
-    Mutation("fence against a former owner of a partition", "kainite.log.owner.mount:_fence_steps", _no_fence, 500,
+    Mutation("fence against a former owner of a partition", "kainite.owner.mount:_fence_steps", _no_fence, 500,
              aim="programs"),
     Mutation("an application's step is waited for", f"{APPLICATIONS}.client:_whole", value(_not_waited_for), 200,
              aim="programs"),
@@ -577,9 +577,9 @@ RARE: tuple[Mutation, ...] = (
     Mutation("a tip is told by a reply without records alone", "kainite.kinesis.read.prefetch:Prefetch.mark",
              lambda original: lambda self, until, at_tip=False: original(self, until, at_tip=True), 500,
              aim="watermark"),
-    Mutation("time of a report under way", "kainite.log.service.sharing.session:Session._report",
+    Mutation("time of a report under way", "kainite.peers.sharing.session:Session._report",
              _no_time_under_way, 100, aim="slow reports"),
-    Mutation("age of a report", "kainite.log.service.sharing.shared_log:SharedLog._reading", value(_last_report), 100,
+    Mutation("age of a report", "kainite.peers.sharing.shared_log:SharedLog._reading", value(_last_report), 100,
              aim="slow reports"),
     Mutation("snapshot's copy of the state", "kainite.log.state.snapshot:capture", _shallow_capture, 500,
              aim="snapshots in parts"),

@@ -25,19 +25,19 @@ from unittest import mock
 import kainite.base.process_identity
 import kainite.child.process
 import kainite.leases.keeper
-import kainite.log.audit.opening
-import kainite.log.owner.owner
-import kainite.log.service.access
-import kainite.log.service.applications.client
-import kainite.log.service.feed.queue
-import kainite.log.service.server
-import kainite.log.service.sharing.address
-import kainite.log.service.sharing.shared_log
 import kainite.log.state.snapshot
-import kainite.log.store.dynamodb
-import kainite.log.store.memory
+import kainite.owner.audit.opening
+import kainite.owner.owner
+import kainite.peers.access
+import kainite.peers.feed.queue
+import kainite.peers.server
+import kainite.peers.sharing.address
+import kainite.peers.sharing.shared_log
+import kainite.store.dynamodb
+import kainite.store.memory
 import kainite.uow.admission
 import kainite.uow.catalogue.load
+import kainite.waltz.client
 import kainite.worker.log_service
 import kainite.worker.supervisor
 import kainite_spark.driver.feeding
@@ -47,9 +47,9 @@ import kainite_spark.targets.sqlite.rendering
 from kainite.base.address import Address
 from kainite.base.errors import KainiteError
 from kainite.leases.stance import Stance
-from kainite.log.service.access import Access
-from kainite.log.service.sharing.following import LogFeed
 from kainite.observe.meter import SILENT
+from kainite.peers.access import Access
+from kainite.peers.sharing.following import LogFeed
 from kainite.settings import (
     ApplySettings,
     AwsSettings,
@@ -129,8 +129,8 @@ def edges(
     }
     SimPipes.faults = faults
     random.seed(faults.seed)
-    supervisor, server = kainite.worker.supervisor, kainite.log.service.server
-    owner, programs = kainite.worker.log_service, kainite.log.service.applications.client
+    supervisor, server = kainite.worker.supervisor, kainite.peers.server
+    owner, programs = kainite.worker.log_service, kainite.waltz.client
     hub.network = SimNetwork(hub, faults)
 
     def access(_: Any) -> Access:
@@ -148,10 +148,10 @@ def edges(
             (owner, "access_of", access),
             (owner, "load_catalogue", lambda *_, **__: catalogue(me())),
             (programs, "random", SimpleNamespace(SystemRandom=lambda: numbers)),
-            (kainite.log.service.access, "access_of", access),
-            (kainite.log.service.sharing.address, "network_stack", lambda: me().host),
+            (kainite.peers.access, "access_of", access),
+            (kainite.peers.sharing.address, "network_stack", lambda: me().host),
             (server.logger, "exception", lambda *_: hub.errors.append(_present_error())),
-            (kainite.log.store.dynamodb, "DynamoDBStore", lambda *_: store_of(me())),
+            (kainite.store.dynamodb, "DynamoDBStore", lambda *_: store_of(me())),
             (kainite.uow.catalogue.load, "load_catalogue", lambda *_, **__: catalogue(me())),
             (kainite.leases.keeper, "Random", lambda *_: random.Random(f"{faults.seed} {me().name}")),
             (kainite.child.process, "PipedProcess", SimPipes),
@@ -159,7 +159,7 @@ def edges(
             (kainite.base.process_identity, "start_time", lambda pid: _started(me(), pid)),
             (kainite.log.state.snapshot, "PART_BYTES", plan.more.part_bytes),
             (kainite_spark.driver.job, "TIDY_EVERY", plan.more.tidy_every),
-            (kainite.log.service.feed.queue, "MAX_QUEUED", plan.more.feed_queue),
+            (kainite.peers.feed.queue, "MAX_QUEUED", plan.more.feed_queue),
             (kainite_spark.driver.feeding, "CREDIT", plan.more.feed_credit),
             (tasks, "apply_units", functools.partial(apply_units, sleep=clocks.sleep, clock=clocks.monotonic)),
             (rendering, "quoted", lambda name: quoted(name.removesuffix("_part"))),
@@ -196,7 +196,7 @@ def _started(here: Process, pid: int) -> int | None:
 def _users() -> Iterator[tuple[ModuleType, str]]:
     """Yields the modules of Kainite that look at clocks or at themselves, start threads or make tokens."""
     for name, module in list(sys.modules.items()):
-        if name.startswith(("kainite.", "kainite_spark.")) and module is not kainite.log.store.memory:
+        if name.startswith(("kainite.", "kainite_spark.")) and module is not kainite.store.memory:
             for wanted, real in _REAL.items():
                 if getattr(module, wanted, None) is real:
                     yield module, wanted

@@ -24,9 +24,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kainite.base.errors import LogUnavailableError
-from kainite.log.service.applications.client import ApplicationLog, connected
-from kainite.log.service.applications.connecting import finder
-from kainite.log.service.applications.context import Transaction, TransactionBuilder, TransactionContext
+from kainite.waltz.client import ApplicationLog, connected
+from kainite.waltz.connecting import finder
+from kainite.waltz.context import Transaction, TransactionBuilder, TransactionContext
 from simulation.faults import NO_RESENDING, Effects, Faults
 from simulation.loop import Process
 

@@ -23,12 +23,12 @@ from simulation.mutations import Instead, Mutation, answering, value
 VARIABLE = "KAINITE_SWITCHED_OFF"
 """Names the safeguard that ``switch_off.py`` switches off."""
 
-SHARING = "kainite.log.service.sharing"
-APPLICATIONS = "kainite.log.service.applications"
-SHARING_TESTS = "tests/kainite/log/service/sharing"
-APPLICATION_TESTS = "tests/kainite/log/service/applications"
-WATERMARK_TESTS = "tests/kainite/log/owner/test_watermark.py"
-NAMES_TESTS = "tests/kainite/log/owner/test_names.py"
+SHARING = "kainite.peers.sharing"
+APPLICATIONS = "kainite.waltz"
+SHARING_TESTS = "tests/kainite/peers/sharing"
+APPLICATION_TESTS = "tests/kainite/waltz"
+WATERMARK_TESTS = "tests/kainite/log/collecting/test_watermark.py"
+NAMES_TESTS = "tests/kainite/owner/test_names.py"
 NET_EFFECT = "kainite_spark.targets.statements.net_effect"
 NET_EFFECT_TESTS = "tests/kainite_spark/targets/statements/test_net_effect.py"
 
@@ -183,7 +183,7 @@ async def _refused_at_once(self: Any, peer: Any, partition: Any, failure: Any) -
 
 
 def _no_locks_at_first(original: Any) -> Any:
-    from kainite.log.service.applications.locks import Locks
+    from kainite.waltz.locks import Locks
 
     return lambda store, mounted, count: Locks(-1)
 
@@ -216,7 +216,7 @@ def _no_window(original: Any) -> Any:
 
 
 async def _entry_alone(self: Any, owner: Any, move: Any) -> None:
-    from kainite.log.owner.upkeep import _control
+    from kainite.owner.upkeep import _control
 
     await _control(owner, move.meta, b"")
 
@@ -333,7 +333,7 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("stream of a member", f"{SHARING}.session:_other_stream", value(_same_stream),
             f"{SHARING_TESTS}/test_shared_log.py"
             "::test_a_member_of_a_stream_that_replaced_the_logs_own_is_refused_also_by_an_owner_that_knows_none"),
-    _tested("stream of the log", "kainite.log.owner.owner:LogOwner.collect_from", _any_stream,
+    _tested("stream of the log", "kainite.owner.owner:LogOwner.collect_from", _any_stream,
             "tests/kainite/worker/test_units_of_work.py"
             "::test_a_stream_that_replaced_the_logs_own_is_refused_until_it_is_adopted"),
     # Appends and reports on a connection.
@@ -382,7 +382,7 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("locks as of the tail", f"{APPLICATIONS}.partition:_read_locks", _no_locks_at_first,
             f"{APPLICATION_TESTS}/test_service.py::test_locks_are_known_to_the_next_owner"),
     # Names and numbers of dispatched units.
-    _tested("an owner renews before it begins", "kainite.log.owner.owner:_load", _begun_without_renewal,
+    _tested("an owner renews before it begins", "kainite.owner.owner:_load", _begun_without_renewal,
             f"{NAMES_TESTS}::test_an_owner_that_is_overtaken_while_it_loads_deletes_nothing_of_its_successor"),
     _tested("names read back", "kainite.log.state.recent_units:RecentUnits.recall", _recalls_anything,
             f"{NAMES_TESTS}::test_the_last_names_are_known_whatever_crashes_and_no_item_is_left"),
@@ -391,22 +391,22 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("number that may have been a unit's", "kainite.log.state.recent_units:RecentUnits.may_have_had",
             value(_nothing_is_old), f"{NAMES_TESTS}::TestSentAgain"
             "::test_beyond_the_window_with_a_number_is_refused_where_numbers_do_not_order"),
-    _tested("window of names", "kainite.log.owner.upkeep:next_move", _no_window,
+    _tested("window of names", "kainite.owner.upkeep:next_move", _no_window,
             f"{NAMES_TESTS}::TestSentAgain::test_long_ago_is_recognised_by_name"),
-    _tested("names of a later owner", "kainite.log.owner.names:deletable", _all_deleted,
+    _tested("names of a later owner", "kainite.owner.names:deletable", _all_deleted,
             f"{NAMES_TESTS}::test_items_of_a_later_owner_are_not_deleted"),
-    _tested("names are in their item first", "kainite.log.owner.upkeep:LogUpkeep._move", value(_entry_alone),
+    _tested("names are in their item first", "kainite.owner.upkeep:LogUpkeep._move", value(_entry_alone),
             f"{NAMES_TESTS}::TestSentAgain::test_long_ago_is_recognised_by_name"),
-    _tested("names move", "kainite.log.owner.upkeep:LogUpkeep._move_names", value(_nothing_moves),
+    _tested("names move", "kainite.owner.upkeep:LogUpkeep._move_names", value(_nothing_moves),
             f"{NAMES_TESTS}::TestSentAgain::test_long_ago_is_recognised_by_name"),
-    _tested("a copy of a numbered unit is taken out", "kainite.log.owner.collect:_drop_copy", answering(None),
-            "tests/kainite/log/owner/test_collect.py::TestCopiesOfUnitsWhoseNamesHaveLeft"
+    _tested("a copy of a numbered unit is taken out", "kainite.log.collecting.collect:_drop_copy", answering(None),
+            "tests/kainite/log/collecting/test_collect.py::TestCopiesOfUnitsWhoseNamesHaveLeft"
             "::test_one_in_parts_is_discarded_when_its_end_comes"),
     # Units without ends.
-    _tested("arrivals of open units after a mount", "kainite.log.owner.watermark:Watermark.learn", answering(None),
+    _tested("arrivals of open units after a mount", "kainite.log.collecting.watermark:Watermark.learn", answering(None),
             f"{WATERMARK_TESTS}::TestAnOwner"
             "::test_releases_what_a_former_owner_collected_though_no_more_records_come"),
-    _tested("clocks drift", "kainite.log.owner.watermark:Watermark._ahead_when", value(_without_drift),
+    _tested("clocks drift", "kainite.log.collecting.watermark:Watermark._ahead_when", value(_without_drift),
             f"{WATERMARK_TESTS}::TestTheWatermark::test_a_clock_that_runs_ahead_of_kinesis_takes_it_nowhere"),
     _tested("an event was surely waited for", "kainite.kinesis.read.pushed_events:SURELY_WAITED_S", value(0.0),
             "tests/kainite/kinesis/read/test_fan_out.py"
@@ -417,10 +417,10 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("hash keys without a lease", "kainite.leases.taking.taker:first_hole", answering(None),
             "tests/kainite/leases/test_keeper.py"
             "::test_shards_to_be_read_are_known_while_their_leases_leave_no_hash_key_uncovered"),
-    _tested("a unit of which more came is judged again", "kainite.log.owner.upkeep:unit_asked", _never_grown,
+    _tested("a unit of which more came is judged again", "kainite.owner.upkeep:unit_asked", _never_grown,
             f"{WATERMARK_TESTS}::TestAnOwner"
             "::test_refuses_a_retry_of_a_late_unit_of_which_more_came_while_it_was_judged"),
-    _tested("units under way when reading began", "kainite.log.owner.collect:latest", answering(None),
+    _tested("units under way when reading began", "kainite.log.collecting.collect:latest", answering(None),
             f"{WATERMARK_TESTS}::TestAShardThatIsNotReadFromItsBeginning"
             "::test_fails_units_that_were_under_way_then"),
     _tested("since when a shard is read", "kainite.worker.shard_reading:ShardReading.started_ms",

@@ -14,8 +14,8 @@ from typing import Any
 
 from simulation.mutations import Instead, Mutation, answering, value
 
-DUTIES = "kainite.duties"
-TESTS = "tests/kainite/duties"
+DUTIES = "kainite.fleet"
+TESTS = "tests/kainite/fleet"
 MEMBER = f"{TESTS}/steps/test_member.py"
 
 
@@ -71,8 +71,8 @@ def _counted_from_the_beginning(original: Any) -> Any:
 
 def _wanted_anew(original: Any) -> Any:
     def missing(self: Any, me: Any, picture: Any) -> Iterator[Any]:
-        from kainite.duties.steps.leading import Written
-        from kainite.duties.store.contract import Put
+        from kainite.fleet.steps.leading import Written
+        from kainite.fleet.store.contract import Put
 
         yield from original(self, me, picture)
         for duty in picture.duties.values():
@@ -84,8 +84,8 @@ def _wanted_anew(original: Any) -> Any:
 
 def _unassigned_in_any_case(original: Any) -> Any:
     def orphans(me: Any, picture: Any) -> Iterator[Any]:
-        from kainite.duties.model.states import DutyStatus
-        from kainite.duties.store.contract import Put
+        from kainite.fleet.model.states import DutyStatus
+        from kainite.fleet.store.contract import Put
 
         for written in original(me, picture):
             freed = replace(written.change.record, status=DutyStatus.UNASSIGNED, halted=False)
@@ -123,7 +123,7 @@ def _to_whoever_comes(original: Any) -> Any:
 
 
 def _nothing(*_: Any, **__: Any) -> Any:
-    from kainite.duties.steps.plan import Step
+    from kainite.fleet.steps.plan import Step
 
     return Step()
 

@@ -10,22 +10,22 @@ from dataclasses import dataclass, field
 
 from kainite.base.address import Address
 from kainite.base.errors import LogUnavailableError
+from kainite.log.contract import LogStore
 from kainite.log.format.entry import ReqId
-from kainite.log.owner.mount import Mount, mount
-from kainite.log.service.applications.client import ApplicationLog, Owner, connected
-from kainite.log.service.applications.context import Transaction
-from kainite.log.service.applications.partition import ApplicationPartition, application_partition
-from kainite.log.service.applications.service import Applications
-from kainite.log.service.connection import Limits
-from kainite.log.service.server import LogServer, serving
-from kainite.log.service.wire import messages as m
-from kainite.log.service.wire.frames import HEADER_SIZE
-from kainite.log.service.wire.hello import Hello, decode_hello, encode_hello
-from kainite.log.service.wire.layouts import Message
-from kainite.log.service.wire.versions import decode_message, encode_message
-from kainite.log.store.contract import LogStore
-from kainite.log.store.memory import MemoryStore
+from kainite.owner.mount import Mount, mount
+from kainite.peers.connection import Limits
+from kainite.peers.server import LogServer, serving
+from kainite.peers.wire import messages as m
+from kainite.peers.wire.frames import HEADER_SIZE
+from kainite.peers.wire.hello import Hello, decode_hello, encode_hello
+from kainite.peers.wire.layouts import Message
+from kainite.peers.wire.versions import decode_message, encode_message
 from kainite.settings import LogSettings
+from kainite.store.memory import MemoryStore
+from kainite.waltz.client import ApplicationLog, Owner, connected
+from kainite.waltz.context import Transaction
+from kainite.waltz.partition import ApplicationPartition, application_partition
+from kainite.waltz.service import Applications
 
 SETTINGS = LogSettings(table="log", owner="w1", put_interval=0.0, lease=30.0, heartbeat=5.0)
 LIMIT_S = 30.0
@@ -76,7 +76,7 @@ class World:
 def taken_over(store: LogStore) -> Mount:
     """Mounts partition 0; its present owner counts as dead, whatever it does."""
     clock = iter((0.0, 1e6))
-    from kainite.log.owner.mount import LeaseWatch
+    from kainite.owner.mount import LeaseWatch
 
     name = application_partition("0", 0)
     watch = LeaseWatch(lambda: next(clock))

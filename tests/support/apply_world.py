@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from kainite.log.store.contract import LogStore
+from kainite.log.contract import LogStore
 from kainite.observe.meter import SILENT, Meter
 from kainite.settings import ApplySettings, OnFailure
 from kainite.uow.catalogue.reflection import reflect

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from kainite.log.contract import Fork, LogHead, LogStore, Slot
 from kainite.log.format.entry import Batch
-from kainite.log.store.contract import Fork, LogHead, LogStore, Slot
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Target, TargetSession, Unit
 from kainite_spark.targets.fence import Fence

@@ -16,9 +16,8 @@ from kainite.kinesis.read.shard_source import polling
 from kainite.leases.keeper import Gained, LeaseKeeper
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.log.format.entry import Entry, EntryKind, UnitMeta
-from kainite.log.owner.owner import LogOwner
-from kainite.log.store.memory import MemoryStore
 from kainite.observe.meter import SILENT, Meter
+from kainite.owner.owner import LogOwner
 from kainite.settings import (
     ChildSettings,
     InitialPosition,
@@ -27,6 +26,7 @@ from kainite.settings import (
     StreamSettings,
     UowSettings,
 )
+from kainite.store.memory import MemoryStore
 from kainite.uow.admission import Admission
 from kainite.uow.signing import Signing
 from kainite.worker.retrieval_mode import RENDER

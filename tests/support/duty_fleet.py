@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
-from kainite.duties.model.records import Command, Duty, Message, Worker
-from kainite.duties.model.states import By, DutyStatus
-from kainite.duties.steps.member import Member
-from kainite.duties.steps.observer import Look
-from kainite.duties.steps.plan import (
+from kainite.fleet.model.records import Command, Duty, Message, Worker
+from kainite.fleet.model.states import By, DutyStatus
+from kainite.fleet.steps.member import Member
+from kainite.fleet.steps.observer import Look
+from kainite.fleet.steps.plan import (
     Forget,
     Kill,
     KillAll,
@@ -29,9 +29,9 @@ from kainite.duties.steps.plan import (
     Step,
     Stop,
 )
-from kainite.duties.steps.timing import Timing
-from kainite.duties.store.contract import Commit, Put
-from kainite.duties.store.memory import MemoryFleetStore
+from kainite.fleet.steps.timing import Timing
+from kainite.fleet.store.contract import Commit, Put
+from kainite.fleet.store.memory import MemoryFleetStore
 
 TIMING = Timing(ping=1.0, timeout=2.5, rebalance=50.0, message_life=20.0, forget=100.0)
 

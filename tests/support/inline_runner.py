@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kainite.log.store.contract import LogStore
+from kainite.log.contract import LogStore
 from kainite_spark.executor.group_commit import ApplyOptions, Retry
 from kainite_spark.executor.tasks import RoutedPart, apply_parts, read_slice
 from kainite_spark.plan.micro_batch import MicroBatch, TaskResult

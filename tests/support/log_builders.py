@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from hypothesis import strategies as st
 
 from kainite.base.position import Position
+from kainite.log.contract import Fork, LogStore
 from kainite.log.format.entry import (
     Batch,
     ControlMeta,
@@ -25,7 +26,6 @@ from kainite.log.format.entry import (
     UnitStatus,
 )
 from kainite.log.state.folded import FoldedLog, oldest_needed
-from kainite.log.store.contract import Fork, LogStore
 from kainite.uow.delta import Delta, Operation, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment
 from kainite.uow.packing import Blob, Piece

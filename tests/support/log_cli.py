@@ -15,11 +15,11 @@ import pytest
 
 from kainite.base.position import Position
 from kainite.log.format.entry import Batch, Entry, EntryKind, Outcome, StatusMeta, UnitStatus
-from kainite.log.owner.mount import mount
-from kainite.log.owner.owner import LogOwner
 from kainite.log.state.outcomes import outcomes_partition
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.owner.mount import mount
+from kainite.owner.owner import LogOwner
 from kainite.settings import LogSettings, UowSettings
+from kainite.store.dynamodb import DynamoDBStore
 from support.log_builders import fragment
 from support.names import unique
 

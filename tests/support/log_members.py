@@ -11,13 +11,13 @@ from typing import Any
 
 from kainite.base.errors import LogUnavailableError
 from kainite.base.process_identity import ProcessIdentity
+from kainite.log.contract import LogStore
 from kainite.log.format.entry import UnitMeta
-from kainite.log.service.access import Access
-from kainite.log.service.sharing.shared_log import SharedLog, open_shared_log
-from kainite.log.store.contract import LogStore
-from kainite.log.store.memory import MemoryStore
 from kainite.observe.meter import SILENT, Meter
+from kainite.peers.access import Access
+from kainite.peers.sharing.shared_log import SharedLog, open_shared_log
 from kainite.settings import LogSettings, UowSettings
+from kainite.store.memory import MemoryStore
 
 SETTINGS = LogSettings(table="t", owner="", enabled=True, lease=1000.0, heartbeat=0.05, put_interval=0.0, poll=0.05)
 P = SETTINGS.partition

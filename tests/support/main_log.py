@@ -7,16 +7,16 @@ from dataclasses import replace
 
 from kainite.base.clock import epoch_ms
 from kainite.base.position import Position
+from kainite.log.collecting.collect import collect, expire
+from kainite.log.contract import LogStore
 from kainite.log.format.entry import Batch, ControlMeta, Entry, EntryKind, Outcome, StatusMeta, UnitStatus
-from kainite.log.owner.collect import collect, expire
-from kainite.log.owner.mount import mount, new_token
-from kainite.log.owner.refit import is_kept, judge_anew, refit_entries
-from kainite.log.owner.requests import decide
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.outcomes import outcomes_partition
-from kainite.log.store.contract import LogStore
+from kainite.owner.mount import mount, new_token
+from kainite.owner.refit import is_kept, judge_anew, refit_entries
+from kainite.owner.requests import decide
 from kainite.settings import UowSettings
 from kainite.uow.delta import Delta, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject

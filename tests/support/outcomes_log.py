@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from kainite.log.contract import LogStore
 from kainite.log.format.entry import Batch, Entry, EntryKind, Outcome, StatusMeta
-from kainite.log.owner.mount import mount
 from kainite.log.state.outcomes import outcomes_partition
-from kainite.log.store.contract import LogStore
+from kainite.owner.mount import mount
 
 LIMIT = 30.0
 

@@ -18,11 +18,11 @@ from typing import Any
 
 import psutil
 
-from kainite.log.service.access import Access
-from kainite.log.service.sharing.following import LogFeed
-from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.log.views.unit_table import LogRow, read_rows
+from kainite.peers.access import Access
+from kainite.peers.sharing.following import LogFeed
 from kainite.settings import ApplySettings, LogSettings
+from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.reflection import reflect
 from kainite_spark.driver.feeding import beside, feed_of
 from kainite_spark.driver.job import ApplyEnvironment, ApplyJob

@@ -14,11 +14,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from kainite.base.position import Position
-from kainite.log.owner.owner import LogOwner
 from kainite.log.state.loading import load_state
-from kainite.log.store.memory import MemoryStore
 from kainite.log.views.unit_table import LogRow, read_rows
+from kainite.owner.owner import LogOwner
 from kainite.settings import ApplySettings, LogSettings, UowSettings
+from kainite.store.memory import MemoryStore
 from kainite.uow.admission import Admission
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.catalogue.tables import Catalogue

@@ -39,7 +39,7 @@ def adopt_stream(properties: Path, yes: bool) -> None:
 
 
 async def _adopt(settings: Settings, identity: str) -> None:
-    from kainite.log.owner.owner import LogOwner
+    from kainite.owner.owner import LogOwner
 
     store, _ = opened_log(settings)
     at_once = asyncio.Event()

@@ -15,7 +15,7 @@ from kainite.cli.fleet_changes import CHANGES
 from kainite.cli.fleet_views import duty_rows, event_rows, json_option, shown, store_of, worker_rows
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say_json, stdout
-from kainite.duties.model.records import Subject
+from kainite.fleet.model.records import Subject
 
 WATCH_S = 2.0
 

@@ -15,9 +15,9 @@ from kainite.base.errors import FleetError
 from kainite.cli.fleet_views import json_option, store_of
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
-from kainite.duties.declared import RESTARTS, declared_duties, work_of
-from kainite.duties.model.records import Command, Kind, Restart
-from kainite.duties.operator import Operator
+from kainite.fleet.declared import RESTARTS, declared_duties, work_of
+from kainite.fleet.model.records import Command, Kind, Restart
+from kainite.fleet.operator import Operator
 from kainite.settings import load
 
 _yes = click.option("--yes", is_flag=True, help="Do not ask.")

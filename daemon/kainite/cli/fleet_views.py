@@ -12,10 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from kainite.aws import clients as aws
-from kainite.duties.model.records import Event, Picture
-from kainite.duties.store.contract import FleetStore
-from kainite.duties.store.dynamodb import DynamoDBFleetStore
-from kainite.duties.store.items import later_word
+from kainite.fleet.model.records import Event, Picture
+from kainite.fleet.store.contract import FleetStore
+from kainite.fleet.store.dynamodb import DynamoDBFleetStore
+from kainite.fleet.store.items import later_word
 from kainite.settings import load
 
 _COLOURS = {"running": "green", "alive": "green", "error": "red", "dead": "red", "waiting": "cyan", "stopped": "dim"}

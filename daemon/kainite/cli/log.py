@@ -128,8 +128,8 @@ def _asked(settings: Settings, table: str, key: Mapping[str, str]) -> list[Touch
     """Returns who touches a row, as the log's owner says; None if it cannot be asked."""
     import asyncio
 
-    from kainite.log.service.access import access_of
-    from kainite.log.service.sharing.asking import ask_owner
+    from kainite.peers.access import access_of
+    from kainite.peers.sharing.asking import ask_owner
 
     store, partition = opened_log(settings)
     try:

@@ -13,7 +13,7 @@ from kainite.base.process_identity import from_text
 from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
-from kainite.log.store.contract import LogHead, LogStore
+from kainite.log.contract import LogHead, LogStore
 from kainite.settings import load
 
 LOOK_EVERY_S = 0.1

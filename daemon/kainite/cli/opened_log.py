@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kainite.aws.clients import client
-from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import Settings
+from kainite.store.dynamodb import DynamoDBStore
 
 
 def opened_log(settings: Settings) -> tuple[DynamoDBStore, str]:

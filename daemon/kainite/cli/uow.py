@@ -24,11 +24,11 @@ from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
 from kainite.cli.unit_filter import UnitFilter, unit_filter
 from kainite.log.format.entry import UnitStatus
-from kainite.log.owner.requests import OK
-from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.log.views.unit_detail import UnitDetail, read_detail
 from kainite.log.views.unit_table import LogRow, read_present_rows
+from kainite.owner.requests import OK
 from kainite.settings import load
+from kainite.store.dynamodb import DynamoDBStore
 
 POLL_SECONDS: Final = 0.1
 AT_ONCE: Final = 50

@@ -1,6 +1,6 @@
 """The serialization log as the daemon's other parts see it.
 
-:class:`~kainite.log.owner.owner.LogOwner` implements the interface in the same process; a connection to an owner
+:class:`~kainite.owner.owner.LogOwner` implements the interface in the same process; a connection to an owner
 elsewhere may implement it too.
 """
 

@@ -21,7 +21,7 @@ LOOK_EVERY_S: Final = 0.5
 
 
 class Log(Protocol):
-    """The log: :class:`~kainite.log.service.sharing.shared_log.SharedLog`."""
+    """The log: :class:`~kainite.peers.sharing.shared_log.SharedLog`."""
 
     @property
     def is_cut_off(self) -> bool: ...

@@ -1,9 +1,9 @@
 """Runs an owner of the log without shards: ``kainite log serve``.
 
-It takes part in sharing the log as a daemon does (:mod:`kainite.log.service.sharing.shared_log`): whoever mounts the
+It takes part in sharing the log as a daemon does (:mod:`kainite.peers.sharing.shared_log`): whoever mounts the
 partition owns it, does the upkeep, and is appended through; here, with no shard of its own, it only waits while another
 process owns it. Applications' partitions are owned by whichever of these processes mounts each
-(:mod:`kainite.log.service.applications.owning`). Where ``metricsPort`` is set, its metrics and its health are served.
+(:mod:`kainite.waltz.owning`). Where ``metricsPort`` is set, its metrics and its health are served.
 
 Stop, on SIGTERM or SIGINT: the partitions are released, so that others mount them at once. A crash leaves leases that
 run out, and nothing that was acknowledged and is not durable.
@@ -21,19 +21,19 @@ from kainite.aws import clients as aws
 from kainite.base.errors import LogUnavailableError
 from kainite.base.logs import event
 from kainite.base.signals import until_stopped
-from kainite.log.audit.opening import open_audit
-from kainite.log.service.access import access_of
-from kainite.log.service.applications.owning import owning
-from kainite.log.service.applications.service import Applications
-from kainite.log.service.sharing.shared_log import SharedLog, open_shared_log
-from kainite.log.store.contract import LogStore
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.log.contract import LogStore
 from kainite.observe.health import HealthLimits, HealthReport, LogMountState, WorkerFacts, judge
 from kainite.observe.metric import DAEMON_METRICS
 from kainite.observe.publishing import Publishers, publishing_of
+from kainite.owner.audit.opening import open_audit
+from kainite.peers.access import access_of
+from kainite.peers.sharing.shared_log import SharedLog, open_shared_log
 from kainite.settings import MetricsLevel, Settings
+from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.current_catalogue import CurrentCatalogue
+from kainite.waltz.owning import owning
+from kainite.waltz.service import Applications
 from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
 
 logger = logging.getLogger(__name__)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final
 from kainite.base.clock import boot_seconds
 from kainite.leases.keeper import LeaseKeeper
 from kainite.log.client import ReadingReport
-from kainite.log.owner.waiting import NEAR_S
+from kainite.log.collecting.waiting import NEAR_S
 from kainite.worker.consumers import Consumers
 
 if TYPE_CHECKING:
-    from kainite.log.service.sharing.shared_log import SharedLog
+    from kainite.peers.sharing.shared_log import SharedLog
 
 EVERY_S: Final = 1.0
 """The seconds between two reports that nobody asks for."""

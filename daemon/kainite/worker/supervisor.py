@@ -10,7 +10,7 @@ gives the leases back and releases the log, so that other workers need not wait 
 kills the children and ends the daemon at once (:mod:`kainite.base.signals`).
 
 Two failures end the daemon: the log cannot be used, or the lease table cannot be used. A failing child, shard or
-network never does, nor does a change of the log's owner (:mod:`kainite.log.service.sharing.shared_log`).
+network never does, nor does a change of the log's owner (:mod:`kainite.peers.sharing.shared_log`).
 
 A crash leaves behind: leases and a log partition that expire, children whose input ends, and nothing that was
 acknowledged and is not durable (:mod:`kainite.worker.call_rules`).
@@ -31,8 +31,8 @@ from kainite.base.garbage import collect_rarely
 from kainite.base.logs import event
 from kainite.base.signals import until_stopped
 from kainite.child.program_lookup import find_program
-from kainite.fleet.kcl3.membership import Membership
 from kainite.kinesis.client import StreamClient
+from kainite.leases.kcl3.membership import Membership
 from kainite.leases.keeper import LeaseKeeper
 from kainite.leases.stance import Stance
 from kainite.leases.table.lease_table import LeaseTable
@@ -54,7 +54,7 @@ from kainite.worker.shard_consumer import ConsumerParts
 from kainite.worker.units_of_work import open_units_of_work
 
 if TYPE_CHECKING:
-    from kainite.log.service.sharing.shared_log import SharedLog
+    from kainite.peers.sharing.shared_log import SharedLog
 
 logger = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ class _Daemon:
         """Returns what runs this worker's duties beside its shards."""
         if not self._settings.current.fleet.enabled:
             return nullcontext()
-        from kainite.duties.opening import duties_beside  # a worker without duties starts without these modules
+        from kainite.fleet.opening import duties_beside  # a worker without duties starts without these modules
 
         return duties_beside(self._settings.current, self._dynamodb, self._stop)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
     from kainite.log.client import LogClient
-    from kainite.log.service.sharing.shared_log import SharedLog
+    from kainite.peers.sharing.shared_log import SharedLog
     from kainite.uow.admission import Admission
     from kainite.uow.current_catalogue import CurrentCatalogue
 
@@ -106,10 +106,10 @@ async def open_units_of_work(
         yield None
         return
     # Imported here, so that a worker without units of work starts without these modules.
-    from kainite.log.audit.opening import open_audit
-    from kainite.log.service.access import access_of
-    from kainite.log.service.sharing.shared_log import open_shared_log
-    from kainite.log.store.dynamodb import DynamoDBStore
+    from kainite.owner.audit.opening import open_audit
+    from kainite.peers.access import access_of
+    from kainite.peers.sharing.shared_log import open_shared_log
+    from kainite.store.dynamodb import DynamoDBStore
     from kainite.uow.admission import Admission
     from kainite.uow.catalogue.load import load_catalogue
     from kainite.uow.current_catalogue import CurrentCatalogue

@@ -8,10 +8,10 @@ import threading
 from collections.abc import Iterator
 from typing import Final
 
-from kainite.log.service.access import Access
-from kainite.log.service.feed.conversation import Wishes
-from kainite.log.service.sharing.following import LogFeed
-from kainite.log.store.contract import LogStore
+from kainite.log.contract import LogStore
+from kainite.peers.access import Access
+from kainite.peers.feed.conversation import Wishes
+from kainite.peers.sharing.following import LogFeed
 from kainite.settings import ApplySettings, LogSettings
 
 CREDIT: Final = 4 << 20

@@ -12,7 +12,7 @@ A STATUS entry with ``through`` has our own outcomes, and says up to which id th
 them. After a start the outcomes that the owner has not copied yet are applied on top of the folded log;
 the outcomes partition is ours by then, so nobody else can append to it.
 
-New entries come by the feed of the log's owner where there is one (:mod:`kainite.log.service.feed`), and are read where
+New entries come by the feed of the log's owner where there is one (:mod:`kainite.peers.feed`), and are read where
 it lacks some. Both say the same of an id, and each id is folded once, in order, so it does not matter which came first:
 the state after id n is the fold of the log up to n, whatever the feed left out, repeated or sent late.
 """
@@ -22,13 +22,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kainite.base.errors import LogCorruptError
+from kainite.log.contract import LogStore
 from kainite.log.format.entry import Batch, FragmentMeta, Outcome, SchemeMeta, StatusMeta, UnitMeta, UnitStatus
-from kainite.log.service.feed.buffer import EVERYTHING
-from kainite.log.service.sharing.following import LogFeed
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.loading import load_state
 from kainite.log.state.units import RESOLVED, UnitState
-from kainite.log.store.contract import LogStore
+from kainite.peers.feed.buffer import EVERYTHING
+from kainite.peers.sharing.following import LogFeed
 from kainite_spark.driver.payloads import Payloads
 from kainite_spark.plan.backlog import Backlog
 from kainite_spark.plan.pending_unit import PendingUnit

@@ -41,13 +41,13 @@ from dataclasses import dataclass, field
 
 from kainite.base.errors import KainiteError, SparkStalledError, SparkUnavailableError, TargetRejectedError
 from kainite.base.logs import event
+from kainite.log.contract import LogStore
 from kainite.log.format.entry import Outcome, UnitStatus
-from kainite.log.owner.mount import LeaseWatch
-from kainite.log.service.sharing.following import LogFeed
 from kainite.log.state.outcomes import outcomes_partition
-from kainite.log.store.contract import LogStore
 from kainite.observe import metric
 from kainite.observe.meter import SILENT, Meter
+from kainite.owner.mount import LeaseWatch
+from kainite.peers.sharing.following import LogFeed
 from kainite.settings import ApplySettings, OnFailure
 from kainite_spark.driver import patience
 from kainite_spark.driver.current_target import CurrentTarget

@@ -2,7 +2,7 @@
 
 The main log has one owner, the daemon, so the apply job cannot append to it. The apply job appends outcomes
 to a log partition of its own, ``<partition>:outcomes``, which is mounted, fenced and appended to by the same
-code (:mod:`kainite.log.owner.append`). The owner copies the outcomes into the main log and notes how far
+code (:mod:`kainite.owner.append`). The owner copies the outcomes into the main log and notes how far
 (``StatusMeta.through``); the apply job truncates the entries up to this id.
 
 What a crash leaves behind:
@@ -24,11 +24,11 @@ from typing import Self
 from kainite.base.errors import LogFencedError, LogHeldError, LogUnavailableError
 from kainite.base.logs import event
 from kainite.base.process_identity import ProcessIdentity
+from kainite.log.contract import LogStore
 from kainite.log.format.entry import Entry, EntryKind, Outcome, StatusMeta
-from kainite.log.owner.append import PartitionWriter, take_steps
-from kainite.log.owner.mount import LeaseWatch, Mount, mount
 from kainite.log.state.outcomes import outcomes_of
-from kainite.log.store.contract import LogStore
+from kainite.owner.append import PartitionWriter, take_steps
+from kainite.owner.mount import LeaseWatch, Mount, mount
 
 _LOG = logging.getLogger(__name__)
 

@@ -20,10 +20,10 @@ from typing import Self
 from kainite.aws.clients import client
 from kainite.base import logs
 from kainite.base.errors import KainiteError, LogCorruptError
-from kainite.log.store.contract import LogStore
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.log.contract import LogStore
 from kainite.settings import AwsSettings
 from kainite.settings.credentials import Provider
+from kainite.store.dynamodb import DynamoDBStore
 from kainite_spark.executor.assemble import assemble
 from kainite_spark.executor.group_commit import ApplyOptions, GroupCounts, apply_units
 from kainite_spark.plan.micro_batch import Slice, TaskResult

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from kainite.base.position import Position
-from kainite.log.owner.owner import LogOwner
 from kainite.log.state.loading import load_state
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.owner.owner import LogOwner
 from kainite.settings import LogSettings, UowSettings
+from kainite.store.dynamodb import DynamoDBStore
 from support.log_builders import fragment
 from support.log_cli import LogWorld
 from support.names import unique

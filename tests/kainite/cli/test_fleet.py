@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kainite.cli.main import main
-from kainite.duties.model.records import Duty, Lead, Picture, Restart, Work, Worker
-from kainite.duties.model.states import DutyStatus, WorkerStatus
-from kainite.duties.store.contract import Commit, FleetStore, Put
-from kainite.duties.store.dynamodb import DynamoDBFleetStore
-from kainite.duties.store.memory import MemoryFleetStore
+from kainite.fleet.model.records import Duty, Lead, Picture, Restart, Work, Worker
+from kainite.fleet.model.states import DutyStatus, WorkerStatus
+from kainite.fleet.store.contract import Commit, FleetStore, Put
+from kainite.fleet.store.dynamodb import DynamoDBFleetStore
+from kainite.fleet.store.memory import MemoryFleetStore
 from support.names import unique
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from kainite.base.checkpoint import Checkpoint
-from kainite.log.owner.mount import mount
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.owner.mount import mount
+from kainite.store.dynamodb import DynamoDBStore
 from support.lease_commands import LIMIT, LeaseCommands
 from support.names import unique
 

@@ -9,8 +9,8 @@ import pytest
 
 from kainite.base.process_identity import ProcessIdentity
 from kainite.cli.log_status import LogStatus, lines, observed
-from kainite.log.owner.mount import mount
-from kainite.log.store.memory import MemoryStore
+from kainite.owner.mount import mount
+from kainite.store.memory import MemoryStore
 from support.log_cli import LogWorld
 
 ALICE = ProcessIdentity("token", "host-a", pid=7)

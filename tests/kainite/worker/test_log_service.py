@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-import kainite.log
-from kainite.log.service.applications.context import TransactionBuilder, TransactionContext
+import kainite.waltz
+from kainite.waltz.context import TransactionBuilder, TransactionContext
 from support.application_world import Ledger
 from support.names import unique
 from support.ports import free_port
@@ -77,7 +77,7 @@ async def test_programs_use_the_log_and_go_on_when_its_owner_is_killed(propertie
     ledgers, port = [Ledger(), Ledger()], free_port()
     async with contextlib.AsyncExitStack() as stack:
         first = await stack.enter_async_context(log_serve(properties, KAINITE_METRICS_PORT=str(port)))
-        logs = [await stack.enter_async_context(kainite.log.connect(properties, ledger)) for ledger in ledgers]
+        logs = [await stack.enter_async_context(kainite.waltz.connect(properties, ledger)) for ledger in ledgers]
         async with asyncio.timeout(LIMIT):
             assert all([await log.submit(Named(f"before {number}")) for number, log in enumerate(logs)])
         assert "kainite_log_owner" in await asyncio.to_thread(page, f"http://127.0.0.1:{port}/metrics")
@@ -87,7 +87,7 @@ async def test_programs_use_the_log_and_go_on_when_its_owner_is_killed(propertie
         first.kill()
         assert await asyncio.wait_for(asyncio.gather(*submitting), LIMIT) == [True, True]
         other = Ledger()
-        async with kainite.log.connect(properties, other, partition=1) as log, asyncio.timeout(LIMIT):
+        async with kainite.waltz.connect(properties, other, partition=1) as log, asyncio.timeout(LIMIT):
             assert await log.submit(Named("elsewhere"))
         for log in logs:
             await asyncio.wait_for(log.applied(3), LIMIT)

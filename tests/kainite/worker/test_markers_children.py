@@ -14,10 +14,10 @@ import pytest
 
 from kainite.base.markers import Batching
 from kainite.log.format.entry import EntryKind, UnitMeta, UnitStatus
-from kainite.log.store.memory import MemoryStore
 from kainite.observe.meter import Meter
 from kainite.observe.metric import REJECTED_MESSAGES, Metric
 from kainite.settings import ChildProtocol, MarkersSettings, OnBadMessage, OnDeath, load
+from kainite.store.memory import MemoryStore
 from kainite.worker.consumer_states import ConsumerState
 from kainite.worker.supervisor import supervise
 from support.daemon_world import CHILDREN, LIMIT, World, units_in

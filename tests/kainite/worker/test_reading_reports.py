@@ -12,8 +12,8 @@ import pytest
 from kainite.kinesis.read.prefetch import Reached
 from kainite.leases.keeper import LeaseKeeper
 from kainite.log.client import ReadingReport
-from kainite.log.owner.waiting import NEAR_S
-from kainite.log.service.sharing.shared_log import SharedLog
+from kainite.log.collecting.waiting import NEAR_S
+from kainite.peers.sharing.shared_log import SharedLog
 from kainite.worker import reading_reports
 from kainite.worker.consumers import Consumers
 from kainite.worker.reading_reports import report_reading

@@ -19,7 +19,7 @@ from kainite.base.errors import LogFencedError, LogUnavailableError
 from kainite.base.position import Position
 from kainite.log.client import LogClient
 from kainite.log.format.entry import UnitStatus
-from kainite.log.store.memory import MemoryStore
+from kainite.store.memory import MemoryStore
 from kainite.uow.fragment import Fragment
 from kainite.worker.consumer_states import ConsumerState
 from kainite.worker.shard_consumer import ShardConsumer

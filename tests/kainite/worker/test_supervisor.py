@@ -20,12 +20,12 @@ import psutil
 import pytest
 
 from kainite.base.errors import KainiteError, LogHeldError, SettingsError, StreamError
+from kainite.log.contract import LogHead
 from kainite.log.format.entry import EntryKind, UnitMeta
-from kainite.log.owner.mount import Mount, mount
-from kainite.log.service.sharing.address import of_listener
-from kainite.log.store.contract import LogHead
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.owner.mount import Mount, mount
+from kainite.peers.sharing.address import of_listener
 from kainite.settings import Settings, load
+from kainite.store.dynamodb import DynamoDBStore
 from kainite.worker.supervisor import supervise
 from support.daemon_world import CHILDREN, LIMIT, World, delta, scripted, transcript_actions
 from support.names import unique

@@ -13,10 +13,10 @@ from kainite.base.errors import CatalogueError, LogCorruptError, LogHeldError, L
 from kainite.base.position import Position
 from kainite.base.process_identity import ProcessIdentity
 from kainite.kinesis.client import StreamClient
-from kainite.log.owner.mount import mount
-from kainite.log.owner.owner import LogOwner
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.owner.mount import mount
+from kainite.owner.owner import LogOwner
 from kainite.settings import Settings, examine
+from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.file import write_catalogue
 from kainite.worker.units_of_work import open_units_of_work
 from support.daemon_world import LIMIT

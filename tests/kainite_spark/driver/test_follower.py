@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kainite.log.format.entry import Outcome, UnitStatus
-from kainite.log.store.memory import MemoryStore
+from kainite.store.memory import MemoryStore
 from kainite.uow.delta import UnitEnd
 from kainite.uow.signature import Signatures
 from kainite_spark.driver.follower import LogFollower

@@ -21,9 +21,9 @@ from kainite.base.errors import (
 )
 from kainite.base.retry import Backoff
 from kainite.log.format.entry import Outcome, StatusMeta, UnitStatus
-from kainite.log.owner.mount import mount
-from kainite.log.store.memory import MemoryStore
+from kainite.owner.mount import mount
 from kainite.settings import Consistency, OnFailure
+from kainite.store.memory import MemoryStore
 from kainite.uow.delta import Delta, Operation, UnitEnd, UnitKind
 from kainite_spark.driver import job as job_module
 from kainite_spark.driver import patience

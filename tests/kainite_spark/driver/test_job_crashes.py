@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kainite.log.store.memory import MemoryStore
 from kainite.settings import ApplySettings, Consistency
+from kainite.store.memory import MemoryStore
 from kainite.uow.delta import UnitKind
 from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
 from support.apply_world import World, insert, noted, update

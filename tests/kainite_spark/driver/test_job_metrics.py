@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kainite.log.store.memory import MemoryStore
 from kainite.observe import metric
 from kainite.observe.meter import Meter
 from kainite.observe.metric import APPLY_METRICS
+from kainite.store.memory import MemoryStore
 from support.apply_world import World, insert, update
 from support.metric_sums import Sums
 

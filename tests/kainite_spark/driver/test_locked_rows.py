@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from kainite.log.format.entry import UnitStatus
-from kainite.log.store.memory import MemoryStore
 from kainite.settings import Consistency, OnFailure
+from kainite.store.memory import MemoryStore
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.executor.group_commit import ApplyOptions, Retry
 from kainite_spark.plan.micro_batch import MicroBatch, TaskResult

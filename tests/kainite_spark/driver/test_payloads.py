@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, StatusMeta, UnitMeta
-from kainite.log.owner.mount import mount
-from kainite.log.store.memory import MemoryStore
+from kainite.owner.mount import mount
+from kainite.store.memory import MemoryStore
 from kainite_spark.driver.payloads import KEPT, OVERHEAD, Payloads
 from kainite_spark.executor.tasks import read_slice
 from kainite_spark.plan.micro_batch import MicroBatch, Slice, Wanted

@@ -18,8 +18,8 @@ import pytest
 
 from kainite.base.retry import Backoff
 from kainite.log.format.entry import UnitStatus
-from kainite.log.store.memory import MemoryStore
 from kainite.settings import Consistency, OnFailure
+from kainite.store.memory import MemoryStore
 from kainite_spark.driver import patience
 from kainite_spark.driver.job import ApplyJob
 from kainite_spark.executor.group_commit import ApplyOptions, Retry

@@ -10,8 +10,8 @@ import pytest
 
 from kainite.base.errors import LogCorruptError, SparkUnavailableError, TargetFencedError
 from kainite.log.format.entry import UnitStatus
-from kainite.log.store.dynamodb import DynamoDBStore
 from kainite.settings import AwsSettings, Consistency
+from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.delta import UnitEnd
 from kainite_spark.driver.runner import SparkRunner, cause_of
 from kainite_spark.executor.group_commit import ApplyOptions

@@ -9,14 +9,14 @@ from pathlib import Path
 import orjson
 
 from kainite.base import compression
-from kainite.log.audit.trail import frame
+from kainite.log.contract import Slot
 from kainite.log.format.batch_codec import MAGIC, MAGIC_1, decode, encode
 from kainite.log.format.entry import Batch, Fault, UnitStatus
 from kainite.log.state.loading import load_state
-from kainite.log.store.contract import Slot
-from kainite.log.store.memory import MemoryStore
 from kainite.log.views.unit_detail import read_detail
 from kainite.log.views.unit_table import read_rows
+from kainite.owner.audit.trail import frame
+from kainite.store.memory import MemoryStore
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.signing import Signing

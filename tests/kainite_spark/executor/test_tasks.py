@@ -10,8 +10,8 @@ import pytest
 
 from kainite.base.errors import KainiteError, LogCorruptError, LogUnavailableError, TargetUnavailableError
 from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, UnitMeta, UnitStatus
-from kainite.log.store.memory import MemoryStore
 from kainite.settings import AwsSettings
+from kainite.store.memory import MemoryStore
 from kainite_spark.executor.group_commit import ApplyOptions
 from kainite_spark.executor.tasks import RoutedPart, TaskSettings, apply_parts, read_slice
 from kainite_spark.plan.micro_batch import Slice, Wanted

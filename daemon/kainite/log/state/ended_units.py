@@ -1,9 +1,9 @@
 """Remembers the deltas of units that the watermark ended, to tell a record that comes again from one that comes late.
 
 A unit that a marker ends has all its deltas: whatever else comes under its name is a copy. The watermark
-(:mod:`kainite.log.owner.watermark`) ends a unit by a judgement that a late record proves wrong, so the unit's name does
-not say enough: a record is a copy when its unit has the delta, and late when it does not. So the deltas' identities are
-remembered, eight bytes each, up to :data:`MOST_DELTAS`; units leave the oldest first. They are a part of
+(:mod:`kainite.log.collecting.watermark`) ends a unit by a judgement that a late record proves wrong, so the unit's name
+does not say enough: a record is a copy when its unit has the delta, and late when it does not. So the deltas'
+identities are remembered, eight bytes each, up to :data:`MOST_DELTAS`; units leave the oldest first. They are a part of
 the folded log and of each snapshot: every fold of the same entries remembers the same.
 
 What comes for a unit that has left is taken for late: it fails where a person sees it, and its cause says that it may

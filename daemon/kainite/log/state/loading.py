@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kainite.base.errors import LogCorruptError
+from kainite.log.contract import LogHead, LogStore
 from kainite.log.format.entry import ControlMeta, Entry
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
-from kainite.log.store.contract import LogHead, LogStore
 
 
 def load_state(store: LogStore, partition: str, *, strong: bool = True, names: bool = False) -> FoldedLog:

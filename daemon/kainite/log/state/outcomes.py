@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kainite.base.errors import LogCorruptError
+from kainite.log.contract import LogStore
 from kainite.log.format.entry import Batch, Outcome, StatusMeta
 from kainite.log.state.loading import low_water_mark
-from kainite.log.store.contract import LogStore
 
 
 def outcomes_partition(partition: str) -> str:

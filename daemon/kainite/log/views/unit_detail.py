@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import orjson
 
+from kainite.log.contract import LogStore
 from kainite.log.format.deltas import delta_items
 from kainite.log.format.entry import FragmentMeta, RefitMeta, UnitMeta
 from kainite.log.state.chains import Chains
 from kainite.log.state.loading import low_water_mark
-from kainite.log.store.contract import LogStore
 from kainite.log.views.unit_table import LogRow, read_present_rows
 
 _CHAINED: Final = ("id", "uow", "status", "cause")

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
 from kainite.base.errors import LogCorruptError
+from kainite.log.contract import LogStore
 from kainite.log.format.deltas import delta_items
 from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, Outcome, StatusMeta, UnitMeta
 from kainite.log.state.loading import load_state, low_water_mark
 from kainite.log.state.outcomes import outcomes_of, stored_batches
 from kainite.log.state.units import OpenUnit, UnitState
-from kainite.log.store.contract import LogStore
 from kainite.log.views.unit_times import TimedUnits, UnitTimes
 
 UNREADABLE = "deltas that cannot be read"

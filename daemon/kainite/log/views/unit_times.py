@@ -20,9 +20,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kainite.log.contract import LogStore
 from kainite.log.format.entry import Entry, FragmentMeta, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.state.units import OpenUnit, UnitFold, UnitState, latest
-from kainite.log.store.contract import LogStore
 
 
 @dataclass(slots=True)

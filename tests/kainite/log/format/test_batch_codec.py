@@ -19,7 +19,7 @@ from kainite.log.format.batch_codec import MAGIC, decode, encode
 from kainite.log.format.deltas import array_of
 from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, PositionMeta, ReqId, UnitMeta
 from kainite.log.format.meta_codec import decode_meta, encode_meta
-from kainite.log.store.memory import without_data
+from kainite.store.memory import without_data
 from kainite.uow.packing import Blob, Piece
 from support.log_builders import BATCHES, batch
 

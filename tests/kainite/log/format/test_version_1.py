@@ -9,7 +9,7 @@ from kainite.base.errors import LogCorruptError
 from kainite.base.position import Position
 from kainite.log.format.batch_codec import MAGIC_1, decode
 from kainite.log.format.entry import Batch, Entry, EntryKind, PositionMeta, ReqId
-from kainite.log.store.memory import without_data
+from kainite.store.memory import without_data
 
 # A batch of one POSITION entry, written by hand after the layout in the reader's docstring.
 GOLDEN_INDEX = bytes.fromhex(

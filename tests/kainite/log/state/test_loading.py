@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kainite.base.errors import LogCorruptError
+from kainite.log.contract import LogHead
 from kainite.log.state import snapshot
 from kainite.log.state.loading import load_state
-from kainite.log.store.contract import LogHead
-from kainite.log.store.memory import MemoryStore
+from kainite.store.memory import MemoryStore
 from kainite.uow.signature import Signatures
 from support.main_log import MainLog
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from kainite.base.errors import LogCorruptError
+from kainite.log.contract import LogHead, LogStore
 from kainite.log.format.entry import Batch, Entry, EntryKind, Outcome, StatusMeta, UnitStatus
 from kainite.log.state.outcomes import outcomes_of, outcomes_partition, stored_batches
-from kainite.log.store.contract import LogHead, LogStore
-from kainite.log.store.memory import MemoryStore
+from kainite.store.memory import MemoryStore
 
 
 def status(first_id: int, *tids: int) -> Batch:

@@ -23,9 +23,9 @@ from kainite.log.format.entry import (
     UnitStatus,
 )
 from kainite.log.state.units import OpenUnit, UnitFold, UnitState
-from kainite.log.store.memory import MemoryStore
 from kainite.log.views.unit_table import read_rows
 from kainite.log.views.unit_times import load_units
+from kainite.store.memory import MemoryStore
 from kainite.uow.delta import UnitKind
 
 IN_PROGRESS, COMMITTED, FAILED, BLOCKED, DISCARDED = UnitStatus

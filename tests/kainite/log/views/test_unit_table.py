@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from kainite.log.contract import LogStore
 from kainite.log.format.entry import Batch, Entry, EntryKind, Outcome, StatusMeta, UnitStatus
 from kainite.log.state.outcomes import outcomes_partition
-from kainite.log.store.contract import LogStore
 from kainite.log.views.unit_table import UNREADABLE, read_present_rows, read_rows, read_rows_between
 from kainite.uow.delta import UnitEnd
 from kainite.uow.packing import Blob, Piece

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from kainite.log.contract import LogStore
 from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, Outcome, StatusMeta, UnitMeta, UnitStatus
-from kainite.log.store.contract import LogStore
 from kainite.log.views.unit_table import read_rows
 from kainite.log.views.unit_times import TimedUnits, UnitTimes, load_units
 

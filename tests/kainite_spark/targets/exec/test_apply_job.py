@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kainite.log.format.entry import UnitStatus
-from kainite.log.store.dynamodb import DynamoDBStore
+from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.file import write_catalogue
 from kainite.uow.delta import Delta, Operation
 from support.apply_world import World, insert, noted, update

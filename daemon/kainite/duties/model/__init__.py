@@ -1,4 +1,0 @@
-"""The fleet's statuses, records and rules, without I/O.
-
-Begin with :mod:`~kainite.duties.model.states`. Imports from outside: base.
-"""

@@ -1,4 +1,0 @@
-"""The programs of duties as children of the daemon. Begin with :mod:`~kainite.duties.programs.duty_program`.
-
-Imports from outside: child, settings, base.
-"""

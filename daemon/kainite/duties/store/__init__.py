@@ -1,4 +1,0 @@
-"""The coordination table: what all workers know of each other. Begin with :mod:`~kainite.duties.store.contract`.
-
-Imports from outside: aws, base.
-"""

@@ -1,0 +1,280 @@
+"""The records of the coordination table: workers, duties, the leader, messages, history.
+
+Each record has a *version*, another one with each write; it is what writes are conditional on, and what others see move
+while a worker pings. A record's fields that this release does not know are kept, and written again as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from kainite.fleet.model.states import By, DutyStatus, WorkerStatus, check_duty, check_worker
+
+
+class Kind(StrEnum):
+    """The kinds of duties that this release can run; a record may name another one."""
+
+    LOG = "log"
+    EXTRACT = "extract"
+    APPLY = "apply"
+    PROGRAM = "program"
+
+
+class Restart(StrEnum):
+    """When the program of a duty is started again after its end."""
+
+    ALWAYS = "always"
+    ON_FAILURE = "on-failure"
+    NEVER = "never"
+    UNKNOWN = "unknown"
+    """A later release's: a program of this policy is not started again by this release."""
+
+
+class Command(StrEnum):
+    """What a message tells a worker to do.
+
+    Starting and stopping a duty needs no message: it stands in the duty's record, which outlives every leader.
+    """
+
+    KILL = "kill"
+    ENABLE = "enable"
+    DISABLE = "disable"
+    SHUT_DOWN = "shut-down"
+    REBALANCE = "rebalance"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a duty consists of.
+
+    Attributes:
+        kind: one of :class:`Kind`, or one of a later release's.
+        command: the words of a program's command line.
+        properties: the settings file of the other kinds; empty for the worker's own.
+        weight: its part of a worker's load, above 0.
+        affinity: names or labels of workers that it had better run on.
+        restart: when its program is started again after its end.
+        ready: the program is ready when a line of its output has this text; empty: when it has run for ``ready_after``.
+        ready_after: seconds.
+        start_timeout: a program that is not ready after so many seconds has failed.
+        stop_grace: seconds between SIGTERM and SIGKILL.
+        backoff, backoff_max: the pause after the first failure in a row, which doubles, and the longest one, seconds.
+        tries: so many failures within ``window`` seconds are an error.
+        window: seconds.
+    """
+
+    kind: str = Kind.PROGRAM
+    command: tuple[str, ...] = ()
+    properties: str = ""
+    weight: float = 1.0
+    affinity: tuple[str, ...] = ()
+    restart: Restart = Restart.ALWAYS
+    ready: str = ""
+    ready_after: float = 1.0
+    start_timeout: float = 60.0
+    stop_grace: float = 10.0
+    backoff: float = 1.0
+    backoff_max: float = 60.0
+    tries: int = 10
+    window: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A worker's record.
+
+    Attributes:
+        name: its worker id.
+        incarnation: random, another one for each start of its process.
+        status: as the tables in :mod:`kainite.fleet.model.states` have it.
+        labels: what duties may prefer it for.
+        capacity: the most weight that it is given; None: no limit.
+        kinds: the kinds of duties that it can run.
+        process: identity of its process, as text.
+        held_off: an operator has disabled it.
+        read: sequence number of the last message that it has obeyed.
+        version: of the record.
+        extra: fields of a later release.
+    """
+
+    name: str
+    incarnation: str
+    status: WorkerStatus = WorkerStatus.ALIVE
+    labels: tuple[str, ...] = ()
+    capacity: float | None = None
+    kinds: tuple[str, ...] = tuple(Kind)
+    process: str = ""
+    held_off: bool = False
+    read: int = 0
+    version: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def become(self, status: WorkerStatus, by: By) -> Worker:
+        """Returns the record with another status.
+
+        Raises:
+            IllegalTransitionError: that is none of the tables' transitions.
+        """
+        check_worker(self.status, status, by)
+        return replace(self, status=status)
+
+    def suits(self, work: Work) -> bool:
+        """Returns whether one of the work's affinities is this worker's name or label."""
+        return bool({self.name, *self.labels} & set(work.affinity))
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """A duty's record.
+
+    Attributes:
+        name: its name.
+        work: what it consists of.
+        status: as the tables in :mod:`kainite.fleet.model.states` have it.
+        worker, incarnation: whose it is; empty unless it is waiting or running.
+        assignment: raised each time that it is given to a worker.
+        enabled: an operator has not disabled it.
+        halted: an operator has stopped it.
+        goal: the worker that it is to be moved to; empty: any.
+        declared: it stands in the settings.
+        error: why it failed last.
+        version: of the record.
+        extra: fields of a later release.
+    """
+
+    name: str
+    work: Work
+    status: DutyStatus = DutyStatus.UNASSIGNED
+    worker: str = ""
+    incarnation: str = ""
+    assignment: int = 0
+    enabled: bool = True
+    halted: bool = False
+    goal: str = ""
+    declared: bool = False
+    error: str = ""
+    version: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def wanted(self) -> bool:
+        """Tells whether its operator wants it to run."""
+        return self.enabled and not self.halted
+
+    def belongs_to(self, worker: Worker) -> bool:
+        """Returns whether it is this very process's."""
+        return self.status.held and (self.worker, self.incarnation) == (worker.name, worker.incarnation)
+
+    def become(self, status: DutyStatus, by: By, error: str = "") -> Duty:
+        """Returns the record with another status; whoever had it has it no more unless it goes on waiting or running.
+
+        Raises:
+            IllegalTransitionError: that is none of the tables' transitions.
+        """
+        check_duty(self.status, status, by)
+        if status.held:
+            return replace(self, status=status, error=error)
+        return replace(self, status=status, worker="", incarnation="", error=error)
+
+    def given_to(self, worker: Worker) -> Duty:
+        """Returns the record as the leader gives the duty to a worker."""
+        given = self.become(DutyStatus.WAITING, By.LEADER, self.error)
+        return replace(
+            given, worker=worker.name, incarnation=worker.incarnation, assignment=self.assignment + 1, goal=""
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """The leader's lease.
+
+    Attributes:
+        worker, incarnation: who leads; empty when the lead was given back.
+        generation: raised by each new leader; every write of a leader is conditional on it.
+        version: of the record.
+    """
+
+    worker: str = ""
+    incarnation: str = ""
+    generation: int = 0
+    version: str = ""
+
+    def is_of(self, worker: Worker) -> bool:
+        """Returns whether it is this very process's."""
+        return (self.worker, self.incarnation) == (worker.name, worker.incarnation)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message to a worker.
+
+    Attributes:
+        worker: its name.
+        number: in the order of the worker's messages.
+        command: one of :class:`Command`, or one of a later release's.
+        content: the name of the duty that it is about, or empty.
+        version: of the record.
+        process: the identity of the only process that is to obey it; empty: whoever bears the worker's name.
+    """
+
+    worker: str
+    number: int
+    command: str
+    content: str = ""
+    version: str = ""
+    process: str = ""
+
+
+Record: TypeAlias = Worker | Duty | Lead | Message
+
+
+class Subject(StrEnum):
+    """What a history is of."""
+
+    WORKER = "worker"
+    DUTY = "duty"
+    LEADER = "leader"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A line of a history.
+
+    Attributes:
+        subject, name: what it is of.
+        status: the status since then.
+        who: the worker or operator that changed it.
+        why: in words.
+        worker: for a duty, whose it was or is.
+        at: milliseconds since the epoch by the clock of ``who``; for people alone.
+    """
+
+    subject: Subject
+    name: str
+    status: str
+    who: str
+    why: str
+    worker: str = ""
+    at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Everything that one read of the table shows."""
+
+    workers: Mapping[str, Worker] = field(default_factory=dict)
+    duties: Mapping[str, Duty] = field(default_factory=dict)
+    lead: Lead | None = None
+    messages: tuple[Message, ...] = ()
+    """In the order of their numbers, all workers' together."""
+
+    def duties_of(self, worker: Worker) -> tuple[Duty, ...]:
+        """Returns the duties that are this very process's, by name."""
+        return tuple(duty for _, duty in sorted(self.duties.items()) if duty.belongs_to(worker))
+
+    def load_of(self, worker: Worker) -> float:
+        """Returns the weight of a worker's duties; what waits counts as what runs."""
+        return sum(duty.work.weight for duty in self.duties_of(worker))

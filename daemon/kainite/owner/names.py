@@ -1,0 +1,68 @@
+"""Decides when names of dispatched units move from the tail to a segment, and when they leave.
+
+:mod:`kainite.log.state.recent_units` has the parts, and what a crash leaves of a segment. At least the last
+``uowDedupWindow`` names stay, and more for a while: a segment leaves as a whole, and a step is taken before each
+snapshot, so that no snapshot holds more than a segment's names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from kainite.log.contract import NAMES_BYTES
+from kainite.log.format.entry import NAMES, ControlMeta
+from kainite.log.state.digest_set import DIGEST_BYTES
+from kainite.log.state.recent_units import RecentUnits
+
+SEGMENT = NAMES_BYTES // DIGEST_BYTES
+"""Names in a segment: one item of the store, and milliseconds of the event loop when they leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What is done next.
+
+    Attributes:
+        meta: of the CONTROL entry.
+        item: key and bytes of the segment's item, written before the entry; None without a new segment.
+    """
+
+    meta: ControlMeta
+    item: tuple[str, bytes] | None = None
+
+
+def deletable(stale: Collection[str], generation: int) -> tuple[str, ...]:
+    """Returns the keys of items that nothing names and that may be deleted.
+
+    An item of a higher generation is a later owner's, who fenced us while we read: its entry comes behind our fence, so
+    the item looks stale to us alone.
+
+    Args:
+        stale: keys of items that no entry names, as far as the log was read.
+        generation: of the owner's mount.
+    """
+    return tuple(key for key in stale if int(key.rpartition("/")[2]) <= generation)
+
+
+def next_move(recent: RecentUnits, window: int, generation: int) -> Move | None:
+    """Returns the next step; None when there is nothing to do.
+
+    Args:
+        recent: the names.
+        window: so many stay at least.
+        generation: of the owner's mount: a segment's key is this owner's alone.
+    """
+    size = min(SEGMENT, max(1, window // 16))
+    surplus, forget = len(recent) - window, 0
+    for segment in recent.segments:
+        if segment.count > surplus:
+            break
+        surplus -= segment.count
+        forget += 1
+    if forget == len(recent.segments) and surplus >= size:
+        return Move(ControlMeta(NAMES, count=min(surplus, SEGMENT)))
+    if recent.tail_length >= size and window > 0:
+        key = f"{recent.first:020}/{generation}"
+        return Move(ControlMeta(NAMES, count=size, key=key, forget=forget), (key, recent.oldest(size)))
+    return Move(ControlMeta(NAMES, forget=forget)) if forget else None

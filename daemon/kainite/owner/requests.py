@@ -1,0 +1,125 @@
+"""Decides requests to the owner (``kainite uow retry``, ``kainite uow discard``) on the log's state.
+
+A request is ``{"action": "retry" | "discard", "uow": NAME, "by": WHO}``; in place of its name the unit's transaction id
+may be given, unless a unit is called so. Its answer is written
+after the log entry that carries it out. A request whose answer was lost is recognised by its id
+and answered again without being carried out twice.
+
+The retry of a misfit is decided on its deltas as they were just judged anew (:mod:`kainite.owner.refit`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kainite.log.format.entry import Outcome, UnitStatus
+from kainite.log.state.chains import Chains
+from kainite.log.state.folded import FoldedLog
+from kainite.log.state.units import UnitState
+from kainite.uow.signing import SignedDeltas
+
+OK = "ok"
+REFUSED = "refused"
+_ID: Final = re.compile("[0-9]{1,18}")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The outcome to append (None for a refusal) and the answer."""
+
+    outcome: Outcome | None
+    answer: Mapping[str, str]
+
+
+def decide(
+    state: FoldedLog, request_id: str, request: Mapping[str, str], judged: SignedDeltas | None = None
+) -> Decision:
+    """Decides one request on the present state; raises for no request, because anybody may have written it.
+
+    Args:
+        state: the log.
+        request_id: of the request.
+        request: what is asked.
+        judged: the unit's deltas as they were judged anew, if the unit is a misfit.
+    """
+    if request_id in state.answered:
+        return Decision(None, {"result": OK, "message": "done before"})
+    unit = unit_asked(state, request)
+    if unit is None:
+        return _refuse(f"no unit {request.get('uow')!r} is failed or in progress; see kainite log show")
+    match request.get("action"):
+        case "retry":
+            return _retry(state, unit, request, judged)
+        case "discard":
+            return _discard(state, unit, request)
+        case action:
+            return _refuse(f"unknown action {action!r}")
+
+
+def unit_asked(state: FoldedLog, request: Mapping[str, str]) -> UnitState | None:
+    """Returns the unresolved unit that a request is about; None when there is none."""
+    name = request.get("uow", "")
+    unit = state.find(name)
+    return state.units.get(int(name)) if unit is None and _ID.fullmatch(name) else unit
+
+
+def _retry(state: FoldedLog, unit: UnitState, request: Mapping[str, str], judged: SignedDeltas | None) -> Decision:
+    if unit.malformed:
+        return _refuse(
+            f"unit {unit.uow} can never be applied ({unit.cause}); discard it, and send it again, corrected, "
+            "under another name: its own is taken"
+        )
+    if unit.status is not UnitStatus.FAILED:
+        return _refuse(f"unit {unit.uow} is {unit.status}, not failed" + _waits(state, unit))
+    if unit.obstacle is not None:
+        return _refuse(f"unit {unit.uow} cannot be applied yet: {unit.obstacle}; it goes on collecting, or discard it")
+    if unit.fault is not None and judged is None:
+        return _refuse(
+            f"unit {unit.uow} cannot be judged now ({unit.cause}): the target's catalogue has not been read; "
+            "retry it later"
+        )
+    if judged is not None and judged.misfits:
+        return _refuse(
+            f"unit {unit.uow} does not fit the target's catalogue ({judged.misfits[0][1]}); migrate the target, write "
+            "catalogueFile again if one is used, and retry it"
+        )
+    outcome = Outcome(unit.tid, UnitStatus.IN_PROGRESS, cause=f"retried by {request.get('by', 'somebody')}")
+    return Decision(outcome, {"result": OK, "message": f"unit {unit.uow} will be applied again"})
+
+
+def _discard(state: FoldedLog, unit: UnitState, request: Mapping[str, str]) -> Decision:
+    # The apply job may just be applying a blocked unit; a failed one stays as it is.
+    if unit.status is not UnitStatus.FAILED:
+        return _refuse(f"unit {unit.uow} is {unit.status}, not failed" + _waits(state, unit))
+    outcome = Outcome(unit.tid, UnitStatus.DISCARDED, cause=f"discarded by {request.get('by', 'somebody')}")
+    return Decision(outcome, {"result": OK, "message": f"unit {unit.uow} is discarded"})
+
+
+def _waits(state: FoldedLog, unit: UnitState) -> str:
+    """Says which unit a blocked one waits for in the end, since resolving that one resolves all behind it."""
+    if unit.status is not UnitStatus.BLOCKED or not unit.cause:
+        return ""
+    chains = Chains((each.tid, each.status, each.cause) for each in state.units.values())
+    before = chains.before(unit.tid)
+    if not before:
+        return f": {unit.cause}; resolve that one"
+    root = state.units.get(before[-1])
+    if root is None:
+        return f": it waits for id {before[-1]}, which is resolved; it goes on by itself"
+    behind = len(chains.behind(root.tid))
+    waits = f": it waits for unit {root.uow} (id {root.tid}), which is {root.status}"
+    if root.status is not UnitStatus.FAILED:
+        return f"{waits}, and goes on by itself after it"
+    return f"{waits} ({root.cause}) and holds back {behind} unit{'s' * (behind != 1)}; resolve that one"
+
+
+def _refuse(message: str) -> Decision:
+    return Decision(None, refusal(message))
+
+
+def refusal(message: str) -> Mapping[str, str]:
+    """Returns the answer to a request that is not carried out."""
+    return {"result": REFUSED, "message": message}

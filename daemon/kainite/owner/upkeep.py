@@ -1,0 +1,199 @@
+"""The upkeep of the log by its owner, on a timer; each step can be repeated after a crash.
+
+1. *outcomes*: the outcomes that the apply job wrote into its own log partition (``<partition>:outcomes``) are
+   copied into the log, with the id up to which they were copied; the apply job truncates up to this id. When they, and
+   the requests, are looked for says :mod:`kainite.owner.looking`.
+2. *requests*: retry and discard are decided, appended, and then answered. The retry of a unit that did not fit the
+   catalogue judges its deltas anew first (:mod:`kainite.owner.refit`).
+3. *expiry*: units that wait too long for their parts fail (:mod:`kainite.log.collecting.waiting`).
+4. *names* of dispatched units move on (:mod:`kainite.owner.names`), before each snapshot.
+5. *snapshot*: after ``snapshot_entries`` entries the folded state is appended, in parts
+   (:mod:`kainite.log.state.snapshot`). Once all are durable, the head names it. Entries before the state of the
+   *previous* snapshot, and before every entry that is still needed, are written to the audit trail and truncated.
+   The previous snapshot stays, with all entries since its state, so that a reader that has just read the head still
+   finds the snapshot that the head named. A crash among the parts leaves parts that nothing names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from kainite.base.clock import epoch_ms
+from kainite.base.errors import LogCorruptError
+from kainite.log.collecting.collect import expire
+from kainite.log.collecting.waiting import Waiting
+from kainite.log.contract import LogStore
+from kainite.log.format.entry import SNAPSHOT, SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind, StatusMeta
+from kainite.log.state import snapshot
+from kainite.log.state.folded import FoldedLog
+from kainite.log.state.journal import Journal
+from kainite.log.state.outcomes import outcomes_of, outcomes_partition
+from kainite.owner.audit.trail import AuditTrail, audited
+from kainite.owner.looking import Looking
+from kainite.owner.mount import Mount
+from kainite.owner.names import Move, deletable, next_move
+from kainite.owner.refit import Refitting, is_kept, refit_entries
+from kainite.owner.requests import decide, refusal, unit_asked
+from kainite.settings import LogSettings, UowSettings
+
+
+class Writer(Protocol):
+    """The owner, as far as upkeep needs it."""
+
+    state: FoldedLog
+    refitting: Refitting | None
+
+    async def write(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> None: ...
+
+
+class LogUpkeep:
+    def __init__(
+        self,
+        store: LogStore,
+        settings: LogSettings,
+        uow: UowSettings,
+        mounted: Mount,
+        audit: AuditTrail | None,
+        waiting: Waiting,
+        looking: Looking,
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._uow = uow
+        self._mount = mounted
+        self._audit = audit
+        self.waiting = waiting
+        self._looking = looking
+
+    async def run_once(self, owner: Writer) -> None:
+        """Takes the steps, the last two only when a snapshot is due.
+
+        Raises:
+            LogUnavailableError: the store did not answer; the next run does what is left.
+            LogFencedError: another owner has the partition.
+        """
+        if self._looking.outcomes_due(owner.state.through):
+            await self._take_outcomes(owner)
+        if self._looking.requests_due():
+            await self._answer_requests(owner)
+        await owner.write(lambda state: expire(state, self._uow, epoch_ms(), self.waiting.overdue(state.open.keys())))
+        if self._is_due(owner.state):
+            await self._move_names(owner)
+            await self._snapshot(owner)
+
+    def _is_due(self, state: FoldedLog) -> bool:
+        """Returns whether to write a snapshot: its cost grows with the units in it, so as many entries come first."""
+        return state.next_id - state.snapshot_since > max(self._settings.snapshot_entries, len(state.units))
+
+    async def _take_outcomes(self, owner: Writer) -> None:
+        partition = outcomes_partition(self._settings.partition)
+        first_id = owner.state.through + 1
+        batches = await asyncio.to_thread(_read_all, self._store, partition, first_id)
+        if batches:
+            outcomes = outcomes_of(batches, first_id)
+            through = batches[-1].last_id
+            await owner.write(lambda state: _status(state, StatusMeta(outcomes, through)))
+
+    async def _answer_requests(self, owner: Writer) -> None:
+        requests = await asyncio.to_thread(self._store.read_requests, self._settings.partition)
+        for request_id, request in requests:
+            answer = await self._carry_out(owner, request_id, request)
+            await asyncio.to_thread(self._store.answer_request, self._settings.partition, request_id, answer)
+
+    async def _carry_out(self, owner: Writer, request_id: str, request: Mapping[str, str]) -> Mapping[str, str]:
+        """Appends the request's outcome, if the state allows it; returns the answer once the outcome is durable."""
+        answer: Mapping[str, str] = {}
+        unit = unit_asked(owner.state, request) if request.get("action") == "retry" else None
+        entries = unit.entries if unit else ()
+        try:
+            anew = await owner.refitting.judged(unit) if owner.refitting and unit and is_kept(unit) else None
+        except LogCorruptError as error:
+            # A later owner may have removed what was being read; then its claim is the error.
+            await asyncio.to_thread(self._mount.renew)
+            return refusal(f"unit {request.get('uow')} cannot be judged anew: {error}; discard it, and send it again")
+
+        def decided(state: FoldedLog) -> Sequence[Entry]:
+            nonlocal answer
+            decision = decide(state, request_id, request, anew[1] if anew else None)
+            answer = decision.answer
+            journal = Journal(state, epoch_ms())
+            if decision.outcome is not None:
+                now = state.units.get(decision.outcome.tid)
+                if anew is not None and now is not None and now.entries != entries:
+                    answer = refusal(f"more of unit {now.uow} came while it was judged: retry it again")
+                    return ()
+                if anew is not None and now is not None and is_kept(now):
+                    refit_entries(journal, self._uow, now, *anew)
+                journal.write(EntryKind.STATUS, StatusMeta((decision.outcome,), requests=(request_id,)))
+            return journal.entries
+
+        await owner.write(decided)
+        return answer
+
+    async def _move_names(self, owner: Writer) -> None:
+        recent = owner.state.recent
+        while (move := next_move(recent, self._uow.dedup_window, self._mount.generation)) is not None:
+            await self._move(owner, move)
+        if gone := deletable(recent.stale, self._mount.generation):
+            await asyncio.to_thread(self._store.delete_names, self._settings.partition, gone)
+            recent.stale.difference_update(gone)
+
+    async def _move(self, owner: Writer, move: Move) -> None:
+        """Writes the segment's item, then the entry; nobody else moves names, so both tell of the same ones."""
+        if move.item is not None:
+            await asyncio.to_thread(self._store.put_names, self._settings.partition, *move.item)
+        await _control(owner, move.meta, b"")
+
+    async def _snapshot(self, owner: Writer) -> None:
+        """Appends a snapshot in parts, names it in the head, and truncates what no reader needs from then on."""
+        head, state = self._mount.head, owner.state
+        # Readers that have read the head fold from here; where it is not known, nothing is truncated this time.
+        begun = state.snapshot_since if state.snapshot_id == head.snapshot else head.low_water_mark
+        document = snapshot.capture(state)
+        since, parts = state.next_id, snapshot.parts(document)
+        written: list[int] = []
+        while (part := await asyncio.to_thread(next, parts, None)) is not None:
+            written.append(await _control(owner, ControlMeta(SNAPSHOT_PART), part))
+        latest = await _control(owner, ControlMeta(SNAPSHOT, since), snapshot.manifest(written, since))
+        # As of the snapshot, which is durable by now; the folded state may be ahead of what is durable.
+        needed = await asyncio.to_thread(snapshot.needed_by, document)
+        await asyncio.to_thread(self._truncate, latest, min(begun, needed) if head.snapshot >= 0 else 0)
+
+    def _truncate(self, latest: int, low: int) -> None:
+        """Writes rows to the audit trail, names the snapshot in the head, and truncates below ``low``.
+
+        The next truncation makes up for one that a crash prevented.
+        """
+        old_low = self._mount.head.low_water_mark
+        if self._audit is not None and low > old_low:
+            rows = audited(self._store, self._settings.partition, old_low, low)
+            self._audit.write(rows, old_low, low)
+        self._mount.renew(latest, low, latest)
+        self._store.truncate(self._settings.partition, low)
+
+
+def _read_all(store: LogStore, partition: str, first_id: int) -> list[Batch]:
+    return list(store.read_batches(partition, first_id, data=False, strong=True))
+
+
+def _status(state: FoldedLog, meta: StatusMeta) -> Sequence[Entry]:
+    journal = Journal(state, epoch_ms())
+    journal.write(EntryKind.STATUS, meta)
+    return journal.entries
+
+
+async def _control(owner: Writer, meta: ControlMeta, data: bytes) -> int:
+    """Appends a CONTROL entry; returns its transaction id once it is durable."""
+    tid = -1
+
+    def decided(state: FoldedLog) -> Sequence[Entry]:
+        nonlocal tid
+        tid = state.next_id
+        journal = Journal(state, epoch_ms())
+        journal.write(EntryKind.CONTROL, meta, data)
+        return journal.entries
+
+    await owner.write(decided)
+    return tid

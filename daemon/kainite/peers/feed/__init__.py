@@ -1,0 +1,24 @@
+"""The log as a feed: the owner sends each batch once it is durable; the apply job folds it without reading DynamoDB.
+
+======================================================  ===========================================================
+:mod:`~kainite.peers.feed.queue`                  what one follower is still to be sent; begin here
+:mod:`~kainite.peers.feed.session`                the owner's side of a connection
+:mod:`~kainite.peers.feed.conversation`           the follower's side of a connection, without I/O
+:mod:`~kainite.peers.feed.buffer`                 what came and is not folded yet, and what must be read instead
+======================================================  ===========================================================
+
+The messages are in :mod:`kainite.peers.wire.feed_messages`; the connection is kept up by
+:mod:`kainite.peers.sharing.following`.
+
+**Why all that comes is true.** The owner sends a batch when it may acknowledge the batch's appends, not before: its put
+was answered with success, and after that answer the lease still ran, or was renewed (:mod:`kainite.owner.append`).
+So the batch is in its slot, and no other owner had mounted the partition, and truncated the slot, before the batch was
+put. A slot never changes; each later mount fences *behind* the slot, and each later batch has a higher id. An owner
+that was overtaken since then, or that was frozen and goes on, may therefore send what it has still queued: it stands in
+the log of every later generation too. What such an owner tries to put from then on meets a fence, and is not sent.
+
+So the feed says what a strong read of the same ids would say, however late, and however often. Ids are dense, so a
+reader knows which entry comes next, and folds that entry once, wherever it comes from. A feed that sends less, or
+nothing, costs time alone: the reader sees the gap by the ids, or by
+:class:`~kainite.peers.wire.feed_messages.FeedUpTo`, and reads DynamoDB.
+"""

@@ -1,0 +1,111 @@
+"""What one follower of the log is still to be sent; no I/O, no clock.
+
+=============  ==============================================  =========================================================
+the queue      a batch becomes durable                         the follower gives credit
+=============  ==============================================  =========================================================
+empty          sent at once, where there is credit             nothing
+waits          queued                                          sent in order
+full           everything queued is dropped: the follower      what became durable since then is sent in order
+               reads it in DynamoDB
+=============  ==============================================  =========================================================
+
+Invariants:
+
+* batches leave in order of ids, each at most once, and only those that were given to :meth:`FeedQueue.add`;
+* a batch below :attr:`FeedQueue.up_to` was handed out or will never be: the follower must not wait for it;
+* at most the credit and one batch are under way; at most MAX_QUEUED bytes or one batch wait, however slow the follower
+  is: a batch takes the memory of its deltas while it waits, whether they are sent along or not.
+
+Nothing here outlives the connection: a follower that comes again begins at the durable tail, and reads what is missing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from kainite.log.format.entry import Batch
+from kainite.peers.wire.frames import MAX_BODY
+
+MAX_QUEUED: Final = 16 << 20
+"""Most bytes that wait for one follower, approximately."""
+
+MAX_INDEX: Final = 4 << 20
+"""A batch whose index is larger, approximately, is not sent: it is read."""
+
+MAX_PAYLOAD: Final = MAX_BODY // 2
+"""Deltas of more bytes are never sent along: the follower takes no longer message."""
+
+_RECORD_BYTES: Final = 250
+"""Bytes of an entry in the index beside its signatures, approximately."""
+
+
+class FeedQueue:
+    """One follower's queue.
+
+    Args:
+        durable: the id behind the last durable entry.
+        taken: the first entry that the follower does not have.
+        credit: bytes that may be under way.
+        payload: a batch's deltas are sent along where they have at most so many bytes.
+    """
+
+    def __init__(self, durable: int, taken: int, credit: int, payload: int) -> None:
+        self._durable = durable
+        self._taken = taken
+        self._credit = credit
+        self._payload = min(payload, MAX_PAYLOAD)
+        self._queue: deque[tuple[Batch, int]] = deque()
+        self._queued = 0
+
+    @property
+    def up_to(self) -> int:
+        """Returns the id below which nothing will be handed out any more, and everything is durable."""
+        return self._queue[0][0].first_id if self._queue else self._durable
+
+    @property
+    def lag(self) -> int:
+        """Returns how many durable entries the follower has not folded."""
+        return max(0, self._durable - self._taken)
+
+    def begin(self, durable: int) -> None:
+        """Hears up to where the log is durable as every later batch begins to be given to :meth:`add`."""
+        self._durable = durable
+
+    def add(self, batch: Batch) -> None:
+        """Takes a batch that has just become durable; they come in order."""
+        self._durable = batch.last_id + 1
+        index = sum(8 * (len(entry.written) + len(entry.read)) + _RECORD_BYTES for entry in batch.entries)
+        size = index + _data_bytes(batch)
+        if self._queued + size > MAX_QUEUED or index > MAX_INDEX:
+            self._queue.clear()
+            self._queued = 0
+        if index <= MAX_INDEX:
+            self._queue.append((batch, size))
+            self._queued += size
+
+    def has_payload(self, batch: Batch) -> bool:
+        """Returns whether a batch's deltas are sent along."""
+        return _data_bytes(batch) <= self._payload
+
+    def next(self) -> Batch | None:
+        """Hands out the batch to be sent next; None while there is none, or no credit."""
+        if not self._queue or self._credit <= 0:
+            return None
+        batch, size = self._queue.popleft()
+        self._queued -= size
+        return batch
+
+    def sent(self, size: int) -> None:
+        """Takes credit for a batch that was handed out, of so many bytes."""
+        self._credit -= size
+
+    def taken(self, next_id: int, size: int) -> None:
+        """Hears that the follower has everything below ``next_id``, and gives ``size`` bytes of credit back."""
+        self._taken = max(self._taken, next_id)
+        self._credit += size
+
+
+def _data_bytes(batch: Batch) -> int:
+    blobs = {id(entry.piece.blob): len(entry.piece.blob.frame) for entry in batch.entries if entry.piece is not None}
+    return sum(len(entry.data) for entry in batch.entries) + sum(blobs.values())

@@ -1,0 +1,57 @@
+"""Connects a program to an application's partition, by a settings file: finds the owner by HEAD, which says where."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from kainite.aws import clients as aws
+from kainite.base.address import Address
+from kainite.base.errors import LogUnavailableError
+from kainite.log.contract import LogStore
+from kainite.peers.access import access_of
+from kainite.peers.sharing.address import from_text
+from kainite.settings import load
+from kainite.store.dynamodb import DynamoDBStore
+from kainite.waltz.client import ApplicationLog, Find, Owner, connected
+from kainite.waltz.context import Application
+from kainite.waltz.partition import application_partition
+
+
+@contextlib.asynccontextmanager
+async def connect(
+    properties: Path | str, application: Application, partition: int = 0
+) -> AsyncIterator[ApplicationLog]:
+    """Connects as :func:`kainite.waltz.connect` says."""
+    settings = load(properties, needs=("applicationName",))
+    access = access_of(settings.service)
+    store = DynamoDBStore(aws.client("dynamodb", settings.aws), settings.log.table)
+    find = finder(store, application_partition(settings.log.partition, partition))
+    introduction = access.introduce(settings.leases.application)
+    async with connected(ApplicationLog(application, find, partition, access.client_tls, introduction)) as log:
+        yield log
+
+
+def finder(store: LogStore, name: str) -> Find:
+    """Returns what finds a partition's owner.
+
+    Args:
+        store: where the partition is.
+        name: the partition's, in the store.
+    """
+
+    async def find() -> Owner:
+        head = await asyncio.to_thread(store.read_head, name)
+        if head is None or head.released:
+            raise LogUnavailableError(f"nobody owns log partition {name}: run kainite log serve")
+        address = from_text(head.address)
+        if address is None or not address.is_reachable:
+            raise LogUnavailableError(
+                f"{head.owner} owns log partition {name} and listens on {head.address or 'nothing'}, which is not"
+                " reached from here: set logListen and logAdvertise there"
+            )
+        return Owner(Address(address.host, address.port), head.generation)
+
+    return find

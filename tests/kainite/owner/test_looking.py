@@ -1,0 +1,53 @@
+"""When the owner looks at outcomes and requests, with and without somebody who announces."""
+
+from __future__ import annotations
+
+from kainite.owner.looking import OUTCOMES_S, REQUESTS_S, Looking
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_without_announcements_every_look_reads() -> None:
+    looking = Looking(Clock())
+    assert all(looking.outcomes_due(through=5) and looking.requests_due() for _ in range(3))
+
+
+def test_with_announcements_outcomes_are_read_when_they_are_told_or_after_long() -> None:
+    clock = Clock()
+    looking = Looking(clock)
+    with looking.announced():
+        assert looking.outcomes_due(-1), "nobody knows what was written before"
+        assert not looking.outcomes_due(-1)
+        looking.told(4)
+        assert looking.wake.is_set()
+        assert looking.outcomes_due(3)
+        assert looking.outcomes_due(3), "until the log has them: the read may have failed"
+        assert not looking.outcomes_due(4)
+        clock.now += OUTCOMES_S
+        assert looking.outcomes_due(4)
+        assert not looking.outcomes_due(4)
+    assert looking.outcomes_due(4)
+
+
+def test_an_announcement_that_is_repeated_or_late_wakes_nobody() -> None:
+    looking = Looking(Clock())
+    looking.told(4)
+    looking.wake.clear()
+    looking.told(4)
+    looking.told(2)
+    assert not looking.wake.is_set()
+
+
+def test_the_inbox_is_read_now_and_then() -> None:
+    clock = Clock()
+    looking = Looking(clock)
+    with looking.announced():
+        assert looking.requests_due()
+        assert not looking.requests_due()
+        clock.now += REQUESTS_S
+        assert looking.requests_due()
