@@ -32,7 +32,7 @@ from typing import Final
 
 from kainite.base.errors import KainiteError
 from kainite.base.process_identity import this_process
-from kainite.peers.sharing.address import OwnerAddress, from_text
+from kainite.peers.address import OwnerAddress, from_text
 from kainite.peers.sharing.connection import OwnerConnection, connected
 from kainite.peers.sharing.conversation import Conversation
 from kainite.peers.sharing.shared_log import open_shared_log

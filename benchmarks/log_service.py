@@ -29,7 +29,7 @@ from kainite.log.client import LogClient
 from kainite.log.contract import Slot
 from kainite.log.format.batch_codec import encode
 from kainite.log.format.entry import SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind
-from kainite.peers.sharing.address import OwnerAddress, from_text
+from kainite.peers.address import OwnerAddress, from_text
 from kainite.peers.sharing.connection import OwnerConnection, connected
 from kainite.peers.sharing.conversation import Conversation
 from kainite.peers.sharing.shared_log import open_shared_log

@@ -16,6 +16,15 @@ from pathlib import Path
 from typing import Final
 
 import orjson
+from kainite.peers.sharing.fragments import decode_fragments, encode_fragments
+from kainite.peers.wire.frames import HEADER_SIZE, FrameDecoder
+from kainite.peers.wire.hello import Hello, decode_hello, encode_hello
+from kainite.peers.wire.messages import (
+    AppendRequest,
+    ServerPartitionsHealthStatResponse,
+    TransactionDataResponse,
+)
+from kainite.peers.wire.versions import VERSIONS, decode_message, encode_message
 
 from kainite.base.compression import compressed, decompressed
 from kainite.base.errors import (
@@ -65,15 +74,6 @@ from kainite.log.state.folded import FoldedLog
 from kainite.log.state.snapshot import dump, load
 from kainite.log.views.unit_table import UnitTable
 from kainite.owner.audit.trail import frame
-from kainite.peers.sharing.fragments import decode_fragments, encode_fragments
-from kainite.peers.wire.frames import HEADER_SIZE, FrameDecoder
-from kainite.peers.wire.hello import Hello, decode_hello, encode_hello
-from kainite.peers.wire.messages import (
-    AppendRequest,
-    ServerPartitionsHealthStatResponse,
-    TransactionDataResponse,
-)
-from kainite.peers.wire.versions import VERSIONS, decode_message, encode_message
 from kainite.settings import ExtractOffsets, ExtractSpread, MarkersSettings, examine
 from kainite.uow.admission import Admission
 from kainite.uow.catalogue.file import dumps, loads

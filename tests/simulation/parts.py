@@ -29,9 +29,9 @@ import kainite.log.state.snapshot
 import kainite.owner.audit.opening
 import kainite.owner.owner
 import kainite.peers.access
+import kainite.peers.address
 import kainite.peers.feed.queue
 import kainite.peers.server
-import kainite.peers.sharing.address
 import kainite.peers.sharing.shared_log
 import kainite.store.dynamodb
 import kainite.store.memory
@@ -49,7 +49,7 @@ from kainite.base.errors import KainiteError
 from kainite.leases.stance import Stance
 from kainite.observe.meter import SILENT
 from kainite.peers.access import Access
-from kainite.peers.sharing.following import LogFeed
+from kainite.peers.feed.following import LogFeed
 from kainite.settings import (
     ApplySettings,
     AwsSettings,
@@ -149,7 +149,7 @@ def edges(
             (owner, "load_catalogue", lambda *_, **__: catalogue(me())),
             (programs, "random", SimpleNamespace(SystemRandom=lambda: numbers)),
             (kainite.peers.access, "access_of", access),
-            (kainite.peers.sharing.address, "network_stack", lambda: me().host),
+            (kainite.peers.address, "network_stack", lambda: me().host),
             (server.logger, "exception", lambda *_: hub.errors.append(_present_error())),
             (kainite.store.dynamodb, "DynamoDBStore", lambda *_: store_of(me())),
             (kainite.uow.catalogue.load, "load_catalogue", lambda *_, **__: catalogue(me())),

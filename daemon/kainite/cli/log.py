@@ -119,9 +119,10 @@ def serve(properties: Path) -> int:
       KAINITE_LOG_APPLICATIONS=1 kainite log serve -p app.properties
       KAINITE_LOG_LISTEN=127.0.0.1:7070 kainite log serve -p app.properties
     """
+    from kainite.waltz.serving import serving_applications
     from kainite.worker.log_service import run
 
-    return run(load(properties, needs=("applicationName", "streamName")))
+    return run(load(properties, needs=("applicationName", "streamName")), serving_applications)
 
 
 def _asked(settings: Settings, table: str, key: Mapping[str, str]) -> list[Toucher] | None:
@@ -129,7 +130,7 @@ def _asked(settings: Settings, table: str, key: Mapping[str, str]) -> list[Touch
     import asyncio
 
     from kainite.peers.access import access_of
-    from kainite.peers.sharing.asking import ask_owner
+    from kainite.peers.rows.asking import ask_owner
 
     store, partition = opened_log(settings)
     try:

@@ -1,12 +1,12 @@
-"""The owner's side of the log's service: listens, and brings each peer's messages to what answers them.
+"""The accepting side's shell: listens, and brings each peer's messages to the service that answers them.
 
 ::
 
-    accept ─► TLS ─► Hello ─► message ─► Service.take ─► rest, a task ─► reply
+    accept ─► TLS ─► Hello ─► message ─► PeerService.take ─► rest, a task ─► reply
                                  ▲             │ in the peer's order        │
                                  └── credit ◄──┴────────────────────────────┘
 
-What a peer can take is bounded (:class:`~kainite.peers.connection.Limits`):
+What a peer can take is bounded (:class:`~kainite.peers.connection.core.Limits`):
 
 =======================================  ======================================================================
 a peer                                   then
@@ -14,7 +14,7 @@ a peer                                   then
 says no Hello, or garbage, or too long   it is cut; its certificate and its secret are judged before anything else
 messages that are not answered yet       nothing is read from it beyond a number and a number of bytes (its credit):
                                          its own sending waits, nobody else's
-takes no replies                         its services wait to send; after ``slow`` seconds it is cut
+takes no replies                         its service waits to send; after ``slow`` seconds it is cut
 is silent                                it is cut after ``silent`` seconds; a host that is gone is noticed by TCP
 comes with hundreds of connections       beyond MOST_PEERS they are refused; of those that have said no Hello the
                                          oldest is cut beyond MOST_GREETING, so that they keep nobody else out
@@ -31,17 +31,17 @@ import contextlib
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping
-from typing import Any, Final, Protocol, TypeAlias
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any, Final, Generic, Protocol
 
 from kainite.base.address import Address
 from kainite.base.errors import KainiteError, SettingsError
 from kainite.base.logs import event
 from kainite.base.waiting import wait_until_set
-from kainite.peers.connection import Connection, Limits, State
-from kainite.peers.introduction import Secrets
-from kainite.peers.wire.hello import Hello, encode_hello
-from kainite.peers.wire.layouts import Message
+from kainite.peers.connection.codec import Codec, M, M_contra
+from kainite.peers.connection.core import Connection, ConnectionState, Limits, Side
+from kainite.peers.connection.credit import Credit
+from kainite.peers.connection.introduction import Secrets
 
 logger = logging.getLogger(__name__)
 
@@ -56,63 +56,74 @@ LOOK_EVERY_S: Final = 1.0
 STOP_S: Final = 5.0
 """Seconds that a stop waits for replies under way."""
 
-HELLO_FIRST_S: Final = 2.0
-"""Seconds for which a peer's Hello is waited for, where its version decides who answers."""
+CLOSE_S: Final = 1.0
+"""Seconds that a closed connection may take to send what it still has."""
 
 NAME: Final = "Kainite log"
+"""What the Hello of an accepting side says of it."""
 
 
-class Peer(Protocol):
+class Peer(Protocol[M_contra]):
     """A client, as a service sees it."""
 
     @property
-    def version(self) -> int: ...
+    def version(self) -> int:
+        """Returns the version that is spoken with it."""
 
-    async def send(self, *messages: Message) -> None:
+    async def send(self, *messages: M_contra) -> None:
         """Sends messages in order; waits while the peer takes none.
 
         Raises:
             ConnectionError: the peer is gone, or was cut because it takes none.
         """
 
+    def say_alive(self) -> None:
+        """Sends a frame that says that this side is alive."""
+
+    def beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Does work beside the peer's messages, until the connection ends; the work's end is the connection's.
+
+        A KainiteError cuts the peer.
+        """
+
+    def hang_up(self) -> None:
+        """Ends the connection when what was sent has left."""
+
     def cut(self, why: str) -> None:
         """Ends the connection at once; ``why`` goes into the log."""
 
 
-Stream: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
-"""Answers a connection by itself: reads the peer's Hello first, and says its own; at its end the connection ends."""
-
-
-class Service(Protocol):
-    """What answers messages. All methods are called on the server's event loop."""
+class PeerService(Protocol[M]):
+    """Answers messages. All methods are called on the server's event loop."""
 
     @property
-    def versions(self) -> Collection[int]: ...
+    def codec(self) -> Codec[M]:
+        """Returns the protocol that is spoken."""
 
-    async def take(self, peer: Peer, message: Message) -> Coroutine[Any, Any, None] | None:
+    async def take(self, peer: Peer[M], message: M) -> Coroutine[Any, Any, None] | None:
         """Takes a message; the peer's next one comes when this returns.
 
         Returns:
-            What is left to do, to be done beside the peer's next messages; the peer's credit comes back after it.
+            What is left to do for the message, beside the peer's next ones; the message's credit comes back after it.
 
         Raises:
-            KainiteError: the peer is cut; so for what is left to do.
+            KainiteError: the peer is to be cut. What is left to do may raise it as well.
         """
 
-    def left(self, peer: Peer) -> None:
+    def left(self, peer: Peer[M]) -> None:
         """Hears that a peer is gone."""
 
 
 @contextlib.asynccontextmanager
 async def serving(
-    service: Service,
+    service: PeerService[M],
     listen: Address,
     *,
     tls: ssl.SSLContext | None = None,
     secrets: Secrets | None = None,
     limits: Limits | None = None,
-    streams: Mapping[int, Stream] | None = None,
-) -> AsyncIterator[LogServer]:
+    key: str = "logListen",
+) -> AsyncIterator[LogServer[M]]:
     """Serves until the end, which is a stop with replies sent.
 
     Args:
@@ -121,23 +132,23 @@ async def serving(
         tls: the owner's side of TLS; None: nothing is encrypted.
         secrets: who may connect.
         limits: what a peer may take.
-        streams: what answers peers of further versions, by version. These are judged here, and bounded there.
+        key: the settings' key that says where to listen.
 
     Raises:
         SettingsError: the address cannot be listened on.
     """
-    server = LogServer(service, tls, secrets or Secrets(), limits or Limits(), streams or {})
+    server = LogServer(service, tls, secrets or Secrets(), limits or Limits())
     loop = asyncio.get_running_loop()
     try:
-        listening = await loop.create_server(lambda: _Conversation(server), listen.host, listen.port)
+        listening = await loop.create_server(lambda: _PeerConnection(server), listen.host, listen.port)
     except OSError as error:
         raise SettingsError(
-            f"logListen: cannot listen on {listen}: {error.strerror or error}; several processes of one host need a"
+            f"{key}: cannot listen on {listen}: {error.strerror or error}; several processes of one host need a"
             " port each (port 0 takes any that is free)"
         ) from error
     server.address = Address(listen.host, listening.sockets[0].getsockname()[1])
     looking = asyncio.create_task(server.look(), name="log service peers")
-    event(logger, logging.INFO, "log service listens", address=server.address, tls=tls is not None)
+    event(logger, logging.INFO, "log service listens", address=server.address, key=key, tls=tls is not None)
     try:
         yield server
     finally:
@@ -146,43 +157,35 @@ async def serving(
         await server.stop()
 
 
-class LogServer:
+class LogServer(Generic[M]):
     """The peers of a listening service."""
 
-    def __init__(
-        self,
-        service: Service,
-        tls: ssl.SSLContext | None,
-        secrets: Secrets,
-        limits: Limits,
-        streams: Mapping[int, Stream],
-    ) -> None:
+    def __init__(self, service: PeerService[M], tls: ssl.SSLContext | None, secrets: Secrets, limits: Limits) -> None:
         self.service = service
-        self.streams = streams
         self.tls = tls
         self.secrets = secrets
         self.limits = limits
         self.address = Address("", 0)
         """Where the server listens."""
-        self._peers: dict[_Conversation, None] = {}  # oldest first
+        self._peers: dict[_PeerConnection[M], None] = {}  # oldest first
         self._stopped = False
 
     @property
     def peers(self) -> int:
         """Returns how many peers have said Hello and are connected."""
-        return sum(peer.connection.state is State.OPEN for peer in self._peers)
+        return sum(peer.state is ConnectionState.OPEN for peer in self._peers)
 
-    def admit(self, peer: _Conversation) -> bool:
+    def admit(self, peer: _PeerConnection[M]) -> bool:
         """Returns whether a new connection may stay; for it the oldest one that has said no Hello may have to go."""
         if self._stopped or len(self._peers) >= MOST_PEERS:
             return False
-        greeting = [other for other in self._peers if other.connection.state is State.GREETING]
+        greeting = [other for other in self._peers if other.state is ConnectionState.GREETING]
         if len(greeting) >= MOST_GREETING:
             greeting[0].cut("too many connections without a Hello")
         self._peers[peer] = None
         return True
 
-    def forget(self, peer: _Conversation) -> None:
+    def forget(self, peer: _PeerConnection[M]) -> None:
         self._peers.pop(peer, None)
 
     async def look(self) -> None:
@@ -200,32 +203,37 @@ class LogServer:
             await asyncio.gather(*(peer.stop() for peer in peers))
 
 
-class _Conversation(asyncio.Protocol):
+class _PeerConnection(asyncio.Protocol, Generic[M]):
     """One peer: its transport, its connection's state, its credit, and the tasks that answer it."""
 
-    def __init__(self, server: LogServer) -> None:
-        self._server = server
+    def __init__(self, server: LogServer[M]) -> None:
+        limits, self._server = server.limits, server
         self._loop = asyncio.get_running_loop()
-        self.connection = Connection(
-            (*server.service.versions, *server.streams), self._loop.time(), server.limits, judge=server.secrets.judge
+        self._connection = Connection(
+            server.service.codec, Side.ACCEPTING, self._loop.time(), NAME, limits, judge=server.secrets.judge
         )
-        self._raw = bytearray()  # what came until the greeting was over
+        self._credit = Credit(limits.bytes, limits.messages)
+        self._has_credit = asyncio.Event()
         self._transport: asyncio.Transport | None = None
         self._from = ""
         self._arrived = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
         self._clogged_since = 0.0
-        self._credit = asyncio.Event()
-        self._messages = self._bytes = 0
+        self._flushes = False  # whether a flush is due in this turn of the loop
         self._conversing: asyncio.Task[None] | None = None
         self._rests: set[asyncio.Task[None]] = set()
+        self._beside: set[asyncio.Task[None]] = set()
         self._listens = True
         self._gone = False
         self._lost = asyncio.Event()
 
     def __repr__(self) -> str:
-        return f"<peer {self._from} {self.connection.state.name}>"
+        return f"<peer {self._from} {self.state.name}>"
+
+    @property
+    def state(self) -> ConnectionState:
+        return self._connection.state
 
     # What the transport calls
 
@@ -240,12 +248,10 @@ class _Conversation(asyncio.Protocol):
         self._conversing = self._loop.create_task(self._converse(), name=f"log peer {self._from}")
 
     def data_received(self, data: bytes) -> None:
-        if self.connection.state is State.GREETING and self._server.streams:
-            self._raw += data
-        self.connection.receive(data, self._loop.time())
+        self._connection.receive(data, self._loop.time())
         self._arrived.set()
-        most = self._server.limits.bytes if self.connection.state is State.OPEN else GREETING_BYTES
-        if self.connection.buffered > most and self._transport is not None:
+        most = self._server.limits.bytes if self.state is ConnectionState.OPEN else GREETING_BYTES
+        if self._connection.buffered > most and self._transport is not None:
             self._transport.pause_reading()
 
     def pause_writing(self) -> None:
@@ -263,16 +269,31 @@ class _Conversation(asyncio.Protocol):
 
     @property
     def version(self) -> int:
-        return self.connection.version
+        return self._connection.version
 
-    async def send(self, *messages: Message) -> None:
+    async def send(self, *messages: M) -> None:
         for message in messages:
-            frame = self.connection.encode(message)
             if not self._writable.is_set():
                 await self._writable.wait()
             if self._gone or self._transport is None:
                 raise ConnectionResetError(f"peer {self._from} is gone")
-            self._transport.write(frame)
+            self._connection.send(message)
+            self._flush_soon()
+
+    def say_alive(self) -> None:
+        self._connection.keep_alive()
+        self._flush_soon()
+
+    def beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        return self._start(self._do_beside(work), work, self._beside)
+
+    def hang_up(self) -> None:
+        if self._transport is not None and not self._gone:
+            self._flush()
+            transport, self._transport = self._transport, None
+            transport.close()
+            self._loop.call_later(CLOSE_S, transport.abort)
+        self._end()
 
     def cut(self, why: str) -> None:
         if not self._gone:
@@ -284,7 +305,7 @@ class _Conversation(asyncio.Protocol):
     def look(self) -> None:
         """Cuts the peer if it takes too long."""
         now = self._loop.time()
-        why = self.connection.overdue(now) if self._listens else None
+        why = self._connection.overdue(now) if self._listens else None
         if why is None and not self._writable.is_set() and now - self._clogged_since > self._server.limits.slow:
             why = f"has taken nothing for {self._server.limits.slow:g} s"
         if why is not None:
@@ -292,12 +313,15 @@ class _Conversation(asyncio.Protocol):
 
     async def stop(self) -> None:
         """Takes no further message, waits for the replies under way, and closes."""
+        for task in self._beside:
+            task.cancel()
         if self._conversing is not None:
             self._conversing.cancel()
             await asyncio.wait({self._conversing}, timeout=STOP_S)
         if self._rests:
             await asyncio.wait(self._rests, timeout=STOP_S)
-        if self.connection.state is State.OPEN and self._transport is not None and not self._gone:
+        if self.state is ConnectionState.OPEN and self._transport is not None and not self._gone:
+            self._flush()
             self._transport.close()
             await wait_until_set(self._lost, STOP_S)
         self._end()
@@ -305,14 +329,14 @@ class _Conversation(asyncio.Protocol):
     async def _converse(self) -> None:
         try:
             await self._secure()
-            assert self._transport is not None
-            stream = await self._greet()
-            if stream is not None:
-                await self._hand_over(stream)
             while not self._gone:
                 await self._take_next()
         except (KainiteError, ssl.SSLError) as error:
-            self.cut(str(error))
+            if self.state is ConnectionState.CLOSED and not self._gone:  # the Hello may be answered with a refusal
+                event(logger, logging.WARNING, "log peer cut", peer=self._from, cause=str(error))
+                self.hang_up()
+            else:
+                self.cut(str(error))
         except OSError:
             self._end()
         except Exception:
@@ -336,46 +360,19 @@ class _Conversation(asyncio.Protocol):
             raise ConnectionResetError(f"peer {self._from} is gone")
         self._transport = secured
 
-    async def _greet(self) -> Stream | None:
-        """Says Hello; returns what answers the peer, if it is a stream.
-
-        A stream says its own Hello. So where there are streams, the peer's Hello is waited for, but not for long: a
-        peer may wait as well.
-        """
-        assert self._transport is not None
-        if self._server.streams:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(HELLO_FIRST_S if self._server.service.versions else None):
-                    while self.connection.state is State.GREETING:
-                        self.connection.greet(self._loop.time())
-                        if self.connection.state is State.GREETING:
-                            await self._more()
-            if self.connection.state is State.OPEN and self.connection.version in self._server.streams:
-                return self._server.streams[self.connection.version]
-        self._raw.clear()
-        versions = tuple(sorted(self._server.service.versions))
-        self._transport.write(encode_hello(Hello(versions, NAME)))
-        self.connection.offer(versions)
-        return None
-
-    async def _hand_over(self, stream: Stream) -> None:
-        """Has a stream answer the peer, to the connection's end."""
-        assert self._transport is not None
-        self._listens = False
-        reader = asyncio.StreamReader()
-        protocol = asyncio.StreamReaderProtocol(reader)
-        self._transport.set_protocol(protocol)
-        protocol.connection_made(self._transport)
-        reader.feed_data(bytes(self._raw))
-        self._raw.clear()
-        self._transport.resume_reading()
-        writer = asyncio.StreamWriter(self._transport, protocol, reader, self._loop)
-        try:
-            await stream(reader, writer)
-        finally:
-            writer.transport.abort()
-            self._lost.set()
-        self._end()
+    async def _take_next(self) -> None:
+        """Takes one message, or waits for more bytes."""
+        received = self._connection.next_message(self._loop.time())
+        self._flush()  # the Hello, where the peer's has just come
+        if received is None:
+            await self._more()
+            return
+        await self._take_credit(received.size)
+        rest = await self._server.service.take(self, received.message)
+        if rest is None:
+            self._give_credit(received.size)
+            return
+        self._start(self._finish(rest, received.size), rest, self._rests)
 
     async def _more(self) -> None:
         """Waits for more bytes."""
@@ -386,25 +383,29 @@ class _Conversation(asyncio.Protocol):
         await self._arrived.wait()
         self._listens = False
 
-    async def _take_next(self) -> None:
-        """Takes one message, or waits for more bytes."""
-        received = self.connection.next_message(self._loop.time())
-        if received is None:
-            await self._more()
-            return
-        await self._take_credit(received.size)
-        rest = await self._server.service.take(self, received.message)
-        if rest is None:
-            self._give_credit(received.size)
-            return
-        task = self._loop.create_task(self._finish(rest, received.size))
-        self._rests.add(task)
-        task.add_done_callback(self._rests.discard)
-        task.add_done_callback(lambda _: rest.close())  # for a task that is cancelled before it begins
+    def _start(
+        self, work: Coroutine[Any, Any, None], inner: Coroutine[Any, Any, None], among: set[asyncio.Task[None]]
+    ) -> asyncio.Task[None]:
+        task = self._loop.create_task(work)
+        among.add(task)
+        task.add_done_callback(among.discard)
+        task.add_done_callback(lambda _: inner.close())  # for a task that is cancelled before it begins
+        return task
 
     async def _finish(self, rest: Coroutine[Any, Any, None], size: int) -> None:
         try:
-            await rest
+            await self._answer(rest)
+        finally:
+            self._give_credit(size)
+
+    async def _do_beside(self, work: Coroutine[Any, Any, None]) -> None:
+        await self._answer(work)
+        self.hang_up()
+
+    async def _answer(self, work: Coroutine[Any, Any, None]) -> None:
+        """Does work for the peer; the connection ends if the work fails."""
+        try:
+            await work
         except KainiteError as error:
             self.cut(str(error))
         except OSError:
@@ -412,24 +413,30 @@ class _Conversation(asyncio.Protocol):
         except Exception:
             logger.exception("log peer %s: its message could not be answered", self._from)
             self._end()
-        finally:
-            self._give_credit(size)
 
     async def _take_credit(self, size: int) -> None:
-        limits = self._server.limits
-        while self._messages >= limits.messages or (self._messages and self._bytes + size > limits.bytes):
-            self._credit.clear()
-            await self._credit.wait()
-        self._messages += 1
-        self._bytes += size
+        while not self._credit.has_room(size):
+            self._has_credit.clear()
+            await self._has_credit.wait()
+        self._credit.take(size)
 
     def _give_credit(self, size: int) -> None:
-        self._messages -= 1
-        self._bytes -= size
-        self._credit.set()
+        self._credit.give(size)
+        self._has_credit.set()
+
+    def _flush_soon(self) -> None:
+        """Sends what one turn of the loop says together: a durable batch answers many appends at once."""
+        if not self._flushes:
+            self._flushes = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flushes = False
+        if self._transport is not None and not self._gone and (data := self._connection.to_send()):
+            self._transport.write(data)
 
     def _end(self) -> None:
-        """Ends the conversation; services hear of it once."""
+        """Ends the conversation; the service hears of it once."""
         if self._gone:
             return
         self._gone = True
@@ -437,7 +444,7 @@ class _Conversation(asyncio.Protocol):
         self._server.forget(self)
         if self._transport is not None:
             self._transport.abort()
-        for task in (self._conversing, *self._rests):
+        for task in (self._conversing, *self._rests, *self._beside):
             if task is not None and task is not asyncio.current_task():
                 task.cancel()
         self._server.service.left(self)

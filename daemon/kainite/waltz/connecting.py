@@ -12,7 +12,7 @@ from kainite.base.address import Address
 from kainite.base.errors import LogUnavailableError
 from kainite.log.contract import LogStore
 from kainite.peers.access import access_of
-from kainite.peers.sharing.address import from_text
+from kainite.peers.address import from_text
 from kainite.settings import load
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.waltz.client import ApplicationLog, Find, Owner, connected

@@ -15,22 +15,22 @@ from kainite.base.address import Address
 from kainite.base.errors import LogProtocolError, SettingsError
 from kainite.log.format.entry import ReqId
 from kainite.peers import server as server_module
-from kainite.peers.connection import Limits
-from kainite.peers.introduction import Introduction, Secrets
+from kainite.peers.connection.core import Limits
+from kainite.peers.connection.frames import HEADER_SIZE, keep_alive
+from kainite.peers.connection.hello import Hello, decode_hello, encode_hello
+from kainite.peers.connection.introduction import Introduction, Secrets
 from kainite.peers.server import LogServer, Peer, serving
 from kainite.peers.tls import client_context, owner_context
-from kainite.peers.wire.frames import HEADER_SIZE, keep_alive
-from kainite.peers.wire.hello import Hello, decode_hello, encode_hello
-from kainite.peers.wire.layouts import Message
-from kainite.peers.wire.messages import (
+from kainite.settings import ServiceSettings
+from kainite.waltz.wire.layouts import Message
+from kainite.waltz.wire.messages import (
     FlushRequest,
     FlushResponse,
     HighWaterMarkRequest,
     TransactionDataRequest,
     TransactionDataResponse,
 )
-from kainite.peers.wire.versions import decode_message, encode_message
-from kainite.settings import ServiceSettings
+from kainite.waltz.wire.versions import decode_message, encode_message
 from support.certificates import Authority
 from support.waiting import until
 

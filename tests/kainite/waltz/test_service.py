@@ -10,9 +10,9 @@ import pytest
 
 from kainite.log.contract import Slot
 from kainite.log.format.entry import Batch, ReqId
-from kainite.peers.wire import messages as m
 from kainite.store.memory import MemoryStore
 from kainite.waltz import feed
+from kainite.waltz.wire import messages as m
 from support.application_world import RawClient, World, raw_client, taken_over, world
 from support.waiting import until
 

@@ -8,7 +8,7 @@
 ======================================================  ===========================================================
 
 The messages are in :mod:`kainite.peers.wire.feed_messages`; the connection is kept up by
-:mod:`kainite.peers.sharing.following`.
+:mod:`kainite.peers.feed.following`.
 
 **Why all that comes is true.** The owner sends a batch when it may acknowledge the batch's appends, not before: its put
 was answered with success, and after that answer the lease still ran, or was renewed (:mod:`kainite.owner.append`).

@@ -20,6 +20,8 @@ class ServiceSettings:
         trust_file: certificates of the authorities that sign the other side's certificate, PEM.
         secret_file: users with their secrets, a line ``user:secret`` each; a client uses the first.
         applications: how many log partitions applications may use.
+        applications_listen: where applications connect; None: on a free port of ``listen``'s host.
+        applications_advertise: where others reach that; None: on ``advertise``'s host, or where it listens.
     """
 
     listen: Address | None = None
@@ -29,3 +31,5 @@ class ServiceSettings:
     trust_file: Path | None = None
     secret_file: Path | None = None
     applications: int = 0
+    applications_listen: Address | None = None
+    applications_advertise: Address | None = None

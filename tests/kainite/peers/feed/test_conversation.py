@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from kainite.peers.connection.feed_messages import FeedBatch, FeedTaken, FeedUpTo, Follow, OutcomesAt
+from kainite.peers.connection.shard_messages import VERSION, Elsewhere, ShardAppended, ShardRefused
 
 from kainite.base.errors import KainiteError, LogCorruptError, LogProtocolError, LogUnavailableError
 from kainite.log.format.batch_codec import encode
 from kainite.log.format.entry import Batch, Entry, EntryKind, ReqId, StatusMeta
+from kainite.peers.connection.frames import HEADER_SIZE
+from kainite.peers.connection.hello import Hello, encode_hello
 from kainite.peers.feed.buffer import Fed
 from kainite.peers.feed.conversation import FeedConversation, Phase, UpTo, Wishes
-from kainite.peers.wire.feed_messages import FeedBatch, FeedTaken, FeedUpTo, Follow, OutcomesAt
-from kainite.peers.wire.frames import HEADER_SIZE
-from kainite.peers.wire.hello import Hello, encode_hello
-from kainite.peers.wire.layouts import Message
-from kainite.peers.wire.shard_messages import VERSION, Elsewhere, ShardAppended, ShardRefused
-from kainite.peers.wire.versions import decode_message, encode_message
+from kainite.waltz.wire.layouts import Message
+from kainite.waltz.wire.versions import decode_message, encode_message
 
 WISHES = Wishes("t/0", "f", 100, 10, outcomes=True)
 BATCH = Batch(5, 3, 0, (Entry(EntryKind.STATUS, StatusMeta(), data=b"x"),))

@@ -6,15 +6,15 @@ import random
 
 from hypothesis import given
 from hypothesis import strategies as st
+from kainite.peers.connection.feed_messages import FeedBatch
+from kainite.peers.connection.shard_messages import VERSION
 
 from kainite.log.format.batch_codec import encode
 from kainite.log.format.entry import Batch, Entry, EntryKind, ReqId, UnitMeta
+from kainite.peers.connection.frames import MAX_BODY, FrameDecoder
 from kainite.peers.feed import queue as queue_module
 from kainite.peers.feed.queue import FeedQueue
-from kainite.peers.wire.feed_messages import FeedBatch
-from kainite.peers.wire.frames import MAX_BODY, FrameDecoder
-from kainite.peers.wire.shard_messages import VERSION
-from kainite.peers.wire.versions import encode_message
+from kainite.waltz.wire.versions import encode_message
 
 
 def batch(first: int, count: int = 1, data: bytes = b"", written: int = 0) -> Batch:

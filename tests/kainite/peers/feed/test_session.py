@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
+from kainite.peers.connection.feed_messages import FeedUpTo, Follow
+from kainite.peers.connection.shard_messages import VERSION
+
 from kainite.log.format.entry import ReqId
+from kainite.peers.connection.frames import FrameDecoder
 from kainite.peers.feed.session import FeedSession
-from kainite.peers.wire.feed_messages import FeedUpTo, Follow
-from kainite.peers.wire.frames import FrameDecoder
-from kainite.peers.wire.shard_messages import VERSION
-from kainite.peers.wire.versions import decode_message
+from kainite.waltz.wire.versions import decode_message
 from support.followed_log import LOG, append
 from support.log_members import LIMIT, members
 

@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-
-from kainite.base.errors import LogProtocolError, LogRequestError, LogUnavailableError
-from kainite.base.position import Position
-from kainite.log.client import ReadingReport
-from kainite.log.format.entry import ReqId
-from kainite.peers.sharing.conversation import MAX_NUMBER, Answered, Asked, Conversation, Opened, Phase
-from kainite.peers.wire.frames import FrameDecoder
-from kainite.peers.wire.hello import Hello, decode_hello, encode_hello
-from kainite.peers.wire.layouts import Message
-from kainite.peers.wire.shard_messages import (
+from kainite.peers.connection.shard_messages import (
     VERSION,
     Elsewhere,
     Join,
@@ -27,7 +18,16 @@ from kainite.peers.wire.shard_messages import (
     ShardAppended,
     ShardRefused,
 )
-from kainite.peers.wire.versions import decode_message, encode_message
+
+from kainite.base.errors import LogProtocolError, LogRequestError, LogUnavailableError
+from kainite.base.position import Position
+from kainite.log.client import ReadingReport
+from kainite.log.format.entry import ReqId
+from kainite.peers.connection.frames import FrameDecoder
+from kainite.peers.connection.hello import Hello, decode_hello, encode_hello
+from kainite.peers.sharing.conversation import MAX_NUMBER, Answered, Asked, Conversation, Opened, Phase
+from kainite.waltz.wire.layouts import Message
+from kainite.waltz.wire.versions import decode_message, encode_message
 
 GENERATION = 7
 CREDIT = 100

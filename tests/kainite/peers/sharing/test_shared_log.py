@@ -19,10 +19,10 @@ from kainite.log.collecting.waiting import NEAR_S
 from kainite.log.contract import LogStore
 from kainite.log.state.loading import load_state
 from kainite.owner.mount import mount
+from kainite.peers import network
 from kainite.peers.access import Access
-from kainite.peers.sharing import network
-from kainite.peers.sharing import session as session_module
-from kainite.peers.sharing.address import OwnerAddress, from_text
+from kainite.peers.address import OwnerAddress, from_text
+from kainite.peers.sharing import member_session as session_module
 from kainite.peers.sharing.shared_log import SharedLog
 from kainite.settings import UowEnd, UowSettings
 from kainite.store.memory import MemoryStore
@@ -352,7 +352,7 @@ def address_of(store: LogStore) -> OwnerAddress:
 async def test_whoever_speaks_something_else_is_cut_off_and_disturbs_nobody(
     data: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session_module, "GREETING_S", 0.2)
+    monkeypatch.setattr(CORE, "x", 0)
     async with members() as all_:
         await all_.join("a")
         b = await all_.join("b")
