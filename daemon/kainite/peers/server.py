@@ -363,8 +363,8 @@ class _PeerConnection(asyncio.Protocol, Generic[M]):
     async def _take_next(self) -> None:
         """Takes one message, or waits for more bytes."""
         received = self._connection.next_message(self._loop.time())
-        self._flush()  # the Hello, where the peer's has just come
         if received is None:
+            self._flush()  # the Hello, at first
             await self._more()
             return
         await self._take_credit(received.size)

@@ -45,10 +45,12 @@ async def serving_applications(settings: Settings, store: LogStore, access: Acce
         yield
         return
     service = Applications(partial(_reaches, store, log.partition))
-    async with listening(service, applications_access(settings.service, access), key=KEY) as address:
-        async with owning(service, store, log, count, address.as_text()):
-            event(_logger, logging.INFO, "applications served", partitions=count, address=address)
-            yield
+    async with contextlib.AsyncExitStack() as stack:
+        opening = listening(service, applications_access(settings.service, access), key=KEY)
+        address = await stack.enter_async_context(opening)
+        await stack.enter_async_context(owning(service, store, log, count, address.as_text()))
+        event(_logger, logging.INFO, "applications served", partitions=count, address=address)
+        yield
 
 
 def applications_access(settings: ServiceSettings, access: Access) -> Access:

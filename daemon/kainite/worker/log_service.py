@@ -2,7 +2,8 @@
 
 It takes part in sharing the log as a daemon does (:mod:`kainite.peers.sharing.shared_log`): whoever mounts the
 partition owns it, does the upkeep, and is appended through; here, with no shard of its own, it only waits while another
-process owns it. What else such a process serves, the command says (``beside``: :mod:`kainite.waltz.serving`). Where ``metricsPort`` is set, its metrics and its health are served.
+process owns it. The command says what else the process serves (``beside``). Where ``metricsPort`` is set, its metrics
+and its health are served.
 
 Stop, on SIGTERM or SIGINT: the partitions are released, so that others mount them at once. A crash leaves leases that
 run out, and nothing that was acknowledged and is not durable.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import orjson
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from kainite.base.errors import LogProtocolError, LogRequestError
 from kainite.log.format.deltas import read_deltas
 from kainite.peers.fragments import (
-    FIELDS,
     MAX_PAYLOAD,
+    SentFragment,
     check_size,
     decode_fragments,
     encode_fragments,
@@ -81,21 +81,22 @@ def test_fragments_of_one_append_share_a_blob() -> None:
     assert first.blob is last.blob
 
 
-def sent() -> tuple[dict[str, Any], bytes, bytes]:
-    """Returns the JSON of an append with one fragment, its signatures, and its payload."""
+FIELDS = SentFragment.__struct_fields__
+
+
+def sent() -> tuple[list[Any], bytes]:
+    """Returns the metadata of an append with one fragment, as msgpack has it, and its payload."""
     metadata, payload, _ = encode_fragments([Fragment("T", (DELTA,), frozenset({1}), ends=(UnitEnd(1, 2),))], ())
-    size = int.from_bytes(metadata[:4], "big")
-    return orjson.loads(metadata[4 : 4 + size]), metadata[4 + size :], payload
+    return msgspec.msgpack.decode(metadata), payload
 
 
-def metadata_of(document: object, signatures: bytes = bytes(8)) -> bytes:
-    text = orjson.dumps(document)
-    return len(text).to_bytes(4, "big") + text + signatures
+def metadata_of(document: object) -> bytes:
+    return msgspec.msgpack.encode(document)
 
 
 def test_what_was_sent_is_read() -> None:
-    document, signatures, payload = sent()
-    [fragment], _, _ = decode_fragments(metadata_of(document, signatures), payload, {})
+    document, payload = sent()
+    [fragment], _, _ = decode_fragments(metadata_of(document), payload, {})
     assert fragment.piece is not None
     assert read_deltas(fragment.piece.read()) == [DELTA]
 
@@ -114,58 +115,61 @@ def test_what_was_sent_is_read() -> None:
         ("length", 2**40),
         ("identities", []),
         ("identities", [-1]),
-        ("identities", ["AAAA"]),
+        ("identities", [b"AAAA"]),
         ("identities", [True]),
+        ("signed", bytes(7)),
+        ("signed", 3),
         ("written", "x"),
-        ("written", 0),
+        ("written", 2),
         ("written", 1.5),
-        ("read", -1),
-        ("read", 2**62),
+        ("written", -1),
         ("ends", [[1, 2, "other"]]),
         ("ends", [[1]]),
+        ("ends", [[-1, 2, "normal"]]),
         ("ends", 7),
         ("rejects", [["a"]]),
-        ("misfits", [["a", 1]]),
+        ("misfits", [{"cause": "a", "line": 1}]),
         ("time", "x"),
+        ("time", -1),
         ("tables", [None]),
         ("scheme", "unknown"),
     ],
 )
 def test_what_is_no_fragment_is_refused(field: str, value: object) -> None:
-    document, signatures, payload = sent()
-    document["fragments"][0][FIELDS.index(field)] = value
+    document, payload = sent()
+    document[0][0][FIELDS.index(field)] = value
     with pytest.raises(LogProtocolError):
-        decode_fragments(metadata_of(document, signatures), payload, {})
+        decode_fragments(metadata_of(document), payload, {})
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"fragments": 3}, {"fragments": [[]]}, {"blobs": []}, {"blobs": [[1, 2]]}, {"blobs": None}, {"schemes": {"a": 3}}],
+    ("place", "value"), [(0, 3), (0, [[]]), (1, []), (1, [[1, 2]]), (1, None), (2, {"a": 3}), (3, -1), (3, "x")]
 )
-def test_metadata_that_says_something_else_is_refused(change: dict[str, Any]) -> None:
-    document, signatures, payload = sent()
+def test_metadata_that_says_something_else_is_refused(place: int, value: object) -> None:
+    document, payload = sent()
+    document[place] = value
     with pytest.raises(LogProtocolError):
-        decode_fragments(metadata_of({**document, **change}, signatures), payload, {})
+        decode_fragments(metadata_of(document), payload, {})
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_blob_of_another_length_checksum_or_size_is_refused(place: int) -> None:
-    document, signatures, payload = sent()
-    document["blobs"][0][place] += 1
+    document, payload = sent()
+    document[1][0][place] += 1
     with pytest.raises(LogProtocolError, match="blob"):
-        decode_fragments(metadata_of(document, signatures), payload, {})
+        decode_fragments(metadata_of(document), payload, {})
 
 
 @given(st.binary(max_size=200))
 def test_bytes_of_another_kind_are_refused(garbage: bytes) -> None:
-    document, signatures, payload = sent()
+    document, payload = sent()
     for metadata, body in (
         (garbage, payload),
         (metadata_of([]), payload),
         (metadata_of({}), payload),
-        (metadata_of(document, signatures), garbage),
-        (metadata_of(document, signatures + garbage + b"x"), payload),
-        (metadata_of(document, signatures), payload + garbage + b"x"),
+        (metadata_of(document), garbage),
+        (metadata_of(document) + garbage + b"x", payload),
+        (metadata_of(document), payload + garbage + b"x"),
     ):
         with pytest.raises(LogProtocolError):
             decode_fragments(metadata, body, {})

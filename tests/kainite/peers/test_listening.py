@@ -81,7 +81,7 @@ async def test_only_who_has_a_certificate_and_the_secret_follows_the_log(
         await until(lambda: feeds[0].is_following)
         await until(lambda: sum(record.getMessage() == "log is read, not fed" for record in caplog.records) >= 2)
         assert [feed.is_following for feed in feeds] == [True, False, False]
-        assert [feed.name for feed in owner.followers] == ["follower"]
+        assert [feed.name for feed in owner.reception.followers] == ["follower"]
         for feed in feeds:
             feed.close()
         await asyncio.gather(*running)

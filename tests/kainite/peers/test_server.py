@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Collection, Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,13 @@ from kainite.base.errors import LogProtocolError, SettingsError
 from kainite.log.format.entry import ReqId
 from kainite.peers import server as server_module
 from kainite.peers.connection.core import Limits
-from kainite.peers.connection.frames import HEADER_SIZE, keep_alive
+from kainite.peers.connection.frames import HEADER_SIZE, PEERS_HELLO, WALTZ_HELLO, keep_alive
 from kainite.peers.connection.hello import Hello, decode_hello, encode_hello
 from kainite.peers.connection.introduction import Introduction, Secrets
 from kainite.peers.server import LogServer, Peer, serving
 from kainite.peers.tls import client_context, owner_context
 from kainite.settings import ServiceSettings
-from kainite.waltz.wire.layouts import Message
+from kainite.waltz.wire.layouts import WaltzMessage
 from kainite.waltz.wire.messages import (
     FlushRequest,
     FlushResponse,
@@ -30,27 +30,30 @@ from kainite.waltz.wire.messages import (
     TransactionDataRequest,
     TransactionDataResponse,
 )
-from kainite.waltz.wire.versions import decode_message, encode_message
+from kainite.waltz.wire.versions import WALTZ
+from support.application_world import waltz_frame
 from support.certificates import Authority
 from support.waiting import until
 
 HERE = Address("127.0.0.1", 0)
 REQ = ReqId(1, 2, 3, 4)
 LIMIT_S = 30.0
+KNOWN = encode_hello(WALTZ_HELLO, Hello((4,), "x"))
+UNKNOWN = encode_hello(WALTZ_HELLO, Hello((9,), None))
 
 
 class Answers:
     """A service that answers a flush when it is told to, and a data request with so many bytes."""
 
-    versions: Collection[int] = range(5)
+    codec = WALTZ
 
     def __init__(self) -> None:
         self.go = asyncio.Event()
         self.go.set()
-        self.taken: list[Message] = []
-        self.peers: list[Peer] = []
+        self.taken: list[WaltzMessage] = []
+        self.peers: list[Peer[WaltzMessage]] = []
 
-    async def take(self, peer: Peer, message: Message) -> Coroutine[Any, Any, None] | None:
+    async def take(self, peer: Peer[WaltzMessage], message: WaltzMessage) -> Coroutine[Any, Any, None] | None:
         self.taken.append(message)
         match message:
             case FlushRequest(req_id):
@@ -61,11 +64,11 @@ class Answers:
                 raise LogProtocolError("no marks here")
         return None
 
-    async def _flush(self, peer: Peer, req_id: ReqId) -> None:
+    async def _flush(self, peer: Peer[WaltzMessage], req_id: ReqId) -> None:
         await self.go.wait()
         await peer.send(FlushResponse(req_id, 7))
 
-    def left(self, peer: Peer) -> None:
+    def left(self, peer: Peer[WaltzMessage]) -> None:
         self.peers.append(peer)
 
 
@@ -80,15 +83,15 @@ class Client:
             header = await self.reader.readexactly(HEADER_SIZE)
             return await self.reader.readexactly(int.from_bytes(header[3:]))
 
-    async def message(self) -> Message:
-        return decode_message(4, await self.frame())
+    async def message(self) -> WaltzMessage:
+        return WALTZ.decode(4, await self.frame())
 
     async def greet(self, message: str = "test") -> Hello:
-        self.writer.write(encode_hello(Hello((0, 1, 2, 3, 4), message)))
+        self.writer.write(encode_hello(WALTZ_HELLO, Hello((0, 1, 2, 3, 4), message)))
         return decode_hello(await self.frame())
 
-    def ask(self, message: Message) -> None:
-        self.writer.write(encode_message(4, message))
+    def ask(self, message: WaltzMessage) -> None:
+        self.writer.write(waltz_frame(4, message))
 
     async def is_cut(self) -> bool:
         async with asyncio.timeout(LIMIT_S):
@@ -99,7 +102,7 @@ class Client:
 
 
 @contextlib.asynccontextmanager
-async def client_of(server: LogServer, tls: ssl.SSLContext | None = None) -> AsyncIterator[Client]:
+async def client_of(server: LogServer[WaltzMessage], tls: ssl.SSLContext | None = None) -> AsyncIterator[Client]:
     reader, writer = await asyncio.open_connection("127.0.0.1", server.address.port, ssl=tls)
     try:
         yield Client(reader, writer)
@@ -113,7 +116,9 @@ async def _say_alive(client: Client) -> None:
         await asyncio.sleep(0.05)
 
 
-async def answers_well(server: LogServer, tls: ssl.SSLContext | None = None, message: str = "test") -> None:
+async def answers_well(
+    server: LogServer[WaltzMessage], tls: ssl.SSLContext | None = None, message: str = "test"
+) -> None:
     async with client_of(server, tls) as client:
         assert (await client.greet(message)).versions == (0, 1, 2, 3, 4)
         client.ask(FlushRequest(REQ))
@@ -130,11 +135,27 @@ async def test_a_peer_is_answered_and_the_service_hears_that_it_left() -> None:
 
 @pytest.mark.parametrize(
     "garbage",
-    [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00", encode_hello(Hello((9,), None)), b"H\0\0\x7f\xff\xff\xff"],
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01\x02\x00",
+        encode_hello(WALTZ_HELLO, Hello((9,), None)),
+        b"H\0\0\x7f\xff\xff\xff",
+    ],
 )
 async def test_a_peer_that_sends_garbage_is_cut_and_disturbs_nobody(garbage: bytes) -> None:
     async with serving(Answers(), HERE) as server, client_of(server) as client:
         client.writer.write(garbage)
+        assert await client.is_cut()
+        await answers_well(server)
+
+
+async def test_a_peer_of_the_other_protocol_is_told_where_to_connect() -> None:
+    async with serving(Answers(), HERE) as server, client_of(server) as client:
+        client.writer.write(encode_hello(PEERS_HELLO, Hello((1,), "a daemon")))
+        assert decode_hello(await client.frame()).versions == (0, 1, 2, 3, 4)
+        refusal = decode_hello(await client.frame())
+        assert refusal.versions == ()
+        assert "daemons and the apply job connect to the port of logListen" in (refusal.message or "")
         assert await client.is_cut()
         await answers_well(server)
 
@@ -147,7 +168,10 @@ async def test_a_peer_whose_request_is_refused_is_cut() -> None:
         await answers_well(server)
 
 
-@pytest.mark.parametrize("sent", [b"", b"H", encode_hello(Hello((4,), "x")), encode_hello(Hello((4,), "x")) + b"L\0"])
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"H", KNOWN, KNOWN + b"L\0"],
+)
 async def test_a_peer_that_is_silent_or_stops_midway_is_cut(sent: bytes) -> None:
     limits = Limits(greeting=0.2, silent=0.2, frame=0.2)
     async with serving(Answers(), HERE, limits=limits) as server, client_of(server) as client:
@@ -197,7 +221,7 @@ async def test_no_more_is_read_from_a_peer_than_its_credit_and_all_is_answered_i
         assert sorted(message.req_id.sequence for message in answered) == list(range(20))
 
 
-async def answers_with_credit(server: LogServer, service: Answers) -> None:
+async def answers_with_credit(server: LogServer[WaltzMessage], service: Answers) -> None:
     """Shows that another peer is answered, by a request that waits for nothing."""
     async with client_of(server) as other:
         await other.greet()
@@ -258,7 +282,7 @@ async def test_secrets_are_judged_before_anything_else() -> None:
     async with serving(service, HERE, secrets=Secrets({"ann": "one"})) as server:
         for message in ("test", Introduction("test", "ann", "two").as_message()):
             async with client_of(server) as client:
-                client.writer.write(encode_hello(Hello((4,), message)) + encode_message(4, FlushRequest(REQ)))
+                client.writer.write(encode_hello(WALTZ_HELLO, Hello((4,), message)) + waltz_frame(4, FlushRequest(REQ)))
                 assert await client.is_cut()
         assert service.taken == []
         await answers_well(server, message=Introduction("test", "ann", "one").as_message())
@@ -286,10 +310,10 @@ async def test_tls_with_certificates_on_both_sides(authority: Authority, tmp_pat
         for settings in wrong:
             with contextlib.suppress(ssl.SSLError, ConnectionError):
                 async with client_of(server, client_context(settings)) as client:
-                    client.writer.write(encode_hello(Hello((4,), "x")))
+                    client.writer.write(encode_hello(WALTZ_HELLO, Hello((4,), "x")))
                     assert await client.is_cut()
         async with client_of(server) as plain, client_of(server):  # one speaks no TLS, one says nothing
-            plain.writer.write(encode_hello(Hello((4,), "x")))
+            plain.writer.write(encode_hello(WALTZ_HELLO, Hello((4,), "x")))
             assert await plain.is_cut()
             await answers_well(server, client_context(settings_of(authority, "client")))
         assert server.peers <= 1
@@ -317,49 +341,60 @@ def test_a_file_that_is_no_certificate_is_told(authority: Authority, tmp_path: P
         owner_context(ServiceSettings(None, None, files["certificate_file"], files["key_file"], files["trust_file"]))
 
 
-async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answers with what came, Hello and all, until the peer has nothing more."""
-    while data := await reader.read(1 << 16):
-        writer.write(data)
-        await writer.drain()
-
-
-@pytest.mark.parametrize("encrypted", [False, True])
-async def test_a_peer_of_a_streams_version_is_judged_here_and_answered_there(
-    authority: Authority, encrypted: bool
-) -> None:
-    tls = owner_context(settings_of(authority, "owner")) if encrypted else None
-    trust = client_context(settings_of(authority, "client")) if encrypted else None
-    secrets = Secrets({"ann": "one"})
-    known = Introduction("test", "ann", "one").as_message()
-    async with serving(Answers(), HERE, tls=tls, secrets=secrets, streams={9: echo}) as server:
-        for message in (known, "stranger"):
-            async with client_of(server, trust) as client:
-                hello = encode_hello(Hello((4, 9), message)) + b"L and more"
-                for byte in hello:
-                    client.writer.write(bytes([byte]))
-                if message == known:
-                    assert await asyncio.wait_for(client.reader.readexactly(len(hello)), LIMIT_S) == hello
-                    client.writer.write(bytes(1 << 18))
-                    assert await asyncio.wait_for(client.reader.readexactly(1 << 18), LIMIT_S) == bytes(1 << 18)
-                else:
-                    assert await client.is_cut()
-        await answers_well(server, trust, known)
-
-
-async def test_a_peer_that_waits_for_the_owners_hello_is_greeted_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_module, "HELLO_FIRST_S", 0.05)
-    async with serving(Answers(), HERE, streams={9: echo}) as server, client_of(server) as client:
+async def test_a_peer_that_waits_for_the_owners_hello_is_greeted_all_the_same() -> None:
+    async with serving(Answers(), HERE) as server, client_of(server) as client:
         assert decode_hello(await client.frame()).versions == (0, 1, 2, 3, 4)
-        client.writer.write(encode_hello(Hello((4, 9), "late")))
+        client.writer.write(encode_hello(WALTZ_HELLO, Hello((4, 9), "late")))
         client.ask(FlushRequest(REQ))
         assert await client.message() == FlushResponse(REQ, 7)
 
 
-async def test_a_stop_ends_streams() -> None:
-    async with contextlib.AsyncExitStack() as stack:
-        async with serving(Answers(), HERE, streams={9: echo}) as server:
-            client = await stack.enter_async_context(client_of(server))
-            client.writer.write(encode_hello(Hello((9,), "x")))
-            assert await client.frame()
+class Beside(Answers):
+    """A service that does something beside each peer's messages."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.works = 0
+
+    async def take(self, peer: Peer[WaltzMessage], message: WaltzMessage) -> Coroutine[Any, Any, None] | None:
+        peer.beside(self._work())
+        return await super().take(peer, message)
+
+    async def _work(self) -> None:
+        self.works += 1
+        try:
+            await asyncio.shield(self.end)
+        finally:
+            self.works -= 1
+
+
+@pytest.mark.parametrize("error", [None, LogProtocolError("it breaks")])
+async def test_the_end_of_what_is_done_beside_messages_is_the_connections(error: Exception | None) -> None:
+    service = Beside()
+    async with serving(service, HERE) as server, client_of(server) as client:
+        await client.greet()
+        client.ask(FlushRequest(REQ))
+        assert await client.message() == FlushResponse(REQ, 7)
+        if error is None:
+            service.end.set_result(None)
+        else:
+            service.end.set_exception(error)
         assert await client.is_cut()
+
+
+async def test_what_is_done_beside_messages_ends_with_the_peer_and_with_a_stop() -> None:
+    service = Beside()
+    async with contextlib.AsyncExitStack() as stack:
+        async with serving(service, HERE) as server:
+            client = await stack.enter_async_context(client_of(server))
+            async with client_of(server) as other:
+                for one in (client, other):
+                    await one.greet()
+                    one.ask(FlushRequest(REQ))
+                    assert await one.message() == FlushResponse(REQ, 7)
+                assert service.works == 2
+            await until(lambda: service.works == 1)
+        assert await client.is_cut()
+        assert service.works == 0
+    service.end.cancel()

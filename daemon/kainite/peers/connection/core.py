@@ -1,8 +1,8 @@
 """One connection as a state machine for both of its sides: bytes and messages in, messages and bytes out; no I/O.
 
-The connecting side says Hello at once. The accepting side judges that Hello (the protocol, the versions, the
-introduction), and answers with its own. Both then speak the highest version that both know. How a message becomes
-bytes is the codec's matter (:mod:`kainite.peers.connection.codec`); the clock is passed in.
+Both sides say Hello at once, then speak the highest version that both know. The accepting side also judges the other
+one's introduction (:mod:`kainite.peers.connection.introduction`). How a message becomes bytes is the codec's matter
+(:mod:`kainite.peers.connection.codec`); the clock is passed in.
 
 ==========  ======================  =========================================================================
 state       event                   next
@@ -15,16 +15,8 @@ OPEN        OVERDUE                 CLOSED: silent for too long, or too long in 
 CLOSED      any                     CLOSED; nothing is read any more
 ==========  ======================  =========================================================================
 
-An accepting side tells a peer that it refuses by its Hello why it does:
-
-=======================================  ============================================================================
-the peer's Hello                         answered with
-=======================================  ============================================================================
-is of the other protocol                 a Hello of the peer's protocol without versions, whose message says where the
-                                         peer should connect
-names no version that this side speaks   this side's Hello, with its versions
-has a wrong user or secret               nothing
-=======================================  ============================================================================
+A peer whose Hello is of the other protocol is at the wrong port: the accepting side answers with a Hello of the peer's
+protocol, without versions, whose message says where the peer should connect.
 
 Nothing here outlives the connection. What a cut leaves behind is a matter of what the messages asked for.
 """
@@ -128,7 +120,6 @@ class Connection(Generic[M]):
     ) -> None:
         self._codec = codec
         self._side = side
-        self._message = message
         self._limits = limits or Limits()
         self._judge = judge
         self._decoder = FrameDecoder(codec.hello, self._limits.body)
@@ -136,10 +127,8 @@ class Connection(Generic[M]):
         self._heard = now
         self._frame_began: float | None = None
         self._version: int | None = None
-        self._out: list[bytes] = []
         self.state = ConnectionState.GREETING
-        if side is Side.CONNECTING:
-            self._say_hello()
+        self._out = [encode_hello(codec.hello, Hello(tuple(sorted(codec.versions)), message))]
 
     @property
     def version(self) -> int:
@@ -232,17 +221,12 @@ class Connection(Generic[M]):
 
     def _greet(self, hello: Hello) -> None:
         self._judge(hello)
-        if self._side is Side.ACCEPTING:
-            self._say_hello()
         version = common_version(self._codec.versions, hello.versions)
         if version is None:
             raise LogProtocolError(self._why_no_version(hello))
         self._version = version
         self._decoder.expect_messages(version)
         self._enter(ConnectionEvent.HELLO)
-
-    def _say_hello(self) -> None:
-        self._out.append(encode_hello(self._codec.hello, Hello(tuple(sorted(self._codec.versions)), self._message)))
 
     def _why_no_version(self, hello: Hello) -> str:
         if not hello.versions:

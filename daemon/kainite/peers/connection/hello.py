@@ -1,4 +1,4 @@
-"""The Hello: the connecting side sends one at once, and the accepting side answers with its own.
+"""The Hello: each side sends one when the connection is there, and waits for the other's.
 
 ::
 

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.errors import LogProtocolError
-from kainite.log.format.entry import ReqId
 from kainite.peers.connection.fields import FieldReader, FieldWriter
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
@@ -18,7 +17,7 @@ INT32 = st.integers(-(2**31), 2**31 - 1)
 @given(INT32, st.integers(-(2**63), 2**63 - 1), st.lists(INT32), st.binary(), st.text() | st.none(), st.booleans())
 def test_fields_read_back(number: int, long: int, array: list[int], data: bytes, text: str | None, flag: bool) -> None:
     writer = FieldWriter()
-    writer.req_id(ReqId(number, 1, -1, number))
+    writer.int32s(number, 1, -1, number)
     writer.int64(long)
     writer.int32_array(array)
     writer.checked_data(data)
@@ -26,7 +25,7 @@ def test_fields_read_back(number: int, long: int, array: list[int], data: bytes,
     writer.text(text)
     writer.boolean(flag)
     reader = FieldReader(writer.body())
-    assert reader.req_id() == ReqId(number, 1, -1, number)
+    assert reader.int32s(4) == (number, 1, -1, number)
     assert reader.int64() == long
     assert reader.int32_array() == tuple(array)
     assert reader.checked_data() == data
@@ -54,7 +53,7 @@ def test_text_that_is_no_utf8_is_replaced() -> None:
         (b"\0", FieldReader.int16),
         (b"\0\0\0", FieldReader.int32),
         (bytes(7), FieldReader.int64),
-        (bytes(15), FieldReader.req_id),
+        (bytes(15), lambda reader: reader.int32s(4)),
         (b"\0\0\0\2a", FieldReader.byte_array),
         (b"\xff\xff\xff\xff", FieldReader.byte_array),
         (b"\xff\xff\xff\xfe", FieldReader.optional_bytes),

@@ -9,18 +9,20 @@ from hypothesis import strategies as st
 from kainite.base.errors import LogProtocolError
 from kainite.peers.connection.frames import (
     HEADER_SIZE,
-    HELLO,
     MAX_HELLO,
     MESSAGE,
+    PEERS_HELLO,
+    WALTZ_HELLO,
     Frame,
     FrameDecoder,
+    OtherProtocolError,
     encode_frame,
     keep_alive,
 )
 
 
 def messages_decoder(version: int = 4, limit: int = 100) -> FrameDecoder:
-    decoder = FrameDecoder(limit)
+    decoder = FrameDecoder(WALTZ_HELLO, limit)
     decoder.expect_messages(version)
     return decoder
 
@@ -46,9 +48,9 @@ def test_frames_come_out_whole_however_they_are_cut(bodies: list[bytes], size: i
 
 
 def test_a_frame_behind_the_hello_is_of_the_version_that_the_hello_chose() -> None:
-    decoder = FrameDecoder()
-    decoder.receive(encode_frame(HELLO, 0, b"x") + encode_frame(MESSAGE, 2, b"y"))
-    assert decoder.next_frame() == Frame(HELLO, 0, b"x")
+    decoder = FrameDecoder(WALTZ_HELLO)
+    decoder.receive(encode_frame(WALTZ_HELLO, 0, b"x") + encode_frame(MESSAGE, 2, b"y"))
+    assert decoder.next_frame() == Frame(WALTZ_HELLO, 0, b"x")
     decoder.expect_messages(2)
     assert decoder.next_frame() == Frame(MESSAGE, 2, b"y")
 
@@ -63,7 +65,7 @@ def test_a_frame_without_a_body_keeps_the_connection_alive() -> None:
     ("sent", "said"),
     [
         (b"G", "begins with byte 71 where a message of version 4"),
-        (encode_frame(HELLO, 0, b""), "begins with byte 72"),
+        (encode_frame(WALTZ_HELLO, 0, b""), "begins with byte 72"),
         (encode_frame(MESSAGE, 3, b""), "of version 3 where a message of version 4"),
         (encode_frame(MESSAGE, -1, b""), "of version -1"),
         (encode_frame(MESSAGE, 4, bytes(101))[:HEADER_SIZE], "its body has 101 bytes, of at most 100"),
@@ -79,13 +81,23 @@ def test_what_is_no_message_is_refused_by_its_header(sent: bytes, said: str) -> 
 
 
 @pytest.mark.parametrize(
-    "sent", [b"L", encode_frame(HELLO, 1, b""), encode_frame(HELLO, 0, bytes(MAX_HELLO + 1))[:HEADER_SIZE]]
+    "sent", [b"L", encode_frame(WALTZ_HELLO, 1, b""), encode_frame(WALTZ_HELLO, 0, bytes(MAX_HELLO + 1))[:HEADER_SIZE]]
 )
 def test_what_is_no_hello_is_refused_by_its_header(sent: bytes) -> None:
-    decoder = FrameDecoder()
+    decoder = FrameDecoder(WALTZ_HELLO)
     decoder.receive(sent)
     with pytest.raises(LogProtocolError, match="a Hello is expected"):
         decoder.next_frame()
+
+
+@pytest.mark.parametrize("sent", [b"K", encode_frame(PEERS_HELLO, 0, b"x")])
+def test_a_hello_of_the_other_protocol_is_told_from_garbage(sent: bytes) -> None:
+    decoder = FrameDecoder(WALTZ_HELLO)
+    decoder.receive(sent)
+    for _ in range(2):
+        with pytest.raises(OtherProtocolError) as raised:
+            decoder.next_frame()
+        assert raised.value.magic == PEERS_HELLO
 
 
 def test_after_a_refused_frame_nothing_is_read_or_kept() -> None:

@@ -14,9 +14,10 @@ from kainite.base.position import Position
 from kainite.log.state.loading import load_state
 from kainite.log.views.row_holders import Toucher, touchers
 from kainite.peers.access import Access
+from kainite.peers.rows import answering
 from kainite.peers.rows import asking as asking_module
 from kainite.peers.rows.asking import ask_owner
-from kainite.peers.sharing import session as session_module
+from kainite.peers.sharing import reception
 from kainite.peers.sharing.shared_log import SharedLog
 from kainite.store.memory import MemoryStore
 from kainite.uow.current_catalogue import CurrentCatalogue
@@ -80,7 +81,7 @@ async def test_the_log_is_read_where_the_owner_cannot_answer(monkeypatch: pytest
         assert await asked(all_.store) is None, "the owner knows no catalogue"
         await collected(log, unit("T-1", 1), unit("T-2", 1))
         assert await asked(all_.store, log="another/0") is None
-        monkeypatch.setattr(session_module, "MOST_UNITS", 1)
+        monkeypatch.setattr(answering, "MOST_UNITS", 1)
         assert await asked(all_.store) is None, "there are more units than an answer has"
         head = all_.store.read_head(P)
         assert head is not None
@@ -103,7 +104,7 @@ async def test_a_question_that_nothing_answers_ends(monkeypatch: pytest.MonkeyPa
             self.free.wait(LIMIT)
             return super().put_batch(*args)
 
-    monkeypatch.setattr(session_module, "ANSWER_S", 0.05)
+    monkeypatch.setattr(reception, "ANSWER_S", 0.05)
     store = Held()
     async with members(store) as all_:
         log = await all_.join("a")
@@ -120,19 +121,19 @@ async def test_a_question_that_nothing_answers_ends(monkeypatch: pytest.MonkeyPa
         await appending
 
 
-class Sessions:
-    """Counts the sessions that run."""
+class Waiting:
+    """Counts the peers that wait for the owner."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.running = self.begun = 0
-        self._run = session_module.Session.run
-        monkeypatch.setattr(session_module.Session, "run", lambda session: self._counted(session))
+        self._wait = reception.Reception._owner  # noqa: SLF001 - what is counted
+        monkeypatch.setattr(reception.Reception, "_owner", lambda here, peer: self._counted(here, peer))
 
-    async def _counted(self, session: session_module.Session) -> None:
+    async def _counted(self, here: reception.Reception, peer: Any) -> Any:
         self.begun += 1
         self.running += 1
         try:
-            await self._run(session)
+            return await self._wait(here, peer)
         finally:
             self.running -= 1
 
@@ -147,8 +148,7 @@ async def test_who_is_gone_is_not_waited_with_for_the_owner(monkeypatch: pytest.
             self.free.wait(LIMIT)
             return super().read_batches(*args, **more)
 
-    sessions = Sessions(monkeypatch)
-    monkeypatch.setattr(session_module, "ASK_EVERY_S", 0.05)
+    waiting = Waiting(monkeypatch)
     monkeypatch.setattr(asking_module, "LIMIT_S", 0.5)
     store = Held()
     async with members(store) as all_:
@@ -156,7 +156,7 @@ async def test_who_is_gone_is_not_waited_with_for_the_owner(monkeypatch: pytest.
         try:
             await until(lambda: (head := store.read_head(P)) is not None and bool(head.address))
             assert await asked(store) is None
-            await until(lambda: sessions.begun and not sessions.running)
+            await until(lambda: waiting.begun and not waiting.running)
             assert log.is_claiming
         finally:
             store.free.set()

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from kainite.peers.connection.shard_messages import ShardAppend
 
 from kainite.base.position import Position
 from kainite.log.client import ReadingReport
@@ -17,8 +16,6 @@ from kainite.peers.fragments import decode_fragments
 from kainite.peers.sharing import member_session as session_module
 from kainite.uow.fragment import Fragment
 from kainite.uow.scheme import Scheme, TableScheme
-from kainite.waltz.wire.layouts import Message
-from kainite.waltz.wire.versions import decode_message
 from support.log_builders import fragment
 from support.log_members import LIMIT, members, units_of
 from support.waiting import until
@@ -33,16 +30,13 @@ class Appends:
         self.received: list[int] = []
         self.decoded = 0
         self.two_received = threading.Event()
-        monkeypatch.setattr(session_module, "decode_message", self._receive)
+        monkeypatch.setattr(session_module.MemberSession, "_count", lambda _, size: self._receive(size))
         monkeypatch.setattr(session_module, "decode_fragments", self._decode)
 
-    def _receive(self, version: int, body: bytes) -> Message:
-        message = decode_message(version, body)
-        if isinstance(message, ShardAppend):
-            self.received.append(message.size)
-            if len(self.received) == 2:
-                self.two_received.set()
-        return message
+    def _receive(self, size: int) -> None:
+        self.received.append(size)
+        if len(self.received) == 2:
+            self.two_received.set()
 
     def _decode(self, metadata: bytes, payload: bytes, known: Any) -> Any:
         self.decoded += 1
@@ -85,7 +79,7 @@ async def test_an_append_may_use_the_scheme_of_a_large_one_that_is_still_being_d
             await asyncio.wait_for(asyncio.gather(large, small), LIMIT)
             assert appends.received[0] >= 1000 > appends.received[1]
             assert units_of(all_.store) == ["LARGE", "SMALL"]
-    assert "log client cut off" not in [record.getMessage() for record in caplog.records]
+    assert "log peer cut" not in [record.getMessage() for record in caplog.records]
 
 
 async def test_a_client_is_asked_at_once_unless_its_answer_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from kainite.base.errors import LogProtocolError, LogRequestError
 from kainite.log.format.entry import ReqId
-from kainite.peers.connection.frames import HEADER_SIZE
+from kainite.peers.connection.frames import HEADER_SIZE, MESSAGE, encode_frame
 from kainite.waltz.wire import messages as m
-from kainite.waltz.wire.layouts import Message
-from kainite.waltz.wire.versions import VERSIONS, decode_message, encode_message
+from kainite.waltz.wire.layouts import WaltzMessage
+from kainite.waltz.wire.versions import VERSIONS, WALTZ
 
 REQ = ReqId(7, 3, 2, 41)
 HEX_REQ = "00000007000000030000000200000029"
@@ -23,7 +23,7 @@ WRITE_ONLY = m.AppendRequest(REQ, 12, (LOCK,), (), (), 0x0A0B0C0D, b"hello")
 MARK_12, WRITE_LOCK, REST = "000000000000000c", "00000001d11c3207", "0a0b0c0d0000000568656c6c6f3610a686"
 
 # Frames of version 4 come from the original's encoders; the others were written by hand after its codecs.
-GOLDEN: list[tuple[int, Message, str]] = [
+GOLDEN: list[tuple[int, WaltzMessage, str]] = [
     (4, m.MountRequest(REQ, -1, 0), f"4c00040000002100{HEX_REQ}ffffffffffffffff0000000000000000"),
     (4, APPEND, f"4c00040000003e02{HEX_REQ}000000000000000c00000001d11c320700000000000000010000007a{REST}"),
     (4, m.FeedData(REQ, 13, -1), f"4c00040000001d04{HEX_REQ}000000000000000dffffffff"),
@@ -66,9 +66,13 @@ GOLDEN: list[tuple[int, Message, str]] = [
 
 
 @pytest.mark.parametrize(("version", "message", "frame"), GOLDEN)
-def test_golden_frames(version: int, message: Message, frame: str) -> None:
-    assert encode_message(version, message).hex() == frame
-    assert decode_message(version, bytes.fromhex(frame)[HEADER_SIZE:]) == message
+def test_golden_frames(version: int, message: WaltzMessage, frame: str) -> None:
+    assert frame_of(version, message).hex() == frame
+    assert WALTZ.decode(version, bytes.fromhex(frame)[HEADER_SIZE:]) == message
+
+
+def frame_of(version: int, message: WaltzMessage) -> bytes:
+    return encode_frame(MESSAGE, version, WALTZ.encode(version, message))
 
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
@@ -78,7 +82,7 @@ LOCKS = st.lists(INT32, max_size=5).map(tuple)
 NO_LOCKS: st.SearchStrategy[tuple[int, ...]] = st.just(())
 STATES = st.sampled_from(m.MountState)
 
-MESSAGES: dict[type[object], Callable[[int], st.SearchStrategy[Message]]] = {
+MESSAGES: dict[type[object], Callable[[int], st.SearchStrategy[WaltzMessage]]] = {
     m.MountRequest: lambda v: st.builds(m.MountRequest, REQS, INT64, INT64),
     m.MountResponse: lambda v: st.builds(
         m.MountResponse, REQS, STATES if v >= 3 else st.sampled_from([m.MountState.READY, m.MountState.NOT_READY])
@@ -116,8 +120,7 @@ MESSAGES: dict[type[object], Callable[[int], st.SearchStrategy[Message]]] = {
         m.ServerPartitionsHealthStatResponse, REQS, st.lists(st.tuples(INT32, st.booleans()), max_size=4).map(tuple)
     ),
 }
-WALTZ = range(5)
-PAIRS = [(version, kind) for version in WALTZ for kind in VERSIONS[version].by_kind]
+PAIRS = [(version, kind) for version in VERSIONS for kind in VERSIONS[version].by_kind]
 
 
 @pytest.mark.parametrize(("version", "kind"), PAIRS)
@@ -125,13 +128,13 @@ PAIRS = [(version, kind) for version in WALTZ for kind in VERSIONS[version].by_k
 @given(data=st.data())
 def test_a_message_reads_back(version: int, kind: type[object], data: st.DataObject) -> None:
     message = data.draw(MESSAGES[kind](version))
-    frame = encode_message(version, message)
-    assert decode_message(version, frame[HEADER_SIZE:]) == message
+    frame = frame_of(version, message)
+    assert WALTZ.decode(version, frame[HEADER_SIZE:]) == message
     assert int.from_bytes(frame[3:HEADER_SIZE]) == len(frame) - HEADER_SIZE
 
 
 def test_the_message_types_are_those_of_the_original() -> None:
-    assert [sorted(VERSIONS[version].by_code) for version in WALTZ] == [
+    assert [sorted(VERSIONS[version].by_code) for version in VERSIONS] == [
         list(range(13)),
         list(range(15)),
         list(range(21)),
@@ -144,10 +147,10 @@ def test_the_message_types_are_those_of_the_original() -> None:
 @settings(max_examples=15)
 @given(data=st.data())
 def test_a_message_that_is_cut_or_too_long_is_refused(version: int, kind: type[object], data: st.DataObject) -> None:
-    body = encode_message(version, data.draw(MESSAGES[kind](version)))[HEADER_SIZE:]
+    body = frame_of(version, data.draw(MESSAGES[kind](version)))[HEADER_SIZE:]
     for broken in (body[: data.draw(st.integers(0, len(body) - 1))], body + b"\0"):
         with pytest.raises(LogProtocolError):
-            decode_message(version, broken)
+            WALTZ.decode(version, broken)
 
 
 @pytest.mark.parametrize(
@@ -156,13 +159,17 @@ def test_a_message_that_is_cut_or_too_long_is_refused(version: int, kind: type[o
         (0, m.AppendRequest(REQ, 0, (), (1,), (), 0, b""), "without read locks"),
         (0, m.AppendRequest(REQ, 0, (), (), (1,), 0, b""), "without append locks"),
         (1, APPEND, "without append locks"),
-        (0, m.CheckStorageConnectivityRequest(REQ), "version 0 of the log's protocol has no CheckStorage"),
+        (
+            0,
+            m.CheckStorageConnectivityRequest(REQ),
+            "version 0 of the .* has no CheckStorage",
+        ),
         (3, m.ServerPartitionsHealthStatRequest(REQ), "upgrade the peer"),
     ],
 )
-def test_what_a_version_cannot_say_is_not_sent(version: int, message: Message, said: str) -> None:
+def test_what_a_version_cannot_say_is_not_sent(version: int, message: WaltzMessage, said: str) -> None:
     with pytest.raises(LogRequestError, match=said):
-        encode_message(version, message)
+        frame_of(version, message)
 
 
 @pytest.mark.parametrize(
@@ -177,9 +184,9 @@ def test_what_a_version_cannot_say_is_not_sent(version: int, message: Message, s
 )
 def test_another_body_is_refused(version: int, body: bytes, said: str) -> None:
     with pytest.raises(LogProtocolError, match=said):
-        decode_message(version, body)
+        WALTZ.decode(version, body)
 
 
 def test_a_client_that_is_ahead_is_not_ready_in_versions_without_states() -> None:
-    frame = encode_message(2, m.MountResponse(REQ, m.MountState.CLIENT_AHEAD))
-    assert decode_message(2, frame[HEADER_SIZE:]) == m.MountResponse(REQ, m.MountState.NOT_READY)
+    frame = frame_of(2, m.MountResponse(REQ, m.MountState.CLIENT_AHEAD))
+    assert WALTZ.decode(2, frame[HEADER_SIZE:]) == m.MountResponse(REQ, m.MountState.NOT_READY)
