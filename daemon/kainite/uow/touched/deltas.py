@@ -1,7 +1,7 @@
 """The rule that two deltas, and so two units of work, depend on each other by: what a delta writes and reads.
 
-Two depend on each other when one writes what the other writes or reads (docs/architecture.md, *Decisions*). There are
-these tokens (:class:`~kainite.uow.touched.plan.TablePlan` computes them):
+Two deltas depend on each other when one writes what the other writes or reads (docs/decisions.md, *The order inside a
+unit*). There are these tokens (:class:`~kainite.uow.touched.plan.TablePlan` computes them):
 
 * **row**: (table, primary key), written by every delta on the row, with the old and the new key when the key changes;
 * **unique**: (table, unique key), written where a row takes or gives up a value, as far as the value is known. A key
