@@ -103,10 +103,10 @@ class Cycle:
 
     Args:
         offsets: where the offset is kept.
-        place: the place that the cycle begins at: the stored one, or that which the cycle before has given.
+        place: the place at which the cycle begins: the stored place, or the place that the cycle before gave.
         now: the current time, the end of a new range of time.
         hold_bytes: most bytes of messages that are held until EOP.
-        stored: the stored place, where cycles before this one are not on the stream yet; None: all are.
+        stored: the stored place, where cycles before this one are not on the stream yet; None if all are.
 
     Attributes:
         place: the place that is stored now, or will be once the cycles before this one are on the stream.

@@ -90,7 +90,7 @@ class Delivery:
         return self.stored if self._waiting else None
 
     def hand_over(self, cycle: Cycle) -> None:
-        """Takes an answered cycle, whose place is stored already or will be by the cycles before it."""
+        """Takes an answered cycle; the place at which it begins is stored, or the cycles before it will store it."""
         self._waiting.append(cycle)
         self._changes.tell()
 
@@ -116,7 +116,7 @@ class Delivery:
         self._progress.moved(self._shown())
 
     async def store(self, place: Place) -> None:
-        """Makes a place durable; nothing waits to be delivered, unless this delivery calls it.
+        """Makes a place durable. Only this delivery may call it while cycles wait to be delivered.
 
         Raises:
             SourceError: the file cannot be written.
