@@ -38,8 +38,8 @@ class EmitBudget:
     """The bytes that all shards together may hold.
 
     Args:
-        limit: in bytes.
-        patience: seconds after which one that waits is overdrawn in place of a shard whose child still has its call.
+        limit: the budget of all shards together, bytes.
+        patience: seconds after which a waiting shard is overdrawn in place of a shard whose child still has its call.
     """
 
     def __init__(self, limit: int = 256 * 2**20, patience: float = PATIENCE_S) -> None:
@@ -56,7 +56,7 @@ class EmitBudget:
         return EmitShare(self)
 
     def take(self, share: EmitShare, size: int) -> Awaitable[None] | None:
-        """Takes room for a shard; returns what is to be awaited first, None for nothing."""
+        """Takes room for a shard; returns an awaitable when the shard must wait for the room first, otherwise None."""
         if self._admit(share, size):
             return None
         admitted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -91,7 +91,7 @@ class EmitBudget:
             self._overdrawn, self._overdrawn_at = share, time.monotonic()
 
     def _patience_left(self) -> float:
-        """Returns for how many seconds more those that wait leave the overdrawn shard alone."""
+        """Returns for how many more seconds the waiting shards leave the overdrawn shard alone."""
         if self._overdrawn is not None and self._overdrawn.appending:
             return self._patience
         return max(self._overdrawn_at + self._patience - time.monotonic(), 0.0)
@@ -125,7 +125,7 @@ class EmitShare:
         self.appending = False
 
     def take(self, size: int) -> Awaitable[None] | None:
-        """Takes room for a line; returns what is to be awaited first, None for nothing."""
+        """Takes room for a line; returns an awaitable when the shard must wait for the room first, otherwise None."""
         return self._budget.take(self, size)
 
     def give_back(self) -> None:

@@ -130,8 +130,8 @@ class ShardOutput:
     """One shard's messages on their way to the output stream: of the call under way, and of none before.
 
     Args:
-        stream: takes them.
-        room: the shard's part of what all shards may hold of messages.
+        stream: takes the messages.
+        room: the shard's part of the budget that all shards have for messages.
     """
 
     def __init__(self, stream: OutputStream, room: EmitShare) -> None:
@@ -140,7 +140,7 @@ class ShardOutput:
         self._messages: list[bytes] = []
 
     def take(self, line: bytes) -> Awaitable[None] | None:
-        """Takes the message of an emit line; returns what is to be awaited before the next one, None for nothing.
+        """Takes the message of an emit line; returns an awaitable if the next line must wait for it, otherwise None.
 
         Raises:
             ChildProtocolError: the message is too long for any stream.
@@ -181,7 +181,7 @@ NewOutput: TypeAlias = Callable[[], ShardOutput]
 
 
 def output_of(settings: Settings) -> OutputStream | None:
-    """Returns the output stream that the settings name; None where they name none. Calls nothing of it."""
+    """Returns the output stream that the settings name; None where they name none. Makes no call to Kinesis."""
     name = settings.stream.output
     if name is None:
         return None
