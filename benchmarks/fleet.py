@@ -270,7 +270,7 @@ def main() -> None:
 
 
 def as_row(cost: Cost) -> dict[str, float]:
-    """Returns what is told of a cost."""
+    """Returns a cost as the report's text has it."""
     return {
         "workers": cost.workers,
         "write_units_an_hour": cost.write_units_an_hour,

@@ -73,10 +73,10 @@ class Result:
 
     Attributes:
         rate: units that arrived a second; 0 for a backlog.
-        pace: applyPaceMillis; None: the default.
+        pace: ``applyPaceMillis``; None means its default.
         per_second: units a second until the last commit.
         cpu_us: microseconds of processor time a unit, by kind of process.
-        peak_mb: by kind of process.
+        peak_mb: peak memory in MB, by kind of process.
         to_log, to_target: from the arrival to the log; from the log to the target's commit.
         latency: from the arrival to the target's commit.
         busy: processors that each kind of process kept busy.
@@ -220,7 +220,7 @@ def await_applied(units: int, daemon: Process, job: Process) -> None:
 
 
 def times_in_log(store: DynamoDBStore, units: int) -> dict[str, tuple[float, float]]:
-    """Returns when each unit was in the log, and when the target had committed it, once the log knows both of all."""
+    """Waits until the log knows all times; returns when each unit was in the log, and when it was committed."""
     times: dict[str, tuple[float, float]] = {}
     end = time.monotonic() + LIMIT_S
     while len(times) < units:

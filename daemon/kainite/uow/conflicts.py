@@ -156,7 +156,7 @@ def components(units: Sequence[T]) -> list[list[T]]:
     """Returns the connected components of the conflict graph, in the order of their first units.
 
     Args:
-        units: in log order, which every component retains.
+        units: the units in log order; every component keeps this order.
     """
     parents = list(range(len(units)))
     writers: dict[int, int] = {}
