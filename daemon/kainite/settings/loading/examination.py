@@ -13,32 +13,22 @@ import socket
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from kainite.base.errors import SettingsError
 from kainite.base.redaction import learn, redacted
-from kainite.settings.keys.table import DEFAULTS, KEY_BY_SPELLING, KEYS
+from kainite.settings.keys.table import DEFAULTS, KEY_BY_SPELLING, KEYS, SECTIONS, Values
 from kainite.settings.keys.without_effect import is_client_key, why_without_effect
 from kainite.settings.loading import consistency, surprises
 from kainite.settings.loading.consistency import Overridden
-from kainite.settings.loading.overrides import SPELLINGS, Given, from_environment, from_options
+from kainite.settings.loading.overrides import SPELLINGS, GivenText, from_environment, from_options
 from kainite.settings.loading.properties_file import read_properties
-from kainite.settings.sections.apply import ApplySettings
-from kainite.settings.sections.aws import AwsSettings, ClientSettings
-from kainite.settings.sections.child import ChildSettings
-from kainite.settings.sections.extract import ExtractSettings
-from kainite.settings.sections.fleet import FleetSettings
-from kainite.settings.sections.leases import LeaseSettings
-from kainite.settings.sections.log import LogSettings
-from kainite.settings.sections.markers import MarkersSettings
-from kainite.settings.sections.metrics import MetricsSettings
-from kainite.settings.sections.service import ServiceSettings
-from kainite.settings.sections.stream import InitialPosition, StreamSettings
-from kainite.settings.sections.uow import UowSettings
+from kainite.settings.sections.stream import InitialPosition
 from kainite.settings.settings import Settings, UnknownKey
 
-Values = dict[tuple[str, str], Any]
-Texts = dict[str, Given]
+Texts = dict[str, GivenText]
+
+T = TypeVar("T")
 
 _NOTHING: tuple[Texts, tuple[str, ...]] = ({}, ())
 
@@ -159,7 +149,7 @@ def nearest(key: str) -> str | None:
     return by_lower[found[0]] if found else None
 
 
-def _learn_secrets(layers: Sequence[Mapping[str, Given]]) -> None:
+def _learn_secrets(layers: Sequence[Mapping[str, GivenText]]) -> None:
     """Makes the secrets in all texts known, before any of them can stand in a message; overridden ones too."""
     for layer in layers:
         for spelling, given in layer.items():
@@ -172,7 +162,7 @@ def _harmless(*lines: str) -> tuple[str, ...]:
     return tuple(map(redacted, lines))
 
 
-def _by_key(layers: Sequence[Mapping[str, Given]]) -> tuple[Texts, list[Overridden]]:
+def _by_key(layers: Sequence[Mapping[str, GivenText]]) -> tuple[Texts, list[Overridden]]:
     """Returns the text that counts for each key, and the texts that it won over."""
     texts: Texts = {}
     overridden: list[Overridden] = []
@@ -212,25 +202,11 @@ def _parse(texts: Texts, folder: Path) -> tuple[Values, dict[str, str]]:
 
 
 def _settings(found: Examination, options: tuple[str, ...]) -> Settings:
-    values = _worked_out(found.values)
-    return Settings(
+    return _section(
+        Settings,
+        "",
+        _worked_out(found.values),
         path=found.path,
-        aws=AwsSettings(
-            **_of("aws", values),
-            kinesis=ClientSettings(**_of("kinesis_client", values)),
-            dynamodb=ClientSettings(**_of("dynamodb_client", values)),
-            cloudwatch=ClientSettings(**_of("cloudwatch_client", values)),
-        ),
-        stream=StreamSettings(**_of("stream", values)),
-        leases=LeaseSettings(**_of("leases", values)),
-        child=ChildSettings(**_of("child", values), markers=MarkersSettings(**_of("markers", values))),
-        log=LogSettings(**_of("log", values)),
-        service=ServiceSettings(**_of("service", values)),
-        uow=UowSettings(**_of("uow", values)),
-        apply=ApplySettings(**_of("apply", values)),
-        metrics=MetricsSettings(**_of("metrics", values)),
-        extract=ExtractSettings(**_of("extract", values)),
-        fleet=FleetSettings(**_of("fleet", values)),
         ignored=found.ignored,
         unknown=found.unknown,
         warnings=found.warnings,
@@ -238,8 +214,13 @@ def _settings(found: Examination, options: tuple[str, ...]) -> Settings:
     )
 
 
-def _of(section: str, values: Values) -> dict[str, Any]:
-    return {field: value for (owner, field), value in values.items() if owner == section}
+def _section(kind: type[T], name: str, values: Values, **more: Any) -> T:
+    """Returns a section with the values of its fields and of the sections in it; the empty name is all settings."""
+    for path, section in SECTIONS.items():
+        owner, _, field_name = path.rpartition(".")
+        if owner == name:
+            more[field_name] = _section(section.kind, path, values)
+    return kind(**more, **{field: value for (owner, field), value in values.items() if owner == name})
 
 
 def _worked_out(values: Values) -> Values:
@@ -272,5 +253,5 @@ def _from_arn(values: Values) -> Values:
     return {
         ("stream", "name"): name,
         ("aws", "region"): values.get(("aws", "region"), region),
-        ("kinesis_client", "region"): values.get(("kinesis_client", "region"), region),
+        ("aws.kinesis", "region"): values.get(("aws.kinesis", "region"), region),
     }

@@ -19,8 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kainite.base.errors import SettingsError
-from kainite.settings.keys.kcl_keys import KCL_KEYS
-from kainite.settings.keys.table import KEYS
+from kainite.settings.keys.table import KCL_KEYS, KEYS
 from kainite.settings.keys.without_effect import WITHOUT_EFFECT
 
 PREFIX = "KAINITE_"
@@ -35,7 +34,7 @@ SPELLINGS: tuple[str, ...] = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenText:
     """A key's text, and where it comes from.
 
     Attributes:
@@ -70,9 +69,9 @@ def option_name(key: str) -> str:
 _BARE: Mapping[str, str] = {name: spelling for spelling in _KCL if (name := environment_name(spelling)) not in NOT_BARE}
 
 
-def from_environment(environment: Mapping[str, str]) -> tuple[dict[str, Given], tuple[str, ...]]:
+def from_environment(environment: Mapping[str, str]) -> tuple[dict[str, GivenText], tuple[str, ...]]:
     """Returns keys by their spelling in a file, and the names with the prefix ``KAINITE_`` that no key has."""
-    found: dict[str, Given] = {}
+    found: dict[str, GivenText] = {}
     unknown: list[str] = []
     for name, value in sorted(environment.items(), key=lambda item: item[0].startswith(PREFIX)):
         if not value.strip():
@@ -82,11 +81,11 @@ def from_environment(environment: Mapping[str, str]) -> tuple[dict[str, Given], 
         if key is None and prefixed:
             unknown.append(name)
         elif key is not None:
-            found[key] = Given(value.strip(), key, f"environment {name}")
+            found[key] = GivenText(value.strip(), key, f"environment {name}")
     return found, tuple(unknown)
 
 
-def from_options(arguments: Iterable[str]) -> tuple[dict[str, Given], tuple[str, ...]]:
+def from_options(arguments: Iterable[str]) -> tuple[dict[str, GivenText], tuple[str, ...]]:
     """Returns keys by their spelling in a file, and the arguments that are no options.
 
     Args:
@@ -95,7 +94,7 @@ def from_options(arguments: Iterable[str]) -> tuple[dict[str, Given], tuple[str,
     Raises:
         SettingsError: an option means no key, or has no value.
     """
-    found: dict[str, Given] = {}
+    found: dict[str, GivenText] = {}
     positional: list[str] = []
     left = iter(arguments)
     for argument in left:
@@ -107,7 +106,7 @@ def from_options(arguments: Iterable[str]) -> tuple[dict[str, Given], tuple[str,
         text = value if equals else next(left, "")
         if not text.strip() or (not equals and text.startswith("--")):
             raise SettingsError(f"{option} needs a value: {option} VALUE")
-        found[key] = Given(text.strip(), key, "command line")
+        found[key] = GivenText(text.strip(), key, "command line")
     return found, tuple(positional)
 
 

@@ -11,7 +11,7 @@ from kainite.base.address import Address
 from kainite.base.markers import Batching
 from kainite.settings.keys.table import KEYS
 from kainite.settings.loading.consistency import Overridden, clashes, contradictions, missing, overridden
-from kainite.settings.loading.overrides import Given
+from kainite.settings.loading.overrides import GivenText
 from kainite.settings.sections.child import ChildProtocol
 from kainite.settings.sections.uow import UowEnd, UowOrder
 
@@ -23,8 +23,8 @@ WATERMARK = {("uow", "end"): UowEnd.WATERMARK}
 REQUIRED = {key.name for key in KEYS if key.required}
 
 
-def given(text: str, origin: str = "file") -> Given:
-    return Given(text, "key", origin)
+def given(text: str, origin: str = "file") -> GivenText:
+    return GivenText(text, "key", origin)
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,17 @@ def given(text: str, origin: str = "file") -> Given:
         ({**OUTPUT, ("child", "protocol"): ChildProtocol.JSON_LINES}, "output needs childProtocol=markers"),
         ({**OUTPUT, ("stream", "name"): "next"}, "output is next, the stream that is read"),
         ({**OUTPUT, ("stream", "arn"): "arn:aws:kinesis:eu-west-1:1:stream/next"}, "output is next, the stream that"),
-        ({("markers", "eop"): b"\n"}, "markerEom, markerEop, markerEob, markerBnc: EOM is the same as EOP"),
+        ({("child.markers", "eop"): b"\n"}, "markerEom, markerEop, markerEob, markerBnc: EOM is the same as EOP"),
         (
-            {("markers", "eop"): b"\x06", ("markers", "batching"): Batching.WORKER},
+            {("child.markers", "eop"): b"\x06", ("child.markers", "batching"): Batching.WORKER},
             "markerEom, markerEop, markerEob, markerBnc: EOP is the same as BNC",
         ),
         (
-            {("markers", "eop"): b"\x06", ("apply", "target"): "exec:x", ("apply", "loader_batching"): Batching.WORKER},
+            {
+                ("child.markers", "eop"): b"\x06",
+                ("apply", "target"): "exec:x",
+                ("apply", "loader_batching"): Batching.WORKER,
+            },
             "loaderMarkerEom, loaderMarkerEop, loaderMarkerEob, loaderMarkerBnc: EOP is the same as BNC",
         ),
         (
@@ -78,10 +82,10 @@ def test_values_that_contradict_each_other_are_a_problem(values: dict[tuple[str,
         {},
         {("log", "heartbeat"): 5.0},
         {**OUTPUT, ("stream", "name"): "first"},
-        {("markers", "eop"): b"\x06"},  # BNC's default, which only batches of the child's use
-        {("markers", "eop"): b"\x06", ("markers", "batching"): Batching.SUPERVISOR},
+        {("child.markers", "eop"): b"\x06"},  # BNC's default, which only batches of the child's use
+        {("child.markers", "eop"): b"\x06", ("child.markers", "batching"): Batching.SUPERVISOR},
         {
-            ("markers", "eop"): b"\x06",
+            ("child.markers", "eop"): b"\x06",
             ("apply", "target"): "exec:x",
             ("apply", "loader_batching"): Batching.WORKER,
             ("apply", "loader_bnc"): b"\x05",
@@ -126,7 +130,7 @@ def test_a_required_key_is_missing_unless_another_stands_in(present: set[str], a
     ],
 )
 def test_a_variable_that_may_be_meant_for_another_program(
-    key: str, winner: Given, other: Given, warned: bool, clashing: bool
+    key: str, winner: GivenText, other: GivenText, warned: bool, clashing: bool
 ) -> None:
     changed = [Overridden(key, winner, other)]
     assert (bool(overridden(changed)), bool(clashes(changed))) == (warned, clashing)
