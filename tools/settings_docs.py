@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kainite.settings.credentials import NAMES, CredentialsSource
 from kainite.settings.key import Reload, SettingKey
+from kainite.settings.keys.retired import RETIRED_KEYS
 from kainite.settings.keys.table import KCL_KEYS, OWN_KEYS, SECTIONS, default_text
 from kainite.settings.keys.without_effect import CLIENT_PREFIXES, CLIENT_SETTERS, INERT_KEYS, why_without_effect
 from kainite.settings.loading.overrides import NOT_BARE, environment_name, option_name
@@ -118,6 +119,7 @@ def render() -> str:
         *_sections(OWN_KEYS),
         _CREDENTIALS + _providers(),
         _ignored(),
+        _retired(),
     ]
     return "\n".join(parts)
 
@@ -171,6 +173,18 @@ def _ignored() -> str:
         + "\n".join(rows)
         + f"\n\nBehind {prefixes}: {nested}, and for DynamoDB `accountIdEndpointMode` and `endpointDiscoveryEnabled`,"
         f" are {why_without_effect('kinesisClient.httpClient')}. Any other name there is an error, as in Java.\n"
+    )
+
+
+def _retired() -> str:
+    rows = [
+        f"| `{key.name}` | {key.value} | {'does not start' if key.refused else 'a warning'} |" for key in RETIRED_KEYS
+    ]
+    return (
+        "## Keys that are constants now\n\n"
+        "Nobody could set them well; remove them from a file. The reasons for the values stand beside them, in\n"
+        "`daemon/kainite/settings/sections`.\n\n"
+        "| key | value | a file that sets it |\n|---|---|---|\n" + "\n".join(rows) + "\n"
     )
 
 

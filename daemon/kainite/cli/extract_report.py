@@ -17,7 +17,7 @@ from kainite.settings.keys.table import KEYS
 _SECTIONS = frozenset({"extract", "aws", "aws.kinesis"})
 _OTHERS = frozenset(
     {"streamName", "streamArn", "shardSyncIntervalMillis", "shutdownGraceMillis", "childKillMillis"}
-    | {"taskBackoffTimeMillis", "childRestartBackoffMaxMillis"}
+    | {"taskBackoffTimeMillis"}
     | {"markerEom", "markerEop", "markersEnvironment", "markersArguments"}
 )
 _SHOWN = frozenset(key.name for key in KEYS if key.section in _SECTIONS or key.name in _OTHERS)

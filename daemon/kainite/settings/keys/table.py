@@ -61,7 +61,7 @@ OWN_KEYS: tuple[SettingKey, ...] = tuple(key for key in _ALL if not key.is_kcls)
 KEYS: tuple[SettingKey, ...] = KCL_KEYS + OWN_KEYS
 KEY_BY_SPELLING: Mapping[str, SettingKey] = {spelling: key for key in KEYS for spelling in (key.name, *key.aliases)}
 
-DEFAULTS: Mapping[tuple[str, str], Any] = {
+DEFAULTS: Values = {
     (name, field.name): field.default
     for name, section in SECTIONS.items()
     for field in dataclasses.fields(section.kind)

@@ -50,7 +50,7 @@ _ON_DEMAND = "tables are made on demand, without tags"
 _LEADER = "a leader of KCL 3.x decides; Kainite takes what such a leader assigns to it, and never leads"
 _VERSION = "the daemon finds out by itself whether the fleet is one of KCL 2.x or 3.x, and follows it"
 _NO_MEASUREMENTS = "Kainite reports empty measurements: the leader balances by each lease's throughput"
-_SDK = "a matter of the SDK for Java; see awsConnectTimeoutMillis, awsReadTimeoutMillis and awsMaxAttempts"
+_SDK = "a matter of the SDK for Java; see awsReadTimeoutMillis"
 
 
 def _inert(reason: str, *keys: tuple[str, ValueKind, str]) -> tuple[InertKey, ...]:

@@ -83,15 +83,7 @@ def refused(texts: Mapping[str, GivenText], unknown: Sequence[UnknownKey]) -> li
 def contradictions(values: Mapping[tuple[str, str], Any]) -> list[str]:
     """Returns the values that contradict each other."""
     now = {**DEFAULTS, **values}
-    problems: list[str] = []
-    if now["log", "heartbeat"] > now["log", "lease"] / 2:
-        problems.append("logHeartbeatMillis must be at most half of logLeaseMillis, or the owner loses its log")
-    if now["fleet", "timeout"] < 2 * now["fleet", "ping"]:
-        problems.append("fleetPingTimeoutMillis must be at least two fleetPingMillis, or one lost ping is a death")
-    longest = values.get(("child", "restart_backoff_max"))
-    if longest is not None and now["child", "restart_backoff"] > longest:
-        problems.append("childRestartBackoffMillis must not be above childRestartBackoffMaxMillis")
-    return [*problems, *_of_the_units(now), *_of_the_output(now), *_of_the_service(now), *_unclear_markers(now)]
+    return [*_of_the_units(now), *_of_the_output(now), *_of_the_service(now), *_unclear_markers(now)]
 
 
 def _of_the_units(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
@@ -119,18 +111,16 @@ def _of_the_output(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
 
 
 def _unclear_markers(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
-    """Yields a problem for each conversation whose markers cannot be told apart; those it does not use do not count."""
+    """Yields a problem where markers of a conversation cannot be told apart; those that none uses do not count."""
     own = {mark: now["child.markers", mark] for mark in MARKS}
-    conversations = [("marker", own, now["child.markers", "batching"])]
+    conversations = [now["child.markers", "batching"]]
     if (now["apply", "target"] or "").startswith(EXEC):
-        loaders = {mark: now["apply", f"loader_{mark}"] or own[mark] for mark in MARKS}
-        conversations.append(("loaderMarker", loaders, now["apply", "loader_batching"]))
-    for prefix, spelled, batching in conversations:
+        conversations.append(now["apply", "loader_batching"])
+    for batching in conversations:
         try:
-            Markers(**spelled, used=USED[batching])
+            Markers(**own, used=USED[batching])
         except ValueError as error:
-            keys = ", ".join(f"{prefix}{mark.capitalize()}" for mark in MARKS)
-            yield f"{keys}: {error}; none may stand in another"
+            yield f"{', '.join(f'marker{mark.capitalize()}' for mark in MARKS)}: {error}; none may stand in another"
             return
 
 

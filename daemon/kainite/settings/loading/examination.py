@@ -17,12 +17,15 @@ from typing import Any, Final, TypeVar
 
 from kainite.base.errors import SettingsError
 from kainite.base.redaction import learn, redacted
+from kainite.settings.keys.retired import RETIRED, retired
 from kainite.settings.keys.table import DEFAULTS, KEY_BY_SPELLING, KEYS, SECTIONS, Values
 from kainite.settings.keys.without_effect import is_client_key, why_without_effect
 from kainite.settings.loading import consistency, surprises
 from kainite.settings.loading.consistency import Overridden
 from kainite.settings.loading.overrides import SPELLINGS, GivenText, from_environment, from_options
 from kainite.settings.loading.properties_file import read_properties
+from kainite.settings.sections.fleet import ping_of
+from kainite.settings.sections.log import heartbeat_of, poll_of
 from kainite.settings.sections.stream import InitialPosition
 from kainite.settings.settings import Settings, UnknownKey
 
@@ -111,6 +114,7 @@ def examine(
         *consistency.missing(texts, needs),
         *consistency.contradictions(values),
         *consistency.refused(texts, unknown),
+        *retired(texts, refused=True),
         *consistency.clashes(overridden),
     )
     found = Examination(
@@ -120,7 +124,12 @@ def examine(
         origins={key: given.origin for key, given in texts.items()},
         wrong=tuple(misread),
         problems=problems,
-        warnings=_harmless(*surprises.warnings(texts, values), *twice, *consistency.overridden(overridden)),
+        warnings=_harmless(
+            *surprises.warnings(texts, values),
+            *retired(texts, refused=False),
+            *twice,
+            *consistency.overridden(overridden),
+        ),
         notes=_harmless(*surprises.notes(texts, values)),
         ignored=ignored,
         unknown=tuple(entry for entry in unknown if not is_client_key(entry.key)),
@@ -182,7 +191,7 @@ def _is_alias(spelling: str) -> bool:
 
 
 def _is_known(key: str) -> bool:
-    return key in KEY_BY_SPELLING or why_without_effect(key) is not None
+    return key in KEY_BY_SPELLING or key in RETIRED or why_without_effect(key) is not None
 
 
 def _parse(texts: Texts, folder: Path) -> tuple[Values, dict[str, str]]:
@@ -226,7 +235,6 @@ def _section(kind: type[T], name: str, values: Values, **more: Any) -> T:
 def _worked_out(values: Values) -> Values:
     """Adds the values that follow from others."""
     application = values.get(("leases", "application"), "")
-    backoff = values.get(("child", "restart_backoff"), 0.0)
     defaults: Values = {
         ("leases", "application"): application,
         ("stream", "name"): "",
@@ -235,10 +243,14 @@ def _worked_out(values: Values) -> Values:
         ("log", "table"): f"{application}-log",
         ("fleet", "table"): f"{application}-Fleet",
         ("child", "command"): (),
-        ("child", "restart_backoff_max"): max(backoff, DEFAULTS["child", "restart_backoff_max"]),
     }
     result = defaults | values
+    now = DEFAULTS | result
     result["log", "owner"] = result["leases", "worker_id"]
+    result["log", "heartbeat"] = heartbeat_of(now["log", "lease"])
+    result["log", "poll"] = poll_of(now["log", "lease"])
+    result["fleet", "ping"] = ping_of(now["fleet", "timeout"])
+    result["child", "restart_backoff_max"] = max(now["child", "restart_backoff"], now["child", "restart_backoff_max"])
     if ("stream", "initial_timestamp") in values:
         result["stream", "initial_position"] = InitialPosition.AT_TIMESTAMP
     return result | _from_arn(values)

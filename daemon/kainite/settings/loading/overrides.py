@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kainite.base.errors import SettingsError
+from kainite.settings.keys.retired import RETIRED
 from kainite.settings.keys.table import KCL_KEYS, KEYS
 from kainite.settings.keys.without_effect import WITHOUT_EFFECT
 
@@ -53,7 +54,7 @@ def relaxed(spelling: str) -> str:
     return re.sub(r"[-_.\s]", "", spelling).lower()
 
 
-_BY_RELAXED: Mapping[str, str] = {relaxed(spelling): spelling for spelling in SPELLINGS}
+_BY_RELAXED: Mapping[str, str] = {relaxed(spelling): spelling for spelling in (*SPELLINGS, *RETIRED)}
 
 
 def environment_name(key: str) -> str:
@@ -114,6 +115,6 @@ def _key_of(option: str) -> str:
     key = _BY_RELAXED.get(relaxed(option)) if option.startswith("--") else None
     if key is not None:
         return key
-    near = difflib.get_close_matches(relaxed(option), _BY_RELAXED, n=1, cutoff=0.75)
+    near = difflib.get_close_matches(relaxed(option), map(relaxed, SPELLINGS), n=1, cutoff=0.75)
     hint = f": did you mean {option_name(_BY_RELAXED[near[0]])}?" if near else ""
     raise SettingsError(f"there is no option {option}{hint} (each key of a settings file is one)")

@@ -7,7 +7,6 @@ from enum import StrEnum
 
 from kainite.base.markers import Batching
 from kainite.settings.key import Reload, own
-from kainite.settings.kinds.markers import marker
 from kainite.settings.kinds.values import choice, flag, millis, names, text, whole
 from kainite.settings.kinds.values import target as target_address
 
@@ -73,19 +72,13 @@ class ApplySettings:
     instances: int = own(
         "applyInstances", whole(0, 10_000), Reload.NEXT_JOB, "Job instances; 0 for Spark's parallelism.", default=0
     )
-    max_units: int = own(
-        "applyMaxUnits", whole(1, 1_000_000), Reload.NEXT_JOB, "Most units in one micro-batch.", default=2_000
-    )
-    group_units: int = own(
-        "applyGroupUnits", whole(1, 100_000), Reload.NEXT_JOB, "Most units in one target transaction.", default=500
-    )
-    group_bytes: int = own(
-        "applyGroupBytes",
-        whole(1_024, 2**29),
-        Reload.NEXT_JOB,
-        "Most bytes of deltas in one target transaction; a larger unit goes alone.",
-        default=16 * 2**20,
-    )
+    # So many small units take a second or so. More would delay their outcomes, and the end of a job that is to stop.
+    max_units: int = 2_000
+    # So many units share the costs of a transaction (the commit, the ledger, the fence) that these hardly count.
+    group_units: int = 500
+    # PostgreSQL takes no message of a gigabyte, and needs up to ten times these bytes for each job instance while it
+    # reads them.
+    group_bytes: int = 16 * 2**20
     fold: bool = own(
         "applyFold",
         flag(),
@@ -94,21 +87,11 @@ class ApplySettings:
         "read one by one, out of its own log.",
         default=True,
     )
-    idle: float = own(
-        "applyIdleMillis",
-        millis(10, 60_000),
-        Reload.NEXT_JOB,
-        "How often an idle apply job looks for units.",
-        default=0.2,
-    )
-    pace: float = own(
-        "applyPaceMillis",
-        millis(0, 60_000),
-        Reload.NEXT_JOB,
-        "From the beginning of a micro-batch to that of the next one while few units come, so that these are gathered; "
-        "the shorter the more come, and none from 40 units a second on.",
-        default=0.5,
-    )
+    # Only a job that does not follow the owner's feed has to look for units; while none come it looks less often.
+    idle: float = 0.2
+    # A micro-batch costs some hundredths of a second of processor time however few units it has. This interval holds
+    # while hardly any units come, and is shorter the more come (kainite_spark.driver.pace).
+    pace: float = 0.5
     loader_batching: Batching = own(
         "loaderBatching",
         choice(Batching),
@@ -118,33 +101,6 @@ class ApplySettings:
     )
     loader_batch_size: int = own(
         "loaderBatchSize", whole(1, 100_000), Reload.NEXT_JOB, "Most units in a loader's batch.", default=100
-    )
-    loader_eom: bytes | None = own(
-        "loaderMarkerEom", marker(), Reload.NEXT_JOB, "Ends a unit.", default=None, otherwise="that of `markerEom`"
-    )
-    loader_eop: bytes | None = own(
-        "loaderMarkerEop",
-        marker(),
-        Reload.NEXT_JOB,
-        "Ends a loader's answer.",
-        default=None,
-        otherwise="that of `markerEop`",
-    )
-    loader_eob: bytes | None = own(
-        "loaderMarkerEob",
-        marker(),
-        Reload.NEXT_JOB,
-        "Ends a batch of units.",
-        default=None,
-        otherwise="that of `markerEob`",
-    )
-    loader_bnc: bytes | None = own(
-        "loaderMarkerBnc",
-        marker(),
-        Reload.NEXT_JOB,
-        "The loader asks for one more unit of a batch.",
-        default=None,
-        otherwise="that of `markerBnc`",
     )
     loader_timeout: float = own(
         "loaderTimeoutMillis",
@@ -200,19 +156,5 @@ class ApplySettings:
         default=None,
         otherwise="none is opened",
     )
-    feed: bool = own(
-        "applyFeed",
-        flag(),
-        Reload.NEXT_JOB,
-        "Whether the log's owner sends the apply job what becomes durable (docs/operations.md, *The feed*); "
-        "`false`: it is read from DynamoDB alone.",
-        default=True,
-    )
-    feed_bytes: int = own(
-        "applyFeedBytes",
-        whole(0, 2**26),
-        Reload.NEXT_JOB,
-        "Most bytes of deltas that come with the feed, of a log batch and to the tasks of a micro-batch; "
-        "larger ones are read by the tasks.",
-        default=4 * 2**20,
-    )
+    # Larger deltas are read by the tasks, side by side, while what comes with the feed passes through the one driver.
+    feed_bytes: int = 4 * 2**20

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from kainite.settings.credentials import Provider, credentials_chain
 from kainite.settings.key import Reload, kcl, own, section
-from kainite.settings.kinds.values import flag, http_url, millis, text, whole
+from kainite.settings.kinds.values import flag, http_url, millis, text
 
 _REGION = text("a region like eu-west-1", r"[a-z0-9-]+")
 
@@ -79,13 +79,13 @@ class AwsSettings:
         default=None,
         secret=True,
     )
-    connect_timeout: float = own(
-        "awsConnectTimeoutMillis", millis(100, 600_000), Reload.RESTART, "Longest wait for a connection.", default=5.0
-    )
+    # A host that does not answer the first packet, nor those that TCP sends after 1 and 3 s, is better tried anew.
+    connect_timeout: float = 5.0
     read_timeout: float = own(
         "awsReadTimeoutMillis", millis(100, 600_000), Reload.RESTART, "Longest wait for an answer of AWS.", default=30.0
     )
-    tries: int = own("awsMaxAttempts", whole(1, 100), Reload.RESTART, "Most tries of a call of AWS.", default=3)
+    # Few, since each part that calls AWS tries again by itself, with longer pauses and with a line in the log.
+    tries: int = 3
     kinesis: ClientSettings = field(
         default_factory=ClientSettings,
         metadata=section(

@@ -61,15 +61,10 @@ class ChildSettings:
         Reload.NEXT_CHILD,
         "Wait before a failed child is started again; doubles with each failure in a row.",
         default=0.5,
-        aliases=("childRestartBackoffMillis",),
     )
-    restart_backoff_max: float = own(
-        "childRestartBackoffMaxMillis",
-        millis(0, 3_600_000),
-        Reload.NEXT_CHILD,
-        "Longest wait before a failed child is started again.",
-        default=30.0,
-    )
+    # A child that fails for a reason that passes is back within half a minute, and one that cannot work costs little.
+    # ``taskBackoffTimeMillis`` is the longest wait where it is longer.
+    restart_backoff_max: float = 30.0
     poison_tries: int = own(
         "poisonBatchTries",
         whole(1, 1_000_000),

@@ -92,20 +92,11 @@ class ExtractSettings:
         "Failures in a row after which `kainite extract` gives up.",
         default=10,
     )
-    hold_bytes: int = own(
-        "extractorHoldBytes",
-        whole(0, unit="bytes"),
-        Reload.NEXT_EXTRACT,
-        "Most bytes of a cycle that are held until its end; what exceeds them is put before the cycle is whole.",
-        default=64 * 1024 * 1024,
-    )
-    ahead_bytes: int = own(
-        "extractorAheadBytes",
-        whole(0, unit="bytes"),
-        Reload.NEXT_EXTRACT,
-        "Answers on their way to the stream from which on no further one is asked for; 0: one answer at a time.",
-        default=8 * 1024 * 1024,
-    )
+    # The most bytes of an answer that are held until it is whole; a larger one, a bulk load's, is put before that.
+    hold_bytes: int = 64 * 1024 * 1024
+    # From so many bytes of answers on their way to the stream on, no further one is asked for; 0: one answer at a time.
+    # Eight shards take so much in a second, so a put does not wait for the extractor.
+    ahead_bytes: int = 8 * 1024 * 1024
     spread: ExtractSpread = own(
         "extractSpread",
         choice(ExtractSpread),
@@ -121,13 +112,8 @@ class ExtractSettings:
         "Whether messages share records, as the KPL's aggregates do, which KCL and Kainite take apart.",
         default=False,
     )
-    aggregation_bytes: int = own(
-        "extractAggregationBytes",
-        whole(1024, 1024 * 1024, unit="bytes"),
-        Reload.NEXT_EXTRACT,
-        "Most bytes of an aggregate; a larger message has a record of its own. Kinesis charges by 25 KB of a record.",
-        default=25 * 1024,
-    )
+    # The most bytes of an aggregate: Kinesis charges for each begun 25 KB of a record.
+    aggregation_bytes: int = 25 * 1024
     aggregation_time: float = own(
         "extractAggregationMillis",
         millis(0, 60_000),

@@ -9,6 +9,11 @@ from kainite.settings.key import Reload, own, own_key
 from kainite.settings.kinds.values import TABLE_NAME, decimal, flag, members, millis, names, path, text, whole
 
 
+def ping_of(timeout: float) -> float:
+    """Returns how often a leader renews its lead: so often that one lost ping does not end it."""
+    return timeout / 2
+
+
 @dataclass(frozen=True, slots=True)
 class FleetSettings:
     """The fleet's table and times, the duties that are declared, and what this worker offers."""
@@ -64,13 +69,8 @@ class FleetSettings:
         default=None,
         otherwise="never",
     )
-    ping: float = own(
-        "fleetPingMillis",
-        millis(50, 600_000),
-        Reload.RESTART,
-        "How often the leader renews its lead and each worker looks; the others ping every second time.",
-        default=3.0,
-    )
+    # Follows from the time-out: ping_of.
+    ping: float = 3.0
     timeout: float = own(
         "fleetPingTimeoutMillis",
         millis(100, 3_600_000),
@@ -78,13 +78,9 @@ class FleetSettings:
         "A leader that was silent for so long may be replaced; a worker is dead after twice that. At least two pings.",
         default=6.0,
     )
-    rebalance: float = own(
-        "fleetRebalanceMillis",
-        millis(1_000, 604_800_000),
-        Reload.RESTART,
-        "How often the leader looks whether moving duties is worthwhile.",
-        default=3_600.0,
-    )
+    # A move stops a program that runs well, so the leader looks rarely whether one is worthwhile. It looks at once when
+    # `kainite fleet rebalance` asks.
+    rebalance: float = 3_600.0
     history_days: int = own(
         "fleetHistoryDays",
         whole(1, 3_650, "days"),

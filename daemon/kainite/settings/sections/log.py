@@ -10,6 +10,20 @@ from kainite.settings.kinds.audit_trail import S3Folder, folder_or_s3
 from kainite.settings.kinds.values import TABLE_NAME, flag, millis, text, whole
 
 
+def heartbeat_of(lease: float) -> float:
+    """Returns how often an owner with this lease renews its heartbeat: two may be lost before the lease is over."""
+    return 0.3 * lease
+
+
+def poll_of(lease: float) -> float:
+    """Returns how often an owner with this lease looks for outcomes and requests, which costs three reads each time.
+
+    Who can wait longer for another owner can wait longer for an outcome too; but a command that asks for something
+    waits for this as well, so it is a second at most.
+    """
+    return min(lease / 40, 1.0)
+
+
 @dataclass(frozen=True, slots=True)
 class LogSettings:
     """The serialization log's table, and how its owner writes. Without ``enabled`` the daemon is a plain KCL worker."""
@@ -45,38 +59,20 @@ class LogSettings:
         "A log owner that was silent for so long may be replaced.",
         default=10.0,
     )
-    heartbeat: float = own(
-        "logHeartbeatMillis",
-        millis(50, 3_600_000),
-        Reload.RESTART,
-        "How often the owner renews its heartbeat.",
-        default=3.0,
-    )
-    put_interval: float = own(
-        "logPutIntervalMillis",
-        millis(0, 10_000),
-        Reload.RESTART,
-        "How long appends are gathered before they are written together.",
-        default=0.02,
-    )
-    batch_bytes: int = own(
-        "logBatchBytes", whole(4_096, 16_777_216, "bytes"), Reload.RESTART, "Size of a full batch.", default=256 * 1024
-    )
-    queue_bytes: int = own(
-        "logQueueBytes",
-        whole(65_536, unit="bytes"),
-        Reload.RESTART,
-        "Most bytes that wait to become durable; reading stops at this limit (back-pressure).",
-        default=64 * 1024 * 1024,
-    )
-    emit_bytes: int = own(
-        "emitBytes",
-        whole(65_536, unit="bytes"),
-        Reload.RESTART,
-        "Most bytes of emitted lines in calls that are not in the log yet, all shards together; one shard at a time "
-        "may exceed it, by one call.",
-        default=256 * 1024 * 1024,
-    )
+    # Follows from the lease: heartbeat_of.
+    heartbeat: float = 3.0
+    # An owner of units that come one by one so writes 50 batches a second, a twentieth of what one key of the table
+    # takes, and a unit waits for 10 ms on average.
+    put_interval: float = 0.02
+    # The bytes of a full batch. It must fit into an item of DynamoDB, which has 400 KB at most, with its keys and the
+    # index of its entries.
+    batch_bytes: int = 256 * 1024
+    # The most bytes that wait to become durable: less than a minute of what one key of the table takes. Beyond it
+    # reading stops, which a longer queue would only delay.
+    queue_bytes: int = 64 * 1024 * 1024
+    # The most bytes of emitted lines in calls that are not in the log yet, all shards together. One call may emit so
+    # much, so with less all shards would take turns for a single call.
+    emit_bytes: int = 256 * 1024 * 1024
     backlog_units: int = own(
         "logBacklogUnits",
         whole(1_000, unit="units"),
@@ -91,26 +87,16 @@ class LogSettings:
         "Reading stops while the units that wait to be applied take about so much of the daemon's memory.",
         default=512 * 1024 * 1024,
     )
-    poll: float = own(
-        "logPollMillis",
-        millis(10, 60_000),
-        Reload.RESTART,
-        "How often outcomes and requests are looked for.",
-        default=0.25,
-    )
-    snapshot_entries: int = own(
-        "logSnapshotEntries",
-        whole(10),
-        Reload.RESTART,
-        "Entries between two snapshots; a restart reads at most about as many.",
-        default=20_000,
-    )
+    # How often the owner looks for outcomes and requests. Follows from the lease: poll_of.
+    poll: float = 0.25
+    # The next owner reads about so many entries before it appends. More snapshots would write the backlog more often.
+    snapshot_entries: int = 20_000
     stripes: int = own(
         "logStripes",
         whole(1, 64, unit="keys"),
         Reload.RESTART,
         "Over how many keys of the table the log is spread: each takes 1,000 write units a second. A log that was "
-        "spread once stays as it is, and no release before this setting can use it.",
+        "spread once stays as it is.",
         default=1,
     )
     audit_trail: Path | S3Folder | None = own(

@@ -104,13 +104,9 @@ class StreamSettings:
         "How often the list of shards is read again.",
         default=60.0,
     )
-    prefetch_batches: int = own(
-        "prefetchBatches",
-        whole(0, 64),
-        Reload.NEXT_CHILD,
-        "Replies that are read ahead of the child, for each shard.",
-        default=1,
-    )
+    # KCL's own value: one reply waits while the child works on another. More would take memory and help nobody: a child
+    # that keeps up empties the queue, and one that does not is the bottleneck.
+    prefetch_batches: int = 1
     prefetch_bytes: int = own(
         "prefetchBytes",
         whole(1, unit="bytes"),
@@ -118,13 +114,8 @@ class StreamSettings:
         "Most bytes of records that are read ahead, for each shard.",
         default=8 * 1024 * 1024,
     )
-    prefetch_records: int = own(
-        "prefetchRecords",
-        whole(1),
-        Reload.NEXT_CHILD,
-        "Most records that are read ahead, for each shard.",
-        default=30_000,
-    )
+    # KCL's own value. A record takes memory beside its bytes too, so this bounds what many small records take.
+    prefetch_records: int = 30_000
     reduced_tps_behind: float = kcl(
         "millisBehindLatestThresholdForReducedTps",
         millis(0, 86_400_000),

@@ -78,14 +78,10 @@ class UowSettings:
         "A unit that is incomplete for so long, while all shards are read near their tips, fails.",
         default=600.0,
     )
-    dedup_window: int = own(
-        "uowDedupWindow",
-        whole(0, 100_000_000, unit="units"),
-        Reload.RESTART,
-        "Names of at least so many dispatched units are remembered, to recognise a unit that is sent again; each takes "
-        "about 25 bytes of memory.",
-        default=2_000_000,
-    )
+    # How many dispatched units are remembered by name at least, to recognise one that is sent again. A name takes about
+    # 25 bytes of memory, so these take 50 MB: two days at ten units a second, a quarter of an hour at the most that one
+    # key of the table takes.
+    dedup_window: int = 2_000_000
     catalogue_file: Path | None = own(
         "catalogueFile",
         path(),

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kainite.settings import Settings
+from kainite.settings import Settings, examine
 from kainite.settings.key import SettingKey
-from kainite.settings.keys.table import DEFAULTS, KEYS, SECTIONS
+from kainite.settings.keys.table import DEFAULTS, KEY_BY_SPELLING, KEYS, SECTIONS, value_of
 from kainite.settings.keys.without_effect import WITHOUT_EFFECT, why_without_effect
 
 # docs/kcl.md, Settings
@@ -70,6 +70,15 @@ def test_a_section_that_occurs_three_times_has_keys_of_its_own_each_time() -> No
 def test_no_key_has_two_meanings() -> None:
     assert not [spelling for spelling, times in Counter(SPELLINGS).items() if times > 1]
     assert not set(SPELLINGS) & set(WITHOUT_EFFECT)
+
+
+def test_each_key_is_found_by_its_spellings_and_each_has_a_value_in_the_settings() -> None:
+    options = ["--application-name=app", "--stream-name=s", "--executable-name=x"]
+    settings = examine(None, options=options, environment={}).settings_or_raise()
+
+    assert {KEY_BY_SPELLING[spelling] for spelling in SPELLINGS} == set(KEYS)
+    values = [value_of(settings, key) for key in KEYS]
+    assert values.count("app") == 2  # applicationName, and tableName after it
 
 
 @pytest.mark.parametrize("key", KCL_KEYS)

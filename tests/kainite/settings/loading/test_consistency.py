@@ -30,12 +30,6 @@ def given(text: str, origin: str = "file") -> GivenText:
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ({("log", "heartbeat"): 5.1}, "logHeartbeatMillis must be at most half of logLeaseMillis"),
-        ({("log", "lease"): 5.9}, "logHeartbeatMillis must be at most half of logLeaseMillis"),
-        (
-            {("child", "restart_backoff_max"): 1.0, ("child", "restart_backoff"): 2.0},
-            "childRestartBackoffMillis must not be above childRestartBackoffMaxMillis",
-        ),
         ({("uow", "order"): UowOrder.TIME}, "uowOrder=time needs uowEnd=watermark"),
         ({("uow", "order"): UowOrder.DENSE, **WATERMARK}, "uowOrder=dense needs uowEnd=marker"),
         ({("uow", "grace"): 301.0, **WATERMARK}, "uowGraceMillis must be at most half of uowTimeoutMillis"),
@@ -63,11 +57,7 @@ def given(text: str, origin: str = "file") -> GivenText:
                 ("apply", "target"): "exec:x",
                 ("apply", "loader_batching"): Batching.WORKER,
             },
-            "loaderMarkerEom, loaderMarkerEop, loaderMarkerEob, loaderMarkerBnc: EOP is the same as BNC",
-        ),
-        (
-            {("apply", "target"): "exec:x", ("apply", "loader_eop"): b"\n"},
-            "loaderMarkerEom, loaderMarkerEop, loaderMarkerEob, loaderMarkerBnc: EOM is the same as EOP",
+            "markerEom, markerEop, markerEob, markerBnc: EOP is the same as BNC",
         ),
     ],
 )
@@ -80,7 +70,6 @@ def test_values_that_contradict_each_other_are_a_problem(values: dict[tuple[str,
     "values",
     [
         {},
-        {("log", "heartbeat"): 5.0},
         {**OUTPUT, ("stream", "name"): "first"},
         {("child.markers", "eop"): b"\x06"},  # BNC's default, which only batches of the child's use
         {("child.markers", "eop"): b"\x06", ("child.markers", "batching"): Batching.SUPERVISOR},
@@ -88,10 +77,8 @@ def test_values_that_contradict_each_other_are_a_problem(values: dict[tuple[str,
             ("child.markers", "eop"): b"\x06",
             ("apply", "target"): "exec:x",
             ("apply", "loader_batching"): Batching.WORKER,
-            ("apply", "loader_bnc"): b"\x05",
+            ("child.markers", "bnc"): b"\x05",
         },
-        {("child", "restart_backoff"): 60.0},  # the longest wait grows with it where none is set
-        {("child", "restart_backoff_max"): 2.0, ("child", "restart_backoff"): 2.0},
         {("service", "listen"): Address("127.0.0.1", 0)},
         {("service", "listen"): Address("::1", 0), ("service", "secret_file"): FILE},
         {("service", "listen"): OPEN, **CERTIFICATE, ("service", "trust_file"): FILE},
