@@ -70,7 +70,7 @@ class SchemaWorld:
 
     @asynccontextmanager
     async def daemon(self, *, every: float = 0.01) -> AsyncIterator[None]:
-        """Runs the daemon's parts; ``every`` as for :meth:`LogOwner.judge_by`."""
+        """Runs the daemon's parts; ``every`` as for :meth:`kainite.owner.owner.LogOwner.judge_by`."""
         catalogue = await CurrentCatalogue.read(self.load)
         catalogue._interval = 0.0  # noqa: SLF001
         settings = LogSettings(table="t", owner="a", enabled=True, put_interval=0.0, poll=0.01)

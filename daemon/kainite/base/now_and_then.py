@@ -20,7 +20,7 @@ class NowAndThen:
         self._next = clock() + wait
 
     def is_due(self) -> bool:
-        """Returns whether it is time to tell; if so, the next time is :attr:`seconds` from now."""
+        """Returns whether it is time to tell; if so, the next time is so many seconds from now."""
         now = self._clock()
         if now < self._next:
             return False

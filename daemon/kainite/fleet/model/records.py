@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from kainite.fleet.model.states import By, DutyStatus, WorkerStatus, check_duty, check_worker
+from kainite.fleet.model.states import UNKNOWN, By, DutyStatus, WorkerStatus, check_duty, check_worker
 
 
 class Kind(StrEnum):
@@ -29,8 +29,12 @@ class Restart(StrEnum):
     ALWAYS = "always"
     ON_FAILURE = "on-failure"
     NEVER = "never"
-    UNKNOWN = "unknown"
+    UNKNOWN = UNKNOWN
     """A later release's: a program of this policy is not started again by this release."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Restart:
+        return cls.UNKNOWN
 
 
 class Command(StrEnum):
