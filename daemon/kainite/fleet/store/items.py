@@ -24,11 +24,11 @@ import msgspec
 
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import FleetError
-from kainite.fleet.model.records import Duty, Event, Lead, Message, Picture, Record, Worker
+from kainite.fleet.model.records import Duty, HistoryLine, Lead, Picture, Record, Worker, WorkerMessage
 from kainite.fleet.model.states import UNKNOWN
 
 LEAD = "lead"
-_TYPES: Mapping[str, type[Record]] = {LEAD: Lead, "worker": Worker, "duty": Duty, "message": Message}
+_TYPES: Mapping[str, type[Record]] = {LEAD: Lead, "worker": Worker, "duty": Duty, "message": WorkerMessage}
 
 
 def key_of(record: Record) -> str:
@@ -40,11 +40,11 @@ def key_of(record: Record) -> str:
             return f"worker/{record.name}"
         case Duty():
             return f"duty/{record.name}"
-        case Message():
+        case WorkerMessage():
             return f"message/{record.worker}/{record.number:012d}"
 
 
-def text_of(record: Record | Event) -> str:
+def text_of(record: Record | HistoryLine) -> str:
     """Returns a record without its version."""
     fields = msgspec.to_builtins(record)
     fields.pop("version", None)
@@ -78,19 +78,19 @@ def record_of(key: str, version: str, text: str) -> Record | None:
     return record
 
 
-def stamped(event: Event) -> Event:
+def stamped(event: HistoryLine) -> HistoryLine:
     """Returns a line of a history with the time of this host, if it has none yet."""
     return event if event.at else dataclasses.replace(event, at=epoch_ms())
 
 
-def event_of(text: str) -> Event:
+def event_of(text: str) -> HistoryLine:
     """Returns a line of a history.
 
     Raises:
         FleetError: the text is none.
     """
     try:
-        return msgspec.json.decode(text, type=Event)
+        return msgspec.json.decode(text, type=HistoryLine)
     except msgspec.MsgspecError as error:
         raise FleetError(f"a line of the fleet table's histories does not read as written: {error}") from error
 
@@ -99,7 +99,7 @@ def picture_of(records: Iterable[Record]) -> Picture:
     """Returns what these records show together."""
     workers: dict[str, Worker] = {}
     duties: dict[str, Duty] = {}
-    messages: list[Message] = []
+    messages: list[WorkerMessage] = []
     lead: Lead | None = None
     for record in records:
         match record:
@@ -107,7 +107,7 @@ def picture_of(records: Iterable[Record]) -> Picture:
                 workers[record.name] = record
             case Duty():
                 duties[record.name] = record
-            case Message():
+            case WorkerMessage():
                 messages.append(record)
             case Lead():
                 lead = record
