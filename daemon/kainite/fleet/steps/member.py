@@ -27,6 +27,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from kainite.base.lease import NEVER, Tenure
 from kainite.fleet.model.records import Duty, HistoryLine, Lead, Picture, Subject, Worker
 from kainite.fleet.model.states import LEADERSHIP_TRANSITIONS, IllegalTransitionError, LeadershipStatus, WorkerStatus
 from kainite.fleet.steps.expecting import Expecting
@@ -37,8 +38,6 @@ from kainite.fleet.steps.own_record import ProcessGone, entering, leaving, obeye
 from kainite.fleet.steps.plan import KillAll, PlanStep
 from kainite.fleet.steps.timing import Timing
 from kainite.fleet.store.contract import FleetCommit, PutRecord
-
-NEVER = float("-inf")
 
 
 class FleetMember:
@@ -78,18 +77,18 @@ class FleetMember:
         self._observer = Observer(timing.timeout)
         self._own = OwnDuties()
         self._leading = Leading(timing, declared)
-        self._pinged = NEVER
+        self._tenure = Tenure(timing.lease)
         self._entered = NEVER
         self._expecting = Expecting(timing)
 
     @property
     def lease_end(self) -> float:
         """Returns until when programs may run, by the boot clock."""
-        return self._pinged + self._timing.lease
+        return self._tenure.end
 
     def pinged(self, began: float) -> None:
         """Takes that a sign of life has succeeded whose write began at this time."""
-        self._pinged = max(self._pinged, began)
+        self._tenure = self._tenure.renewed(began)
 
     def next_due(self) -> float | None:
         """Returns when the next look is worthwhile that should not wait for its turn, by the boot clock."""
@@ -136,7 +135,7 @@ class FleetMember:
             self._leading.ask_for_rebalancing()
         lead = picture.lead or Lead()
         renews = lead.is_of(before) and not self.closing
-        due = not renews and look.began - self._pinged >= self._timing.worker_ping - self._timing.ping / 2
+        due = not renews and look.began - self._tenure.since >= self._timing.worker_ping - self._timing.ping / 2
         alive = ping(before, heard, dormant=self._is_dormant(), closing=self.closing, due=due)
         me = before
         if alive is not None:
@@ -162,7 +161,7 @@ class FleetMember:
                 )
                 return
             self._become(LeadershipStatus.LEADER)
-            if look.began - self._pinged >= self._timing.ping / 2:
+            if look.began - self._tenure.since >= self._timing.ping / 2:
                 yield PlanStep(commit=FleetCommit((PutRecord(lead),)), pings=True, idle=True)
             settled = look.began - self._entered >= self._timing.settle
             yield from self._leading.steps(me, lead, look.picture, self._observer, look.began, settled=settled)
