@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from xml.etree import ElementTree
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.conform import CaseResult, CaseVerdict, ConformReport, Finding
@@ -46,7 +46,6 @@ def test_what_is_shown_has_a_limit(data: bytes) -> None:
     assert len(shown(data)) <= 10 * SHOWN  # an escape of one character has ten at most
 
 
-@settings(deadline=None)  # it writes files
 @given(st.text(max_size=200), st.sampled_from(CaseVerdict))
 def test_junit_is_xml_whatever_a_child_said(said: str, verdict: CaseVerdict) -> None:
     result = CaseResult(
