@@ -84,7 +84,9 @@ rows = st.fixed_dictionaries(
 def test_rows_and_unique_values_alone_are_the_first_set(
     op: str, number: int, before: dict[str, Any], row: dict[str, Any]
 ) -> None:
-    one = Delta("t", Operation(op), {"id": number}, {"id": number, **row} if op == "insert" else row, before)
+    one = Delta(
+        "t", Operation(op), {"id": number}, {**row, "id": number} if op in ("insert", "upsert") else row, before
+    )
     for plan in (PET, TouchedKeys(SHOP, PLAIN).plan("customer")):
         first: set[str] = set()
         alone: set[str] = set()
