@@ -61,7 +61,7 @@ class NetEffect:
         self._catalogue = catalogue
         self._keys = keys
         self._signing = _Signing(catalogue)
-        self._rules: dict[str, _Rules] = {}
+        self._rules: dict[str, _TableRules] = {}
         self._wholes = frozenset(table.part_of for table in catalogue.tables.values())
 
     def of(self, units: Sequence[Unit]) -> list[Unit]:
@@ -86,11 +86,11 @@ class NetEffect:
         written, read = self._signing.without(unit, kept, lost)
         return replace(unit, deltas=tuple(kept), written=written, read=read)
 
-    def _rules_of(self, name: str) -> _Rules:
+    def _rules_of(self, name: str) -> _TableRules:
         table = self._catalogue.find(name)
         if table is None:
             raise TargetRejectedError(f"the target has no table {name}")
-        rules = self._rules[name] = _Rules.of(table, self._keys.plan(name), whole=table.name in self._wholes)
+        rules = self._rules[name] = _TableRules.of(table, self._keys.plan(name), whole=table.name in self._wholes)
         return rules
 
 
@@ -186,7 +186,7 @@ class _FoldRules:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rules:
+class _TableRules:
     """What is to know of a table.
 
     Attributes:
@@ -200,7 +200,7 @@ class _Rules:
     fold: _FoldRules | None
 
     @classmethod
-    def of(cls, table: Table, plan: TablePlan[str], *, whole: bool) -> _Rules:
+    def of(cls, table: Table, plan: TablePlan[str], *, whole: bool) -> _TableRules:
         """Returns a table's rules; ``whole``: other tables are part of it, whose deltas may be on its rows."""
         may_act = any(key.on_delete or key.on_change for key in plan.named)
         return cls(plan, may_act, None if whole or table.part_of is not None else _FoldRules.of(table, plan))
@@ -222,7 +222,7 @@ class _Fold:
         # By a row's token, the unit and the place in it of the change that later ones may join.
         self._open: dict[str, tuple[int, int]] = {}
 
-    def add(self, unit: int, delta: Delta, rules: _Rules) -> None:
+    def add(self, unit: int, delta: Delta, rules: _TableRules) -> None:
         if rules.may_act and rules.plan.acts(delta):
             self._open.clear()
         elif rules.fold is not None and self._joined(unit, delta, rules.fold):
