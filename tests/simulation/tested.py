@@ -270,7 +270,10 @@ def _signed_by_what_is_left(original: Any) -> Any:
 
 
 def _never_acts(original: Any) -> Any:
-    return lambda table, plan, *, whole: replace(original(table, plan, whole=whole), may_act=False)
+    def of(table: Any, plan: Any, accepting: Any, *, whole: bool) -> Any:
+        return replace(original(table, plan, accepting, whole=whole), may_act=False)
+
+    return of
 
 
 def _without_drift(self: Any, at: float) -> float:
