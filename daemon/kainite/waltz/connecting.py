@@ -50,7 +50,7 @@ def finder(store: LogStore, name: str) -> Find:
         if address is None or not address.is_reachable:
             raise LogUnavailableError(
                 f"{head.owner} owns log partition {name} and listens on {head.address or 'nothing'}, which is not"
-                " reached from here: set logListen and logAdvertise there"
+                " reached from here: set logApplicationsListen and logApplicationsAdvertise there"
             )
         return Owner(Address(address.host, address.port), head.generation)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kainite.base.address import Address
 from kainite.base.markers import USED, Markers
 from kainite.settings.keys.table import DEFAULTS, KEYS
 from kainite.settings.keys.without_effect import INERT_KEYS, is_client_key
 from kainite.settings.loader_command import EXEC
-from kainite.settings.loading.overrides import Given
+from kainite.settings.loading.overrides import GivenText
 from kainite.settings.loading.surprises import problem_of
 from kainite.settings.sections.child import ChildProtocol
 from kainite.settings.sections.uow import UowEnd, UowOrder
@@ -22,11 +23,11 @@ class Overridden(NamedTuple):
     """A key that is set twice: the text that counts, and the text that does not."""
 
     key: str
-    winner: Given
-    other: Given
+    winner: GivenText
+    other: GivenText
 
 
-def _is_bare(winner: Given, other: Given) -> bool:
+def _is_bare(winner: GivenText, other: GivenText) -> bool:
     """Tells whether a variable that may be meant for another program changed the file's value."""
     from_file = other.origin == "file" and winner.text != other.text
     return from_file and winner.origin.startswith("environment ") and "KAINITE_" not in winner.origin
@@ -54,7 +55,7 @@ def clashes(changed: Sequence[Overridden]) -> list[str]:
     ]
 
 
-def missing(texts: Mapping[str, Given], needs: Collection[str]) -> list[str]:
+def missing(texts: Mapping[str, GivenText], needs: Collection[str]) -> list[str]:
     """Returns the keys among ``needs`` that are not set; ``streamArn`` stands in for ``streamName``.
 
     A file for ``kainite extract`` alone needs no ``executableName``.
@@ -66,7 +67,7 @@ def missing(texts: Mapping[str, Given], needs: Collection[str]) -> list[str]:
     return [f"{key.name} is missing: {key.meaning[0].lower()}{key.meaning[1:].rstrip('.')}" for key in missing]
 
 
-def refused(texts: Mapping[str, Given], unknown: Sequence[UnknownKey]) -> list[str]:
+def refused(texts: Mapping[str, GivenText], unknown: Sequence[UnknownKey]) -> list[str]:
     """Returns the texts that keep Java from starting, though their keys have no effect here."""
     problems = [
         f"{key.name}: {wrong}"
@@ -83,15 +84,7 @@ def refused(texts: Mapping[str, Given], unknown: Sequence[UnknownKey]) -> list[s
 def contradictions(values: Mapping[tuple[str, str], Any]) -> list[str]:
     """Returns the values that contradict each other."""
     now = {**DEFAULTS, **values}
-    problems: list[str] = []
-    if now["log", "heartbeat"] > now["log", "lease"] / 2:
-        problems.append("logHeartbeatMillis must be at most half of logLeaseMillis, or the owner loses its log")
-    if now["fleet", "timeout"] < 2 * now["fleet", "ping"]:
-        problems.append("fleetPingTimeoutMillis must be at least two fleetPingMillis, or one lost ping is a death")
-    longest = values.get(("child", "restart_backoff_max"))
-    if longest is not None and now["child", "restart_backoff"] > longest:
-        problems.append("childRestartBackoffMillis must not be above childRestartBackoffMaxMillis")
-    return [*problems, *_of_the_units(now), *_of_the_output(now), *_of_the_service(now), *_unclear_markers(now)]
+    return [*_of_the_units(now), *_of_the_output(now), *_of_the_service(now), *_unclear_markers(now)]
 
 
 def _of_the_units(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
@@ -119,36 +112,42 @@ def _of_the_output(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
 
 
 def _unclear_markers(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
-    """Yields a problem for each conversation whose markers cannot be told apart; those it does not use do not count."""
-    own = {mark: now["markers", mark] for mark in MARKS}
-    conversations = [("marker", own, now["markers", "batching"])]
+    """Yields a problem where markers of a conversation cannot be told apart; those that none uses do not count."""
+    own = {mark: now["child.markers", mark] for mark in MARKS}
+    conversations = [now["child.markers", "batching"]]
     if (now["apply", "target"] or "").startswith(EXEC):
-        loaders = {mark: now["apply", f"loader_{mark}"] or own[mark] for mark in MARKS}
-        conversations.append(("loaderMarker", loaders, now["apply", "loader_batching"]))
-    for prefix, spelled, batching in conversations:
+        conversations.append(now["apply", "loader_batching"])
+    for batching in conversations:
         try:
-            Markers(**spelled, used=USED[batching])
+            Markers(**own, used=USED[batching])
         except ValueError as error:
-            keys = ", ".join(f"{prefix}{mark.capitalize()}" for mark in MARKS)
-            yield f"{keys}: {error}; none may stand in another"
+            yield f"{', '.join(f'marker{mark.capitalize()}' for mark in MARKS)}: {error}; none may stand in another"
             return
 
 
 def _of_the_service(now: Mapping[tuple[str, str], Any]) -> list[str]:
     """Returns what keeps the log's service from listening, or from telling who connects."""
-    listen, certificate, key, trust, secrets = (
-        now["service", field] for field in ("listen", "certificate_file", "key_file", "trust_file", "secret_file")
-    )
+    certificate, key = now["service", "certificate_file"], now["service", "key_file"]
     problems: list[str] = []
     if (certificate is None) != (key is None):
         problems.append("logCertificateFile and logKeyFile go together: set both, or none")
+    for field, name in (("", ""), ("applications_", "Applications")):
+        listen, advertise = now["service", f"{field}listen"], now["service", f"{field}advertise"]
+        problems += _of_a_port(now, listen, advertise, name)
+    return problems
+
+
+def _of_a_port(
+    now: Mapping[tuple[str, str], Any], listen: Address | None, advertise: Address | None, name: str
+) -> Iterator[str]:
+    """Yields what keeps one port of the service from being opened: that of logListen or of log``name``Listen."""
     if listen is None or listen.is_loopback:
-        return problems
+        return
+    certificate, trust, secrets = (now["service", field] for field in ("certificate_file", "trust_file", "secret_file"))
     if certificate is None or (trust is None and secrets is None):
-        problems.append(
-            f"logListen {listen} is reached from other hosts, and nothing would tell who connects: set"
+        yield (
+            f"log{name}Listen {listen} is reached from other hosts, and nothing would tell who connects: set"
             " logCertificateFile and logKeyFile, and logTrustFile or logSecretFile; or listen on 127.0.0.1"
         )
-    if now["service", "advertise"] is None and listen.host in ("0.0.0.0", "::"):
-        problems.append(f"logListen {listen} is no address to connect to: set logAdvertise")
-    return problems
+    if advertise is None and listen.host in ("0.0.0.0", "::"):
+        yield f"log{name}Listen {listen} is no address to connect to: set log{name}Advertise"
