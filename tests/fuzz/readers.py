@@ -288,7 +288,7 @@ def _folded() -> FoldedLog:
 _APPEND: Final = encode_fragments([Fragment("T2", identities=(0,), ends=(UnitEnd(1),), piece=_PIECE)], ())
 
 
-_PLACE: Final = peers.Place("4963", 1)
+_PLACE: Final = peers.SentPosition("4963", 1)
 _PEERS_MESSAGES: Final = (
     peers.Join(1, 0, "t/0", "s", "w", "process", "identity"),
     peers.ShardAppend(1, 2, "s-0", _PLACE, _PLACE, memoryview(_APPEND[0]), memoryview(_APPEND[1])),

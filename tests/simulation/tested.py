@@ -356,7 +356,7 @@ TESTED: tuple[ShownByTest, ...] = (
             f"{SHARING_TESTS}/test_shared_log.py::test_the_time_that_a_report_was_under_way_is_added"),
     _tested("age of a report", f"{SHARING}.latest_reading:LatestReading.now", value(_last_report),
             f"{SHARING_TESTS}/test_shared_log.py::test_a_report_that_is_too_old_is_told_no_more"),
-    _tested("a request is made again", f"{SHARING}.standing:Standing.ask", _asked_once,
+    _tested("a request is made again", f"{SHARING}.present_log:PresentLog.ask", _asked_once,
             f"{SHARING_TESTS}/test_shared_log.py"
             "::test_a_log_that_is_gone_before_the_request_has_its_turn_is_waited_for_again"),
     # The shards of a daemon that is cut off.

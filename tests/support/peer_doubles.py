@@ -10,7 +10,7 @@ from kainite.peers.messages import Message
 
 
 class HeardPeer:
-    """Implements :class:`~kainite.peers.server.Peer` without a connection."""
+    """Implements :class:`~kainite.peers.service.Peer` without a connection."""
 
     version = 1
 

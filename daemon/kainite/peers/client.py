@@ -29,7 +29,7 @@ from kainite.peers import network
 from kainite.peers.connection.codec import Codec, M
 from kainite.peers.connection.core import Connection, ConnectionState, Limits, Side
 from kainite.peers.connection.introduction import Introduction
-from kainite.peers.network import Reached
+from kainite.peers.network import Reachable
 
 CHUNK: Final = 256 * 1024
 """Most bytes that are read from a connection at once."""
@@ -155,7 +155,7 @@ class ClientLink(Generic[M]):
 @contextlib.asynccontextmanager
 async def linked(
     codec: Codec[M],
-    address: Reached,
+    address: Reachable,
     introduction: Introduction,
     *,
     tls: ssl.SSLContext | None = None,

@@ -9,7 +9,8 @@ from kainite.peers.access import Access
 from kainite.peers.address import OwnerAddress, of_listener
 from kainite.peers.connection.codec import M
 from kainite.peers.connection.core import Limits
-from kainite.peers.server import PeerService, serving
+from kainite.peers.server import serving
+from kainite.peers.service import PeerService
 
 
 @contextlib.asynccontextmanager

@@ -10,7 +10,7 @@ message                    sent by      says
 :class:`Join`              member       which log partition and which stream it means
 :class:`Joined`            owner        it may ask; how many bytes of appends may be unanswered (*credit*)
 :class:`Elsewhere`         anybody      this process does not own the partition; who does, if known
-:class:`Refused`           owner        the log's state forbids a request, and always will
+:class:`RequestRefused`           owner        the log's state forbids a request, and always will
 :class:`ShardAppend`       member       the fragments of one processRecords call
 :class:`Appended`          owner        they are durable
 :class:`PositionRequest`   member       how far is a shard collected
@@ -72,14 +72,14 @@ Shards: TypeAlias = Annotated[frozenset[Name], Meta(max_length=100_000)]
 Key: TypeAlias = Annotated[dict[Name, Text], Meta(max_length=1_000)]
 
 
-class Place(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class SentPosition(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A :class:`~kainite.base.position.Position`; sequence numbers of Kinesis have up to 56 digits."""
 
     sequence: Annotated[str, Meta(pattern=r"\A[0-9]{1,200}\Z")]
     sub: Natural
 
     @classmethod
-    def of(cls, position: Position) -> Place:
+    def of(cls, position: Position) -> SentPosition:
         return cls(str(position.sequence), position.sub)
 
     @property
@@ -113,7 +113,7 @@ class Elsewhere(PeerMessage, frozen=True):
     address: Name
 
 
-class Refused(PeerMessage, frozen=True):
+class RequestRefused(PeerMessage, frozen=True):
     cause: str
 
 
@@ -121,8 +121,8 @@ class ShardAppend(PeerMessage, frozen=True):
     """Attributes: first, last: positions of the call's first and last record; fragments, payload: see the module."""
 
     shard: Name
-    first: Place
-    last: Place
+    first: SentPosition
+    last: SentPosition
     fragments: memoryview
     payload: memoryview
 
@@ -141,7 +141,7 @@ class PositionRequest(PeerMessage, frozen=True):
 
 
 class PositionAnswer(PeerMessage, frozen=True):
-    place: Place | None
+    place: SentPosition | None
 
 
 class ReadingRequest(PeerMessage, frozen=True):
@@ -230,7 +230,7 @@ Message: TypeAlias = (
     Join
     | Joined
     | Elsewhere
-    | Refused
+    | RequestRefused
     | ShardAppend
     | Appended
     | PositionRequest

@@ -13,7 +13,7 @@ CLOSE_LIMIT_S: Final = 1.0
 """Seconds that a closed connection may take to send what it still has."""
 
 
-class Reached(Protocol):
+class Reachable(Protocol):
     """Where a listener is reached."""
 
     @property
@@ -24,7 +24,7 @@ class Reached(Protocol):
 
 
 async def connect(
-    address: Reached, tls: ssl.SSLContext | None = None
+    address: Reachable, tls: ssl.SSLContext | None = None
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connects to an address, over TLS if its context is given.
 

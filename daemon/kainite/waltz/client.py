@@ -47,7 +47,7 @@ from kainite.log.format.entry import ReqId
 from kainite.peers.connection.introduction import Introduction
 from kainite.waltz.context import Application, Transaction, TransactionBuilder, TransactionContext
 from kainite.waltz.link import Link, program_link
-from kainite.waltz.monitor import Fate, Monitor, Outcome
+from kainite.waltz.monitor import AppendOutcome, Fate, Monitor
 from kainite.waltz.wire import messages as m
 
 _logger = logging.getLogger(__name__)
@@ -143,7 +143,7 @@ class ApplicationLog:
         """
         await self._until(lambda: self._mark >= transaction)
 
-    async def _try(self, context: TransactionContext) -> Outcome | None:
+    async def _try(self, context: TransactionContext) -> AppendOutcome | None:
         """Makes the transaction and appends it once; returns None where it is not wanted."""
         await self._until(lambda: self._link is not None)
         mark = self._mark

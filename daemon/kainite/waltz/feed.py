@@ -22,7 +22,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Final
 
-from kainite.peers.server import Peer
+from kainite.peers.service import Peer
 from kainite.waltz.partition import ApplicationPartition
 from kainite.waltz.wire.layouts import WaltzMessage
 from kainite.waltz.wire.messages import FeedData

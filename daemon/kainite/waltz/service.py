@@ -34,7 +34,7 @@ from typing import Any, Final
 
 from kainite.base.errors import KainiteError, LogProtocolError
 from kainite.log.format.entry import ReqId
-from kainite.peers.server import Peer
+from kainite.peers.service import Peer
 from kainite.waltz.feed import Feed
 from kainite.waltz.partition import ApplicationPartition
 from kainite.waltz.wire import messages as m
@@ -56,7 +56,7 @@ class _Mounted:
 
 
 class Applications:
-    """Implements :class:`~kainite.peers.server.PeerService` for the partitions that this process owns.
+    """Implements :class:`~kainite.peers.service.PeerService` for the partitions that this process owns.
 
     Args:
         reaches_store: tells whether the store answers; None: it does.

@@ -19,7 +19,8 @@ from kainite.peers.connection.core import Limits
 from kainite.peers.connection.frames import HEADER_SIZE, PEERS_HELLO, WALTZ_HELLO, keep_alive
 from kainite.peers.connection.hello import Hello, decode_hello, encode_hello
 from kainite.peers.connection.introduction import Introduction, Secrets
-from kainite.peers.server import LogServer, Peer, serving
+from kainite.peers.server import LogServer, serving
+from kainite.peers.service import Peer
 from kainite.peers.tls import client_context, owner_context
 from kainite.settings import ServiceSettings
 from kainite.waltz.wire.layouts import WaltzMessage

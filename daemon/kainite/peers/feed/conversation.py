@@ -16,7 +16,16 @@ from kainite.base.errors import LogProtocolError, LogUnavailableError
 from kainite.log.format.batch_codec import decode
 from kainite.peers.connection.generation import OwnerGeneration
 from kainite.peers.feed.buffer import FedBatch
-from kainite.peers.messages import Elsewhere, FeedBatch, FeedTaken, FeedUpTo, Follow, Message, OutcomesAt, Refused
+from kainite.peers.messages import (
+    Elsewhere,
+    FeedBatch,
+    FeedTaken,
+    FeedUpTo,
+    Follow,
+    Message,
+    OutcomesAt,
+    RequestRefused,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +87,7 @@ class FeedConversation:
         """
         if isinstance(message, Elsewhere):
             raise LogUnavailableError(f"the process does not own the log; {message.address or 'nobody'} does")
-        if isinstance(message, Refused):
+        if isinstance(message, RequestRefused):
             raise LogProtocolError(message.cause)
         self._generation.check(message.generation)
         match message:

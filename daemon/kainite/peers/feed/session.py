@@ -19,7 +19,7 @@ from kainite.log.format.entry import Batch
 from kainite.owner.owner import LogOwner
 from kainite.peers.feed.queue import FeedQueue
 from kainite.peers.messages import FeedBatch, FeedTaken, FeedUpTo, Follow, Message, OutcomesAt
-from kainite.peers.server import Peer
+from kainite.peers.service import Peer
 
 SAY_EVERY_S: Final = 1.0
 """Seconds between two messages that say up to where everything was sent; they also show that the owner lives."""

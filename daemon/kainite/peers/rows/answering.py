@@ -10,7 +10,7 @@ from kainite.log.format.entry import Entry
 from kainite.log.state.folded import FoldedLog
 from kainite.log.views.row_holders import Toucher, touchers
 from kainite.owner.owner import LogOwner
-from kainite.peers.messages import Holder, Message, Refused, RowAnswer, RowRequest
+from kainite.peers.messages import Holder, Message, RequestRefused, RowAnswer, RowRequest
 from kainite.uow.current_catalogue import CurrentCatalogue
 
 MOST_UNITS: Final = 1_000
@@ -28,7 +28,7 @@ async def row_answer(request: RowRequest, owner: LogOwner, catalogue: CurrentCat
     try:
         await owner.write(asked)
     except LogRequestError as error:
-        return Refused(owner.generation, request.number, str(error))
+        return RequestRefused(owner.generation, request.number, str(error))
     told = tuple([_holder(unit) for unit in found[:MOST_UNITS]])
     return RowAnswer(owner.generation, request.number, told, len(found))
 

@@ -18,7 +18,7 @@ from kainite.log.views.row_holders import Toucher
 from kainite.peers.access import Access
 from kainite.peers.address import OwnerAddress, reached_by
 from kainite.peers.client import linked
-from kainite.peers.messages import OWNER_LIMITS, PEERS, Holder, Message, Refused, RowAnswer, RowRequest
+from kainite.peers.messages import OWNER_LIMITS, PEERS, Holder, Message, RequestRefused, RowAnswer, RowRequest
 
 _logger = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ def _answer(message: Message) -> RowAnswer:
     match message:
         case RowAnswer():
             return message
-        case Refused(cause=cause):
+        case RequestRefused(cause=cause):
             raise LogRequestError(cause)
     raise LogUnavailableError(f"the peer answered with {type(message).__name__}")
 

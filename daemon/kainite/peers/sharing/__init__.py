@@ -7,7 +7,7 @@
 :mod:`~kainite.peers.sharing.head_look`                     looks at HEAD
 :mod:`~kainite.peers.sharing.owning`                        mounts the log and serves it
 :mod:`~kainite.peers.sharing.appending`                     connects to the owner and appends through it
-:mod:`~kainite.peers.sharing.standing`                      what the shards' requests go to
+:mod:`~kainite.peers.sharing.present_log`                   what the shards' requests go to
 :mod:`~kainite.peers.sharing.latest_reading`                how far this process's shards are read
 :mod:`~kainite.peers.sharing.conversation`                  what a member and the owner say, without I/O
 :mod:`~kainite.peers.sharing.connection`                    a member's connection to the owner

@@ -16,7 +16,7 @@ from kainite.peers.sharing.conversation import MemberName
 from kainite.peers.sharing.head_look import ToldOnce
 from kainite.peers.sharing.latest_reading import LatestReading
 from kainite.peers.sharing.membership import Cut, Refused
-from kainite.peers.sharing.standing import Standing
+from kainite.peers.sharing.present_log import PresentLog
 
 _logger = logging.getLogger(__name__)
 
@@ -28,14 +28,14 @@ class Appending:
     Attributes:
         name: who this process is, and which log it means.
         access: this process's side of TLS, and who it is.
-        standing: what a connection is put behind.
+        present_log: what a connection is put behind.
         reading: how far this process's shards are read.
         told: takes warnings.
     """
 
     name: MemberName
     access: Access
-    standing: Standing
+    present_log: PresentLog
     reading: LatestReading
     told: ToldOnce
 
@@ -72,11 +72,11 @@ class Appending:
             if opening.done():
                 self.told.is_over()
                 event(_logger, logging.INFO, "log reached", address=to, generation=generation)
-                self.standing.put(connection)
+                self.present_log.put(connection)
                 welcomed()
             await conversing
         finally:
-            self.standing.drop(connection)
+            self.present_log.drop(connection)
             for task in (conversing, opening):
                 task.cancel()
             await asyncio.gather(conversing, opening, return_exceptions=True)

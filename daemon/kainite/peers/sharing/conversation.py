@@ -59,12 +59,12 @@ from kainite.peers.messages import (
     Join,
     Joined,
     Message,
-    Place,
     PositionAnswer,
     PositionRequest,
     ReadingAnswer,
     ReadingRequest,
-    Refused,
+    RequestRefused,
+    SentPosition,
     ShardAppend,
 )
 
@@ -168,7 +168,7 @@ class MemberConversation:
             fragments, payload, schemes: of :func:`~kainite.peers.fragments.encode_fragments`.
         """
         number = self._next()
-        places = Place.of(first), Place.of(last)
+        places = SentPosition.of(first), SentPosition.of(last)
         contents = memoryview(fragments), memoryview(payload)
         self._waiting.append(ShardAppend(self._generation.value, number, shard, *places, *contents))
         self.schemes |= schemes  # the append goes before every append that is made from now on
@@ -197,7 +197,7 @@ class MemberConversation:
                 return Opened()
             case Elsewhere():
                 raise not_the_owner(message)
-            case Refused(cause=cause):
+            case RequestRefused(cause=cause):
                 raise LogProtocolError(cause)
         raise LogProtocolError(f"a join is answered by {type(message).__name__}")
 
@@ -210,7 +210,7 @@ class MemberConversation:
                 return Asked(number, backlog)
             case Appended(number=number):
                 return self._answered(Answered(number))
-            case Refused(number=number, cause=cause):
+            case RequestRefused(number=number, cause=cause):
                 return self._answered(Answered(number, error=LogRequestError(cause)))
             case PositionAnswer(number=number, place=place):
                 return self._answered(Answered(number, None if place is None else place.position))

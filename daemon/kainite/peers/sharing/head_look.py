@@ -13,7 +13,7 @@ from kainite.log.contract import LogHead, LogStore
 from kainite.owner.mount import LeaseWatch, holder_of, seconds_held
 from kainite.peers import address as addresses
 from kainite.peers.sharing.membership import HeadSeen, HeadUnread
-from kainite.peers.sharing.standing import Standing
+from kainite.peers.sharing.present_log import PresentLog
 
 _logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class HeadLook:
         store, partition: where the log is.
         worker, process: who this process is.
         watch: measures the owner's lease.
-        standing: is told whether an owner lives elsewhere.
+        present_log: is told whether an owner lives elsewhere.
         told: takes warnings.
     """
 
@@ -50,7 +50,7 @@ class HeadLook:
     worker: str
     process: ProcessIdentity
     watch: LeaseWatch
-    standing: Standing
+    present_log: PresentLog
     told: ToldOnce
     _head: LogHead | None = None  # as it was seen last
     _warned: bool = False
@@ -60,7 +60,7 @@ class HeadLook:
         try:
             head = await asyncio.to_thread(self.store.read_head, self.partition)
         except LogUnavailableError as error:
-            self.standing.held_elsewhere = False
+            self.present_log.held_elsewhere = False
             self.told.say("log not looked at", error=error)
             return HeadUnread()
         self._head = head
@@ -73,7 +73,7 @@ class HeadLook:
 
     def _seen(self, head: LogHead) -> HeadSeen:
         left = seconds_held(head, self.worker, self.watch, self.process)
-        self.standing.held_elsewhere = left > 0
+        self.present_log.held_elsewhere = left > 0
         address = addresses.from_text(head.address)
         reachable = address if address is not None and address.is_reachable and not self._is_mine(head) else None
         if left > 0 and reachable is None:

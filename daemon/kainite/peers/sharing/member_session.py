@@ -32,15 +32,15 @@ from kainite.peers.messages import (
     Join,
     Joined,
     Message,
-    Place,
     PositionAnswer,
     PositionRequest,
     ReadingAnswer,
     ReadingRequest,
-    Refused,
+    RequestRefused,
+    SentPosition,
     ShardAppend,
 )
-from kainite.peers.server import Peer
+from kainite.peers.service import Peer
 from kainite.uow.fragment import Fragment
 from kainite.uow.scheme import Scheme
 
@@ -120,7 +120,7 @@ class MemberSession:
         try:
             await owner.append(message.shard, first, last, fragments, started_ms=started_ms)
         except LogRequestError as error:
-            answer: Message = Refused(owner.generation, number, str(error))
+            answer: Message = RequestRefused(owner.generation, number, str(error))
         else:
             answer = Appended(owner.generation, number)
         await self._peer.send(answer)
@@ -134,7 +134,7 @@ class MemberSession:
 
     async def _position(self, request: PositionRequest) -> None:
         position = await self._owner.position(request.shard)
-        place = None if position is None else Place.of(position)
+        place = None if position is None else SentPosition.of(position)
         await self._peer.send(PositionAnswer(self._owner.generation, request.number, place))
 
     def _ask_soon(self) -> None:

@@ -20,7 +20,7 @@ from kainite.peers.address import OwnerAddress
 from kainite.peers.sharing.head_look import ToldOnce
 from kainite.peers.sharing.latest_reading import LatestReading
 from kainite.peers.sharing.membership import Fenced, NotMounted
-from kainite.peers.sharing.standing import Standing
+from kainite.peers.sharing.present_log import PresentLog
 from kainite.settings import LogSettings, UowSettings
 from kainite.uow.current_catalogue import CurrentCatalogue
 
@@ -40,7 +40,7 @@ class Owning:
         clock: returns seconds since boot.
         audit: where units are written before they leave the log; None: nowhere.
         meter: takes the owner's metrics.
-        standing: what the owner is put behind.
+        present_log: what the owner is put behind.
         reading: how far this process's shards are read.
         told: takes warnings.
         address: where others reach this process, as HEAD has it; None before its port is open.
@@ -56,7 +56,7 @@ class Owning:
     clock: Callable[[], float]
     audit: AuditTrail | None
     meter: Meter
-    standing: Standing
+    present_log: PresentLog
     reading: LatestReading
     told: ToldOnce
     address: OwnerAddress | None = None
@@ -65,7 +65,7 @@ class Owning:
     @property
     def owner(self) -> LogOwner | None:
         """Returns the log's owner, if it is here and serves."""
-        log = self.standing.log
+        log = self.present_log.log
         return log if isinstance(log, LogOwner) else None
 
     async def own(self, gone: int | None, mounted: Callable[[], None]) -> Fenced | NotMounted:
@@ -113,13 +113,13 @@ class Owning:
             owner.judge_by(self.catalogue)
         self._report_to(owner)
         self.told.is_over()
-        self.standing.put(owner)
+        self.present_log.put(owner)
         mounted()
         try:
             with owner.asking(partial(self._report_to, owner)):
                 raise await owner.failed()
         finally:
-            self.standing.drop(owner)
+            self.present_log.drop(owner)
 
     def _report_to(self, owner: LogOwner) -> None:
         if (reading := self.reading.now()) is not None:

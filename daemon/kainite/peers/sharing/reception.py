@@ -28,9 +28,9 @@ from kainite.observe import metric
 from kainite.observe.meter import Meter
 from kainite.owner.owner import LogOwner
 from kainite.peers.feed.session import FeedSession
-from kainite.peers.messages import PEERS, Elsewhere, Follow, Join, Message, Refused, RowRequest
+from kainite.peers.messages import PEERS, Elsewhere, Follow, Join, Message, RequestRefused, RowRequest
 from kainite.peers.rows.answering import row_answer
-from kainite.peers.server import Peer
+from kainite.peers.service import Peer
 from kainite.peers.sharing.conversation import MemberName
 from kainite.peers.sharing.member_session import MemberSession
 from kainite.uow.current_catalogue import CurrentCatalogue
@@ -64,7 +64,7 @@ class Whereabouts(Protocol):
 
 
 class Reception:
-    """Implements :class:`~kainite.peers.server.PeerService`: the peers of one process.
+    """Implements :class:`~kainite.peers.service.PeerService`: the peers of one process.
 
     Args:
         name: who this process is, and which log it means.
@@ -132,10 +132,10 @@ class Reception:
 
     async def _join(self, peer: Peer[Message], join: Join, owner: LogOwner) -> Rest:
         if (cause := self._objection(join)) is not None:
-            return _last(peer, Refused(owner.generation, 0, cause))
+            return _last(peer, RequestRefused(owner.generation, 0, cause))
         session = self._sessions[peer] = MemberSession(join, owner, peer, self._clock)
         if (cause := await _other_stream(join.identity, owner)) is not None:
-            return _last(peer, Refused(owner.generation, 0, cause))
+            return _last(peer, RequestRefused(owner.generation, 0, cause))
         peer.beside(self._while_owned(peer, owner, session.run()))
         return None
 
@@ -155,7 +155,7 @@ class Reception:
     def _follow(self, peer: Peer[Message], follow: Follow, owner: LogOwner) -> Rest:
         """Sends the log to a follower, until it or the owner ends."""
         if follow.log != self._name.log:
-            return _last(peer, Refused(owner.generation, 0, f"log {self._name.log} is here, not {follow.log}"))
+            return _last(peer, RequestRefused(owner.generation, 0, f"log {self._name.log} is here, not {follow.log}"))
         session = self._sessions[peer] = FeedSession(owner, peer, follow, self._observe_lags)
         peer.beside(self._while_owned(peer, owner, session.send()))
         return None

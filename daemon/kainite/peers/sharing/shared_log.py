@@ -1,8 +1,8 @@
 """The log as all daemons of an application share it: one of them owns it, the others append through it.
 
 :class:`SharedLog` is the one :class:`~kainite.log.client.LogClient` that the shards of a process use. Behind it
-(:mod:`~kainite.peers.sharing.standing`) stands the owner in this process, or a connection to the owner in another one,
-or nobody for a while. The states and their changes are in :mod:`~kainite.peers.sharing.membership`, and
+(:mod:`~kainite.peers.sharing.present_log`) stands the owner in this process, or a connection to the owner in another
+one, or nobody for a while. The states and their changes are in :mod:`~kainite.peers.sharing.membership`, and
 :mod:`~kainite.peers.sharing.member_loop` carries them out. Nobody's child is restarted for a change of owners, and
 reading goes on from where it was.
 
@@ -41,8 +41,8 @@ from kainite.peers.sharing.latest_reading import LatestReading
 from kainite.peers.sharing.member_loop import MemberLoop
 from kainite.peers.sharing.membership import Member, MemberState
 from kainite.peers.sharing.owning import Owning
+from kainite.peers.sharing.present_log import PresentLog
 from kainite.peers.sharing.reception import Reception
-from kainite.peers.sharing.standing import Standing
 from kainite.settings import LogSettings, UowSettings
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.uow.fragment import Fragment
@@ -83,14 +83,14 @@ class SharedLog:
         process, worker, partition = process or this_process(), settings.owner, settings.partition
         self.name = MemberName(f"{settings.table}/{partition}", stream, worker, process.as_text(), identity or "")
         """Who this process is, and which log it means."""
-        self.standing = Standing(clock, settings.lease)
+        self.present_log = PresentLog(clock, settings.lease)
         """What the shards' requests go to."""
         self.latest_reading = LatestReading(clock)
         """How far this process's shards are read."""
         self.reception = Reception(self.name, self, clock, meter)
         """The members, followers and others that are connected to this process."""
         told, watch = ToldOnce(), LeaseWatch(clock)
-        self._head = HeadLook(store, partition, worker, process, watch, self.standing, told)
+        self._head = HeadLook(store, partition, worker, process, watch, self.present_log, told)
         self._owning = Owning(
             store,
             settings,
@@ -101,7 +101,7 @@ class SharedLog:
             clock,
             audit,
             meter,
-            self.standing,
+            self.present_log,
             self.latest_reading,
             told,
         )
@@ -109,7 +109,7 @@ class SharedLog:
             Member(watch=min(settings.heartbeat, settings.lease / 4), wait=min(settings.lease / 10, LONGEST_WAIT_S)),
             self._head,
             self._owning,
-            Appending(self.name, access or Access(), self.standing, self.latest_reading, told),
+            Appending(self.name, access or Access(), self.present_log, self.latest_reading, told),
         )
         self._meter = meter
 
@@ -119,7 +119,7 @@ class SharedLog:
     # What shards use.
 
     async def position(self, shard_id: str) -> Position | None:
-        return await self.standing.ask(lambda log: log.position(shard_id))
+        return await self.present_log.ask(lambda log: log.position(shard_id))
 
     async def append(
         self,
@@ -131,7 +131,7 @@ class SharedLog:
         started_ms: int | None = None,
     ) -> None:
         check_size(shard_id, payload_size(fragments))
-        await self.standing.ask(lambda log: log.append(shard_id, first, last, fragments, started_ms=started_ms))
+        await self.present_log.ask(lambda log: log.append(shard_id, first, last, fragments, started_ms=started_ms))
 
     def report(self, report: ReadingReport) -> None:
         self.latest_reading.note(report)
@@ -140,24 +140,24 @@ class SharedLog:
 
     async def reached(self) -> None:
         """Waits until there is a log to append to: here, or on a connection."""
-        await self.standing.reached()
+        await self.present_log.reached()
 
     # What reports, health and peers use.
 
     @property
     def is_reached(self) -> bool:
         """Returns whether there is a log to append to."""
-        return self.standing.is_reached
+        return self.present_log.is_reached
 
     @property
     def is_cut_off(self) -> bool:
         """Returns whether the log's owner lives and was not reached for two leases."""
-        return self.standing.is_cut_off
+        return self.present_log.is_cut_off
 
     @property
     def settled_for(self) -> float:
         """Returns for how many seconds the log has been where it is; 0 while it is not reached."""
-        return self.standing.settled_for
+        return self.present_log.settled_for
 
     @property
     def owner(self) -> LogOwner | None:
@@ -194,8 +194,8 @@ class SharedLog:
 
     def backlog(self) -> str:
         """Returns why the log takes no more from the shards; empty while it does."""
-        if isinstance(self.standing.log, OwnerConnection):
-            return self.standing.log.backlog
+        if isinstance(self.present_log.log, OwnerConnection):
+            return self.present_log.log.backlog
         return str(self.owner.backlog() or "") if self.owner is not None else ""
 
     def feed_lags(self) -> tuple[tuple[str, int], ...]:

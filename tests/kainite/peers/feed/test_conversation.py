@@ -18,7 +18,7 @@ from kainite.peers.messages import (
     Follow,
     Message,
     OutcomesAt,
-    Refused,
+    RequestRefused,
 )
 
 WISHES = Wishes("t/0", "f", 100, 10, outcomes=True)
@@ -57,7 +57,7 @@ def test_a_younger_owner_than_head_named_is_heard_and_an_older_one_is_not() -> N
     ("message", "error"),
     [
         (Elsewhere(0, 0, "there:1"), LogUnavailableError),
-        (Refused(3, 0, "another log"), LogProtocolError),
+        (RequestRefused(3, 0, "another log"), LogProtocolError),
         (Appended(3, 0), LogProtocolError),
         (FeedBatch(3, 0, b"garbage", None), LogCorruptError),
         (FeedBatch(3, 0, encode(Batch(5, 2, 0, BATCH.entries))[0], None), LogProtocolError),

@@ -14,12 +14,12 @@ from kainite.peers.messages import (
     Join,
     Joined,
     Message,
-    Place,
     PositionAnswer,
     PositionRequest,
     ReadingAnswer,
     ReadingRequest,
-    Refused,
+    RequestRefused,
+    SentPosition,
     ShardAppend,
 )
 from kainite.peers.sharing.conversation import (
@@ -79,8 +79,8 @@ def test_requests_are_answered_under_their_numbers(bench: Bench) -> None:
     assert isinstance(third, ShardAppend)
     assert second == PositionRequest(GENERATION, asked, "s1")
     heard = bench.say(
-        PositionAnswer(GENERATION, asked, Place.of(Position(2**180, 3))),
-        Refused(GENERATION, refused, "overlaps"),
+        PositionAnswer(GENERATION, asked, SentPosition.of(Position(2**180, 3))),
+        RequestRefused(GENERATION, refused, "overlaps"),
         Appended(GENERATION, appended),
     )
     assert heard[0] == Answered(asked, Position(2**180, 3))

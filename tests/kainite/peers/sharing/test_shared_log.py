@@ -204,10 +204,10 @@ class Flickering(SharedLog):
     """A log that the test puts behind the facade, and takes away."""
 
     def show(self, log: LogClient) -> None:
-        self.standing.put(log)
+        self.present_log.put(log)
 
     def hide(self, log: LogClient) -> None:
-        self.standing.drop(log)
+        self.present_log.drop(log)
 
 
 async def test_a_log_that_is_gone_before_the_request_has_its_turn_is_waited_for_again() -> None:

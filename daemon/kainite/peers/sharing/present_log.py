@@ -17,7 +17,7 @@ from kainite.log.client import LogClient
 T = TypeVar("T")
 
 
-class Standing:
+class PresentLog:
     """What stands behind the facade.
 
     Args:
