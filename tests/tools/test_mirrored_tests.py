@@ -23,13 +23,11 @@ NOT_YET_MIRRORED = (
     "kainite/fleet/",
     "kainite/log/",
     "kainite/owner/",
-    "kainite/peers/",
     "kainite/settings/",
     "kainite/store/",
     "kainite/uow/catalogue/",
     "kainite/uow/fragment.py",
     "kainite/uow/precedence/",
-    "kainite/waltz/",
     "kainite_spark/",
 )
 """Rooms and modules that are being rebuilt: each leaves this list when its modules have their test files."""
