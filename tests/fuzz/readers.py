@@ -47,7 +47,7 @@ from kainite.kinesis.client import parse_reply
 from kainite.kinesis.read.subscription import parse_event
 from kainite.kinesis.shards import MAX_HASH_KEY, HashRange
 from kainite.kinesis.write.spread import Spread, unit_of
-from kainite.log.format.batch_codec import MAGIC, MAGIC_1, MAX_DECOMPRESSED, decode, encode
+from kainite.log.format.batch_codec import MAGIC, MAX_DECOMPRESSED, decode, encode
 from kainite.log.format.deltas import deltas_of, read_deltas
 from kainite.log.format.entry import (
     Batch,
@@ -285,10 +285,9 @@ def _batch(data: bytes) -> None:
     payload = encode(_BATCH)[1]
     with suppress(LogCorruptError):
         decode(data, None)
-    for magic in (MAGIC, MAGIC_1):
-        for body in (None, payload):
-            with suppress(LogCorruptError):
-                _read(decode(magic + _packed(data), body))
+    for body in (None, payload):
+        with suppress(LogCorruptError):
+            _read(decode(MAGIC + _packed(data), body))
     with suppress(LogCorruptError):
         _read(decode(encode(_BATCH)[0], data))
     with suppress(LogCorruptError):

@@ -9,7 +9,17 @@ from kainite.base.clock import epoch_ms
 from kainite.base.position import Position
 from kainite.log.collecting.collect import collect, expire
 from kainite.log.contract import LogStore
-from kainite.log.format.entry import Batch, ControlMeta, Entry, EntryKind, Outcome, StatusMeta, UnitStatus
+from kainite.log.format.entry import (
+    SNAPSHOT,
+    SNAPSHOT_PART,
+    Batch,
+    ControlMeta,
+    Entry,
+    EntryKind,
+    Outcome,
+    StatusMeta,
+    UnitStatus,
+)
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
@@ -119,7 +129,9 @@ class MainLog:
     def snapshot(self) -> None:
         """Appends a snapshot that the head names, and truncates the entries before it that nobody needs."""
         journal = Journal(self.state, epoch_ms())
-        journal.write(EntryKind.CONTROL, ControlMeta(), snapshot.dump(self.state))
+        since, part = self.state.next_id, snapshot.dump(self.state)
+        journal.write(EntryKind.CONTROL, ControlMeta(SNAPSHOT_PART), part)
+        journal.write(EntryKind.CONTROL, ControlMeta(SNAPSHOT, since), snapshot.manifest([since], since))
         self._put(journal.entries)
         self._mount.renew(snapshot=self.state.snapshot_id)
         self.truncate(min(self.state.snapshot_id, needed(self.state)))

@@ -19,7 +19,4 @@ line and tests import what ``__all__`` names.
 from kainite.conform.report.findings import CaseResult, CaseVerdict, Finding, Report
 from kainite.conform.runner import Options, run
 
-Verdict = CaseVerdict
-"""The older name of :class:`CaseVerdict`."""
-
-__all__ = ["CaseResult", "CaseVerdict", "Finding", "Options", "Report", "Verdict", "run"]
+__all__ = ["CaseResult", "CaseVerdict", "Finding", "Options", "Report", "run"]

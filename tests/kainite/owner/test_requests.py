@@ -14,7 +14,7 @@ IN_PROGRESS, COMMITTED, FAILED, BLOCKED, DISCARDED = UnitStatus
 
 def state(*outcomes: Outcome, cause: str | None = None, answered: tuple[str, ...] = ()) -> FoldedLog:
     folded = FoldedLog()
-    folded.apply(0, Entry(EntryKind.UNIT, UnitMeta("T", 1, cause=cause)), 0)
+    folded.apply(0, Entry(EntryKind.UNIT, UnitMeta("T", 1, cause=cause, fault=Fault.MALFORMED if cause else None)), 0)
     folded.apply(1, Entry(EntryKind.STATUS, StatusMeta(outcomes, requests=answered)), 0)
     return folded
 

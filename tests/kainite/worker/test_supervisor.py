@@ -55,7 +55,7 @@ def properties(world: World, endpoint: str, command: str, **more: str) -> Path:
         "failoverTimeMillis": "5000",
         "shutdownGraceMillis": "3000",
         "childKillMillis": "500",
-        "childRestartBackoffMillis": "20",
+        "taskBackoffTimeMillis": "20",
         **more,
     }
     path = world.tmp / "app.properties"

@@ -372,9 +372,8 @@ def _drop_copy(journal: Journal, unit: OpenUnit, standing: _Standing) -> None:
         return
     cause = "sent again: its number was dispatched before"
     tid = journal.state.next_id
-    journal.write(
-        EntryKind.UNIT, UnitMeta(unit.uow, unit.count, tuple(unit.shards), tuple(unit.fragments), cause=cause)
-    )
+    meta = UnitMeta(unit.uow, unit.count, tuple(unit.shards), tuple(unit.fragments), cause=cause, fault=Fault.MALFORMED)
+    journal.write(EntryKind.UNIT, meta)
     journal.write(EntryKind.STATUS, StatusMeta((Outcome(tid, UnitStatus.DISCARDED, cause=cause),)))
 
 

@@ -46,7 +46,6 @@ the log has nothing of it                            late: records of it may sta
 a shard is split or merged                           the parent stays where it was closed until it is at SHARD_END; its
                                                      children have leases by then, and count until they are read
 an old report (a daemon that was cut off)            it names parents in place of their children: the watermark stays
-a daemon of an earlier release                       its shards hold the watermark: it tells neither thing
 a wall clock jumps                                   no effect, but for the source's own
 ===================================================  ============================================================
 """

@@ -1,9 +1,9 @@
 """A batch of log entries as bytes: an index, and a payload that the index describes.
 
 The index holds everything but the entries' data, so a reader that schedules conflicts or follows statuses
-fetches no data. This is version 2, the one that is written::
+fetches no data::
 
-    index    "KL" | version u8 = 2 | zstd( header | blob … | record … )
+    index    "KL" | version u8 = 1 | zstd( header | blob … | record … )
     header   first id i64 | generation i32 | time ms i64 | number of records u32 | number of blobs u32
              | length of the payload's first frame u32
     blob     length u32 | CRC-32 u32 | bytes in it u32
@@ -16,8 +16,6 @@ of which the entry has the piece that begins at *offset*; several entries share 
 is held (:mod:`kainite.uow.packing`) and stored as they came; their CRC-32 is of the bytes as stored. The first frame is
 left out where no entry has data of its own. An offset, and the CRC-32 of an entry with a piece, is 0 where it means
 nothing.
-
-:mod:`~kainite.log.format.version_1` reads version 1, which has no blobs.
 
 Integers are big-endian, as in Waltz (docs/architecture.md, *Formats*). Every length is checked against
 the bytes present, and decompression is bounded, so no input can make a reader allocate without limit.
@@ -37,11 +35,9 @@ from kainite.base.compression import compressed, decompressed
 from kainite.base.errors import LogCorruptError, LogError
 from kainite.log.format.entry import NO_REQUEST, Batch, Entry, EntryKind, ReqId
 from kainite.log.format.meta_codec import decode_meta, encode_meta
-from kainite.log.format.version_1 import decode_version_1
 from kainite.uow.packing import MAX_BLOB, Blob, Piece
 
-MAGIC: Final = b"KL\x02"
-MAGIC_1: Final = b"KL\x01"
+MAGIC: Final = b"KL\x01"
 MAX_DECOMPRESSED = 1 << 30
 _LEVEL = 3
 _INDEX_LEVEL = 1
@@ -124,12 +120,10 @@ def decode(index: bytes, payload: bytes | None) -> Batch:
         LogCorruptError: ``encode`` did not write the bytes.
     """
     magic = index[: len(MAGIC)]
-    if magic not in (MAGIC, MAGIC_1):
+    if magic != MAGIC:
         raise LogCorruptError(_unknown(magic))
     raw = memoryview(_decompress(index[len(MAGIC) :], "index"))
     try:
-        if magic == MAGIC_1:
-            return decode_version_1(raw, None if payload is None else memoryview(_decompress(payload, "payload")))
         return _decode(raw, payload)
     except (struct.error, ValueError, TypeError, LookupError, AttributeError) as error:
         raise LogCorruptError(f"a log batch's index cannot be read: {error}") from error
@@ -138,7 +132,7 @@ def decode(index: bytes, payload: bytes | None) -> Batch:
 def _unknown(magic: bytes) -> str:
     if len(magic) == len(MAGIC) and magic[:-1] == MAGIC[:-1]:
         return (
-            f"a log batch is of version {magic[-1]} of the log's format, and this release reads versions 1 and 2: "
+            f"a log batch is of version {magic[-1]} of the log's format, and this release reads version {MAGIC[-1]}: "
             "upgrade it to the release that writes the log"
         )
     return "a log batch does not begin with its magic number"

@@ -6,7 +6,7 @@ in the log partition, the transaction id: dense, from 0. Small facts about the e
 ``meta``, so that conflicts can be scheduled without reading any data.
 
 The deltas of an append are compressed together, where its shard is held; a FRAGMENT or UNIT entry has a *piece* of that
-(:mod:`kainite.uow.packing`) in place of data. In batches of version 1 it has data.
+(:mod:`kainite.uow.packing`) in place of data.
 
 ===========  ==================================================  ================================
 kind         meta                                                data, or what the piece holds
@@ -118,15 +118,14 @@ class FragmentMeta:
         end_count, number, unit_kind: of the unit's end, when it came with this fragment.
         causes: why the unit will fail, when an emitted line was no delta.
         offending: the emitted line.
-        digests: the identities of the deltas that have no ordinal (:func:`kainite.uow.identity.join_digests`). An entry
-            that was written without them is readable; copies of its deltas are not recognised.
+        digests: the identities of the deltas that have no ordinal (:func:`kainite.uow.identity.join_digests`).
         repeated: how many deltas without an ordinal were dropped, because an equal one had come.
         fault: INCOMPLETE when the unit is given up here, before its turn; ``causes`` then holds that cause alone, and
             the cause ceases to count when the unit is whole.
         misfits: why deltas of the data do not fit the target's catalogue.
         tables: the tables that the deltas touch.
         unsigned: those of ``tables`` with a delta whose row is not known.
-        scheme: what the signatures depend on (:mod:`kainite.uow.scheme`); None in logs of releases before 1.0.
+        scheme: what the signatures depend on (:mod:`kainite.uow.scheme`); None where nobody compares units.
         without: the places of deltas in the entry's array that do not count: the unit has them from before.
         time: with ``uowEnd=watermark``, the latest commit time that the deltas tell, nanoseconds since the epoch.
         arrived_ms: likewise, the latest arrival of a record of theirs, milliseconds since the epoch by Kinesis' clock.
@@ -172,7 +171,7 @@ class UnitMeta:
         conflict: transaction id of the latest unit in progress that the unit conflicts with.
         cause: why the unit failed before it could be applied; None for a sound unit.
         offending: the emitted line that is the cause, if one is.
-        fault: the kind of the cause; None for a sound unit, and in logs of releases before 1.0, where it is MALFORMED.
+        fault: the kind of the cause; None for a sound unit.
         tables, unsigned, scheme: as in :class:`FragmentMeta`, of the whole unit; nothing with ``uowIsolation=relaxed``.
         without: as in :class:`FragmentMeta`, of the entry's own array.
         time, arrived_ms: of a unit that the watermark ended, as in :class:`FragmentMeta`, of the whole unit; no
@@ -241,8 +240,8 @@ class Outcome:
         instance: the job instance that applied the unit.
         cause: why the unit failed, what it waits for, or who decided.
         at_ms: of a committed unit, when a task learned of the commit, milliseconds since the epoch by the clock of the
-            task's host; None in logs of releases before, and where it was not a task that learned of it. For people
-            alone, so two outcomes that differ in it are equal.
+            task's host; None where it was not a task that learned of it. For people alone, so two outcomes that differ
+            in it are equal.
     """
 
     tid: int
@@ -283,8 +282,8 @@ class ControlMeta:
         what: ``snapshot``; ``snapshot-part``: bytes of a snapshot whose ``snapshot`` entry comes later; ``names``;
             ``stream``: the shards' positions are of the stream that ``key`` identifies; those of another one end here;
             or ``started``: the shard ``key`` is read from the time ``since`` on, and not from its beginning.
-        since: the snapshot is the state that the entries below this id add up to; None: those before this entry. Of
-            ``started``: milliseconds since the epoch, by Kinesis' clock.
+        since: of ``snapshot``: it is the state that the entries below this id add up to. Of ``started``: milliseconds
+            since the epoch, by Kinesis' clock.
         count, key, forget: of ``names``, as :meth:`kainite.log.state.recent_units.RecentUnits.move` takes them.
     """
 

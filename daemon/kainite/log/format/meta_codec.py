@@ -208,7 +208,7 @@ def _scheme(fields: Mapping[str, Any]) -> SchemeMeta:
     return SchemeMeta(fields["scheme"], tables)
 
 
-# What folds and views rely on: an index of another release, or a broken one, must not fail in the midst of a fold.
+# What folds and views rely on: a broken index must not fail in the midst of a fold.
 _TEXT_OR_NONE, _NUMBER_OR_NONE = (str, type(None)), (int, type(None))
 _TYPES: Mapping[EntryKind, tuple[tuple[str, type | tuple[type, ...]], ...]] = {
     EntryKind.FRAGMENT: (

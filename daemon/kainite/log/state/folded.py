@@ -12,7 +12,7 @@ Invariants:
 * ``units`` holds every dispatched unit that is neither committed nor discarded, by transaction id;
 * a unit is in ``open`` or in ``units``, never in both, and ``recent`` names the unit once it is dispatched, until the
   name leaves (:mod:`kainite.log.state.recent_units`);
-* ``positions`` are of ``stream``; None, in a log of a release that did not note it, is any stream;
+* ``positions`` are of ``stream``; None before the first mount;
 * ``positions[shard]`` is the last record whose deltas are in the log: a record at or before this
   position that is delivered again is recognised;
 * ``ended`` has the deltas of the units that the watermark ended lately (:mod:`kainite.log.state.ended_units`);
@@ -151,8 +151,8 @@ class FoldedLog:
                 self._status(meta)
             case PositionMeta(shard, position):
                 self.positions[shard] = position
-            case ControlMeta(what=what, since=since) if what == SNAPSHOT:
-                self.snapshot_id, self.snapshot_since = tid, tid if since is None else since
+            case ControlMeta(what=what, since=int(since)) if what == SNAPSHOT:
+                self.snapshot_id, self.snapshot_since = tid, since
                 if len(self.schemes) > MOST_SCHEMES:
                     self.schemes = self.schemes_in_use()
             case ControlMeta(what=what, count=count, key=key, forget=forget) if what == NAMES:

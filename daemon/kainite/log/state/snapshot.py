@@ -1,17 +1,10 @@
 """A snapshot: a folded log as bytes, the data of CONTROL entries.
 
-A snapshot is a JSON document, written and read by this module alone. It is in the log in one of two forms, which
-``version`` tells apart:
+A snapshot is a JSON document, written and read by this module alone. The CONTROL entry that HEAD names holds the ids of
+the CONTROL entries before it that hold the document's bytes, cut into parts, and the id (*since*) below which all
+entries add up to the state; other entries may stand between since, the parts and this entry.
 
-=======  =============================================================================================================
-version  the CONTROL entry that HEAD names holds
-=======  =============================================================================================================
-1        the document; it is the state that all entries before this entry add up to (written by earlier releases)
-2        the ids of the CONTROL entries before it that hold the document's bytes, cut into parts, and the id (*since*)
-         below which all entries add up to the state; other entries may stand between since, the parts and this entry
-=======  =============================================================================================================
-
-A document of version 2 is made in three steps, none of which keeps the event loop for long: :func:`capture` copies the
+A document is made in three steps, none of which keeps the event loop for long: :func:`capture` copies the
 state's dictionaries, whose values do not change; :func:`parts` encodes the copy slice by slice, on a thread; the parts
 are appended one after another. A crash among them leaves parts that nothing refers to: HEAD still names the snapshot
 before, whose entries are not truncated before HEAD names another one.
@@ -30,7 +23,7 @@ import orjson
 
 from kainite.base.errors import LogCorruptError
 from kainite.base.position import Position
-from kainite.log.format.entry import MISSING, Fault, UnitStatus
+from kainite.log.format.entry import Fault, UnitStatus
 from kainite.log.state.ended_units import EndedUnits
 from kainite.log.state.folded import FoldedLog, oldest_needed
 from kainite.log.state.number_set import NumberSet
@@ -41,7 +34,6 @@ from kainite.uow.identity import join_digests, split_digests
 from kainite.uow.scheme import Scheme, TableScheme
 
 VERSION = 1
-MANIFEST_VERSION = 2
 
 PART_BYTES = 1 << 20
 """Size of a part: far below every limit of a batch, and small enough for one step of anybody."""
@@ -100,18 +92,17 @@ def parts(document: Document) -> Iterator[bytes]:
 
 def manifest(part_ids: Sequence[int], since: int) -> bytes:
     """Returns the data of the entry that makes a snapshot of its parts."""
-    return orjson.dumps({"version": MANIFEST_VERSION, "since": since, "parts": list(part_ids)})
+    return orjson.dumps({"version": VERSION, "since": since, "parts": list(part_ids)})
 
 
-def part_ids(data: bytes) -> tuple[int, ...] | None:
-    """Returns the ids of the entries with a snapshot's parts; None for a snapshot in one piece.
+def part_ids(data: bytes) -> tuple[int, ...]:
+    """Returns the ids of the entries with a snapshot's parts.
 
     Raises:
         LogCorruptError: the data is no snapshot.
     """
     try:
-        fields = orjson.loads(data)
-        return tuple(map(int, fields["parts"])) if fields["version"] == MANIFEST_VERSION else None
+        return tuple(map(int, orjson.loads(data)["parts"]))
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise LogCorruptError(f"the log's snapshot cannot be read: {error}") from error
 
@@ -186,10 +177,7 @@ def load(data: bytes) -> FoldedLog:
     try:
         fields = orjson.loads(data)
         if fields["version"] != VERSION:
-            raise LogCorruptError(
-                f"the log's snapshot has version {fields['version']}; this release reads "
-                f"{VERSION} and {MANIFEST_VERSION}"
-            )
+            raise LogCorruptError(f"the log's snapshot has version {fields['version']}; this release reads {VERSION}")
         return _state(fields)
     except (LookupError, TypeError, ValueError, AttributeError, StopIteration) as error:
         raise LogCorruptError(f"the log's snapshot cannot be read: {error}") from error
@@ -198,7 +186,7 @@ def load(data: bytes) -> FoldedLog:
 def _state(fields: dict[str, Any]) -> FoldedLog:
     state = FoldedLog()
     state.next_id = fields["next_id"]
-    state.stream = fields.get("stream")
+    state.stream = fields["stream"]
     state.positions = {shard: Position(int(number), sub) for shard, (number, sub) in fields["positions"].items()}
     state.open.update((unit["uow"], _open_unit(unit)) for unit in fields["open"])
     state.ready = dict(fields["ready"])
@@ -206,23 +194,19 @@ def _state(fields: dict[str, Any]) -> FoldedLog:
     state.next_number = fields["next_number"]
     state.through = fields["through"]
     state.answered = dict.fromkeys(fields["answered"])
-    state.schemes = {name: _scheme(tables) for name, tables in fields.get("schemes", {}).items()}
-    ended = fields.get("ended", ())
-    state.ended = EndedUnits((uow, due_ms, base64.b64decode(packed)) for uow, due_ms, packed in ended)
-    state.started_ms = fields.get("started_ms")
-    state.latest_time = None if (latest := fields.get("latest_time")) is None else (latest[0], latest[1])
+    state.schemes = {name: _scheme(tables) for name, tables in fields["schemes"].items()}
+    state.ended = EndedUnits((uow, due_ms, base64.b64decode(packed)) for uow, due_ms, packed in fields["ended"])
+    state.started_ms = fields["started_ms"]
+    state.latest_time = None if (latest := fields["latest_time"]) is None else (latest[0], latest[1])
     state.restore_units(_unit(unit) for unit in fields["units"])
     return state
 
 
 def _recent(fields: dict[str, Any]) -> RecentUnits:
     tail = [(uow, number) for uow, number in fields["recent"]]
-    segments = (Segment(*segment) for segment in fields.get("segments", ()))
-    numbers = NumberSet(fields.get("numbers", ()), fields.get("numbers_since"))
-    if "numbers" not in fields:  # of a release that remembered the numbers of these units alone
-        for number in sorted(number for uow, number in tail if number is not None and not uow.startswith(MISSING)):
-            numbers.add(number)
-    return RecentUnits(tail, segments, numbers, fields.get("forgotten"), fields.get("names_first", 0))
+    segments = (Segment(*segment) for segment in fields["segments"])
+    numbers = NumberSet(fields["numbers"], fields["numbers_since"])
+    return RecentUnits(tail, segments, numbers, fields["forgotten"], fields["names_first"])
 
 
 def _scheme(tables: dict[str, Any]) -> Scheme:
@@ -230,8 +214,8 @@ def _scheme(tables: dict[str, Any]) -> Scheme:
 
 
 def _open_unit(fields: dict[str, Any]) -> OpenUnit:
-    sets = {name: set(fields.get(name, ())) for name in ("ordinals", "written", "read", "tables", "unsigned")}
-    digests = set(split_digests(fields.get("digests") or ""))
+    sets = {name: set(fields[name]) for name in ("ordinals", "written", "read", "tables", "unsigned")}
+    digests = set(split_digests(fields["digests"] or ""))
     return OpenUnit(**{**fields, **sets, "digests": digests, "kind": UnitKind(fields["kind"])})
 
 
@@ -243,17 +227,9 @@ def _unit(fields: dict[str, Any]) -> UnitState:
         "read": frozenset(fields["read"]),
         "fragments": tuple(fields["fragments"]),
         "shards": tuple(fields["shards"]),
-        "tables": shared_tables(tuple(fields.get("tables", ()))),
-        "unsigned": tuple(fields.get("unsigned", ())),
-        "fault": _fault(fields),
-        "late": _open_unit(opened) if (opened := fields.get("late")) else None,
+        "tables": shared_tables(tuple(fields["tables"])),
+        "unsigned": tuple(fields["unsigned"]),
+        "fault": None if (fault := fields["fault"]) is None else Fault(fault),
+        "late": _open_unit(opened) if (opened := fields["late"]) else None,
     }
-    known = {name: value for name, value in fields.items() if name != "malformed"}
-    return UnitState(**{**known, **converted})
-
-
-def _fault(fields: dict[str, Any]) -> Fault | None:
-    """Returns a unit's fault; snapshots before there were faults tell only whether there is one."""
-    if word := fields.get("fault"):
-        return Fault(word)
-    return Fault.MALFORMED if fields.get("malformed") else None
+    return UnitState(**{**fields, **converted})

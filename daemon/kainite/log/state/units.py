@@ -239,7 +239,7 @@ class UnitState:
             meta.number,
             meta.conflict,
             cause=meta.cause,
-            fault=meta.fault or (Fault.MALFORMED if meta.cause else None),
+            fault=meta.fault,
             tables=shared_tables(meta.tables),
             unsigned=meta.unsigned,
             scheme=meta.scheme,

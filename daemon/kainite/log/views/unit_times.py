@@ -12,8 +12,8 @@ time             when                                                         by
                  committed the unit; after a lost answer that is later
 ===============  ===========================================================  =========================
 
-All are milliseconds since the epoch; None is a time that is not known: nobody tells it, the entry is truncated, or a
-release before wrote it. Clocks of different hosts differ, so a difference of two of them may be less than nothing.
+All are milliseconds since the epoch; None is a time that is not known: nobody tells it, or the entry
+is truncated. Clocks of different hosts differ, so a difference of two of them may be less than nothing.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Parsing raises ``ValueError`` with what is wrong; the caller adds the key.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -74,26 +74,21 @@ def choice(
     *,
     excluded: tuple[StrEnum, ...] = (),
     instead: str = "",
-    aliases: Mapping[str, StrEnum] | None = None,
 ) -> Kind:
     """Returns the kind of one member of an enum, in upper or lower case, as KCL reads its own enums.
 
     Args:
         values: the enum.
         excluded: members that cannot be written; ``instead`` says what to do in place of one.
-        aliases: older spellings of members, in lower case.
     """
     spellings = {member.value.lower(): member for member in values if member not in excluded}
     allowed = "one of " + ", ".join(member.value for member in spellings.values())
-    if aliases:
-        allowed += "; older names: " + ", ".join(f"{old} for {new.value}" for old, new in aliases.items())
-    members = {**spellings, **(aliases or {})}
 
     def parse(value: str, folder: Path) -> StrEnum:
-        if value.lower() not in members:
+        if value.lower() not in spellings:
             hint = f": {instead}" if value.upper() in excluded else ""
             raise ValueError(f"must be {allowed}, not {value!r}{hint}")
-        return members[value.lower()]
+        return spellings[value.lower()]
 
     return Kind(allowed, parse)
 

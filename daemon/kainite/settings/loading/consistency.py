@@ -90,7 +90,7 @@ def contradictions(values: Mapping[tuple[str, str], Any]) -> list[str]:
         problems.append("fleetPingTimeoutMillis must be at least two fleetPingMillis, or one lost ping is a death")
     longest = values.get(("child", "restart_backoff_max"))
     if longest is not None and now["child", "restart_backoff"] > longest:
-        problems.append("childRestartBackoffMillis must not be above childRestartBackoffMaxMillis")
+        problems.append("taskBackoffTimeMillis must not be above childRestartBackoffMaxMillis")
     return [*problems, *_of_the_units(now), *_of_the_output(now), *_of_the_service(now), *_unclear_markers(now)]
 
 

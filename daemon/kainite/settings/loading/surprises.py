@@ -15,7 +15,6 @@ from kainite.settings.keys.kcl.stream import FANOUT_KEYS, POLLING_KEYS
 from kainite.settings.keys.without_effect import INERT_KEYS
 from kainite.settings.loading.overrides import Given
 from kainite.settings.sections.child import ChildProtocol
-from kainite.settings.sections.extract import OLD_EXTRACT_OFFSETS
 from kainite.settings.sections.stream import Retrieval
 
 Texts = Mapping[str, Given]
@@ -127,12 +126,6 @@ def _no_timeout(texts: Texts, values: Values) -> Iterator[str]:
         yield "timeoutInSeconds: not set, so a worker that forgets to flush its output hangs its shard for ever"
 
 
-def _old_offsets(texts: Texts, values: Values) -> Iterator[str]:
-    given = texts.get("extractorOffsets")
-    if given is not None and (new := OLD_EXTRACT_OFFSETS.get(given.text.lower())):
-        yield f"extractorOffsets: {given.text} is an older name of {new}"
-
-
 def problem_of(parse: Callable[[str, Path], object], text: str) -> str | None:
     """Returns what is wrong with a text; None when nothing is."""
     try:
@@ -144,4 +137,4 @@ def problem_of(parse: Callable[[str, Path], object], text: str) -> str | None:
 
 _Rule = Callable[[Texts, Values], Iterator[str]]
 _WARNINGS: tuple[_Rule, ...] = (_no_grace, _retrieval, _arn, _command, _credentials, _cleanup, _inert)
-_NOTES: tuple[_Rule, ...] = (_idle, _default_mode, _no_credentials, _skipped_sync, _no_timeout, _old_offsets)
+_NOTES: tuple[_Rule, ...] = (_idle, _default_mode, _no_credentials, _skipped_sync, _no_timeout)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -24,13 +23,6 @@ class ExtractOffsets(StrEnum):
     EXTRACTOR = "extractor"
     KAINITE = "kainite"
     TIME = "time"
-
-
-OLD_EXTRACT_OFFSETS: Mapping[str, ExtractOffsets] = {
-    "worker": ExtractOffsets.EXTRACTOR,
-    "child": ExtractOffsets.KAINITE,
-}
-"""Older spellings of the values of ``extractorOffsets``, which a settings file may still hold."""
 
 
 class ExtractSpread(StrEnum):

@@ -6,7 +6,6 @@ import struct
 import zlib
 from dataclasses import replace
 
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,8 +16,7 @@ from kainite.base.position import Position
 from kainite.log.format import batch_codec
 from kainite.log.format.batch_codec import MAGIC, decode, encode
 from kainite.log.format.deltas import array_of
-from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, PositionMeta, ReqId, UnitMeta
-from kainite.log.format.meta_codec import decode_meta, encode_meta
+from kainite.log.format.entry import Batch, Entry, EntryKind, PositionMeta, ReqId, UnitMeta
 from kainite.store.memory import without_data
 from kainite.uow.packing import Blob, Piece
 from support.log_builders import BATCHES, batch
@@ -29,11 +27,6 @@ BLOB = Blob(compressed(b"[1][2,3]", 1), 8, zlib.crc32(compressed(b"[1][2,3]", 1)
 GOLDEN_UNIT = (
     b'{"uow":"T","count":1,"shards":[],"fragments":[],"number":null,"kind":"normal","conflict":null,"cause":null,'
     b'"offending":null,"without":[1]}'
-)
-EARLIER_UNIT = (  # as releases wrote it that left no field out
-    b'{"uow":"T","count":1,"shards":[],"fragments":[],"number":null,"kind":"normal","conflict":null,"cause":null,'
-    b'"offending":null,"fault":null,"tables":[],"unsigned":[],"scheme":null,"without":[1],'
-    b'"time":null,"arrived_ms":null,"source_time":null,"arrival_ms":null}'
 )
 GOLDEN_INDEX = bytes.fromhex(
     "000000000000002a"  # first id 42
@@ -91,13 +84,6 @@ def test_golden_bytes_are_written_and_read() -> None:
     assert payload == compressed(b"hi") + BLOB.frame
     assert decode(MAGIC + compressed(GOLDEN_INDEX), payload) == GOLDEN_BATCH
     assert decode(MAGIC + compressed(GOLDEN_INDEX), None) == without_data(GOLDEN_BATCH)
-
-
-def test_a_unit_with_all_its_fields_is_read() -> None:
-    _, payload = encode(GOLDEN_BATCH)
-    size, earlier = f"{len(GOLDEN_UNIT):08x}", f"{len(EARLIER_UNIT):08x}"
-    index = GOLDEN_INDEX.replace(GOLDEN_UNIT, EARLIER_UNIT).replace(bytes.fromhex(size), bytes.fromhex(earlier))
-    assert decode(MAGIC + compressed(index), payload) == GOLDEN_BATCH
 
 
 def test_signatures_that_came_as_bytes_are_copied() -> None:
@@ -183,15 +169,6 @@ def test_a_batchs_bytes_are_made_once_and_are_no_other_batchs() -> None:
     one = batch(0, data=b"one")
     assert encode(one) is encode(one)
     assert decode(*encode(replace(one, entries=batch(0, data=b"other").entries))).entries[0].data == b"other"
-
-
-def test_a_fragment_without_anything_special_takes_no_more_than_earlier_releases_need() -> None:
-    meta = FragmentMeta("T", "s0", 1, (0,), 1, 7)
-    assert set(orjson.loads(encode_meta(meta))) == {
-        "uow", "shard", "count", "ordinals", "end_count", "number", "unit_kind", "causes", "offending",
-    }  # fmt: skip
-    times = replace(meta, time=0, arrived_ms=0, source_time=0, arrival_ms=0)
-    assert decode_meta(EntryKind.FRAGMENT, orjson.loads(encode_meta(times))) == times
 
 
 def test_another_batchs_payload_is_refused() -> None:

@@ -74,7 +74,7 @@ def test_the_last_answered_requests_are_remembered() -> None:
 
 
 def test_the_oldest_data_needed_is_that_of_open_and_unresolved_units() -> None:
-    entries = [fragment("A"), fragment("B"), unit("A", 0), Entry(EntryKind.CONTROL, ControlMeta())]
+    entries = [fragment("A"), fragment("B"), unit("A", 0), Entry(EntryKind.CONTROL, ControlMeta(since=3))]
     state = folded(*entries)
     assert (needed(state), state.snapshot_id) == (0, 3)
     state.apply(4, status(Outcome(2, UnitStatus.COMMITTED)), 0)

@@ -163,7 +163,7 @@ def test_outcomes(
 
 
 def test_a_unit_with_a_cause_is_born_failed_and_stays_malformed() -> None:
-    fold = folded(unit(cause="bad"), status(Outcome(0, IN_PROGRESS)))
+    fold = folded(unit(cause="bad", fault=Fault.MALFORMED), status(Outcome(0, IN_PROGRESS)))
     assert (fold.units[0].status, fold.units[0].malformed) == (IN_PROGRESS, True)
 
 

@@ -34,7 +34,7 @@ def given(text: str, origin: str = "file") -> Given:
         ({("log", "lease"): 5.9}, "logHeartbeatMillis must be at most half of logLeaseMillis"),
         (
             {("child", "restart_backoff_max"): 1.0, ("child", "restart_backoff"): 2.0},
-            "childRestartBackoffMillis must not be above childRestartBackoffMaxMillis",
+            "taskBackoffTimeMillis must not be above childRestartBackoffMaxMillis",
         ),
         ({("uow", "order"): UowOrder.TIME}, "uowOrder=time needs uowEnd=watermark"),
         ({("uow", "order"): UowOrder.DENSE, **WATERMARK}, "uowOrder=dense needs uowEnd=marker"),

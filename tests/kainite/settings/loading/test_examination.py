@@ -198,8 +198,8 @@ def test_a_password_is_neither_in_messages_nor_in_repr(tmp_path: Path) -> None:
 def test_settings_that_contradict_each_other_are_a_problem(tmp_path: Path) -> None:
     assert "logHeartbeatMillis" in problems_with(tmp_path, logLeaseMillis="5000")[0]
     assert not problems_with(tmp_path, logLeaseMillis="5000", logHeartbeatMillis="1000")
-    contradiction = {"childRestartBackoffMillis": "40000", "childRestartBackoffMaxMillis": "30000"}
-    assert "childRestartBackoffMillis" in problems_with(tmp_path, **contradiction)[0]
+    contradiction = {"taskBackoffTimeMillis": "40000", "childRestartBackoffMaxMillis": "30000"}
+    assert "taskBackoffTimeMillis" in problems_with(tmp_path, **contradiction)[0]
     assert load_with(tmp_path, taskBackoffTimeMillis="40000").child.restart_backoff_max == 40.0
 
 

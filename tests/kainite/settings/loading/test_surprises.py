@@ -104,7 +104,6 @@ def test_a_setting_that_means_what_java_makes_of_it_is_no_surprise(texts: dict[s
         ({}, {("stream", "retrieval"): Retrieval.DEFAULT}, "retrievalMode: DEFAULT polls here; Java would use fan-out"),
         ({}, {("stream", "skip_sync_if_leases"): True}, "skipShardSyncAtWorkerInitializationIfLeasesExist: true"),
         ({}, {("child", "protocol"): ChildProtocol.MARKERS}, "timeoutInSeconds: not set"),
-        ({"extractorOffsets": "Worker"}, {}, "extractorOffsets: Worker is an older name of extractor"),
     ],
 )
 def test_a_setting_that_is_worth_knowing_about_is_noted_once(

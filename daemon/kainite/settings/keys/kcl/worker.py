@@ -29,7 +29,6 @@ _CHILD = (
         "restart_backoff",
         millis(0, 3_600_000),
         "Wait before a failed child is started again; doubles with each failure in a row.",
-        aliases=("childRestartBackoffMillis",),
     ),
     Key(
         "logWarningForTaskAfterMillis",

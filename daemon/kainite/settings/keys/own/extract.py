@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kainite.settings.keys.key import Key
 from kainite.settings.kinds.values import choice, command, flag, millis, path, whole
-from kainite.settings.sections.extract import OLD_EXTRACT_OFFSETS, ExtractMode, ExtractOffsets, ExtractSpread
+from kainite.settings.sections.extract import ExtractMode, ExtractOffsets, ExtractSpread
 
 EXTRACT_KEYS = (
     Key("extractorName", "extract", "command", command(), "The extractor's command line.", default="none"),
@@ -19,7 +19,7 @@ EXTRACT_KEYS = (
         "extractorOffsets",
         "extract",
         "offsets",
-        choice(ExtractOffsets, aliases=OLD_EXTRACT_OFFSETS),
+        choice(ExtractOffsets),
         "Cyclic mode: whether the extractor keeps the offset, or Kainite in its offset file, or there as times.",
     ),
     Key(

@@ -95,7 +95,7 @@ LOG_KEYS: tuple[Key, ...] = (
         "stripes",
         whole(1, 64, unit="keys"),
         "Over how many keys of the table the log is spread: each takes 1,000 write units a second. A log that was "
-        "spread once stays as it is, and no release before this setting can use it.",
+        "spread once stays as it is.",
     ),
     Key(
         "auditTrail",
