@@ -161,9 +161,9 @@ OFF: tuple[tuple[Mutation, str], ...] = (
     # In the log.
     _off("as many signatures as the entry has", f"{LOG}.format.batch_codec:_encode_record", _bytes_in_any_case,
          f"{CODEC_TESTS}::test_signatures_of_which_one_came_twice_are_written_once"),
-    _off("deltas of a unit with an end, where units have none", f"{LOG}.owner.collect:_collect_fragment",
+    _off("deltas of a unit with an end, where units have none", f"{LOG}.collecting.collect:_collect_fragment",
          _whole_in_one_entry,
-         f"{LOG_TESTS}/owner/test_watermark.py::TestAUnit::test_with_an_end_that_is_sent_again_is_recognised"),
+         f"{LOG_TESTS}/collecting/test_watermark.py::TestAUnit::test_with_an_end_that_is_sent_again_is_recognised"),
     _off("what is resolved holds back nothing", f"{LOG}.state.units:UnitFold._settle", _nothing_resolved,
          f"{UNITS_TESTS}::test_an_entry_tells_what_it_resolved_each_once"),
     _off("what is resolved collects nothing", f"{LOG}.state.units:UnitFold._settle", _collects_for_ever,

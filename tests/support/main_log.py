@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from kainite.base.clock import epoch_ms
 from kainite.base.position import Position
-from kainite.log.collecting.collect import collect, expire
+from kainite.log.collecting.collect import collect
+from kainite.log.collecting.overdue import expire
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import (
     SNAPSHOT,
@@ -32,6 +33,7 @@ from kainite.uow.delta import Delta, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.signature import Signatures
 from kainite.uow.signing import Signing
+from kainite.uow.touches import Touched
 from support.log_builders import needed
 
 
@@ -60,17 +62,14 @@ class MainLog:
     def fragment(self, uow: str, *deltas: Delta, ends: tuple[UnitEnd, ...] = ()) -> Fragment:
         if isinstance(self.signatures, Signatures):
             written, read = self.signatures.of(deltas)
-            return Fragment(uow, deltas, written, read, ends)
+            return Fragment(uow, deltas, Touched(written, read), ends)
         signed = self.signatures.judge_all(deltas)
         return Fragment(
             uow=uow,
+            touched=signed.touched(self.signatures.scheme.id),
             deltas=tuple(signed.deltas),
-            written=frozenset(signed.written),
-            read=frozenset(signed.read),
             ends=ends,
             misfits=tuple(Reject(cause, delta.table) for delta, cause in signed.misfits),
-            tables=tuple(sorted(signed.tables)),
-            unsigned=tuple(sorted(signed.unsigned)),
             scheme=self.signatures.scheme,
         )
 
@@ -130,8 +129,8 @@ class MainLog:
         """Appends a snapshot that the head names, and truncates the entries before it that nobody needs."""
         journal = Journal(self.state, epoch_ms())
         since, part = self.state.next_id, snapshot.dump(self.state)
-        journal.write(EntryKind.CONTROL, ControlMeta(SNAPSHOT_PART), part)
-        journal.write(EntryKind.CONTROL, ControlMeta(SNAPSHOT, since), snapshot.manifest([since], since))
+        journal.write(EntryKind.CONTROL, ControlMeta(SNAPSHOT_PART), data=part)
+        journal.write(EntryKind.CONTROL, ControlMeta(SNAPSHOT, since), data=snapshot.manifest([since]))
         self._put(journal.entries)
         self._mount.renew(snapshot=self.state.snapshot_id)
         self.truncate(min(self.state.snapshot_id, needed(self.state)))

@@ -8,7 +8,8 @@ fetches no data::
              | length of the payload's first frame u32
     blob     length u32 | CRC-32 u32 | bytes in it u32
     record   kind u8 | ReqId 4 × i32 | written u32 | read u32 | meta length u32 | blob u32 | offset u32
-             | data length u32 | CRC-32 of the data u32 | written × u64 | read × u64 | meta (JSON)
+             | data length u32 | CRC-32 of the data u32 | written × u64 | read × u64
+             | meta (:mod:`kainite.log.format.meta_codec`)
     payload  zstd( data of the first entry | data of the second … ) | blob …
 
 A record's *blob* is 0 for an entry whose data is in the payload's first frame. Else it is the number of a blob, from 1,
@@ -29,8 +30,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import orjson
-
 from kainite.base.compression import compressed, decompressed
 from kainite.base.errors import LogCorruptError, LogError
 from kainite.log.format.entry import NO_REQUEST, Batch, Entry, EntryKind, ReqId
@@ -46,6 +45,7 @@ _INDEX_LEVEL = 1
 _HEADER = struct.Struct(">qiqIII")
 _BLOB = struct.Struct(">III")
 _RECORD = struct.Struct(">BiiiiIIIIIII")
+_KINDS = {kind.value: kind for kind in EntryKind}
 
 
 def encode(batch: Batch) -> tuple[bytes, bytes]:
@@ -96,12 +96,13 @@ def _check_size(what: str, size: int, most: int) -> None:
 
 
 def _encode_record(entry: Entry, numbers: dict[int, int], into: list[bytes]) -> None:
-    meta, req, piece = encode_meta(entry.meta), entry.req_id, entry.piece
+    meta, req, piece = encode_meta(entry.meta, entry.touched), entry.req_id, entry.piece
     if piece is None:
         place, offset, length, crc = 0, 0, len(entry.data), zlib.crc32(entry.data)
     else:
         place, offset, length, crc = numbers[id(piece.blob)], piece.offset, piece.length, 0
-    written, read, signed = len(entry.written), len(entry.read), entry.signed
+    touched, signed = entry.touched, entry.signed
+    written, read = len(touched.written), len(touched.read)
     count = written + read
     into.append(
         _RECORD.pack(
@@ -109,7 +110,7 @@ def _encode_record(entry: Entry, numbers: dict[int, int], into: list[bytes]) -> 
             written, read, len(meta), place, offset, length, crc,
         )
     )  # fmt: skip
-    into.append(signed if len(signed) == 8 * count else struct.pack(f">{count}Q", *entry.written, *entry.read))
+    into.append(signed if len(signed) == 8 * count else struct.pack(f">{count}Q", *touched.written, *touched.read))
     into.append(meta)
 
 
@@ -217,13 +218,14 @@ def _decode_record(raw: memoryview, offset: int, stored: _Stored) -> tuple[Entry
     offset += _RECORD.size
     hashes = struct.unpack_from(f">{written + read}Q", raw, offset)
     offset += 8 * (written + read)
-    entry_kind = EntryKind(kind)
+    meta, touched = decode_meta(
+        kind, raw[offset : offset + meta_length], frozenset(hashes[:written]), frozenset(hashes[written:])
+    )
     asked = client or generation or partition or sequence
     entry = Entry(
-        entry_kind,
-        decode_meta(entry_kind, orjson.loads(raw[offset : offset + meta_length])),
-        frozenset(hashes[:written]),
-        frozenset(hashes[written:]),
+        _KINDS[kind],
+        meta,
+        touched,
         b"" if place else stored.data_of(length, crc),
         ReqId(client, generation, partition, sequence) if asked else NO_REQUEST,
         stored.piece(place, begin, length) if place else None,

@@ -16,8 +16,7 @@ def load_state(store: LogStore, partition: str, *, strong: bool = True, names: b
         store: where the log is.
         partition: the partition's name; one that was never mounted gives an empty state.
         strong: read everything that is durable now; otherwise the last entries may be missing.
-        names: read the names of dispatched units too, which only who decides needs; else the state disregards them, and
-            what units in progress may conflict on.
+        names: read the names of dispatched units too, which only who decides needs; else the state disregards them.
 
     Raises:
         LogCorruptError: the log does not read back as written.
@@ -44,7 +43,6 @@ def _load(store: LogStore, partition: str, head: LogHead | None, *, strong: bool
     if not names:
         state.recent.disregard()
         state.ended.disregard()
-        state.conflicts.disregard()
     for batch in store.read_batches(partition, state.next_id, data=False, strong=strong):
         for tid, entry in batch.entries_from(state.next_id):
             state.apply(tid, entry, batch.time_ms)

@@ -11,6 +11,7 @@ from kainite.uow.conflicts import conflict
 from kainite.uow.delta import Delta, Operation, Row
 from kainite.uow.fragment import Fragment
 from kainite.uow.signature import Signatures
+from kainite.uow.touches import Touched
 from support.tables import INTEGER, catalogue, columns, foreign_key, table
 
 
@@ -43,11 +44,11 @@ def delta(op: str, name: str, number: int | str, before: Row | None = None, /, *
 
 
 def signed(one: Delta, tables: Catalogue) -> Fragment:
-    return Fragment("T", (one,), *Signatures(tables).of([one]))
+    return Fragment("T", (one,), Touched(*Signatures(tables).of([one])))
 
 
 def conflicting(one: Delta, other: Delta, tables: Catalogue = PETS) -> bool:
-    return conflict(signed(one, tables), signed(other, tables))
+    return conflict(signed(one, tables).touched, signed(other, tables).touched)
 
 
 GONE = delta("delete", "owner", 1)
@@ -164,7 +165,7 @@ class TestFamilies:
     def test_a_row_has_one_signature_by_either_name(self) -> None:
         for op in ("insert", "upsert", "delete"):
             one, other = (signed(delta(op, name, 1), self.TABLES) for name in ("whole", "part"))
-            assert (one.written, one.read) == (other.written, other.read)
+            assert one.touched == other.touched
         assert conflicting(delta("update", "part", 1, code=5), delta("update", "whole", "1", code=6), self.TABLES)
 
     def test_a_partition_s_own_unique_key_holds_for_the_whole(self) -> None:
