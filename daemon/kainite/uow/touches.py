@@ -67,6 +67,12 @@ class TouchedSoFar(msgspec.Struct, array_like=True):
         if deltas:
             self.scheme = merged(self.scheme, more.scheme) if before else more.scheme
 
+    def with_(self, more: Touched, deltas: int, before: int) -> Touched:
+        """Returns what the unit would touch with further deltas; this value stays. Arguments as in :meth:`add`."""
+        grown = self.copy()
+        grown.add(more, deltas, before)
+        return grown.frozen()
+
     def frozen(self) -> Touched:
         """Returns the value as it is now."""
         return Touched(

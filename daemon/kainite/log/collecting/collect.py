@@ -58,12 +58,10 @@ from kainite.base.logs import event
 from kainite.base.position import Position
 from kainite.log.collecting.standing import COPY, News, Standing, judge, may_go, news_of, stand, wrong_number
 from kainite.log.collecting.unit_entries import (
-    digests_of,
     dispatch,
     keep,
     note_scheme,
     offending_of,
-    ordinals_of,
     release_ready,
 )
 from kainite.log.collecting.watermark import Ended, Straggler, reserved, straggler
@@ -73,7 +71,6 @@ from kainite.log.format.entry import (
     Entry,
     EntryKind,
     Fault,
-    FragmentMeta,
     Outcome,
     PositionMeta,
     StatusMeta,
@@ -150,9 +147,6 @@ def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment
     """Collects a fragment of a unit that is open, or not known; returns whether it was dropped as sent again."""
     state = journal.state
     unit = state.open.get(fragment.uow)
-    if unit is None and is_plain(fragment, state, rules):
-        _collect_plain(journal, rules, shard, fragment)
-        return False
     unit = unit or OpenUnit(fragment.uow, journal.now_ms)  # the fold opens it, not this
     news = news_of(unit, fragment)
     if news.dropped:
@@ -166,98 +160,34 @@ def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment
     note_scheme(journal, news.fragment.scheme)
     going = standing.complete and may_go(standing.number, state, rules)
     if going and standing.whole and rules.end is UowEnd.MARKER:
-        dispatch(journal, rules, _merged(unit, news, standing, shard), news.fragment, late=standing.late_number)
+        _dispatch_with(journal, rules, shard, unit, news, standing)
     else:
         keep(journal, rules, shard, news, standing)
         # It fails with parts missing, and goes on collecting; or what comes again of it is told by its deltas, which
         # the log remembers of FRAGMENT entries (kainite.log.state.ended_units).
         if going:
             dispatch(journal, rules, state.open[fragment.uow], late=standing.late_number)
-    if going:
+    if going and state.ready:
         release_ready(journal, rules)
     return False
 
 
-def is_plain(fragment: Fragment, state: FoldedLog, rules: UowSettings) -> bool:
-    """Returns whether a fragment of a unit that is not open is all of it, and there is nothing to decide about it.
-
-    Nearly all units are plain. What follows for them is what the general way comes to, in a fraction of the time.
-    """
-    if rules.end is not UowEnd.MARKER or len(fragment.ends) != 1:
-        return False
-    identities, end = fragment.identities, fragment.ends[0]
-    return (
-        0 < len(identities) == end.count == len(set(identities))
-        and not (fragment.rejects or fragment.misfits or fragment.without)
-        and _is_undoubted(fragment.uow, end.number, state, rules)
-    )
-
-
-def _is_undoubted(uow: str, number: int | None, state: FoldedLog, rules: UowSettings) -> bool:
-    """Returns whether nothing is wrong with the number of a unit that is not open."""
-    if rules.order is UowOrder.DENSE:
-        return not state.recent.had(number) and wrong_number(uow, number, state, rules) is None
-    return not state.ready and not state.recent.may_have_had(number)
-
-
-def _collect_plain(journal: Journal, rules: UowSettings, shard: str, fragment: Fragment) -> None:
-    note_scheme(journal, fragment.scheme)
-    if not may_go(fragment.ends[0].number, journal.state, rules):
-        _keep_plain(journal, shard, fragment)
-        return
-    _dispatch_plain(journal, rules, shard, fragment)
-    if journal.state.ready:
-        release_ready(journal, rules)
-
-
-def _keep_plain(journal: Journal, shard: str, fragment: Fragment) -> None:
-    """Writes the FRAGMENT entry of a unit that is all there, and whose turn has not come."""
-    end, ordinals = fragment.ends[0], ordinals_of(fragment)
-    meta = FragmentMeta(
-        fragment.uow,
-        shard,
-        end.count,
-        ordinals,
-        end,
-        digests=() if len(ordinals) == end.count else digests_of(fragment),
-        time=fragment.time,
-        arrived_ms=fragment.arrived_ms,
-    )
-    journal.write(EntryKind.FRAGMENT, meta, fragment.touched, fragment.piece, fragment.signed)
-
-
-def _dispatch_plain(journal: Journal, rules: UowSettings, shard: str, fragment: Fragment) -> None:
-    end = fragment.ends[0]
-    meta = UnitMeta(
-        fragment.uow,
-        end.count,
-        (shard,),
-        (),
-        end.number,
-        end.kind,
-        time=fragment.time,
-        arrived_ms=fragment.arrived_ms,
-    )
-    touched = fragment.touched if rules.isolation is Isolation.SERIALIZE else NOTHING
-    journal.write(EntryKind.UNIT, meta, touched, fragment.piece, fragment.signed)
-
-
-def _merged(unit: OpenUnit, news: News, standing: Standing, shard: str) -> OpenUnit:
-    """Returns the open unit as it would be with the fragment; the state does not change."""
+def _dispatch_with(
+    journal: Journal, rules: UowSettings, shard: str, unit: OpenUnit, news: News, standing: Standing
+) -> None:
+    """Dispatches the open unit together with the fragment, which is the part of it that is not in the log yet."""
     fragment = news.fragment
-    touched = unit.touched.copy()
-    touched.add(fragment.touched, fragment.count, unit.count)
-    return msgspec.structs.replace(
+    whole = msgspec.structs.replace(
         unit,
         shards=unit.shards if shard in unit.shards else [*unit.shards, shard],
         count=standing.count,
-        touched=touched,
         end=standing.end,
         causes=[*unit.causes, *standing.causes],
         offending=unit.offending or offending_of(fragment),
-        repeated=unit.repeated + news.repeated,
-        misfits=[*unit.misfits, *(misfit.cause for misfit in fragment.misfits)],
+        misfits=[*unit.misfits, *[misfit.cause for misfit in fragment.misfits]],
     )
+    touched = unit.touched.with_(fragment.touched, fragment.count, unit.count) if unit.fragments else fragment.touched
+    dispatch(journal, rules, whole, touched, fragment, late=standing.late_number)
 
 
 def _drop_copy(journal: Journal, unit: OpenUnit, standing: Standing) -> None:

@@ -49,6 +49,9 @@ class News:
 
 def news_of(unit: OpenUnit, fragment: Fragment, copies: Collection[Identity] = ()) -> News:
     """Returns what a fragment brings that the unit has not; ``copies`` are deltas in it that another unit has."""
+    identities = fragment.identities
+    if not unit.count and not copies and len(set(identities)) == len(identities):
+        return News(fragment)
     fresh: dict[Identity, None] = {}
     without: list[int] = []
     repeated = 0

@@ -13,7 +13,7 @@ from kainite.log.state.open_unit import OpenUnit
 from kainite.settings import Isolation, UowEnd, UowSettings
 from kainite.uow.fragment import Fragment
 from kainite.uow.scheme import Scheme
-from kainite.uow.touches import NOTHING
+from kainite.uow.touches import NOTHING, Touched
 
 _logger = logging.getLogger(__name__)
 
@@ -47,13 +47,14 @@ def keep(journal: Journal, rules: UowSettings, shard: str, news: News, standing:
         arrived_ms=fragment.arrived_ms,
         watermark=watermark and bool(fragment.count or fragment.rejects),  # copies delay nothing
     )
-    journal.write(EntryKind.FRAGMENT, meta, fragment.touched, fragment.piece)
+    journal.write(EntryKind.FRAGMENT, meta, fragment.touched, fragment.piece, fragment.signed)
 
 
 def dispatch(
     journal: Journal,
     rules: UowSettings,
     unit: OpenUnit,
+    touched: Touched | None = None,
     fragment: Fragment | None = None,
     *,
     late: bool = False,
@@ -65,23 +66,12 @@ def dispatch(
         journal: gets the entry.
         rules: how units are collected.
         unit: all of it that has come.
+        touched: what it touches; None: what the log has of it does.
         fragment: the part of the unit that is not in the log yet.
         late: whether the unit's only cause is that its number was given up, or that it may be a copy.
         ended: how the watermark ends the unit; None: it has an end.
     """
-    incomplete = unit.given_up is not None and not unit.whole
-    causes = [*unit.causes, *([unit.given_up] if unit.given_up is not None and incomplete else [])]
-    fault: Fault | None
-    if unit.causes:
-        fault = Fault.LATE_NUMBER if late else Fault.MALFORMED
-    elif ended is not None and ended.late is not None:
-        fault = Fault.LATE
-        causes.append(ended.late)
-    elif incomplete:
-        fault = Fault.INCOMPLETE
-    else:
-        fault = Fault.MISFIT if unit.misfits else None
-    causes += unit.misfits
+    fault, causes = _wrong_with(unit, ended, late=late)
     by_watermark = ended is not None or rules.end is UowEnd.WATERMARK
     meta = UnitMeta(
         uow=unit.uow,
@@ -100,8 +90,36 @@ def dispatch(
     )
     if meta.cause:
         event(_logger, logging.ERROR, "unit failed", uow=unit.uow, cause=meta.cause)
-    touched = unit.touched.frozen() if rules.isolation is Isolation.SERIALIZE else NOTHING
-    journal.write(EntryKind.UNIT, meta, touched, fragment.piece if fragment is not None else None)
+    if rules.isolation is not Isolation.SERIALIZE:
+        touched = NOTHING
+    elif touched is None:
+        touched = unit.touched.frozen()
+    if fragment is None:
+        journal.write(EntryKind.UNIT, meta, touched)
+    else:
+        journal.write(EntryKind.UNIT, meta, touched, fragment.piece, fragment.signed)
+
+
+def _wrong_with(unit: OpenUnit, ended: Ended | None, *, late: bool) -> tuple[Fault | None, list[str]]:
+    """Returns why a unit fails when it is dispatched; no cause for a sound one. Arguments as :func:`dispatch`."""
+    if ended is None and not (unit.causes or unit.misfits or unit.given_up):
+        return None, []
+    causes = list(unit.causes)
+    incomplete = unit.given_up is not None and not unit.whole
+    if unit.given_up is not None and incomplete:
+        causes.append(unit.given_up)
+    if unit.causes:
+        fault = Fault.LATE_NUMBER if late else Fault.MALFORMED
+    elif ended is not None and ended.late is not None:
+        fault = Fault.LATE
+        causes.append(ended.late)
+    elif incomplete:
+        fault = Fault.INCOMPLETE
+    elif unit.misfits:
+        fault = Fault.MISFIT
+    else:
+        return None, causes
+    return fault, causes + unit.misfits
 
 
 def release_ready(journal: Journal, rules: UowSettings) -> None:

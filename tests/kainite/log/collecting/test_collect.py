@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.position import Position
-from kainite.log.collecting import collect as collect_module
 from kainite.log.collecting.collect import collect
 from kainite.log.collecting.overdue import expire
 from kainite.log.format.deltas import delta_items
@@ -35,7 +34,6 @@ from kainite.log.state.unit_state import UnitState
 from kainite.settings import Isolation, UowOrder, UowSettings
 from kainite.uow.delta import UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject
-from kainite.uow.scheme import Scheme, TableScheme
 from kainite.uow.touches import Touched
 from support.log_builders import delta, fragment
 
@@ -480,49 +478,6 @@ def test_whatever_comes_when_a_unit_is_lost_only_if_it_stays_incomplete(data: st
     assert sorted(log.keys_of(meta)) == [0, 1, 2]
     assert unit.written == {0, 1, 2}
     assert log.state.open == {}
-
-
-_PARTS = st.builds(
-    lambda uow, keys, ordinal, ends, more, touched: replace(
-        fragment(uow, keys, first_ordinal=ordinal), ends=tuple(ends), touched=touched(keys), **more
-    ),
-    st.sampled_from("ABC"),
-    st.lists(st.integers(0, 3), max_size=3),
-    st.none() | st.integers(0, 2),
-    st.lists(st.builds(UnitEnd, st.integers(0, 3), st.none() | st.integers(1, 3)), max_size=2),
-    st.sampled_from(
-        [{}, {"time": 5_000_000, "arrived_ms": 7}, {"scheme": Scheme({"t": TableScheme("d", ())})},
-         {"rejects": (Reject("bad", "?"),)},
-         {"misfits": (Reject("no column", "?"),)}]
-    ),
-    st.builds(
-        lambda read, more: lambda keys: Touched(frozenset(keys), read, **more),
-        st.frozensets(st.integers(0, 3), max_size=2),
-        st.sampled_from([{}, {"tables": ("s", "t"), "unsigned": ("s",)}, {"tables": ("t",), "scheme": "d"}]),
-    ),
-)  # fmt: skip
-
-
-@given(
-    st.lists(st.lists(_PARTS, max_size=3), max_size=4),
-    st.sampled_from([ARRIVAL, UowSettings(isolation=Isolation.RELAXED), DENSE]),
-    st.booleans(),
-)
-def test_a_plain_unit_comes_out_as_the_general_way_has_it(
-    calls: list[list[Fragment]], rules: UowSettings, forgotten: bool
-) -> None:
-    found = []
-    for quick in (True, False):
-        with pytest.MonkeyPatch.context() as patch:
-            if not quick:
-                patch.setattr(collect_module, "is_plain", lambda *_: False)
-            log = Log(rules)
-            for fragments in calls:
-                log.bring(*fragments)
-                if forgotten:
-                    log.forget()
-            found.append((log.entries, snapshot.dump(log.state)))
-    assert found[0] == found[1]
 
 
 class TestDenseOrder:
