@@ -71,7 +71,7 @@ class Pipeline:
             "kinesisEndpoint": self.endpoint, "dynamoDBEndpoint": self.endpoint, "workerId": "w",
             "initialPositionInStream": "TRIM_HORIZON", "idleTimeBetweenReadsInMillis": "50",
             "failoverTimeMillis": "2000", "childKillMillis": "500", "taskBackoffTimeMillis": "20",
-            "unitsOfWork": "true", "logPollMillis": "50", "target": self.database.url, **more,
+            "unitsOfWork": "true", "target": self.database.url, **more,
         }  # fmt: skip
         path = self.folder / "app.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in values.items()))

@@ -21,8 +21,7 @@ from kainite.uow.fragment import Fragment
 from kainite.uow.identity import Identity
 
 COPY: Final = (
-    "number {} is that of a unit whose name is not remembered any more (uowDedupWindow): discard this unit if it is "
-    "that one, sent again"
+    "number {} is that of a unit whose name is not remembered any more: discard this unit if it is that one, sent again"
 )
 
 

@@ -18,7 +18,7 @@ is held (:mod:`kainite.uow.packing`) and stored as they came; their CRC-32 is of
 left out where no entry has data of its own. An offset, and the CRC-32 of an entry with a piece, is 0 where it means
 nothing.
 
-Integers are big-endian, as in Waltz (docs/architecture.md, *Formats*). Every length is checked against
+Integers are big-endian, as in Waltz (docs/formats.md, *Batch*). Every length is checked against
 the bytes present, and decompression is bounded, so no input can make a reader allocate without limit.
 """
 

@@ -75,7 +75,7 @@ def encode_fragments(
     Args:
         fragments: of one append.
         known: ids of the schemes that the other side has.
-        started_ms: of the append; an owner of an earlier release passes it by.
+        started_ms: of the append.
     """
     schemes = {one.scheme.id: one.scheme for one in fragments if one.scheme and one.scheme.id not in known}
     blobs = {id(one.piece.blob): one.piece.blob for one in fragments if one.piece is not None}
