@@ -1,6 +1,6 @@
 """Mounts a log partition: takes it over, holds it by heartbeats, and releases it.
 
-The states are in docs/architecture.md, *State machines*.
+The states are in docs/state-machines.md, *Log partition*.
 
 Mounting is three steps, or four, each a primitive of the store; a crash after any of them leaves a log
 that the next mount can take over:

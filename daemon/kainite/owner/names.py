@@ -1,7 +1,7 @@
 """Decides when names of dispatched units move from the tail to a segment, and when they leave.
 
 :mod:`kainite.log.state.recent_units` has the parts, and what a crash leaves of a segment. At least the last
-``uowDedupWindow`` names stay, and more for a while: a segment leaves as a whole, and a step is taken before each
+``dedup_window`` names stay, and more for a while: a segment leaves as a whole, and a step is taken before each
 snapshot, so that no snapshot holds more than a segment's names.
 """
 
