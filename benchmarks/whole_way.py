@@ -53,7 +53,7 @@ from whole_way_parts.units import MIXES, Mix, records, rendered, statement, uow
 from kainite.log.views.unit_times import load_units
 from kainite.store.dynamodb import DynamoDBStore
 from kainite_demo import services
-from kainite_demo.json_lines import JsonLines
+from kainite_demo.json_lines import JsonLinesFile
 from kainite_demo.latency import percentile
 from kainite_demo.postgres_server import postgres
 from kainite_demo.processes import Process
@@ -74,7 +74,7 @@ class Result:
         rate: units that arrived a second; 0 for a backlog.
         per_second: units a second until the last commit.
         cpu_us: microseconds of processor time a unit, by kind of process.
-        peak_mb: by kind of process.
+        peak_mb: peak memory in MB, by kind of process.
         to_log, to_target: from the arrival to the log; from the log to the target's commit.
         latency: from the arrival to the target's commit.
         busy: processors that each kind of process kept busy.
@@ -131,7 +131,7 @@ def run_kainite(mix: Mix, units: int, rate: float, shards: int, endpoint: str | 
 
 def batches_of(job: Process) -> tuple[float, ...]:
     """Returns what the apply job told of its micro-batches."""
-    told = [line for line in JsonLines(job.log).read() if line.get("event") == "micro-batch"]
+    told = [line for line in JsonLinesFile(job.log).read() if line.get("event") == "micro-batch"]
     return (len(told), *(median(float(line[name]) for line in told) for name in ("units", "ms", "spark_ms")))
 
 
@@ -202,7 +202,7 @@ def start(stack: ExitStack, folder: Path, target: str, kinesis: str, dynamodb: s
 
 def await_applied(units: int, daemon: Process, job: Process) -> None:
     """Waits until the apply job has told that all units are committed."""
-    log, committed, end = JsonLines(job.log), 0, time.monotonic() + LIMIT_S
+    log, committed, end = JsonLinesFile(job.log), 0, time.monotonic() + LIMIT_S
     while committed < units:
         time.sleep(0.25)
         committed += sum(line["committed"] for line in log.read() if line.get("event") == "micro-batch")
@@ -211,7 +211,7 @@ def await_applied(units: int, daemon: Process, job: Process) -> None:
 
 
 def times_in_log(store: DynamoDBStore, units: int) -> dict[str, tuple[float, float]]:
-    """Returns when each unit was in the log, and when the target had committed it, once the log knows both of all."""
+    """Waits until the log knows all times; returns when each unit was in the log, and when it was committed."""
     times: dict[str, tuple[float, float]] = {}
     end = time.monotonic() + LIMIT_S
     while len(times) < units:

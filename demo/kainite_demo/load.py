@@ -11,10 +11,10 @@ import psycopg
 from kainite.base.errors import DemoError
 from kainite.base.liveness import Sighting, observe
 from kainite_demo.killer import Killer
-from kainite_demo.monitor import Monitor
+from kainite_demo.monitor import RunMonitor
 from kainite_demo.processes import Process
 from kainite_demo.progress import Display, Figures
-from kainite_demo.run_layout import DAEMON, PGBENCH, Options, daemon_names, ready_events, victims
+from kainite_demo.run_layout import DAEMON, PGBENCH, RunOptions, daemon_names, ready_events, victims
 from kainite_demo.sustained import Standing
 
 _TICK = 0.25
@@ -33,13 +33,15 @@ class Load:
     ended.
 
     Args:
-        options: of the run.
+        options: the options of the run.
         processes: all running but pgbench.
         monitor: watching the target.
         display: shows what the monitor sees.
     """
 
-    def __init__(self, options: Options, processes: Mapping[str, Process], monitor: Monitor, display: Display) -> None:
+    def __init__(
+        self, options: RunOptions, processes: Mapping[str, Process], monitor: RunMonitor, display: Display
+    ) -> None:
         self.kills: Counter[str] = Counter()
         self.standing: Standing | None = None
         self._rate = options.rate
@@ -106,7 +108,7 @@ class Load:
         return figures
 
     def _done(self) -> dict[str, int]:
-        """Returns each process's progress in units; the daemons' is their common log's, but for those that are away."""
+        """Returns each process's progress in units; daemons that are there have the progress of their common log."""
         done = self._monitor.done
         return {**done, **dict.fromkeys(self._daemons, done[DAEMON]), **dict.fromkeys(self._back_at, 0)}
 

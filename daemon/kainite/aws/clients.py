@@ -56,7 +56,7 @@ def client(
 
 
 def frozen_credentials(settings: AwsSettings) -> Provider:
-    """Returns the credentials of DynamoDB's client as they are now, for another process; they may expire.
+    """Returns the credentials of DynamoDB's client as they are now, for another process; the credentials may expire.
 
     Raises:
         SettingsError: there are none, or they cannot be had.

@@ -35,14 +35,14 @@ _BODY = "KainiteBody"
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class GetRecordsReply:
     """A GetRecords reply, payloads still base64.
 
     Attributes:
-        records: in the order of the shard.
+        records: the records, in the order of the shard.
         millis_behind_latest: how far behind the newest record, milliseconds.
         next_iterator: None at the shard's end.
-        children: at the shard's end, the shards that go on.
+        children: at the shard's end, the shards that continue it.
     """
 
     records: list[RawRecord]
@@ -123,7 +123,7 @@ class StreamClient:
             request = {"NextToken": page["NextToken"]}  # nothing else: the token names the stream
 
     def identity(self) -> StreamIdentity:
-        """Returns which stream it is.
+        """Returns the stream's identity: its ARN and the time of its creation.
 
         Raises:
             StreamUnavailableError: throttled, or no answer.
@@ -172,7 +172,7 @@ class StreamClient:
         return body
 
 
-def parse_reply(body: bytes) -> Reply:
+def parse_reply(body: bytes) -> GetRecordsReply:
     """Parses the body of a GetRecords reply.
 
     Raises:
@@ -183,7 +183,7 @@ def parse_reply(body: bytes) -> Reply:
         children = tuple(map(Shard.from_end_of_parent, reply.ChildShards or ()))
     except (msgspec.DecodeError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StreamUnavailableError(f"GetRecords answered what is no reply ({error!r}): {body[:80]!r}") from error
-    return Reply(reply.Records, reply.MillisBehindLatest, reply.NextShardIterator, children)
+    return GetRecordsReply(reply.Records, reply.MillisBehindLatest, reply.NextShardIterator, children)
 
 
 def _keep_body(response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: object) -> None:

@@ -27,13 +27,13 @@ _PLAIN = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     body: bytes
     content_type: str = _PLAIN
     status: HTTPStatus = HTTPStatus.OK
 
 
-Page = Callable[[], Awaitable[Answer]]
+Page = Callable[[], Awaitable[HttpResponse]]
 
 
 @asynccontextmanager
@@ -41,8 +41,8 @@ async def serving(pages: Mapping[str, Page], host: str, port: int) -> AsyncItera
     """Serves until the end; yields the port.
 
     Args:
-        pages: what makes each path's answer, such as ``/health``.
-        host, port: where; port 0 takes any that is free.
+        pages: for each path, such as ``/health``, the function that makes the answer.
+        host, port: the address to listen at; port 0 takes any port that is free.
 
     Raises:
         SettingsError: the address cannot be listened on.
@@ -104,7 +104,7 @@ class _Endpoint:
         while await reader.read(MAX_HEAD):  # until the client has closed: an abort before that may cost it the answer
             pass
 
-    async def _answer(self, head: bytes) -> tuple[str, Answer]:
+    async def _answer(self, head: bytes) -> tuple[str, HttpResponse]:
         parts = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
         if len(parts) != 3 or not parts[2].startswith("HTTP/1."):
             return "GET", _error(HTTPStatus.BAD_REQUEST)
@@ -121,11 +121,11 @@ class _Endpoint:
             return method, _error(HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
-def _error(status: HTTPStatus, more: str = "") -> Answer:
-    return Answer(f"{status.phrase}{more}\n".encode(), status=status)
+def _error(status: HTTPStatus, more: str = "") -> HttpResponse:
+    return HttpResponse(f"{status.phrase}{more}\n".encode(), status=status)
 
 
-def _message(answer: Answer, *, with_body: bool) -> bytes:
+def _message(answer: HttpResponse, *, with_body: bool) -> bytes:
     lines = [
         f"HTTP/1.1 {answer.status.value} {answer.status.phrase}",
         f"Content-Type: {answer.content_type}",

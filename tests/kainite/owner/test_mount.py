@@ -251,7 +251,7 @@ class TestStripes:
 
 @on_each_double
 def test_a_former_owner_that_does_not_know_of_the_fork_meets_it(dynamodb_store: DynamoDBStore, dynamodb: Any) -> None:
-    theirs = DynamoDBStore(dynamodb, dynamodb_store._table)  # noqa: SLF001 - another process
+    theirs = DynamoDBStore(dynamodb, dynamodb_store.name)  # another process's
     clock = FakeClock()
     mount(dynamodb_store, P, "a", LEASE, LeaseWatch(clock), clock)
     late, fence = batch(0, 1), partial(dynamodb_store.put_fence, P, 0, 1, "slow")
@@ -329,7 +329,7 @@ def test_interleaved_owners_on_memory(schedule: list[int]) -> None:
 
 @on_each_double
 @given(SCHEDULES)
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_interleaved_owners_on_dynamodb(
     dynamodb_store: DynamoDBStore, partitions: Callable[[], str], schedule: list[int]
 ) -> None:

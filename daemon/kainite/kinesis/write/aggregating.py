@@ -31,23 +31,23 @@ def aggregated(records: Iterable[StreamRecord], limit: int) -> list[StreamRecord
     """Returns records that hold the given ones, as few as the limit lets them be.
 
     Args:
-        records: in the order in which they are to be put.
+        records: the records, in the order in which they are to be put.
         limit: most bytes of an aggregate.
     """
     made: list[StreamRecord] = []
-    groups: dict[str, _Group] = {}
+    groups: dict[str, _OpenAggregate] = {}
     for record in records:
         group = groups.get(record.hash_key)
         if group is None or not group.takes(record):
             if group is not None:
                 made.append(group.packed())
-            group = groups[record.hash_key] = _Group(limit)
+            group = groups[record.hash_key] = _OpenAggregate(limit)
         group.add(record)
     return [*made, *(group.packed() for group in groups.values())]
 
 
-class _Group:
-    """Records of one hash key that go into one record."""
+class _OpenAggregate:
+    """The records of one hash key that an aggregate will hold."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -65,7 +65,7 @@ class _Group:
         self._records.append(record)
 
     def packed(self) -> StreamRecord:
-        """Returns the aggregate; a record that is alone, as it is."""
+        """Returns the records as one aggregate; a single record is returned as it is."""
         first = self._records[0]
         if len(self._records) == 1:
             return first
