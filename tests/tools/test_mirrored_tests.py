@@ -24,7 +24,6 @@ NOT_YET_MIRRORED = (
     "kainite/log/",
     "kainite/owner/",
     "kainite/peers/",
-    "kainite/settings/",
     "kainite/store/",
     "kainite/uow/catalogue/",
     "kainite/uow/fragment.py",
