@@ -146,7 +146,7 @@ class Cycle:
         return self._offsets is ExtractOffsets.KAINITE and self._given is not None and self._given.ahead
 
     def step(self) -> Step:
-        """Returns the next step. It stays the same until :meth:`done` or, while listening, until the extractor writes."""
+        """Returns the next step; it changes with :meth:`done` and, while listening, when the extractor writes."""
         while (step := self._step()) is None:
             self._stage = _NEXT[self._stage]
         return step
