@@ -125,7 +125,7 @@ class LeaseKeeper:
     def stop_taking(self) -> None:
         """Takes no lease from now on, and goes on renewing the held ones.
 
-        A worker that is stopping calls this: nobody would read a shard whose lease it takes, and others would wait for it.
+        A worker that stops calls this: nobody would read a shard whose lease it takes, and others would wait.
         """
         self._taker.stop()
 
