@@ -1,7 +1,7 @@
 """Bounds the memory of what children emit, over all shards of the daemon.
 
 What a child emits in a call is kept until the call's append is durable. One call may emit 256 MiB, so many shards
-together could fill any memory. The budget has a limit in bytes of emit lines (``emitBytes``). A shard whose next line
+together could fill any memory. The budget has a limit in bytes of emit lines (``emit_bytes``). A shard whose next line
 does not fit waits, and its child waits with it, since nobody reads what it writes.
 
 Waiting shards keep what they hold. If all shards waited, no shard could end its call and release its part. So one shard

@@ -12,7 +12,7 @@ Invariants
   in the order of the cycles.
 * A request names as ``stored`` a place that is stored. So the source never forgets what is not on the stream.
 * A fresh process is asked when nothing waits, so the place at which its first request begins is stored.
-* Answers wait in memory up to ``extractorAheadBytes`` and one answer more. A put lingers for further answers
+* Answers wait in memory up to ``ahead_bytes`` and one answer more. A put lingers for further answers
   (:attr:`~kainite.extract.output.sink.Sink.linger`) only while such answers may be asked for.
 
 What is left behind
