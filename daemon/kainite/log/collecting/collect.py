@@ -89,8 +89,7 @@ RELEASED: Final = 500
 _NONE: Final = frozenset[int]()
 
 _COPY: Final = (
-    "number {} is that of a unit whose name is not remembered any more: discard this unit if it is "
-    "that one, sent again"
+    "number {} is that of a unit whose name is not remembered any more: discard this unit if it is that one, sent again"
 )
 
 
