@@ -21,7 +21,7 @@ class UnitFilter:
     Attributes:
         statuses: the units' statuses.
         tables: tables that the unit changes.
-        causes: pieces of the cause's text, in any case.
+        causes: pieces of the cause's text; upper and lower case do not differ.
     """
 
     statuses: tuple[str, ...] = ()

@@ -219,7 +219,7 @@ async def _sharing(
 
 
 async def _keep(membership: Membership, keeper: LeaseKeeper) -> None:
-    """Holds leases in the way of the fleet that the worker belongs to."""
+    """Finds out what kind of fleet the worker belongs to, then takes and renews leases until it is cancelled."""
     await membership.begin()
     await keeper.run()
 
