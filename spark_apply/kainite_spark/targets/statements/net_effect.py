@@ -41,7 +41,7 @@ from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite.uow.delta import Delta, Json, Operation, Row
 from kainite.uow.signature import Signatures
 from kainite.uow.touched.deltas import TouchedKeys
-from kainite.uow.touched.key import Key
+from kainite.uow.touched.key import ColumnKey
 from kainite.uow.touched.plan import TablePlan
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.statements.accepted_values import Accepting, Accepts, accepting
@@ -143,7 +143,7 @@ class _FoldRules:
         accepts: tells of a column's value whether the target surely takes it.
     """
 
-    key: Key[str]
+    key: ColumnKey[str]
     primary_key: tuple[str, ...]
     guarded: frozenset[str]
     required: frozenset[str]
