@@ -26,9 +26,7 @@ NOT_YET_MIRRORED = (
     "kainite/peers/",
     "kainite/settings/",
     "kainite/store/",
-    "kainite/uow/catalogue/",
     "kainite/uow/fragment.py",
-    "kainite/uow/precedence/",
     "kainite/waltz/",
     "kainite_spark/",
 )

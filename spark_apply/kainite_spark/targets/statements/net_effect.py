@@ -63,7 +63,7 @@ class NetEffect:
         self._accepting = accepting
         self._keys = keys
         self._signing = _Signing(catalogue)
-        self._rules: dict[str, _TableRules] = {}
+        self._rules: dict[str, _TableFolding] = {}
         self._wholes = frozenset(table.part_of for table in catalogue.tables.values())
 
     def of(self, units: Sequence[Unit]) -> list[Unit]:
@@ -88,11 +88,11 @@ class NetEffect:
         written, read = self._signing.without(unit, kept, lost)
         return replace(unit, deltas=tuple(kept), written=written, read=read)
 
-    def _rules_of(self, name: str) -> _TableRules:
+    def _rules_of(self, name: str) -> _TableFolding:
         table = self._catalogue.find(name)
         if table is None:
             raise TargetRejectedError(f"the target has no table {name}")
-        rules = self._rules[name] = _TableRules.of(
+        rules = self._rules[name] = _TableFolding.of(
             table, self._keys.plan(name), self._accepting, whole=table.name in self._wholes
         )
         return rules
@@ -190,7 +190,7 @@ class _FoldRules:
 
 
 @dataclass(frozen=True, slots=True)
-class _TableRules:
+class _TableFolding:
     """The keys of a table, and the rules for changes of its rows.
 
     Attributes:
@@ -204,7 +204,7 @@ class _TableRules:
     fold: _FoldRules | None
 
     @classmethod
-    def of(cls, table: Table, plan: TablePlan[str], accepting: Accepting, *, whole: bool) -> _TableRules:
+    def of(cls, table: Table, plan: TablePlan[str], accepting: Accepting, *, whole: bool) -> _TableFolding:
         """Returns a table's rules.
 
         Args:
@@ -234,7 +234,7 @@ class _Fold:
         # By a row's token, the unit and the place in it of the change that later ones may join.
         self._open: dict[str, tuple[int, int]] = {}
 
-    def add(self, unit: int, delta: Delta, rules: _TableRules) -> None:
+    def add(self, unit: int, delta: Delta, rules: _TableFolding) -> None:
         if rules.may_act and rules.plan.acts(delta):
             self._open.clear()
         elif rules.fold is not None and self._joined(unit, delta, rules.fold):
