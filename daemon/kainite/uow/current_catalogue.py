@@ -4,8 +4,8 @@ States: no read, or one read under way (the lock is held). The rules that follow
 (:class:`~kainite.uow.signing.Signing`) are replaced as a whole when a read shows another catalogue; who holds the old
 rules may finish with them, and judges anew. A read that fails leaves the rules as they are, and is reported.
 
-:meth:`CurrentCatalogue.read_again` returns after a read that *began* after the call, so the read saw every change of the
-target that its caller knows of. Reads begin at least ``interval`` seconds apart, whoever asks; callers that ask
+:meth:`CurrentCatalogue.read_again` returns after a read that *began* after the call, so the read saw every change of
+the target that its caller knows of. Reads begin at least ``interval`` seconds apart, whoever asks; callers that ask
 meanwhile share the next read. Nothing here is durable: a new process reads at its start.
 """
 

@@ -1,9 +1,9 @@
 """Folds the changes of one row that stand in one transaction into their net effect. Pure.
 
 Nobody sees the inside of a target transaction, and deltas carry absolute values, so of several updates of a row the
-last value of each column is all that is left. :class:`NetEffect` takes a row's insert, upsert or update (the *head*) and
-the updates, and upserts of the same columns, that come behind it, and makes one change of them. The one change stands
-where the head stood, in the head's unit. The units of the other changes keep their places in the log's order.
+last value of each column is all that is left. :class:`NetEffect` takes a row's insert, upsert or update (the *head*)
+and the updates, and upserts of the same columns, that come behind it, and makes one change of them. The one change
+stands where the head stood, in the head's unit. The units of the other changes keep their places in the log's order.
 
 The target judges fewer changes than it would judge unfolded. Units that the target would refuse unfolded must not pass
 when they are folded. So a later change is folded only if
@@ -112,7 +112,9 @@ class _Signing:
     def without(
         self, unit: Unit, kept: Sequence[Delta], lost: Sequence[Delta]
     ) -> tuple[frozenset[int], frozenset[int]]:
-        """Returns the signatures of the deltas that the unit has kept, or more where this catalogue cannot tell them apart.
+        """Returns what the unit writes and reads by the deltas that it has kept.
+
+        It is more where this catalogue cannot tell by which deltas the unit wrote or read something.
 
         What a delta that makes no foreign key act writes has its table's name in it. So no delta on another table
         writes it too. Where the unit has kept deltas on the table, this catalogue must give the unit all of its
