@@ -25,9 +25,7 @@ NOT_YET_MIRRORED = (
     "kainite/owner/",
     "kainite/peers/",
     "kainite/store/",
-    "kainite/uow/catalogue/",
     "kainite/uow/fragment.py",
-    "kainite/uow/precedence/",
     "kainite/waltz/",
     "kainite_spark/",
 )
