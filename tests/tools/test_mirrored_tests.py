@@ -1,7 +1,7 @@
 """Each module with logic has the test file that mirrors it.
 
-That is ``tests/kainite/X/test_y.py`` for ``daemon/kainite/X/y.py``. A module has *logic* when it defines a function or a
-method that does something. What is left needs no test file: constants, re-exports, type aliases, enums and dataclasses
+That is ``tests/kainite/X/test_y.py`` for ``daemon/kainite/X/y.py``. A module has *logic* when it defines a function or
+a method that does something. What is left needs no test file: constants, re-exports, type aliases, enums, dataclasses
 without methods, errors without code, and Protocols. A method whose body is a docstring, ``...`` or ``pass`` does
 nothing, and a property that returns one attribute decides nothing.
 """
