@@ -34,8 +34,8 @@ async def test_what_is_said_and_heard_is_kept() -> None:
 
 
 async def test_a_wait_ends_at_its_limit() -> None:
-    async with running("read -r line") as (child, _):
-        assert await child.until(lambda: None, 0.01) is None
+    async with running("read -r line") as (child, written):
+        assert await child.until(lambda: written() or None, 0.01) is None
 
 
 @pytest.mark.parametrize(
