@@ -20,6 +20,7 @@ from support.program_names import SOURCE_ROOTS
 ROOT = Path(__file__).parents[2]
 
 NOT_YET_MIRRORED = (
+    "kainite/cli/fleet_",
     "kainite/fleet/",
     "kainite/log/",
     "kainite/owner/",
