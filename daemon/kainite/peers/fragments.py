@@ -27,6 +27,7 @@ from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.identity import DIGEST_BYTES
 from kainite.uow.packing import MAX_BLOB, Blob, Piece
 from kainite.uow.scheme import Scheme, TableScheme
+from kainite.uow.touches import Touched
 
 MAX_PAYLOAD: Final = MAX_BLOB
 """Most bytes of deltas in one append, before compression: as many as a child may emit in one call."""
@@ -147,19 +148,19 @@ def decode_fragments(
 
 
 def _sent(fragment: Fragment, numbers: Mapping[int, int]) -> SentFragment:
-    piece = fragment.piece
+    piece, touched = fragment.piece, fragment.touched
     place = (0, 0, 0) if piece is None else (numbers[id(piece.blob)], piece.offset, piece.length)
-    signatures = (*sorted(fragment.written), *sorted(fragment.read))
+    signatures = (*sorted(touched.written), *sorted(touched.read))
     return SentFragment(
         fragment.uow,
         *place,
         fragment.identities,
         struct.pack(f">{len(signatures)}Q", *signatures),
-        len(fragment.written),
+        len(touched.written),
         tuple([(end.count, end.number, end.kind) for end in fragment.ends]),
         fragment.scheme.id if fragment.scheme else None,
-        fragment.tables,
-        fragment.unsigned,
+        touched.tables,
+        touched.unsigned,
         fragment.rejects,
         fragment.misfits,
         fragment.time,
@@ -192,14 +193,11 @@ def _fragment(sent: SentFragment, blobs: Sequence[Blob], schemes: Mapping[str, S
     return Fragment(
         sent.uow,
         (),
-        written,
-        read,
+        Touched(written, read, _shared(sent.tables), _shared(sent.unsigned), sent.scheme),
         tuple([UnitEnd(*end) for end in sent.ends]),
         sent.rejects,
         sent.identities,
         sent.misfits,
-        _shared(sent.tables),
-        _shared(sent.unsigned),
         None if sent.scheme is None else schemes[sent.scheme],
         sent.time,
         sent.arrived,

@@ -13,10 +13,11 @@ from kainite.peers.connection.frames import MAX_BODY
 from kainite.peers.feed import queue as queue_module
 from kainite.peers.feed.queue import FeedQueue
 from kainite.peers.messages import PEERS, FeedBatch
+from kainite.uow.touches import Touched
 
 
 def batch(first: int, count: int = 1, data: bytes = b"", written: int = 0) -> Batch:
-    entries = (Entry(EntryKind.UNIT, UnitMeta("T", 0), frozenset(range(written)), data=data),) * count
+    entries = (Entry(EntryKind.UNIT, UnitMeta("T", 0), Touched(frozenset(range(written))), data=data),) * count
     return Batch(first, 1, 0, entries)
 
 

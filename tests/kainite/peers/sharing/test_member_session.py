@@ -16,6 +16,7 @@ from kainite.peers.fragments import decode_fragments
 from kainite.peers.sharing import member_session as session_module
 from kainite.uow.fragment import Fragment
 from kainite.uow.scheme import Scheme, TableScheme
+from kainite.uow.touches import Touched
 from support.log_builders import fragment
 from support.log_members import LIMIT, members, units_of
 from support.waiting import until
@@ -46,7 +47,8 @@ class Appends:
 
 
 def signed(uow: str, keys: range) -> Fragment:
-    return replace(fragment(uow, keys, count=len(keys)), tables=("t",), scheme=SCHEME)
+    touched = Touched(frozenset(keys), tables=("t",), scheme=SCHEME.id)
+    return replace(fragment(uow, keys, count=len(keys)), touched=touched, scheme=SCHEME)
 
 
 async def test_an_append_is_decoded_only_when_the_log_has_room_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,8 +85,8 @@ async def test_a_member_and_a_follower_are_told_when_the_owner_ends() -> None:
     async with members() as all_:
         log = await all_.join("a")
         peers = HeardPeer(), HeardPeer()
-        for peer, message in zip(peers, (JOIN, FOLLOW), strict=True):
-            await said(log, peer, message)
+        await said(log, peers[0], JOIN)
+        await said(log, peers[1], FOLLOW)
         assert log.feed_lags() == (("f", 0),)
         await all_.kill("a")
         for peer in peers:
