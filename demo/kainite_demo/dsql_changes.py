@@ -25,7 +25,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final, TypeAlias
 
 from kainite.base.errors import SourceError
-from kainite.capture.postgresql.pgoutput import UNCHANGED, Delete, Insert, Relation, Update, Values
+from kainite.capture.postgresql.pgoutput import UNCHANGED, Delete, Insert, Relation, Truncate, Update, Values
 from kainite.capture.postgresql.transactions import Change
 
 Json: TypeAlias = Any
@@ -91,6 +91,8 @@ def _steps(change: Change, number: int) -> list[tuple[_Place, bool, Row | None]]
             new, after = _place(relation, row.new), _row(relation, row.new)
             old = _place(relation, row.key) if row.key else new
             return [(new, True, after)] if old == new else [(old, True, None), (new, False, after)]
+        case Truncate():
+            raise SourceError(f"TRUNCATE of {relation.schema}.{relation.name}: DSQL has no such statement")
 
 
 def _net(place: _Place, existed: bool, row: Row | None) -> NetChange | None:
