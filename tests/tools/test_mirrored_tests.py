@@ -21,13 +21,11 @@ ROOT = Path(__file__).parents[2]
 
 NOT_YET_MIRRORED = (
     "kainite/fleet/",
-    "kainite/log/",
     "kainite/owner/",
     "kainite/peers/",
     "kainite/settings/",
     "kainite/store/",
     "kainite/uow/catalogue/",
-    "kainite/uow/fragment.py",
     "kainite/uow/precedence/",
     "kainite/waltz/",
     "kainite_spark/",
