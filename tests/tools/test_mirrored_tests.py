@@ -22,11 +22,9 @@ ROOT = Path(__file__).parents[2]
 NOT_YET_MIRRORED = (
     "kainite/cli/fleet_",
     "kainite/fleet/",
-    "kainite/log/",
     "kainite/owner/",
     "kainite/peers/",
     "kainite/store/",
-    "kainite/uow/fragment.py",
     "kainite/waltz/",
     "kainite_spark/",
 )
