@@ -24,7 +24,7 @@ from kainite.cli.terminal import say, say_json
 from kainite.log.contract import LogStore
 from kainite.log.state.outcomes import outcomes_partition
 from kainite.peers.access import access_of
-from kainite.peers.sharing.following import LogFeed
+from kainite.peers.feed.following import LogFeed
 from kainite.settings import AwsFrom, Settings
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.load import load_catalogue
