@@ -423,7 +423,7 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("a unit of which more came is judged again", "kainite.owner.upkeep:unit_asked", _never_grown,
             f"{WATERMARK_TESTS}::TestAnOwner"
             "::test_refuses_a_retry_of_a_late_unit_of_which_more_came_while_it_was_judged"),
-    _tested("units under way when reading began", "kainite.log.collecting.collect:latest", answering(None),
+    _tested("units under way when reading began", "kainite.log.collecting.overdue:latest", answering(None),
             f"{WATERMARK_TESTS}::TestAShardThatIsNotReadFromItsBeginning"
             "::test_fails_units_that_were_under_way_then"),
     _tested("since when a shard is read", "kainite.worker.shard_reading:ShardReading.started_ms",
