@@ -16,6 +16,7 @@ from kainite.cli.adopt_stream import adopt_stream
 from kainite.cli.log_status import status
 from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
+from kainite.cli.settings_warnings import tell_warnings
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.cli.unit_filter import UnitFilter, unit_filter
 from kainite.log.format.entry import UnitStatus
@@ -122,7 +123,9 @@ def serve(properties: Path) -> int:
     from kainite.waltz.serving import serving_applications
     from kainite.worker.log_service import run
 
-    return run(load(properties, needs=("applicationName", "streamName")), serving_applications)
+    settings = load(properties, needs=("applicationName", "streamName"))
+    tell_warnings(settings)
+    return run(settings, serving_applications)
 
 
 def _asked(settings: Settings, table: str, key: Mapping[str, str]) -> list[Toucher] | None:
