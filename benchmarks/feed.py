@@ -80,7 +80,7 @@ class Reads:
 
 
 class Driver:
-    """The driver of an apply job that applies nothing: it follows the log, and notes when it has what.
+    """The driver of an apply job that applies nothing: it follows the log, and notes when it has each entry.
 
     Args:
         store: the log's store.
@@ -92,7 +92,7 @@ class Driver:
         self._follower = LogFollower(store, "0", Backlog(), feed, Payloads(APPLY.feed_bytes))
         self._stop = threading.Event()
         self.had: list[tuple[float, int]] = []
-        """When it had everything below which id."""
+        """Pairs of a time and an id: at that time the driver had everything below that id."""
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:

@@ -281,7 +281,7 @@ class TestFailures:
 
 
 class TestLateParts:
-    """Of a unit that failed before it was whole."""
+    """Parts that come late, of a unit that failed before it was whole."""
 
     def test_of_a_whole_failed_unit_are_copies_when_its_name_has_left_too(self) -> None:
         log = Log()
