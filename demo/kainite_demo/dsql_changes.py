@@ -113,7 +113,7 @@ def _row(relation: Relation, values: Values) -> Row:
 
 
 def spelled(text: Any, type_oid: int) -> Json:
-    """Returns a value in DSQL's JSON, of PostgreSQL's text for a type.
+    """Returns a value as DSQL's JSON has it, given PostgreSQL's text and the value's type.
 
     Raises:
         SourceError: PostgreSQL did not send the value, since it is stored out of line and was not changed.
