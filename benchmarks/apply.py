@@ -62,6 +62,7 @@ from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.signature import Signatures
+from kainite.uow.touches import Touched
 from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
 from kainite_spark.driver.runner import Runner, SparkRunner
 from kainite_spark.driver.session import spark_context
@@ -274,7 +275,9 @@ async def _fill(store: LogStore, units: Sequence[Unit], table: str = LOG_TABLE) 
         for start in range(0, len(units), 500):
             chunk = units[start : start + 500]
             position = Position(time.time_ns())
-            fragments = [Fragment(u.uow, u.deltas, u.written, u.read, (UnitEnd(len(u.deltas)),)) for u in chunk]
+            fragments = [
+                Fragment(u.uow, u.deltas, Touched(u.written, u.read), (UnitEnd(len(u.deltas)),)) for u in chunk
+            ]
             await log.append("shard-0", position, position, fragments)
 
 

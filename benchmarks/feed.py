@@ -38,6 +38,7 @@ from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.packing import pack
+from kainite.uow.touches import Touched
 from kainite_demo import services
 from kainite_spark.driver.feeding import beside, feed_of
 from kainite_spark.driver.follower import LogFollower
@@ -138,7 +139,8 @@ def unit(number: int) -> Fragment:
     written = frozenset(range(number * 10, number * 10 + 10))
     (piece,) = pack([deltas])
     return replace(
-        Fragment(f"T-{number}", tuple(deltas), written, frozenset(), (UnitEnd(len(deltas), number + 1),)), piece=piece
+        Fragment(f"T-{number}", tuple(deltas), Touched(written, frozenset()), (UnitEnd(len(deltas), number + 1),)),
+        piece=piece,
     )
 
 

@@ -34,6 +34,7 @@ from kainite.owner.owner import LogOwner
 from kainite.settings import UowEnd, UowOrder, UowSettings
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
+from kainite.uow.touches import Touched
 
 GRACE_S = 1.0
 REPORT_S = 1.0
@@ -67,7 +68,7 @@ class Shard:
 def part(uow: str, row: int, now_ms: int) -> Fragment:
     """Returns one delta of a unit that is committed, and arrives, now."""
     delta = Delta("t", Operation.UPSERT, {"id": row}, {"id": row, "note": "x" * 60}, {}, row % DELTAS)
-    return Fragment(uow, (delta,), frozenset({row}), time=now_ms * 1_000_000, arrived_ms=now_ms)
+    return Fragment(uow, (delta,), Touched(frozenset({row})), time=now_ms * 1000000, arrived_ms=now_ms)
 
 
 async def read(owner: LogOwner, shard: Shard, every: float) -> None:
@@ -145,7 +146,7 @@ async def cpu(rules: UowSettings, units: int) -> float:
             Delta("t", Operation.UPSERT, {"id": number, "line": line}, {"note": "x" * 60}, {}, line)
             for line in range(DELTAS)
         )
-        whole = Fragment(f"T-{number}", deltas, frozenset(range(number * DELTAS, number * DELTAS + DELTAS)))
+        whole = Fragment(f"T-{number}", deltas, Touched(frozenset(range(number * DELTAS, number * DELTAS + DELTAS))))
         ends = (UnitEnd(DELTAS),) if rules.end is UowEnd.MARKER else ()
         told = now_ms * 1_000_000 if rules.end is UowEnd.WATERMARK else None
         calls.append(replace(whole, deltas=(), ends=ends, time=told, arrived_ms=now_ms))

@@ -19,7 +19,4 @@ it what ``__all__`` names.
 from kainite.conform.report.findings import CaseResult, CaseVerdict, ConformReport, Finding
 from kainite.conform.runner import ConformOptions, run
 
-Verdict = CaseVerdict
-"""The older name of :class:`CaseVerdict`."""
-
-__all__ = ["CaseResult", "CaseVerdict", "ConformOptions", "ConformReport", "Finding", "Verdict", "run"]
+__all__ = ["CaseResult", "CaseVerdict", "ConformOptions", "ConformReport", "Finding", "run"]

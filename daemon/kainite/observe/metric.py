@@ -176,10 +176,6 @@ UNIT_DELTAS = Metric(
     "UnitsOfWork", "DeltasCollected", "kainite_unit_deltas_collected_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Deltas of these units.",
 )  # fmt: skip
-UNIT_CONFLICTS = Metric(
-    "UnitsOfWork", "Conflicts", "kainite_unit_conflicts_total", MetricKind.COUNTER, MetricUnit.COUNT,
-    "Units of work that conflicted with a unit in progress when they got their place.",
-)  # fmt: skip
 UNITS_COMMITTED = Metric(
     "UnitsOfWork", "UnitsCommitted", "kainite_units_committed_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Units of work that the target has, as the log knows.",
@@ -342,7 +338,7 @@ DAEMON_METRICS: tuple[Metric, ...] = (
     GET_RECORDS_SUCCESS, EXPIRED_ITERATOR, INITIALIZE_TIME, SHUTDOWN_TIME, CURRENT_LEASES, LOST_LEASES, TOTAL_LEASES,
     NUM_WORKERS, NEEDED_LEASES, LEASES_TO_TAKE, TAKEN_LEASES, UNTAKEN_LEASES, EXPIRED_LEASES, VERY_OLD_LEASES,
     LEASE_SPILLOVER, PARTIAL_STREAMS, STREAMS_TO_SYNC, IS_LEADER, CHILD_FAILURES,
-    REJECTED_MESSAGES, UNITS_COLLECTED, UNIT_DELTAS, UNIT_CONFLICTS, UNITS_COMMITTED, UNITS_FAILED, UNITS_DISCARDED,
+    REJECTED_MESSAGES, UNITS_COLLECTED, UNIT_DELTAS, UNITS_COMMITTED, UNITS_FAILED, UNITS_DISCARDED,
     OPEN_UNITS, UNITS_IN_PROGRESS, FAILED_UNITS, BLOCKED_UNITS, OLDEST_UNIT, LATE_UNITS, WATERMARK_BEHIND,
     LOG_BATCHES, LOG_BYTES, LOG_APPEND_TIME, LOG_PUT_TIME, FEED_LAG, LOG_OWNED, LOG_FOLLOWED, LOG_SETTLED, LOG_PEERS,
     LOG_CREDIT, LOG_WAITING, LOG_WAITING_BYTES,

@@ -22,6 +22,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar
 
+import msgspec
+
 from kainite.base.errors import DeltaError
 from kainite.base.value_class import value_class
 
@@ -90,8 +92,7 @@ class Delta:
         return fields
 
 
-@value_class(frozen=True, slots=True)
-class UnitEnd:
+class UnitEnd(msgspec.Struct, frozen=True, array_like=True):
     """The end of a unit: how many deltas it has in all, and its number and kind if the source gives them."""
 
     count: int

@@ -16,9 +16,10 @@ import orjson
 from kainite.uow.delta import Json
 
 # A number of 16 characters and more (a double holds any of 15 digits), or one that may be too small for a double, where
-# a number may begin: after an opening bracket, a comma or a colon. A match inside a string costs time and has no other
-# effect. A number that is not matched reads the same in either parser: a delta sent again must be the same again.
-LONG_NUMBER = re.compile(rb"[\[,:]\s*-?\d(?:[\d.]{15}|[\d.]*[eE]-\d{3})")
+# a number may begin: first of all, or after an opening bracket, a comma or a colon. A match inside a string costs time
+# and has no other effect. A number that is not matched reads the same in either parser: a delta sent again must be the
+# same again.
+LONG_NUMBER = re.compile(rb"(?:\A|[\[,:])\s*-?\d(?:[\d.]{15}|[\d.]*[eE]-\d{3})")
 
 # If each digit and point is written as 0, such a number contains one of these. Finding them takes a tenth of the time.
 _ZEROS = bytes.maketrans(b"123456789.", b"0000000000")

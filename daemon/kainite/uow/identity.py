@@ -20,9 +20,8 @@ unit and never tear one. With 128 bits a collision by chance is not to be expect
 
 from __future__ import annotations
 
-import base64
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 import orjson
@@ -50,20 +49,3 @@ def identity_of_emitted(item: Mapping[str, Json]) -> Identity:
     # catalogue may be another one.
     content = {name: value for name, value in item.items() if value and name in _CONTENT}
     return hashlib.blake2b(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), digest_size=DIGEST_BYTES).digest()
-
-
-def join_digests(digests: Iterable[bytes]) -> str:
-    """Returns digests as one text, which :func:`split_digests` reads back."""
-    return base64.b64encode(b"".join(digests)).decode()
-
-
-def split_digests(text: str) -> list[bytes]:
-    """Returns the digests in a text of :func:`join_digests`, in order.
-
-    Raises:
-        ValueError: the text is no list of digests.
-    """
-    joined = base64.b64decode(text, validate=True)
-    if len(joined) % DIGEST_BYTES:
-        raise ValueError(f"{len(joined)} bytes are no list of digests of {DIGEST_BYTES} bytes")
-    return [joined[start : start + DIGEST_BYTES] for start in range(0, len(joined), DIGEST_BYTES)]

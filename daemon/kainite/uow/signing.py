@@ -19,6 +19,7 @@ from kainite.uow.delta import Delta, Json, Row, parse_delta
 from kainite.uow.scheme import Scheme
 from kainite.uow.shapes import Shapes
 from kainite.uow.signature import Signatures
+from kainite.uow.touches import Touched
 from kainite.uow.validation import Validator
 
 
@@ -45,6 +46,16 @@ class SignedDeltas:
     def deltas(self) -> list[Delta]:
         """Returns the deltas, made of their JSON."""
         return [parse_delta(orjson.loads(item)) for item in self.items]
+
+    def touched(self, scheme: str | None) -> Touched:
+        """Returns what the deltas touch, under the scheme with this id."""
+        return Touched(
+            frozenset(self.written),
+            frozenset(self.read),
+            tuple(sorted(self.tables)),
+            tuple(sorted(self.unsigned)),
+            scheme,
+        )
 
 
 class Signing:
