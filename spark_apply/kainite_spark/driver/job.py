@@ -47,7 +47,7 @@ from kainite.log.state.outcomes import outcomes_partition
 from kainite.observe import metric
 from kainite.observe.meter import SILENT, Meter
 from kainite.owner.mount import LeaseWatch
-from kainite.peers.sharing.following import LogFeed
+from kainite.peers.feed.following import LogFeed
 from kainite.settings import ApplySettings, OnFailure
 from kainite_spark.driver import patience
 from kainite_spark.driver.current_target import CurrentTarget
