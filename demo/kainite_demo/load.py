@@ -34,9 +34,9 @@ class Load:
 
     Args:
         options: the options of the run.
-        processes: all running but pgbench.
-        monitor: watching the target.
-        display: shows what the monitor sees.
+        processes: all processes but pgbench; they run.
+        monitor: the monitor, which watches the target.
+        display: shows the monitor's figures.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Load:
             The seconds from pgbench's start to the last application.
 
         Raises:
-            DemoError: a process broke, a unit failed, a transaction was torn, or nothing moved any more before all
+            DemoError: a process broke, a unit failed, a transaction was torn, or all progress ended before all
                 transactions were there.
         """
         pgbench = self._processes[PGBENCH]
