@@ -38,6 +38,7 @@ from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.packing import pack
+from kainite.uow.touches import Touched
 from kainite_demo import services
 from kainite_spark.driver.feeding import beside, feed_of
 from kainite_spark.driver.follower import LogFollower
@@ -79,11 +80,11 @@ class Reads:
 
 
 class Driver:
-    """The driver of an apply job that applies nothing: it follows the log, and notes when it has what.
+    """The driver of an apply job that applies nothing: it follows the log, and notes when it has each entry.
 
     Args:
         store: the log's store.
-        feed: of the log's owner; None: the log is read.
+        feed: the feed of the log's owner; None means that the log is read.
     """
 
     def __init__(self, store: DynamoDBStore, feed: LogFeed | None) -> None:
@@ -91,7 +92,7 @@ class Driver:
         self._follower = LogFollower(store, "0", Backlog(), feed, Payloads(APPLY.feed_bytes))
         self._stop = threading.Event()
         self.had: list[tuple[float, int]] = []
-        """When it had everything below which id."""
+        """Pairs of a time and an id: at that time the driver had everything below that id."""
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -120,11 +121,11 @@ class Driver:
                 pause = min(pause * 1.5, LONGEST_IDLE_S)
 
     def has(self, next_id: int) -> bool:
-        """Returns whether it has every entry below ``next_id``."""
+        """Returns whether the follower has every entry below ``next_id``."""
         return bool(self.had) and self.had[-1][1] >= next_id
 
     def when(self, next_id: int) -> float:
-        """Returns when it had every entry below ``next_id``."""
+        """Returns when the follower had every entry below ``next_id``."""
         return next(at for at, had in self.had if had >= next_id)
 
 
@@ -138,7 +139,8 @@ def unit(number: int) -> Fragment:
     written = frozenset(range(number * 10, number * 10 + 10))
     (piece,) = pack([deltas])
     return replace(
-        Fragment(f"T-{number}", tuple(deltas), written, frozenset(), (UnitEnd(len(deltas), number + 1),)), piece=piece
+        Fragment(f"T-{number}", tuple(deltas), Touched(written, frozenset()), (UnitEnd(len(deltas), number + 1),)),
+        piece=piece,
     )
 
 

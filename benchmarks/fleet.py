@@ -1,12 +1,12 @@
 """Measures the fleet's duties: from a SIGKILL to the duty running elsewhere, and what an idle fleet costs.
 
 *Cost.* Workers look at a table in memory for ten minutes of their own clock; each commit and read is counted as
-DynamoDB bills it: 1 KB a write unit, twice that in a transaction, 4 KB a read unit. *Failover.* On the workers' own
-clock, at random phases of the workers: the protocol's part of it. ``failover_s`` ends when the record says that the
-duty runs elsewhere, a second after its program was started; ``leader_s`` when another worker leads. With ``--kills``
-real ``kainite run`` on moto: the worker that has the duty is killed with SIGKILL, again and again, at random moments;
-another one is started each time. Where the killed worker led, ``leader_s`` has the time until another one did.
-``--timeout`` shortens the fleet's times for that.
+DynamoDB bills it: 1 KB a write unit, twice that in a transaction, 4 KB a read unit. *Failover.* The protocol's part of
+a failover is measured on the workers' own clock, at random phases of the workers. ``failover_s`` ends when the record
+says that the duty runs elsewhere, a second after its program was started; ``leader_s`` ends when another worker leads.
+With ``--kills`` the workers are real ``kainite run`` on moto: the worker that has the duty is killed with SIGKILL,
+again and again, at random moments; another one is started each time. Where the killed worker led, ``leader_s`` has the
+time until another worker led. ``--timeout`` shortens the fleet's times for these runs.
 
 qtopology's own numbers: a new leader after 34 s (two coordinators), a dead worker's topologies after its 30 s of
 silence.
@@ -36,7 +36,7 @@ from kainite.base.errors import FleetError
 from kainite.fleet.model.records import Duty, Picture, Record, Work
 from kainite.fleet.model.states import DutyStatus, WorkerStatus
 from kainite.fleet.steps.timing import Timing
-from kainite.fleet.store.contract import Commit
+from kainite.fleet.store.contract import FleetCommit
 from kainite.fleet.store.dynamodb import DynamoDBFleetStore
 from kainite.fleet.store.items import key_of, text_of
 from kainite.fleet.store.memory import MemoryFleetStore
@@ -71,7 +71,7 @@ class BilledStore(MemoryFleetStore):
         self.read_units += -(-size // READ_UNIT)
         return picture
 
-    def commit(self, commit: Commit) -> bool:
+    def commit(self, commit: FleetCommit) -> bool:
         sizes = [len(text_of(change.record)) + 60 for change in commit.changes]
         sizes += [len(text_of(event)) + 60 for event in commit.events]
         once = len(sizes) == 1 and commit.led is None
@@ -81,7 +81,7 @@ class BilledStore(MemoryFleetStore):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What an idle fleet costs."""
+    """The cost of an idle fleet."""
 
     workers: int
     write_units_an_hour: int
@@ -139,11 +139,11 @@ def cost_of(workers: int) -> Cost:
 
 @dataclass(frozen=True, slots=True)
 class Failover:
-    """What followed from one kill, in seconds.
+    """The times after one kill, in seconds.
 
     Attributes:
-        duty: until the duty ran elsewhere.
-        leader: until another worker led; None where the killed one did not lead.
+        duty: the time until the duty ran elsewhere.
+        leader: the time until another worker led; None where the killed worker did not lead.
     """
 
     duty: float
@@ -151,7 +151,7 @@ class Failover:
 
 
 def real_failovers(kills: int, timeout: float, folder: Path) -> list[Failover]:
-    """Kills real daemons; returns what followed each time."""
+    """Kills real daemons; returns the times after each kill."""
     with moto(folder / "moto.log") as server:
         endpoint = server()
         kinesis = boto3.client("kinesis", endpoint_url=endpoint, region_name="us-east-1")
@@ -159,7 +159,7 @@ def real_failovers(kills: int, timeout: float, folder: Path) -> list[Failover]:
         path = folder / "duties.toml"
         path.write_text('[only]\ncommand = ["sleep", "100000"]\nreadyAfter = 0.1\n')
         more = {
-            "fleet": "true", "fleetDutiesFile": str(path), "fleetPingMillis": f"{timeout * 500:.0f}",
+            "fleet": "true", "fleetDutiesFile": str(path),
             "fleetPingTimeoutMillis": f"{timeout * 1000:.0f}",
         }  # fmt: skip
         name = "fleet-benchmark"
@@ -182,7 +182,7 @@ class Killing:
     timeout: float
 
     def times(self, kills: int) -> list[Failover]:
-        """Kills so often; returns what followed each time."""
+        """Kills ``kills`` times; returns the times after each kill."""
         names = (f"worker-{number}" for number in itertools.count())
         moments = random.Random(1)
         for _ in range(WORKERS):
@@ -270,7 +270,7 @@ def main() -> None:
 
 
 def as_row(cost: Cost) -> dict[str, float]:
-    """Returns what is told of a cost."""
+    """Returns a cost as the report's text has it."""
     return {
         "workers": cost.workers,
         "write_units_an_hour": cost.write_units_an_hour,

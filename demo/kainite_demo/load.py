@@ -15,7 +15,7 @@ from kainite_demo.monitor import RunMonitor
 from kainite_demo.processes import Process
 from kainite_demo.progress import Display, Figures
 from kainite_demo.run_layout import DAEMON, PGBENCH, RunOptions, daemon_names, ready_events, victims
-from kainite_demo.sustained import Standing
+from kainite_demo.sustained import LoadStanding
 
 _TICK = 0.25
 # Longer than any part's recovery from a kill.
@@ -33,7 +33,7 @@ class Load:
     ended.
 
     Args:
-        options: of the run.
+        options: the options of the run.
         processes: all running but pgbench.
         monitor: watching the target.
         display: shows what the monitor sees.
@@ -43,7 +43,7 @@ class Load:
         self, options: RunOptions, processes: Mapping[str, Process], monitor: RunMonitor, display: Display
     ) -> None:
         self.kills: Counter[str] = Counter()
-        self.standing: Standing | None = None
+        self.standing: LoadStanding | None = None
         self._rate = options.rate
         self._processes = processes
         self._monitor = monitor
@@ -108,7 +108,7 @@ class Load:
         return figures
 
     def _done(self) -> dict[str, int]:
-        """Returns each process's progress in units; the daemons' is their common log's, but for those that are away."""
+        """Returns each process's progress in units; daemons that are there have the progress of their common log."""
         done = self._monitor.done
         return {**done, **dict.fromkeys(self._daemons, done[DAEMON]), **dict.fromkeys(self._back_at, 0)}
 
@@ -128,8 +128,8 @@ def _stages(figures: Figures) -> tuple[int, int, int]:
     return figures.captured, figures.dispatched, figures.applied
 
 
-def _standing(rate: int, seconds: float, transactions: int, figures: Figures) -> Standing:
-    return Standing(rate, seconds, transactions, *_stages(figures))
+def _standing(rate: int, seconds: float, transactions: int, figures: Figures) -> LoadStanding:
+    return LoadStanding(rate, seconds, transactions, *_stages(figures))
 
 
 def _transactions(source: str) -> int:

@@ -151,19 +151,14 @@ async def _folded_position(self: Any, shard_id: str) -> Any:
     return self.state.positions.get(shard_id)
 
 
-def _nothing_flushed(original: Any) -> Any:
-    async def write(self: Any, decide: Any) -> None:
-        await self._room()
-        if entries := decide(self.state):
-            await self._enqueue(entries)
-
-    return write
+async def _nothing_flushed(self: Any) -> None:
+    return None
 
 
 def _all_new(original: Any) -> Any:
-    from kainite.log.collecting.collect import _News
+    from kainite.log.collecting.standing import News
 
-    return lambda unit, fragment: _News(fragment)
+    return lambda unit, fragment: News(fragment)
 
 
 def _counted_always(original: Any) -> Any:
@@ -194,7 +189,7 @@ def _shallow_capture(original: Any) -> Any:
     """Leaves what the captured state refers to as it is: it goes on changing."""
 
     def capture(state: Any) -> Any:
-        return {**original(state), "open": list(state.open.values()), "units": list(state.units.values())}
+        return replace(original(state), open=list(state.open.values()), units=list(state.units.values()))
 
     return capture
 
@@ -392,15 +387,15 @@ async def _not_waited_for(work: Any) -> None:
 
 ANY_FENCE = """
     SELECT generation, micro_batch FROM kainite_fence
-    WHERE log_partition = %s AND generation >= 0 * %s AND micro_batch >= 0 * %s - 1"""
+    WHERE log_partition = ? AND generation >= 0 * ? AND micro_batch >= 0 * ? - 1"""
 
 ANY_GENERATION = """
     SELECT generation, micro_batch FROM kainite_fence
-    WHERE log_partition = %s AND generation >= 0 * %s AND micro_batch = %s"""
+    WHERE log_partition = ? AND generation >= 0 * ? AND micro_batch = ?"""
 
 ANY_MICRO_BATCH = """
     SELECT generation, micro_batch FROM kainite_fence
-    WHERE log_partition = %s AND generation = %s AND micro_batch >= 0 * %s - 1"""
+    WHERE log_partition = ? AND generation = ? AND micro_batch >= 0 * ? - 1"""
 
 APPLICATIONS = "kainite.waltz"
 SIGNED = "kainite.uow.touched.schema:TouchedSchema.plan"
@@ -427,8 +422,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("nonce of a batch", "kainite.store.memory:MemoryStore.put_batch", _other_nonce, 500),
     Mutation("durable position", "kainite.owner.owner:LogOwner.position", value(_folded_position), 500,
              aim="lease lapses during a put"),
-    Mutation("durable decision", "kainite.owner.owner:LogOwner.write", _nothing_flushed, 500, aim="new table"),
-    Mutation("bound of the backlog", "kainite.owner.owner:is_full", answering(False), 200, aim="target away"),
+    Mutation("durable decision", "kainite.owner.append_queue:AppendQueue.flush", value(_nothing_flushed), 500,
+             aim="new table"),
+    Mutation("bound of the backlog", "kainite.owner.room:is_full", answering(False), 200, aim="target away"),
     Mutation("append before checkpoint", "kainite.worker.call_rules:CallRules._granted", _write_at_once, 500),
     Mutation("parents before children", "kainite.leases.taking.taker:may_start", answering(True), 2_000),
     Mutation("lease's counter", "kainite.leases.table.calls:TableCalls.update", _any_lease, 40,
@@ -443,8 +439,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     # What the log holds.
     Mutation("unit recognised by name", "kainite.log.state.recent_units:RecentUnits.__contains__",
              answering(False), 500),
-    Mutation("delta recognised", "kainite.log.collecting.collect:_news", _all_new, 500, aim="copies"),
-    Mutation("turn of a numbered unit", "kainite.log.collecting.collect:_may_go", answering(True), 500),
+    Mutation("delta recognised", "kainite.log.collecting.collect:news_of", _all_new, 500, aim="copies"),
+    Mutation("turn of a numbered unit", "kainite.log.collecting.collect:may_go", answering(True), 500),
     Mutation("late parts of a failed unit", "kainite.log.collecting.collect:_collect_late", answering(None), 500,
              aim="source pauses"),
     Mutation("time counts near the tips alone", "kainite.log.collecting.waiting:Waiting._advance", _counted_always, 500,
@@ -453,7 +449,7 @@ MUTATIONS: tuple[Mutation, ...] = (
              aim="shard unread"),
     Mutation("batch in the child's hands", "kainite.kinesis.read.prefetch:Prefetch.take", _done_when_taken, 500,
              aim="shard unread"),
-    Mutation("obstacle to a retry", "kainite.log.state.units:UnitState.obstacle",
+    Mutation("obstacle to a retry", "kainite.log.state.unit_state:UnitState.obstacle",
              value(property(lambda self: None)), 500,
              aim="source pauses"),
     Mutation("kept unit judged anew", "kainite.owner.upkeep:is_kept", answering(False), 500, aim="source pauses"),
@@ -550,18 +546,18 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("stop behind a busy unit", "kainite_spark.executor.group_commit:ApplyOptions.suited",
              lambda original: lambda self, alone, in_order: original(self, alone=alone, in_order=False), 500,
              aim="locked rows, prefix"),
-    Mutation("fence of the target", "kainite_spark.targets.sql.ledger:READ_FENCE", value(ANY_FENCE), 500,
+    Mutation("fence of the target", "kainite_spark.targets.sqlite.ledger:READ_FENCE", value(ANY_FENCE), 500,
              aim="frozen task"),
-    Mutation("generation in the fence", "kainite_spark.targets.sql.ledger:READ_FENCE", value(ANY_GENERATION), 200,
+    Mutation("generation in the fence", "kainite_spark.targets.sqlite.ledger:READ_FENCE", value(ANY_GENERATION), 200,
              aim="frozen task"),
-    Mutation("micro-batch in the fence", "kainite_spark.targets.sql.ledger:READ_FENCE", value(ANY_MICRO_BATCH), 500,
+    Mutation("micro-batch in the fence", "kainite_spark.targets.sqlite.ledger:READ_FENCE", value(ANY_MICRO_BATCH), 500,
              aim="frozen task"),
-    Mutation("fence closed before trimming", "kainite_spark.targets.sql.ledger:CLOSE_MICRO_BATCH",
+    Mutation("fence closed before trimming", "kainite_spark.targets.sqlite.ledger:CLOSE_MICRO_BATCH",
              value("UPDATE kainite_fence SET generation = generation"
-                    " WHERE %s IS NOT NULL AND log_partition = %s AND generation >= 0 * %s AND 0 * %s = 0"), 500,
+                    " WHERE ? IS NOT NULL AND log_partition = ? AND generation >= 0 * ? AND 0 * ? = 0"), 500,
              aim="frozen task"),
-    Mutation("acknowledgements below the oldest unit", "kainite_spark.targets.sql.ledger:TRIM",
-             value("DELETE FROM kainite_applied WHERE log_partition = %s AND transaction_id < %s + 1000000"), 2_000),
+    Mutation("acknowledgements below the oldest unit", "kainite_spark.targets.sqlite.ledger:TRIM",
+             value("DELETE FROM kainite_applied WHERE log_partition = ? AND transaction_id < ? + 1000000"), 2_000),
     Mutation("acknowledgement", "kainite_spark.targets.sqlite.target:SqliteSession._acknowledge",
              answering(None), 500, ("job_lost", "unanswered")),
     Mutation("acknowledgements are asked for", "kainite_spark.targets.sqlite.target:SqliteSession.applied",

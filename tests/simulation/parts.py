@@ -71,7 +71,7 @@ from kainite_spark.driver.feeding import feed_of
 from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
 from kainite_spark.driver.patience import patiently
 from kainite_spark.executor.group_commit import ApplyOptions, Retry, apply_units
-from kainite_spark.targets.sql.identifiers import quoted
+from kainite_spark.targets.sqlite.rendering import quoted
 from simulation.child import SimPipes
 from simulation.faults import Faults
 from simulation.loop import Hub, Process, SimEvent, SimThreading, SimTime
@@ -271,7 +271,7 @@ def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent)
     settings = ApplySettings(
         lease=5.0, idle=0.5, max_units=plan.max_units, group_units=plan.group_units, instances=plan.instances,
         consistency=Consistency.PREFIX if more.prefix else Consistency.CONFLICT,
-        on_failure=OnFailure.STOP if more.stop else OnFailure.BLOCK, feed=more.feed_credit > 0,
+        on_failure=OnFailure.STOP if more.stop else OnFailure.BLOCK,
         feed_bytes=more.feed_bytes,
     )  # fmt: skip
     try:
@@ -284,7 +284,7 @@ def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent)
     opening = functools.partial(_opening, parts)
     current = CurrentTarget(parts.load, opening, catalogue, clock=SimTime(stop.hub).monotonic)
     current.tell(runner.retarget)
-    feed = feed_of(parts.store, LogSettings("l", ""), settings, Access(), owner) if settings.feed else None
+    feed = feed_of(parts.store, LogSettings("l", ""), settings, Access(), owner) if more.feed_credit > 0 else None
     environment = ApplyEnvironment(
         settings, parts.store, "0", owner, parts.wrapped(target), runner, "log/0", current, feed=feed
     )  # fmt: skip

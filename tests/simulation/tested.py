@@ -200,7 +200,7 @@ class _NotRenewed:
 
 
 def _begun_without_renewal(original: Any) -> Any:
-    return lambda store, settings, uow, mounted: original(store, settings, uow, _NotRenewed(mounted))
+    return lambda store, settings, mounted: original(store, settings, _NotRenewed(mounted))
 
 
 def _any_stream(original: Any) -> Any:
@@ -270,7 +270,10 @@ def _signed_by_what_is_left(original: Any) -> Any:
 
 
 def _never_acts(original: Any) -> Any:
-    return lambda table, plan, *, whole: replace(original(table, plan, whole=whole), may_act=False)
+    def of(table: Any, plan: Any, accepting: Any, *, whole: bool) -> Any:
+        return replace(original(table, plan, accepting, whole=whole), may_act=False)
+
+    return of
 
 
 def _without_drift(self: Any, at: float) -> float:
@@ -382,7 +385,7 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("locks as of the tail", f"{APPLICATIONS}.partition:_read_locks", _no_locks_at_first,
             f"{APPLICATION_TESTS}/test_service.py::test_locks_are_known_to_the_next_owner"),
     # Names and numbers of dispatched units.
-    _tested("an owner renews before it begins", "kainite.owner.owner:_load", _begun_without_renewal,
+    _tested("an owner renews before it begins", "kainite.owner.owner:load_mounted", _begun_without_renewal,
             f"{NAMES_TESTS}::test_an_owner_that_is_overtaken_while_it_loads_deletes_nothing_of_its_successor"),
     _tested("names read back", "kainite.log.state.recent_units:RecentUnits.recall", _recalls_anything,
             f"{NAMES_TESTS}::test_the_last_names_are_known_whatever_crashes_and_no_item_is_left"),
@@ -420,7 +423,7 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("a unit of which more came is judged again", "kainite.owner.upkeep:unit_asked", _never_grown,
             f"{WATERMARK_TESTS}::TestAnOwner"
             "::test_refuses_a_retry_of_a_late_unit_of_which_more_came_while_it_was_judged"),
-    _tested("units under way when reading began", "kainite.log.collecting.collect:latest", answering(None),
+    _tested("units under way when reading began", "kainite.log.collecting.overdue:latest", answering(None),
             f"{WATERMARK_TESTS}::TestAShardThatIsNotReadFromItsBeginning"
             "::test_fails_units_that_were_under_way_then"),
     _tested("since when a shard is read", "kainite.worker.shard_reading:ShardReading.started_ms",
@@ -445,7 +448,7 @@ TESTED: tuple[ShownByTest, ...] = (
             f"{NET_EFFECT_TESTS}::test_signatures_of_another_catalogue_stay_when_they_cannot_be_told_apart"),
     _tested("values that are dropped", f"{NET_EFFECT}:_FoldRules._droppable", answering(True),
             f"{NET_EFFECT_TESTS}::test_two_changes_stay_two"),
-    _tested("a cascade ends a fold", f"{NET_EFFECT}:_Rules.of", _never_acts,
+    _tested("a cascade ends a fold", f"{NET_EFFECT}:_TableFolding.of", _never_acts,
             f"{NET_EFFECT_TESTS}::test_what_may_touch_the_row_in_between_ends_the_fold"),
     *(
         ShownByTest(mutation, test)

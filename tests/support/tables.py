@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kainite.uow.catalogue.tables import Action, Catalogue, Column, ForeignKey, Table, TypeFamily, UniqueKey
+from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, ReferentialAction, Table, TypeFamily, UniqueKey
 
-CASCADE = Action.CASCADE
+CASCADE = ReferentialAction.CASCADE
 INTEGER, TEXT, NUMERIC = TypeFamily.INTEGER, TypeFamily.TEXT, TypeFamily.NUMERIC
 _TYPES = {INTEGER: "bigint", TEXT: "text", NUMERIC: "numeric(12,2)"}
 
@@ -23,7 +23,11 @@ def foreign_key(
 
 
 def acting(
-    column: str, parent: str, on_delete: Action, on_update: Action = Action.NO_ACTION, named: str = "id"
+    column: str,
+    parent: str,
+    on_delete: ReferentialAction,
+    on_update: ReferentialAction = ReferentialAction.NO_ACTION,
+    named: str = "id",
 ) -> ForeignKey:
     """Returns a foreign key that acts."""
     return replace(foreign_key((column,), parent, (named,)), on_delete=on_delete, on_update=on_update)

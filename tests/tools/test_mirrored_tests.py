@@ -25,11 +25,8 @@ NOT_YET_MIRRORED = (
     "kainite/log/",
     "kainite/owner/",
     "kainite/peers/",
-    "kainite/settings/",
     "kainite/store/",
-    "kainite/uow/catalogue/",
     "kainite/uow/fragment.py",
-    "kainite/uow/precedence/",
     "kainite/waltz/",
     "kainite_spark/",
 )

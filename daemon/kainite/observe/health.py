@@ -49,7 +49,7 @@ class LogMountState(StrEnum):
     DISABLED = "disabled"
     WAITING = "waiting"  # another daemon owns it and is not reached, or nobody owns it yet
     MOUNTED = "mounted"  # this daemon owns it
-    FOLLOWING = "following"  # another daemon owns it, and this one appends through it
+    FOLLOWING = "following"  # another daemon owns it, and this daemon appends through that one
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,13 @@ class WorkerFacts:
     """The facts that the daemon knows of itself.
 
     Attributes:
-        leases: how many it holds.
+        leases: how many leases the daemon holds.
         reached: seconds since the lease table last answered a whole round; None before the first.
         log: the log's state.
-        stopping: whether it was told to stop.
+        stopping: whether the daemon was told to stop.
         backlog: why the log, or the output stream, takes no more from the shards; empty while it does.
         followers: who follows the log here, and how many durable entries each has not taken.
-        watermark: what units without an end wait for; empty while none waits here.
+        watermark: the reason why units without an end wait; empty while none waits here.
     """
 
     leases: int = 0
@@ -148,7 +148,7 @@ def judge(statuses: Sequence[ShardStatus], worker: WorkerFacts, limits: HealthLi
 
 
 def judge_shard(status: ShardStatus, limits: HealthLimits) -> ShardHealth:
-    """Returns one shard's health: the worst that applies."""
+    """Returns the health of one shard; where several apply, the worst."""
     silent = status.silent or 0.0
     if status.action is not None and silent >= limits.hung_after:
         return ShardHealth(status, Health.HUNG, f"the child has not answered {status.action} for {silent:.0f} s")

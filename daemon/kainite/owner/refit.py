@@ -23,24 +23,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import LogCorruptError
 from kainite.base.logs import event
-from kainite.log.collecting.collect import note_scheme
+from kainite.log.collecting.unit_entries import note_scheme
 from kainite.log.contract import LogStore
 from kainite.log.format.deltas import deltas_of, dump_deltas
 from kainite.log.format.entry import Entry, EntryKind, Fault, Outcome, RefitMeta, StatusMeta, UnitStatus
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
-from kainite.log.state.units import UnitState
+from kainite.log.state.unit_state import UnitState
+from kainite.owner.entry_writer import EntryWriter
 from kainite.settings import Isolation, UowSettings
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.uow.delta import Delta, Operation
 from kainite.uow.signing import SignedDeltas, Signing
+from kainite.uow.touches import NOTHING
 
 _logger = logging.getLogger(__name__)
 
@@ -49,14 +50,6 @@ READ_LIMIT_S = 15.0
 
 READ_EVERY_S = 5.0
 """Seconds between two reads of the catalogue while there are misfits."""
-
-
-class Owner(Protocol):
-    """The owner, as far as misfits need it."""
-
-    state: FoldedLog
-
-    async def write(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> None: ...
 
 
 def is_misfit(unit: UnitState | None) -> bool:
@@ -75,10 +68,9 @@ def refit_entries(
     """Writes the REFIT entry of a unit that fits."""
     note_scheme(journal, signing.scheme)
     serialize = rules.isolation is Isolation.SERIALIZE
-    written, read = (frozenset(judged.written), frozenset(judged.read)) if serialize else (frozenset(), frozenset())
-    tables = tuple(sorted(judged.tables)) if serialize else ()
-    meta = RefitMeta(unit.tid, unit.uow, unit.count, tables, signing.scheme.id if serialize else None)
-    journal.write(EntryKind.REFIT, meta, dump_deltas(judged.deltas), written, read)
+    touched = judged.touched(signing.scheme.id) if serialize else NOTHING
+    meta = RefitMeta(unit.tid, unit.uow, unit.count)
+    journal.write(EntryKind.REFIT, meta, touched, data=dump_deltas(judged.deltas))
 
 
 class Refitting:
@@ -92,7 +84,7 @@ class Refitting:
     """
 
     def __init__(
-        self, store: LogStore, partition: str, rules: UowSettings, catalogue: CurrentCatalogue, owner: Owner
+        self, store: LogStore, partition: str, rules: UowSettings, catalogue: CurrentCatalogue, owner: EntryWriter
     ) -> None:
         self._store = store
         self._partition = partition

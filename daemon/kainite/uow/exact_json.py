@@ -21,7 +21,7 @@ from kainite.uow.delta import Json
 # same again.
 LONG_NUMBER = re.compile(rb"(?:\A|[\[,:])\s*-?\d(?:[\d.]{15}|[\d.]*[eE]-\d{3})")
 
-# With each digit and point written as 0, such a number has one of these: to look for them takes a tenth of the time.
+# If each digit and point is written as 0, such a number contains one of these. Finding them takes a tenth of the time.
 _ZEROS = bytes.maketrans(b"123456789.", b"0000000000")
 _SIGNS_OF_ONE = (b"0" * 16, b"e-000", b"E-000")
 
@@ -53,7 +53,7 @@ def _float(digits: str) -> float | str:
     try:
         return value if Decimal(repr(value)) == Decimal(digits) else digits
     except InvalidOperation:
-        # An exponent of 19 digits and more is none of a decimal's.
+        # A Decimal takes no exponent of 19 digits and more.
         return digits
 
 

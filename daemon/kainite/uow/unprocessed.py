@@ -1,4 +1,4 @@
-"""What belongs to no unit of work: records that were not processed, and emitted lines that name no unit. Without I/O.
+"""Gathers what belongs to no unit of work: unprocessed records, and emitted lines that name no unit. Without I/O.
 
 Each becomes a failed unit, complete in itself, so that it is listed until a person has decided about it. A failed unit
 stays in the memory of the log's owner and of the apply job, so their number for one append is bounded by what units
@@ -33,7 +33,7 @@ _LISTED_CAUSE: Final = 200
 
 @dataclass(slots=True)
 class _FailedUnit:
-    """One failed unit while it grows; of a unit with one item, ``listing`` is not used."""
+    """One failed unit while it grows; its offending text is ``text`` for one item, and ``listing`` for several."""
 
     causes: list[str] = field(default_factory=list)
     more: int = 0
@@ -70,9 +70,9 @@ class Unprocessed:
         """Takes records that were not processed.
 
         Args:
-            name: of their unit; the same name whenever the same records are not processed again.
-            cause: where they are, and why they were not processed.
-            text: the beginning of their payload.
+            name: the name of the records' unit; it is the same name whenever the same records are not processed again.
+            cause: where the records are, and why they were not processed.
+            text: the beginning of the records' payload.
         """
         if name not in self._units and len(self._units) >= MAX_UNITS:
             name = next(reversed(self._units))

@@ -6,12 +6,12 @@ from kainite.base.errors import KainiteError
 
 
 def raise_first(failures: BaseExceptionGroup, *, unless: type[KainiteError]) -> None:
-    """Raises the first error of Kainite in a group, else the group's first error.
+    """Raises the first error of Kainite in a group; if there is none, the group's first error.
 
     The first one is the cause: it cancels the other tasks, and their errors follow from that.
 
     Args:
-        failures: what a task group raised, nested groups included.
+        failures: the errors that a task group raised, nested groups included.
         unless: an error of this type is not raised.
     """
     flat = _flatten(failures)

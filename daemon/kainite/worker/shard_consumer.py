@@ -105,7 +105,7 @@ class ShardConsumer:
         self._child: ChildProcess | None = None
         self._reading = ShardReading(lease)
         self._end = ShardEnd(())
-        self._batch: RecordBatch | None = None  # delivered to the child, not answered yet
+        self._batch: RecordBatch | None = None  # the batch that the child has and has not answered yet
         self._pause = 0.0
 
     async def run(self) -> None:
@@ -244,7 +244,7 @@ class ShardConsumer:
         return self._interrupted() or StateOutcome.DONE
 
     async def _next(self) -> RecordBatch | ShardEnd | StateOutcome:
-        """Returns an interruption, or what is read next, whichever comes first; raises if the child breaks before."""
+        """Returns an interruption or the next batch, whichever comes first; raises if the child breaks before that."""
         broken = self._current_child().broken
         reading = asyncio.ensure_future(self._reading.next())
         first: set[asyncio.Future[Any]] = {reading, broken, self._interrupt}

@@ -47,5 +47,5 @@ class PendingUnit:
 
     @property
     def overtakes(self) -> bool:
-        """Returns whether the unit is a correction or reversal, which may pass failed units (docs/architecture.md)."""
+        """Returns whether the unit is a correction or reversal, which may pass failed units (docs/glossary.md)."""
         return self.kind is not UnitKind.NORMAL

@@ -24,26 +24,6 @@ def call(path: Path, *options: str) -> Result:
     return CliRunner().invoke(main, ["extract", "-p", str(path), *options])
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "keys"), [("worker", "extractor", {}), ("child", "kainite", {"extractorOffsetFile": "offset"})]
-)
-def test_the_older_names_of_offsets_work_and_are_shown_as_such(
-    bench: Any, old: str, new: str, keys: dict[str, str]
-) -> None:
-    bench.begin("null")
-    reports = [
-        orjson.loads(call(path, "--check", "--json").stdout)
-        for name in (new, old)
-        if (path := bench.settings("true", extractorMode="cyclic", extractorOffsets=name, **keys))
-    ]
-    promise = reports[0]["notes"]
-    assert reports[1]["notes"] == [*promise, f"extractorOffsets: {old} is an older name of {new}"]
-    assert reports[1]["settings"] == reports[0]["settings"]
-    assert [report["ok"] for report in reports] == [True, True]
-    (line,) = [line for line in reports[1]["settings"] if line["key"] == "extractorOffsets"]
-    assert line["value"] == new
-
-
 def test_a_beginning_is_made_once(bench: Any) -> None:
     path = bench.cyclic("true")
     assert call(path, "--begin", '{"page":3}').exit_code == 0

@@ -30,7 +30,7 @@ class Checkpointing(Enum):
     """The rule for the child's checkpoints in a call."""
 
     FREE = auto()
-    WISE = auto()  # a note when it does not
+    WISE = auto()  # a note when the child does not ask for one
     REQUIRED = auto()
     FORBIDDEN = auto()
 
@@ -60,7 +60,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class ScriptedCall:
-    """One call, to be answered.
+    """One call, which the child must answer.
 
     Attributes:
         action: the call's action.
@@ -68,7 +68,7 @@ class ScriptedCall:
         start, sub: the sequence and sub-sequence number of ``initialize``, where reading begins.
         behind: milliseconds behind the stream's end.
         checkpoint: whether the child must ask for a checkpoint.
-        refuse: how its checkpoint requests are refused; None: they are granted where the daemon would grant them.
+        refuse: how the child's checkpoint requests are refused; None means granted where the daemon would grant them.
         unknown_field: whether each record has a field that the protocol does not have.
         may_end: whether the child may end in place of an answer.
     """
@@ -86,7 +86,7 @@ class ScriptedCall:
 
 @dataclass(frozen=True, slots=True)
 class EndOfInput:
-    """The child's input ends; it must end too."""
+    """The child's input ends; the child must end too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Loading:
 
     Attributes:
         loaded: the units that have been loaded so far.
-        asked: whether it is asked which units are loaded.
+        asked: whether the loader is asked which units are loaded.
         outranked: whether the request comes from an apply job that another one has replaced.
     """
 
@@ -106,10 +106,10 @@ class Loading:
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Messages in the markers dialect, alone or in batches as the settings have it; each is to be answered.
+    """Messages in the markers dialect, alone or in batches as the settings have it; the child must answer each.
 
     Attributes:
-        payloads: the messages' payloads; none: an empty batch.
+        payloads: the messages' payloads; without payloads the request is an empty batch.
         bad: whether the payloads are no records, and are to be reported as bad messages.
         eom_after_eob: whether an EOM is written after EOB, as some supervisors write it.
         loading: what a loader may answer; None for a transform, which answers with deltas.
@@ -126,7 +126,7 @@ class Extract:
     """A cycle of an extractor or, without a request, the whole run of a plain one.
 
     Attributes:
-        request: what is asked; None: nothing is, and the extractor ends by itself.
+        request: the request to the extractor; None means that nothing is asked, and the extractor ends by itself.
         offset_wanted: whether messages must come with a new offset, which Kainite keeps.
     """
 
@@ -142,7 +142,7 @@ class Arrangement:
     """The same records, cut into requests in one of several ways.
 
     Attributes:
-        name: says how.
+        name: says how the records are cut.
         lives: the requests to each of several children, one child after another.
         renumbered: whether the records have other numbers than in the first arrangement.
     """
@@ -160,7 +160,7 @@ class Case:
         name: the case's name, for ``--case`` and reports.
         title: says what is tried.
         steps: the requests, in order; none with arrangements.
-        needs: cases that must not have failed: otherwise the case would only fail for the same reason.
+        needs: cases that must have passed: where one failed, this case would only fail for the same reason.
         weight: the weight of a failure.
         held: the part that is held back.
         strict_output: whether a line on standard output that is no message is a failure; otherwise it is a note.
@@ -180,5 +180,5 @@ class Case:
 
     @property
     def on_known_payloads(self) -> bool:
-        """Tells whether the case is only tried with a child that understands the payloads that it is given."""
+        """Tells whether the case is only tried with a child that understands the case's payloads."""
         return ONE_RECORD in self.needs or ONE_MESSAGE in self.needs

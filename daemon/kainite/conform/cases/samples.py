@@ -50,8 +50,8 @@ class Samples:
     """Payloads that the record processor is meant to understand, at least one.
 
     Attributes:
-        payloads: in the order in which they are sent; begun again where more are needed.
-        own: whether they are the author's.
+        payloads: the payloads, in the order in which they are sent; where more are needed, they are sent again.
+        own: whether the payloads are the author's.
     """
 
     payloads: tuple[bytes, ...]

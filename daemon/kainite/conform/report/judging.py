@@ -102,9 +102,9 @@ def judge_end(took: float | None, status: int | None, limit: float) -> list[Find
     """Returns the findings about the child's end.
 
     Args:
-        took: seconds from the end of its input to the child's end; None: it had to be killed.
+        took: seconds from the end of the child's input to the child's end; None if the child had to be killed.
         status: its exit status.
-        limit: how long it had, seconds.
+        limit: how long the child had for it, seconds.
     """
     if took is None:
         text = f"had not ended {limit:g} s after the end of its input: end when reading gives end of file"
@@ -215,8 +215,8 @@ def _rejects(case: Case, result: StepResult, *, own_samples: bool) -> Iterator[F
 
 
 def _slow(case: Case, step: Step, result: StepResult, slow: float) -> Iterator[Finding]:
-    starting = step is case.steps[0] and case.needs  # how long it takes to start is said in the first case
-    failed = any(one.error for one in result.checkpoints)  # then it waited before it asked again, and should
+    starting = step is case.steps[0] and case.needs  # the first case says how long the child takes to start
+    failed = any(one.error for one in result.checkpoints)  # the child waited before it asked again, as it should
     if result.seconds > slow * case.patience and not (starting or case.held or failed):
         yield Finding(CaseVerdict.SLOW, f"took {result.seconds:.1f} s for {result.asked}")
 

@@ -1,7 +1,7 @@
 """Puts messages on the stream: makes records of them, spreads the records over the open shards, and retries.
 
-With ``extractAggregation`` the messages of one put go packed into as few records as their shards and the limit let them
-be. A caller with few messages may wait for more first, for :attr:`Sink.linger` seconds.
+With ``extractAggregation`` the messages of one put are packed into as few records as their shards and the limit allow.
+A caller with few messages may wait for more first, for :attr:`Sink.linger` seconds.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class Sink:
     Args:
         stream: lists the shards.
         writer: puts the records.
-        by: how units of work are spread.
+        by: the rule by which units of work are spread over the shards.
         refresh: seconds after which the shards are listed again.
         patience: counts the failures of the stream; used by this sink only.
-        aggregation: how messages are packed together; None: each is a record.
+        aggregation: how messages are packed together; None means that each message is a record.
 
     Attributes:
         totals: what has been put; messages count as records, also where several share one.
@@ -80,7 +80,7 @@ class Sink:
         return (await self._shards.spread()).shards
 
     def filled_by(self, size: int) -> bool:
-        """Tells whether so many bytes of messages fill about one record of each shard: no need to linger."""
+        """Tells whether so many bytes of messages fill about one record of each shard; then a put need not linger."""
         return self._aggregation is None or size >= self._aggregation.most_bytes * self._shards.count
 
     async def put(self, messages: Sequence[bytes]) -> None:

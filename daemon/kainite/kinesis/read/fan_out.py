@@ -57,12 +57,12 @@ class FanOutReader:
     """One shard from a checkpoint on; see the module for states and invariants.
 
     Args:
-        stream: for the listing of the shards.
-        subscriber: shared by all readers of the stream.
-        shard_id: which shard.
-        hash_range: of the shard, where known; aggregates that reach beyond it are dropped.
+        stream: the stream, which lists its shards.
+        subscriber: makes the subscriptions; all readers of the stream share it.
+        shard_id: the shard's id.
+        hash_range: the shard's range of hash keys, where known; aggregates that reach beyond it are dropped.
         start: the lease's checkpoint; records up to it are left out.
-        settings: bounds of what is fetched ahead; an idle shard is looked up in the listing every ``shard_sync``.
+        settings: the bounds of what is fetched ahead; an idle shard is looked up in the listing every ``shard_sync``.
         cut_at: no batch straddles this position (the serialization log's, for this shard).
         polling: reads what is left of a shard that was found closed.
         render: makes the child's line of a batch's records.
@@ -97,7 +97,7 @@ class FanOutReader:
         self._meter = meter
         self._ahead = ReadAhead(shard_id, Bounds.of(settings), self._run, f"fan-out of {shard_id}")
         self._thread = ThreadPoolExecutor(1, f"fan-out {shard_id}")
-        self._queued: Position | None = None  # the last record of the batches so far
+        self._queued: Position | None = None  # the position of the last record of the batches so far
         self._closed = False
 
     @property
@@ -218,11 +218,11 @@ def fan_out(
     render: Render,
     meter: Meter = SILENT,
 ) -> OpenSource:
-    """Returns what opens sources that subscribe as one registered consumer.
+    """Returns the function that opens sources; the sources subscribe as one registered consumer.
 
     Args:
         stream: the stream.
-        subscriber: of the consumer's ARN (:func:`~kainite.kinesis.read.consumer_registration.registered_consumer`).
+        subscriber: subscribes with the ARN of :func:`~kainite.kinesis.read.consumer_registration.registered_consumer`.
         polling: reads what is left of shards that were found closed.
         render: makes the children's lines.
         meter: takes what is measured.

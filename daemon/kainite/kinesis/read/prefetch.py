@@ -37,11 +37,11 @@ class Reached:
     """How far a taker is done with a shard.
 
     Attributes:
-        arrived_ms: the arrival of the last record that it is done with, milliseconds since the epoch by Kinesis' clock;
+        arrived_ms: the arrival of the last record that the taker is done with, epoch milliseconds by Kinesis's clock;
             None before the first one.
         at_tip: a time, seconds since boot, at which the shard was open and the taker was done with all that it held;
             None while no such time is known. A reply that has records tells no such time: its shard may be closed.
-        started_ms: where reading did not begin at the shard's beginning: when it began, as ``arrived_ms``.
+        started_ms: the time at which reading began, as ``arrived_ms``; None if it began at the shard's beginning.
     """
 
     arrived_ms: int | None = None
@@ -50,7 +50,7 @@ class Reached:
 
 
 class Prefetch:
-    """A queue, first in, first out. The end of the reader stays at its end for ever.
+    """A queue, first in, first out. Once the reader has ended, the queue's last item is that end, for ever.
 
     Invariant: ``_has_room`` is set when and only when no bound is reached; ``_has_item`` when there
     is something to take.
@@ -64,8 +64,8 @@ class Prefetch:
         self._marks: deque[tuple[int, float, bool]] = deque()
         self._done_until: float | None = None
         self._at_tip: float | None = None
-        self._arrived_ms: int | None = None  # of the last batch that is done
-        self._taken_ms: int | None = None  # of the last batch that was taken
+        self._arrived_ms: int | None = None  # the last arrival in the last batch that is done
+        self._taken_ms: int | None = None  # the last arrival in the last batch that was taken
         self._has_room = asyncio.Event()
         self._has_item = asyncio.Event()
         self._update()
@@ -84,7 +84,7 @@ class Prefetch:
 
         Args:
             until: the time.
-            at_tip: the shard was open then, and held nothing else.
+            at_tip: whether the shard was open at that time, and held no other record.
         """
         if self._marks and self._marks[-1][0] == self._put:
             self._marks.pop()

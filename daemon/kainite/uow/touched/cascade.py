@@ -9,8 +9,8 @@ the tables below may be under the one that is gone. So the effect of one delete 
 * the *whole* of each reference further down, that is, every child of any parent;
 * with SET DEFAULT the whole of the reference itself, because the children move to a parent that is not known.
 
-Two foreign keys of one table may share columns. Then what one of them sets decides whether the row is still under the
-other one's parent, and deletes of the two parents depend on each other. Such a table is an *overlap*.
+Two foreign keys of one table may share columns. When the target sets the columns of one of them, the row may no longer
+be under the other one's parent. So deletes of the two parents depend on each other. Such a table is an *overlap*.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeAlias
 
-from kainite.uow.catalogue.tables import Action, ForeignKey
+from kainite.uow.catalogue.tables import ForeignKey, ReferentialAction
 from kainite.uow.touched.family import Family
 
 Reference: TypeAlias = tuple[str, tuple[str, ...]]
@@ -48,7 +48,7 @@ class Cascades:
     """The reach of each reference of a catalogue.
 
     Attributes:
-        on_delete, on_change: by reference; those that the target does not act on are left out.
+        on_delete, on_change: the action of each reference; references on which the target does not act are left out.
         guarded: references of which the whole may be written, so that each child has to read it.
     """
 
@@ -75,11 +75,11 @@ class Cascades:
             (child, key, action)
             for child, key in self._incoming[reference[0]]
             if reference_of(key) == reference
-            and (action := key.on_delete if columns is None else key.on_update) is not Action.NO_ACTION
+            and (action := key.on_delete if columns is None else key.on_update) is not ReferentialAction.NO_ACTION
         ]
         if not direct:
             return None
-        defaults = {reference for _, _, action in direct if action is Action.SET_DEFAULT}
+        defaults = {reference for _, _, action in direct if action is ReferentialAction.SET_DEFAULT}
         wholes = set(defaults)
         overlaps = {child for child, _, _ in direct} & self._overlaps
         todo = [_next(child, key, action, columns) for child, key, action in direct]
@@ -91,10 +91,12 @@ class Cascades:
             done.add(here)
             for child, key in self._incoming.get(table, ()):
                 action = key.on_delete if changed is None else key.on_update
-                if action is Action.NO_ACTION or (changed is not None and changed.isdisjoint(key.parent_columns)):
+                if action is ReferentialAction.NO_ACTION or (
+                    changed is not None and changed.isdisjoint(key.parent_columns)
+                ):
                     continue
                 wholes.add(reference_of(key))
-                if action is Action.SET_DEFAULT:
+                if action is ReferentialAction.SET_DEFAULT:
                     defaults.add(reference_of(key))
                 overlaps |= {child} & self._overlaps
                 todo.append(_next(child, key, action, changed))
@@ -106,8 +108,8 @@ def reference_of(key: ForeignKey) -> Reference:
     return key.parent, tuple(sorted(key.parent_columns))
 
 
-def _next(child: str, key: ForeignKey, action: Action, changed: frozenset[str] | None) -> _Changed:
-    deletes = changed is None and action is Action.CASCADE
+def _next(child: str, key: ForeignKey, action: ReferentialAction, changed: frozenset[str] | None) -> _Changed:
+    deletes = changed is None and action is ReferentialAction.CASCADE
     return child, None if deletes else frozenset(key.columns)
 
 
@@ -130,7 +132,10 @@ def _overlaps(keys: Iterable[ForeignKey]) -> bool:
 
 def _sets(key: ForeignKey) -> bool:
     """Returns whether the target may change the columns of the foreign key by itself."""
-    return key.on_update is not Action.NO_ACTION or key.on_delete in (Action.SET_NULL, Action.SET_DEFAULT)
+    return key.on_update is not ReferentialAction.NO_ACTION or key.on_delete in (
+        ReferentialAction.SET_NULL,
+        ReferentialAction.SET_DEFAULT,
+    )
 
 
 def _always_told(family: Family, columns: Iterable[str]) -> bool:

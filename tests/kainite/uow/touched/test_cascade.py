@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kainite.uow.catalogue.tables import Action, Catalogue, ForeignKey, UniqueKey
+from kainite.uow.catalogue.tables import Catalogue, ForeignKey, ReferentialAction, UniqueKey
 from kainite.uow.touched.cascade import Cascades, Reach, reference_of
 from kainite.uow.touched.family import families
 from support.tables import CASCADE, INTEGER, PETS, acting, catalogue, columns, foreign_key, table
@@ -45,16 +45,16 @@ def test_without_actions_nothing_is_reached() -> None:
 
 @pytest.mark.parametrize(
     ("action", "goes_on"),
-    [(CASCADE, True), (Action.SET_NULL, False), (Action.SET_DEFAULT, False)],
+    [(CASCADE, True), (ReferentialAction.SET_NULL, False), (ReferentialAction.SET_DEFAULT, False)],
 )
-def test_only_what_deletes_goes_on_to_children_that_name_the_rows_key(action: Action, goes_on: bool) -> None:
+def test_only_what_deletes_goes_on_to_children_that_name_the_rows_key(action: ReferentialAction, goes_on: bool) -> None:
     found = two_levels(acting("owner", "owner", action), acting("pet", "pet", CASCADE))
 
     assert (PET in found.on_delete[OWNER].wholes) is goes_on
 
 
 def test_a_default_moves_children_to_a_parent_that_is_not_known() -> None:
-    found = two_levels(acting("owner", "owner", Action.SET_DEFAULT), foreign_key(("pet",), "pet", ("id",)))
+    found = two_levels(acting("owner", "owner", ReferentialAction.SET_DEFAULT), foreign_key(("pet",), "pet", ("id",)))
 
     assert found.on_delete == {OWNER: Reach(frozenset({OWNER}), frozenset({OWNER}), frozenset())}
     assert OWNER in found.guarded

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kainite.uow.catalogue.tables import Action, ForeignKey, Table, UniqueKey
+from kainite.uow.catalogue.tables import ForeignKey, ReferentialAction, Table, UniqueKey
 from kainite.uow.delta import Delta, Operation
 from support.tables import CASCADE, INTEGER, PETS, acting, catalogue, columns, foreign_key, table
 from support.touching import conflicting, delta
@@ -99,7 +99,9 @@ def test_an_unknown_code_may_have_any_children() -> None:
 def test_a_default_may_be_any_parent() -> None:
     tables = catalogue(
         table("owner", columns(id=INTEGER)),
-        table("pet", columns(id=INTEGER, owner=INTEGER), ("id",), acting("owner", "owner", Action.SET_DEFAULT)),
+        table(
+            "pet", columns(id=INTEGER, owner=INTEGER), ("id",), acting("owner", "owner", ReferentialAction.SET_DEFAULT)
+        ),
     )
     assert all(conflicting(GONE, other, tables) for other in OTHER_OWNERS)
     assert conflicting(GONE, delta("insert", "pet", 5, owner=9), tables)
@@ -109,13 +111,13 @@ def test_foreign_keys_that_share_columns_order_the_deletes_of_their_parents() ->
     def parent(name: str) -> Table:
         return table(name, columns(tenant=INTEGER, id=INTEGER), ("tenant", "id"))
 
-    def key(name: str, action: Action) -> ForeignKey:
+    def key(name: str, action: ReferentialAction) -> ForeignKey:
         return replace(foreign_key(("tenant", name), name, ("tenant", "id")), on_delete=action)
 
     def gone(name: str) -> Delta:
         return Delta(name, Operation.DELETE, {"tenant": 1, "id": 1}, {}, {})
 
-    for action, ordered in ((Action.SET_NULL, True), (CASCADE, False)):
+    for action, ordered in ((ReferentialAction.SET_NULL, True), (CASCADE, False)):
         child = table("c", columns(id=INTEGER, tenant=INTEGER, p=INTEGER, q=INTEGER), ("id",), key("p", action))
         child = replace(child, foreign_keys=(*child.foreign_keys, key("q", CASCADE)))
         assert conflicting(gone("p"), gone("q"), catalogue(parent("p"), parent("q"), child)) is ordered
