@@ -27,10 +27,6 @@ def _off(name: str, place: str, instead: Instead, test: str) -> tuple[Mutation, 
     return Mutation(name, place, instead, 0), test
 
 
-async def _nothing_told(self: Any) -> None:
-    return None
-
-
 def _asked_each_time(original: Any) -> Any:
     return lambda self, owner: self._ask_once(owner)
 
@@ -144,8 +140,8 @@ async def _judged_or_broken(self: Any, unit: Any, signing: Any) -> None:
 
 OFF: tuple[tuple[Mutation, str], ...] = (
     # From the shard to the owner.
-    _off("since when a shard is read is in the log first", "kainite.worker.shard_call:ShardCalls._tell_start",
-         value(_nothing_told),
+    _off("since when a shard is read is in the log first", "kainite.worker.units_of_work:UnitsOfWork.tells_start",
+         value(property(lambda self: False, lambda self, tells: None)),
          "tests/kainite/worker/test_shard_call.py"
          "::test_the_log_knows_since_when_a_shard_is_read_before_a_checkpoint_hides_it"),
     _off("readers are asked while a unit waits", f"{LOG}.service.sharing.session:Session._ask_soon", answering(None),
