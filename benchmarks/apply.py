@@ -61,7 +61,8 @@ from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.signature import Signatures
-from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
+from kainite_spark.driver.environment import ApplyEnvironment
+from kainite_spark.driver.job import ApplyJob
 from kainite_spark.driver.runner import Runner, SparkRunner
 from kainite_spark.driver.session import spark_context
 from kainite_spark.executor.group_commit import ApplyOptions, apply_units

@@ -30,8 +30,9 @@ from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.precedence.load import load_levels
 from kainite_spark.driver.current_target import CurrentTarget
+from kainite_spark.driver.environment import ApplyEnvironment, ApplySummary
 from kainite_spark.driver.feeding import beside, feed_of
-from kainite_spark.driver.job import ApplyEnvironment, ApplyJob, Summary
+from kainite_spark.driver.job import ApplyJob
 from kainite_spark.driver.job_health import JobHealth
 from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.outcomes import begin_to_watch
@@ -67,7 +68,7 @@ def apply(properties: Path, once: bool, as_json: bool) -> None:
         say(_as_text(summary))
 
 
-def run(configured: Settings, *, once: bool = False) -> Summary:
+def run(configured: Settings, *, once: bool = False) -> ApplySummary:
     """Runs the apply job that a settings file describes, until a signal stops it.
 
     Raises:
@@ -79,11 +80,11 @@ def run(configured: Settings, *, once: bool = False) -> Summary:
         return _run(configured, stop, once=once)
     except SparkUnavailableError:
         if stop.is_set():  # Spark had not started, or was given up after the grace
-            return Summary()
+            return ApplySummary()
         raise
 
 
-def _run(configured: Settings, stop: threading.Event, *, once: bool) -> Summary:
+def _run(configured: Settings, stop: threading.Event, *, once: bool) -> ApplySummary:
     health = JobHealth()
     with (
         _signals(stop),
@@ -171,11 +172,11 @@ def _signals(stop: threading.Event) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _as_json(summary: Summary) -> dict[str, int]:
+def _as_json(summary: ApplySummary) -> dict[str, int]:
     counts = {status.value.replace(" ", "_"): count for status, count in summary.outcomes.items()}
     return {"micro_batches": summary.micro_batches, **counts}
 
 
-def _as_text(summary: Summary) -> str:
+def _as_text(summary: ApplySummary) -> str:
     counts = ", ".join(f"{count} {status}" for status, count in summary.outcomes.items()) or "nothing to do"
     return f"{summary.micro_batches} micro-batches: {counts}"

@@ -135,8 +135,8 @@ def _write_at_once(original: Any) -> Any:
 def _no_policy(original: Any) -> Any:
     from kainite.settings import OnFailure
 
-    def init(self: Any, policy: Any = None, *more: Any) -> None:
-        original(self, OnFailure.SKIP, *more)
+    def init(self: Any, units: Any, policy: Any = None, **more: Any) -> None:
+        original(self, units, OnFailure.SKIP, **more)
 
     return init
 
@@ -230,12 +230,12 @@ def _all_free(original: Any) -> Any:
 
 
 def _never_busy_in_front(original: Any) -> Any:
-    return lambda self, unit, now: False
+    return lambda self, tid, now: False
 
 
 def _delayed_holds_nothing(original: Any) -> Any:
-    def delay(self: Any, unit: Any, now: float) -> None:
-        original(self, unit, now)
+    def delay(self: Any, tid: int, now: float) -> None:
+        original(self, tid, now)
         self._holders = type(self._holders)(self._schemes)
 
     return delay
@@ -529,7 +529,7 @@ MUTATIONS: tuple[Mutation, ...] = (
              aim="new key"),
     Mutation("catalogue read by the daemon", "kainite.worker.units_of_work:UnitsOfWork.settle", _not_read_again, 500,
              aim="new table"),
-    Mutation("catalogue read by the apply job", "kainite_spark.driver.job:_ApplyLoop._read_catalogue",
+    Mutation("catalogue read by the apply job", "kainite_spark.driver.micro_batches:MicroBatches.read_catalogue",
              answering(None), 500,
              aim="new table"),
     # The apply job.
@@ -543,7 +543,7 @@ MUTATIONS: tuple[Mutation, ...] = (
              aim="locked rows"),
     Mutation("busy unit in front", "kainite_spark.plan.backlog:Backlog._all_wait_for", _never_busy_in_front, 500,
              aim="locked rows, prefix"),
-    Mutation("one lane for prefix", "kainite_spark.driver.job:plan", _each_in_any_lane, 500),
+    Mutation("one lane for prefix", "kainite_spark.driver.micro_batches:plan", _each_in_any_lane, 500),
     Mutation("nothing behind a busy unit", "kainite_spark.executor.group_commit:_GroupCommit._waits",
              answering(False), 500,
              aim="locked rows"),
