@@ -82,7 +82,7 @@ class Driver:
 
     Args:
         store: the log's store.
-        feed: of the log's owner; None: the log is read.
+        feed: the feed of the log's owner; None means that the log is read.
     """
 
     def __init__(self, store: DynamoDBStore, feed: LogFeed | None) -> None:
@@ -119,11 +119,11 @@ class Driver:
                 pause = min(pause * 1.5, LONGEST_IDLE_S)
 
     def has(self, next_id: int) -> bool:
-        """Returns whether it has every entry below ``next_id``."""
+        """Returns whether the follower has every entry below ``next_id``."""
         return bool(self.had) and self.had[-1][1] >= next_id
 
     def when(self, next_id: int) -> float:
-        """Returns when it had every entry below ``next_id``."""
+        """Returns when the follower had every entry below ``next_id``."""
         return next(at for at, had in self.had if had >= next_id)
 
 

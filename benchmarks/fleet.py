@@ -36,7 +36,7 @@ from kainite.base.errors import FleetError
 from kainite.fleet.model.records import Duty, Picture, Record, Work
 from kainite.fleet.model.states import DutyStatus, WorkerStatus
 from kainite.fleet.steps.timing import Timing
-from kainite.fleet.store.contract import Commit
+from kainite.fleet.store.contract import FleetCommit
 from kainite.fleet.store.dynamodb import DynamoDBFleetStore
 from kainite.fleet.store.items import key_of, text_of
 from kainite.fleet.store.memory import MemoryFleetStore
@@ -71,7 +71,7 @@ class BilledStore(MemoryFleetStore):
         self.read_units += -(-size // READ_UNIT)
         return picture
 
-    def commit(self, commit: Commit) -> bool:
+    def commit(self, commit: FleetCommit) -> bool:
         sizes = [len(text_of(change.record)) + 60 for change in commit.changes]
         sizes += [len(text_of(event)) + 60 for event in commit.events]
         once = len(sizes) == 1 and commit.led is None
@@ -159,7 +159,7 @@ def real_failovers(kills: int, timeout: float, folder: Path) -> list[Failover]:
         path = folder / "duties.toml"
         path.write_text('[only]\ncommand = ["sleep", "100000"]\nreadyAfter = 0.1\n')
         more = {
-            "fleet": "true", "fleetDutiesFile": str(path), "fleetPingMillis": f"{timeout * 500:.0f}",
+            "fleet": "true", "fleetDutiesFile": str(path),
             "fleetPingTimeoutMillis": f"{timeout * 1000:.0f}",
         }  # fmt: skip
         name = "fleet-benchmark"
@@ -270,7 +270,7 @@ def main() -> None:
 
 
 def as_row(cost: Cost) -> dict[str, float]:
-    """Returns what is told of a cost."""
+    """Returns a cost as the report's text has it."""
     return {
         "workers": cost.workers,
         "write_units_an_hour": cost.write_units_an_hour,

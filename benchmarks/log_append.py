@@ -38,6 +38,7 @@ import boto3
 import orjson
 
 from kainite.base.position import Position
+from kainite.owner.mount import mount
 from kainite.owner.owner import LogOwner
 from kainite.settings import LogSettings, UowSettings
 from kainite.store.dynamodb import DynamoDBStore
@@ -142,7 +143,8 @@ def measure_log(endpoint: str, units: Sequence[Fragment], stripes: int) -> Resul
 
 async def _append_all(store: DynamoDBStore, units: Sequence[Fragment], stripes: int) -> None:
     settings = LogSettings(table="kainite-log", owner="bench", enabled=True, stripes=stripes)
-    async with LogOwner.open(store, settings, UowSettings()) as log:
+    mounted = mount(store, settings.partition, settings.owner, settings.lease, stripes=stripes)
+    async with LogOwner.serve(store, settings, UowSettings(), mounted) as log:
 
         async def shard(number: int) -> None:
             mine = units[number::SHARDS]

@@ -20,7 +20,8 @@ import json
 import random
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 
 from log_service import SETTINGS, DroppingStore
@@ -28,6 +29,7 @@ from log_service import SETTINGS, DroppingStore
 from kainite.base.clock import boot_seconds
 from kainite.base.position import Position
 from kainite.log.client import ReadingReport
+from kainite.owner.mount import mount
 from kainite.owner.owner import LogOwner
 from kainite.settings import UowEnd, UowOrder, UowSettings
 from kainite.uow.delta import Delta, Operation, UnitEnd
@@ -98,12 +100,21 @@ async def report(owner: LogOwner, shards: Sequence[Shard]) -> None:
             await asyncio.sleep(REPORT_S)
 
 
+@asynccontextmanager
+async def owned(rules: UowSettings) -> AsyncIterator[LogOwner]:
+    """Gives the owner of a log that is stored nowhere."""
+    store, settings = DroppingStore(), replace(SETTINGS, poll=0.25)
+    mounted = mount(store, settings.partition, settings.owner, settings.lease)
+    async with LogOwner.serve(store, settings, rules, mounted) as owner:
+        yield owner
+
+
 async def latency(count: int, kind: str, seconds: float, every: float) -> Latency:
     """Returns what units wait with so many shards."""
     shards = [Shard(f"s{number}") for number in range(count)]
     made: dict[str, float] = {}
     ended: dict[str, float] = {}
-    async with LogOwner.open(DroppingStore(), replace(SETTINGS, poll=0.25), WATERMARK) as owner:
+    async with owned(WATERMARK) as owner:
         running = [asyncio.create_task(read(owner, shard, every)) for shard in shards]
         running.append(asyncio.create_task(report(owner, shards)))
         until, number = time.monotonic() + seconds, 0
@@ -138,7 +149,7 @@ async def cpu(rules: UowSettings, units: int) -> float:
         ends = (UnitEnd(DELTAS),) if rules.end is UowEnd.MARKER else ()
         told = now_ms * 1_000_000 if rules.end is UowEnd.WATERMARK else None
         calls.append(replace(whole, deltas=(), ends=ends, time=told, arrived_ms=now_ms))
-    async with LogOwner.open(DroppingStore(), replace(SETTINGS, poll=0.25), rules) as owner:
+    async with owned(rules) as owner:
         began = time.process_time()
         for first in range(0, units, 10):
             await owner.append("s0", Position(first + 1), Position(first + 1), calls[first : first + 10])

@@ -21,11 +21,10 @@ Baselines, in the same run, with the same transactions and the same kind of serv
   loses the transactions' bounds.
 
     python benchmarks/whole_way.py [--mixes tpcb orders] [--units N] [--rates R …] [--seconds S] [--shards N]
-                                   [--apply-pace MS …] [--endpoint URL] [--no-baselines] [--json]
+                                   [--endpoint URL] [--no-baselines] [--json]
 
 ``--units 0`` leaves the backlog out. At a rate, the table also has the processors that each kind of process keeps busy,
-and the micro-batches: how many units they had, how long they took, and how much of that was the Spark job. So
-``--units 0 --rates 10 --apply-pace 0 500`` tells what ``applyPaceMillis`` saves while there is little to do.
+and the micro-batches: how many units they had, how long they took, and how much of that was the Spark job.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
-from itertools import islice, product
+from itertools import islice
 from pathlib import Path
 from statistics import median
 
@@ -73,10 +72,9 @@ class Result:
 
     Attributes:
         rate: units that arrived a second; 0 for a backlog.
-        pace: applyPaceMillis; None: the default.
         per_second: units a second until the last commit.
         cpu_us: microseconds of processor time a unit, by kind of process.
-        peak_mb: by kind of process.
+        peak_mb: peak memory in MB, by kind of process.
         to_log, to_target: from the arrival to the log; from the log to the target's commit.
         latency: from the arrival to the target's commit.
         busy: processors that each kind of process kept busy.
@@ -93,14 +91,11 @@ class Result:
     to_log: tuple[float, ...] = ()
     to_target: tuple[float, ...] = ()
     latency: tuple[float, ...] = ()
-    pace: int | None = None
     busy: dict[str, float] = field(default_factory=dict)
     batches: tuple[float, ...] = ()
 
 
-def run_kainite(
-    mix: Mix, units: int, rate: float, shards: int, endpoint: str | None, pace: int | None = None
-) -> Result:
+def run_kainite(mix: Mix, units: int, rate: float, shards: int, endpoint: str | None) -> Result:
     """Runs the whole way once, on parts of its own."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kww-", ignore_cleanup_errors=True)))
@@ -110,7 +105,7 @@ def run_kainite(
         assert dynamodb is not None
         write_stream(folder, mix, units, shards)
         stream, port = stack.enter_context(served(folder, shards, rate))
-        daemon, job = start(stack, folder, target, f"http://127.0.0.1:{port}", dynamodb, pace)
+        daemon, job = start(stack, folder, target, f"http://127.0.0.1:{port}", dynamodb)
         kinds = pipeline(daemon.pid, job.pid, stream.pid, _store_pid())
         kinds["PostgreSQL"] = postgres_tree(folder / "target")
         before, go = cpu_of(kinds), time.time()
@@ -129,7 +124,7 @@ def run_kainite(
             to_log=percentiles(times[name][0] - at for name, at in arrived.items()),
             to_target=percentiles(applied - logged for logged, applied in times.values()),
             latency=percentiles(times[name][1] - at for name, at in arrived.items()),
-            pace=pace, busy={kind: round((after[kind] - before[kind]) / (last - go), 3) for kind in after},
+            busy={kind: round((after[kind] - before[kind]) / (last - go), 3) for kind in after},
             batches=batches_of(job),
         )  # fmt: skip
 
@@ -181,15 +176,11 @@ def served(folder: Path, shards: int, rate: float) -> Iterator[tuple[psutil.Pope
         process.stdout.close()
 
 
-def start(
-    stack: ExitStack, folder: Path, target: str, kinesis: str, dynamodb: str, pace: int | None
-) -> tuple[Process, Process]:
+def start(stack: ExitStack, folder: Path, target: str, kinesis: str, dynamodb: str) -> tuple[Process, Process]:
     """Starts the daemon and the apply job, and waits until both are ready."""
     settings = folder / "app.properties"
     values = daemon_settings(APPLICATION, kinesis, dynamodb, folder)
     values |= {"metricsPort": "0", "target": target, "applyMaster": "local[2]"}
-    if pace is not None:
-        values["applyPaceMillis"] = str(pace)
     settings.write_text(javaproperties.dumps(values, timestamp=False))
     kainite = [sys.executable, "-m", "kainite", "--log-format", "json"]
     env = services.environment(folder)
@@ -220,7 +211,7 @@ def await_applied(units: int, daemon: Process, job: Process) -> None:
 
 
 def times_in_log(store: DynamoDBStore, units: int) -> dict[str, tuple[float, float]]:
-    """Returns when each unit was in the log, and when the target had committed it, once the log knows both of all."""
+    """Waits until the log knows all times; returns when each unit was in the log, and when it was committed."""
     times: dict[str, tuple[float, float]] = {}
     end = time.monotonic() + LIMIT_S
     while len(times) < units:
@@ -317,9 +308,9 @@ def run(options: argparse.Namespace) -> Iterator[Result]:
         mix = MIXES[name]
         if options.units:
             yield run_kainite(mix, options.units, 0, options.shards, options.endpoint)
-        for rate, pace in product(options.rates, options.apply_pace or [None]):
+        for rate in options.rates:
             units = max(1, int(rate * options.seconds))
-            yield run_kainite(mix, units, rate, options.shards, options.endpoint, pace)
+            yield run_kainite(mix, units, rate, options.shards, options.endpoint)
         if options.baselines and options.units:
             yield run_subscription(mix, options.units)
             yield run_foreach_batch(mix, options.units)
@@ -327,8 +318,7 @@ def run(options: argparse.Namespace) -> Iterator[Result]:
 
 def show(result: Result) -> None:
     offered = f"{result.rate:,.0f} units/s" if result.rate else "backlog"
-    paced = f", applyPaceMillis={result.pace}" if result.pace is not None else ""
-    print(f"{result.name}, {result.mix}, {offered}{paced}: {result.per_second:,.0f} units/s", flush=True)
+    print(f"{result.name}, {result.mix}, {offered}: {result.per_second:,.0f} units/s", flush=True)
     if result.batches:
         number, units, took, spark = result.batches
         print(f"    {number:,.0f} batches, medians: {units:,.0f} units, {took:.0f} ms, Spark's job {spark:.0f} ms")
@@ -352,7 +342,6 @@ def main() -> None:
     parser.add_argument("--rates", type=float, nargs="*", default=[100, 500, 1000], help="units a second")
     parser.add_argument("--seconds", type=float, default=30, help="how long each rate lasts")
     parser.add_argument("--shards", type=int, default=4)
-    parser.add_argument("--apply-pace", type=int, nargs="*", metavar="MS", help="applyPaceMillis, one run each")
     parser.add_argument("--endpoint", help="address of a DynamoDB; moto's server by default")
     parser.add_argument("--no-baselines", dest="baselines", action="store_false")
     parser.add_argument("--json", action="store_true")

@@ -5,34 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from kainite.settings.credentials import NAMES, Source
-from kainite.settings.keys.kcl_keys import KCL_KEYS
-from kainite.settings.keys.key import Key
-from kainite.settings.keys.own_keys import OWN_KEYS
-from kainite.settings.keys.table import default_text
+from kainite.settings.credentials import NAMES, CredentialsSource
+from kainite.settings.key import Reload, SettingKey
+from kainite.settings.keys.retired import RETIRED_KEYS
+from kainite.settings.keys.table import KCL_KEYS, OWN_KEYS, SECTIONS, default_text
 from kainite.settings.keys.without_effect import CLIENT_PREFIXES, CLIENT_SETTERS, INERT_KEYS, why_without_effect
 from kainite.settings.loading.overrides import NOT_BARE, environment_name, option_name
-from kainite.settings.loading.reload import When, when_of
 
 PAGE = Path(__file__).parent.parent / "docs" / "properties.md"
-
-_TITLES = {
-    "aws": "AWS",
-    "kinesis_client": "The client of Kinesis",
-    "dynamodb_client": "The client of DynamoDB",
-    "cloudwatch_client": "The client of CloudWatch",
-    "stream": "The stream",
-    "leases": "Leases",
-    "child": "Record processors",
-    "markers": "The markers dialect",
-    "metrics": "Metrics and health",
-    "log": "The serialization log",
-    "service": "The log's service",
-    "uow": "Units of work",
-    "apply": "The apply job",
-    "extract": "The extractor",
-    "fleet": "The fleet's duties",
-}
 
 _HEAD = """\
 # Properties
@@ -71,8 +51,9 @@ KAINITE_LOG_TABLE_NAME=orders-log kainite log show -p app.properties
 
 ## While the daemon runs
 
-SIGHUP reads the file again. A change takes effect now, with a shard's next child, or when the daemon is started again,
-as the column "change" says.
+SIGHUP makes the daemon read the file again. The column "change" says when a changed value takes effect: now, with a
+shard's next child, or when the apply job, `kainite extract` or the daemon is started again. The daemon logs each change
+with its answer.
 
 ## Differences from the Java daemon
 
@@ -118,6 +99,15 @@ is `StaticCredentialsProvider|KEY-ID|SECRET`; `--check` shows neither it nor an 
 """
 
 
+_CHANGE = {
+    Reload.NOW: "now",
+    Reload.NEXT_CHILD: "next child",
+    Reload.NEXT_JOB: "next apply job",
+    Reload.NEXT_EXTRACT: "next extract",
+    Reload.RESTART: "restart",
+}
+
+
 def render() -> str:
     """Returns the whole page."""
     not_bare = ", ".join(f"`{name}`" for name in sorted(NOT_BARE))
@@ -129,43 +119,40 @@ def render() -> str:
         *_sections(OWN_KEYS),
         _CREDENTIALS + _providers(),
         _ignored(),
+        _retired(),
     ]
     return "\n".join(parts)
 
 
-def _sections(keys: Iterable[Key]) -> list[str]:
-    by_section: dict[str, list[Key]] = {}
+def _sections(keys: Iterable[SettingKey]) -> list[str]:
+    by_section: dict[str, list[SettingKey]] = {}
     for key in keys:
         by_section.setdefault(key.section, []).append(key)
-    return [_section(_TITLES[section], members) for section, members in by_section.items()]
+    return [_section(SECTIONS[section].title, members) for section, members in by_section.items()]
 
 
-def _section(title: str, keys: Iterable[Key]) -> str:
+def _section(title: str, keys: Iterable[SettingKey]) -> str:
     head = ["| key | value | default | meaning | environment, option | change |", "|---|---|---|---|---|---|"]
     return "\n".join([f"#### {title}\n", *head, *map(_row, keys)]) + "\n"
 
 
-def _row(key: Key) -> str:
+def _row(key: SettingKey) -> str:
     name = f"**`{key.name}`**" if key.required else f"`{key.name}`"
     aliases = "".join(f" or `{alias}`" for alias in key.aliases)
     default = default_text(key)
-    shown = default if key.default or not default else f"`{default}`"
-    cells = (name + aliases, _escaped(key.kind.allowed), shown, key.meaning, _elsewhere(key), _change(key))
+    shown = default if key.otherwise or not default else f"`{default}`"
+    cells = (name + aliases, _escaped(key.kind.allowed), shown, key.meaning, _elsewhere(key), _CHANGE[key.reload])
     return f"| {' | '.join(cells)} |"
 
 
-def _elsewhere(key: Key) -> str:
+def _elsewhere(key: SettingKey) -> str:
     bare = environment_name(key.name)
     prefixed = key in OWN_KEYS or bare in NOT_BARE
     return f"`{'KAINITE_' if prefixed else ''}{bare}`, `{option_name(key.name)}`"
 
 
-def _change(key: Key) -> str:
-    return {When.NOW: "now", When.NEXT_CHILD: "next child", When.RESTART: "restart"}[when_of(key)]
-
-
 def _providers() -> str:
-    by_source: dict[Source, list[str]] = {}
+    by_source: dict[CredentialsSource, list[str]] = {}
     for name, source in NAMES.items():
         by_source.setdefault(source, []).append(f"`{name}`")
     return "".join(f"| {', '.join(names)} | {source} |\n" for source, names in by_source.items())
@@ -186,6 +173,18 @@ def _ignored() -> str:
         + "\n".join(rows)
         + f"\n\nBehind {prefixes}: {nested}, and for DynamoDB `accountIdEndpointMode` and `endpointDiscoveryEnabled`,"
         f" are {why_without_effect('kinesisClient.httpClient')}. Any other name there is an error, as in Java.\n"
+    )
+
+
+def _retired() -> str:
+    rows = [
+        f"| `{key.name}` | {key.value} | {'does not start' if key.refused else 'a warning'} |" for key in RETIRED_KEYS
+    ]
+    return (
+        "## Keys that are constants now\n\n"
+        "Nobody could set them well; remove them from a file. The reasons for the values stand beside them, in\n"
+        "`daemon/kainite/settings/sections`.\n\n"
+        "| key | value | a file that sets it |\n|---|---|---|\n" + "\n".join(rows) + "\n"
     )
 
 

@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def _write(connection: psycopg.Connection, table: str, key: list[str], rows: list[dict[str, Any]]) -> None:
-    """Upserts rows; those that lack columns are rows that are there, and are updated."""
+    """Upserts rows; deltas that lack columns update rows that are there."""
     for columns in {tuple(row) for row in rows}:
         chosen = [[row[column] for column in columns] for row in rows if tuple(row) == columns]
         marks = ", ".join(["%s"] * len(columns))

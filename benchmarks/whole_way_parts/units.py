@@ -34,11 +34,11 @@ class Mix:
     """A kind of load.
 
     Attributes:
-        name: as the table of results has it.
-        schema, filling: SQL.
+        name: the name in the table of results.
+        schema, filling: the SQL that makes the tables, and that fills them.
         tables: parents first, each with its key.
         last: the table that each transaction adds one row to.
-        transactions: yields so many.
+        transactions: yields as many transactions as it is asked for.
     """
 
     name: str

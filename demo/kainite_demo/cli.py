@@ -88,7 +88,7 @@ def demo(
     anything differs, and leaves nothing behind, neither here nor at the endpoint.
 
     With --fleet the daemons start the log's service, the extractor and the apply job by themselves. A kill then takes a
-    daemon with all that it runs; it comes back after some seconds, when others have its duties.
+    daemon with all that it runs; the worker comes back after some seconds, when others have its duties.
 
     With --source dsql the records are those of Aurora DSQL: net effects without ends, spread at random, late, twice, in
     pieces, and the stream is resharded. A kill then spares what stands in for DSQL.

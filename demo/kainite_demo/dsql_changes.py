@@ -42,7 +42,7 @@ class NetChange:
     """What a transaction did to one row.
 
     Attributes:
-        schema, table: where the row is.
+        schema, table: the names of the row's schema and table.
         op: ``c``, ``u`` or ``d``.
         before: the key of a row that is gone; None otherwise.
         after: the whole row; None for one that is gone.

@@ -65,8 +65,8 @@ class DsqlSource:
         replication: the slot's stream.
         kinesis, stream: where records are put.
         journal: a file that gets each transaction's name and commit time.
-        seed: of all that is random.
-        delivery: how records reach the stream; None: as untidily as the demo needs it.
+        seed: the seed of everything that is random.
+        delivery: how records reach the stream; None means as untidily as the demo needs it.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ class Killer:
     Args:
         victims: names of processes; none for a run without kills.
         longest_delay: seconds of work that a process may get done before it is killed.
-        seed: of the delays.
+        seed: the seed of the delays.
     """
 
     def __init__(self, victims: tuple[str, ...], longest_delay: float, seed: int) -> None:

@@ -33,7 +33,7 @@ class Load:
     ended.
 
     Args:
-        options: of the run.
+        options: the options of the run.
         processes: all running but pgbench.
         monitor: watching the target.
         display: shows what the monitor sees.
@@ -106,7 +106,7 @@ class Load:
         return figures
 
     def _done(self) -> dict[str, int]:
-        """Returns each process's progress in units; the daemons' is their common log's, but for those that are away."""
+        """Returns each process's progress in units; daemons that are there have the progress of their common log."""
         done = self._monitor.done
         return {**done, **dict.fromkeys(self._daemons, done[DAEMON]), **dict.fromkeys(self._back_at, 0)}
 

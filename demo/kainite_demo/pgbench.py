@@ -1,8 +1,8 @@
 """Creates, fills and copies pgbench's tables, and builds the command of pgbench, the source application (TPC-B).
 
 Each of its transactions updates an account, a teller and a branch by the same amount and inserts
-a row with that amount into the history, a table without a key. So at any moment the three sums of
-balances and the sum of history's deltas are equal.
+a row with that amount into the history, a table without a key. So the three sums of
+balances and the sum of history's deltas are equal at any moment.
 """
 
 from __future__ import annotations

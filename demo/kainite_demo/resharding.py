@@ -23,7 +23,7 @@ class Resharding:
         self._steps = [(at + apart, self._merge), (at, self._split)]
 
     def look(self, now: float) -> None:
-        """Does what is due."""
+        """Starts the next step of the resharding when its time has come."""
         if self._steps and self._steps[-1][0] <= now:
             self._steps.pop()[1]()
 

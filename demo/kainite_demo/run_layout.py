@@ -12,7 +12,7 @@ from pathlib import Path
 from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.extract.offsets.offset_file import OffsetFile
-from kainite.fleet.model.records import Kind
+from kainite.fleet.model.records import DutyKind
 from kainite.settings import ExtractOffsets
 from kainite_demo import pgbench, services
 from kainite_demo.processes import Process
@@ -94,15 +94,15 @@ def ready_events(options: Options) -> dict[str, str]:
     events = dict.fromkeys(daemon_names(options), "daemon ready")
     if not options.fleet:
         events[APPLY_JOB] = "apply job started"
-    if Kind.EXTRACT not in duties(options):
+    if DutyKind.EXTRACT not in duties(options):
         events[EXTRACTOR] = "extraction started"
     return events
 
 
-def duties(options: Options) -> tuple[Kind, ...]:
+def duties(options: Options) -> tuple[DutyKind, ...]:
     """Returns what the fleet starts; DSQL is a service, and no duty."""
-    extract = (Kind.EXTRACT,) if options.source is Source.POSTGRESQL else ()
-    return (Kind.LOG, *extract, Kind.APPLY) if options.fleet else ()
+    extract = (DutyKind.EXTRACT,) if options.source is Source.POSTGRESQL else ()
+    return (DutyKind.LOG, *extract, DutyKind.APPLY) if options.fleet else ()
 
 
 def victims(options: Options) -> tuple[str, ...]:

@@ -50,9 +50,7 @@ _PACE = {
     "idleTimeBetweenReadsInMillis": "200",
     "failoverTimeMillis": "3000",
     "logLeaseMillis": "3000",
-    "logHeartbeatMillis": "1000",
     "applyLeaseMillis": "3000",
-    "fleetPingMillis": "500",
     "fleetPingTimeoutMillis": "2500",
 }
 

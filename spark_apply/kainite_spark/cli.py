@@ -121,8 +121,8 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool) -> ApplySum
 
 @contextlib.contextmanager
 def _fed(configured: Settings, store: LogStore, name: str, *, once: bool) -> Iterator[LogFeed | None]:
-    """Gives the feed of the log's owner, if it is wanted: a job that only catches up reads."""
-    if not configured.apply.feed or once:
+    """Gives the feed of the log's owner; None for a job that only catches up, which reads the log."""
+    if once:
         yield None
         return
     feed = feed_of(store, configured.log, configured.apply, access_of(configured.service), name)

@@ -25,8 +25,8 @@ from kainite.base.checkpoint import TRIM_HORIZON, Checkpoint
 from kainite.base.errors import LogUnavailableError
 from kainite.cli.main import main
 from kainite.fleet.model.records import Duty, Lead, Subject, Work
-from kainite.fleet.model.records import Event as DutyEvent
-from kainite.fleet.store.contract import Commit, Delete, Put
+from kainite.fleet.model.records import HistoryLine as DutyEvent
+from kainite.fleet.store.contract import DeleteRecord, FleetCommit, PutRecord
 from kainite.fleet.store.dynamodb import DynamoDBFleetStore
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.read.consumer_registration import registered_consumer
@@ -36,7 +36,7 @@ from kainite.kinesis.start_position import StartAt
 from kainite.kinesis.write.put import StreamRecord, StreamWriter
 from kainite.leases.administration.reset import Change
 from kainite.leases.administration.reset import apply as reset
-from kainite.leases.kcl3.coordinator_items import Layout
+from kainite.leases.kcl3.coordinator_items import CoordinatorLayout
 from kainite.leases.kcl3.coordinator_table import CoordinatorTable
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
@@ -195,9 +195,9 @@ def be_one_in_a_kcl_3_fleet(aws: Aws) -> None:
     for item in items:
         aws.unrecorded("dynamodb").put_item(TableName=f"{aws.application}-CoordinatorState", Item=item)
     member = coordinator(aws, aws.client("dynamodb"))
-    member.report(Layout.SPLIT, 1.0)
+    member.report(CoordinatorLayout.SPLIT, 1.0)
     assert member.read() is not None
-    member.withdraw(Layout.SPLIT)
+    member.withdraw(CoordinatorLayout.SPLIT)
 
 
 def subscribe(aws: Aws) -> None:
@@ -213,12 +213,14 @@ def share_duties(aws: Aws) -> None:
     tables(aws)
     store = DynamoDBFleetStore(aws.client("dynamodb"), f"{aws.application}-Fleet")
     store.create()
-    assert store.commit(Commit((Put(Lead("w", "1", 1)),)))
+    assert store.commit(FleetCommit((PutRecord(Lead("w", "1", 1)),)))
     lead = store.read().lead
-    assert store.commit(Commit((Put(Duty("d", Work())),), lead, (DutyEvent(Subject.DUTY, "d", "new", "w", "a test"),)))
+    assert store.commit(
+        FleetCommit((PutRecord(Duty("d", Work())),), lead, (DutyEvent(Subject.DUTY, "d", "new", "w", "a test"),))
+    )
     duty = store.read().duties["d"]
-    assert store.commit(Commit((Delete(duty),)))
-    assert not store.commit(Commit((Put(duty),)))
+    assert store.commit(FleetCommit((DeleteRecord(duty),)))
+    assert not store.commit(FleetCommit((PutRecord(duty),)))
     assert len(store.history(Subject.DUTY, "d", 9)) == 1
 
 

@@ -49,7 +49,7 @@ class Job:
         self._settings = {
             "applicationName": "cluster", "streamName": "none", "executableName": "none", "regionName": "us-east-1",
             "dynamoDBEndpoint": endpoint, "logTableName": table, "target": world.database.url,
-            "applyLeaseMillis": "2000", "applyIdleMillis": "50", "applyStallMillis": "10000",
+            "applyLeaseMillis": "2000", "applyStallMillis": "10000",
             "shutdownGraceMillis": str(GRACE_S * 1000), "applyPython": sys.executable,
             "applyAwsFrom": "driver",
         }  # fmt: skip
@@ -57,10 +57,13 @@ class Job:
         self._log = folder / "apply.log"
 
     @contextlib.contextmanager
-    def running(self, master: str, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
+    def running(self, master: str, *, small_steps: bool = False, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
         lines = {**self._settings, "applyMaster": master, **settings}
         self._properties.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
         command = [sys.executable, "-m", "kainite", "apply", "-p", str(self._properties)]
+        if small_steps:
+            program = Path(__file__).with_name("apply_in_small_steps.py")
+            command = [sys.executable, str(program), str(self._properties), "3", "1"]
         environment: Mapping[str, str] = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
         with (
             self._log.open("wb") as log,
@@ -101,7 +104,7 @@ def test_executors_workers_and_the_master_are_killed_and_each_unit_is_applied_on
     units = 60
     for n in range(units):
         world.log.unit(f"T-{n:03}", *noted(f"T-{n:03}", insert(n) if n < 20 else update(n % 20, n)))
-    with job.running(cluster.master, applyMaxUnits="3", applyGroupUnits="1") as process:
+    with job.running(cluster.master, small_steps=True) as process:
         eventually(lambda: world.acknowledged(), LIMIT)
         os.kill(cluster.executors()[0], signal.SIGKILL)
         eventually(lambda: len(world.journal()) > units // 3, LIMIT)

@@ -72,16 +72,16 @@ def properties(tmp_path: Path, world: World, moto_endpoint: str, table: str) -> 
     settings = {
         "applicationName": "kills", "streamName": "none", "executableName": "none", "regionName": "us-east-1",
         "dynamoDBEndpoint": moto_endpoint, "logTableName": table, "target": world.database.url,
-        "applyMaster": "local[2]", "applyMaxUnits": "40", "applyGroupUnits": "5", "applyLeaseMillis": "2000",
-        "applyIdleMillis": "50",
+        "applyMaster": "local[2]", "applyLeaseMillis": "2000",
     }  # fmt: skip
     path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
     return path
 
 
 @contextlib.contextmanager
-def kainite_apply(properties: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-m", "kainite", "apply", "-p", str(properties), *arguments]
+def kainite_apply(properties: Path) -> Iterator[subprocess.Popen[bytes]]:
+    program = Path(__file__).with_name("apply_in_small_steps.py")
+    command = [sys.executable, str(program), str(properties), "40", "5"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:
         try:
             yield process
@@ -106,7 +106,7 @@ def test_the_command_killed_while_it_applies_and_started_again(world: World, pro
     assert world.database.rows("SELECT log_partition FROM kainite_fence") == [(f"{table}/0",)]
     assert 0 < len(world.journal()) <= units
 
-    with kainite_apply(properties, "--json") as process:
+    with kainite_apply(properties) as process:
         eventually(lambda: len(world.journal()) == units)
         eventually(lambda: _take_outcomes(world) == {})
         process.send_signal(signal.SIGTERM)

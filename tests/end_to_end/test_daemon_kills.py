@@ -129,7 +129,7 @@ def test_a_daemon_killed_at_each_step_is_followed_by_one_that_finishes_its_work(
             delta.pop("ordinal", None)  # so that only the shard's position tells which records come again
         pipeline.put([emit(*one[:3])], shard=place % SHARDS)
         pipeline.put([emit(*one[3:])], shard=(place + 1) % SHARDS)
-    properties = pipeline.properties(logLeaseMillis="1000", logHeartbeatMillis="200", logStripes=str(stripes))
+    properties = pipeline.properties(logLeaseMillis="1000", logStripes=str(stripes))
 
     with pipeline.daemon(properties, MORTAL, effect) as process:
         assert process.wait(LIMIT) == -signal.SIGKILL

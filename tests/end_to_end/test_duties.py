@@ -127,7 +127,7 @@ def duties(
     path.write_text("".join(tables))
     name = unique("duties")
     all_settings = {
-        "fleet": "true", "fleetDutiesFile": str(path), "fleetPingMillis": "300", "fleetPingTimeoutMillis": "1500",
+        "fleet": "true", "fleetDutiesFile": str(path), "fleetPingTimeoutMillis": "1500",
         **settings,
     }  # fmt: skip
     opened = fleet(kinesis, dynamodb, endpoint, name, folder, shards=1, failover=5.0, **all_settings)
@@ -180,7 +180,7 @@ def test_a_hundred_duties_on_five_workers_go_on_once_each(kinesis: Any, moto_end
     workers, names = "abcde", [f"duty-{number}" for number in range(100)]
     with dynamodb_local() as endpoint:
         table = boto3.client("dynamodb", endpoint_url=endpoint, region_name="us-east-1")
-        times = {"fleetPingMillis": "1000", "fleetPingTimeoutMillis": "8000"}
+        times = {"fleetPingTimeoutMillis": "8000"}
         with duties(kinesis, table, moto_endpoint, tmp_path, [], dynamoDBEndpoint=endpoint, **times) as fleet_:
             for worker in workers:
                 fleet_.world.join(worker)
@@ -205,7 +205,7 @@ def test_a_hundred_duties_on_five_workers_go_on_once_each(kinesis: Any, moto_end
             used = sum(fleet_.processor_time(worker) for worker in after) - used
             share = used / len(after) / (200 * PUT_EVERY)
             print(f"placed in {placed:.1f} s, moved in {moved:.1f} s")
-            print(f"a daemon: {memory >> 20} MiB, {share:.2f} of a core, which looks once a second")
+            print(f"a daemon: {memory >> 20} MiB, {share:.2f} of a core, which looks every four seconds")
             told = {line.why for name in names for line in fleet_.store.history(Subject.DUTY, name, 99)}
             assert not [why for why in told if "status 9" in why]
             fleet_.world.caught_up()

@@ -46,7 +46,7 @@ def applied(pipeline: Pipeline, units: int) -> None:
 
 @pytest.mark.timeout(240)
 def test_each_unit_is_applied_once_and_in_order_however_often_the_owner_is_killed(pipeline: Pipeline) -> None:
-    properties = pipeline.properties(logLeaseMillis="1000", logHeartbeatMillis="200")
+    properties = pipeline.properties(logLeaseMillis="1000")
     number = 0
     with pipeline.applying() as feed:
         for kill in range(KILLS):

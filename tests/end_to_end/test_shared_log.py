@@ -67,7 +67,7 @@ def sharing(kinesis: Any, dynamodb: Any, endpoint: str, folder: Path) -> Iterato
     name = unique("shared")
     opened = fleet(
         kinesis, dynamodb, endpoint, name, folder, shards=SHARDS, failover=30.0, unitsOfWork="true",
-        leaseAssignmentIntervalMillis="500", logLeaseMillis=str(LEASE_MS), logHeartbeatMillis="500",
+        leaseAssignmentIntervalMillis="500", logLeaseMillis=str(LEASE_MS),
         shutdownGraceMillis="3000",
     )  # fmt: skip
     with opened as members:

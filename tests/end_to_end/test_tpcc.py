@@ -144,7 +144,7 @@ def test_every_snapshot_is_consistent_while_all_parts_are_killed(pipeline: Pipel
     chance = random.Random(11)
     source = Source(chance)
     source.create(pipeline.database.url)
-    properties = pipeline.properties(uowOrder="dense", idleTimeBetweenReadsInMillis="200", logPollMillis="200")
+    properties = pipeline.properties(uowOrder="dense", idleTimeBetweenReadsInMillis="200")
 
     with (
         source.watched(pipeline.database.url, pause=0.05) as seen,

@@ -6,23 +6,23 @@ import orjson
 import pytest
 
 from kainite.base.errors import DemoError
-from kainite.fleet.model.records import Duty, Event, Kind, Subject, Work
+from kainite.fleet.model.records import Duty, DutyKind, HistoryLine, Subject, Work
 from kainite.fleet.model.states import DutyStatus
-from kainite.fleet.store.contract import Commit, Put
+from kainite.fleet.store.contract import FleetCommit, PutRecord
 from kainite.fleet.store.memory import MemoryFleetStore
 from kainite_demo.fleet_watch import FleetWatch
 
 
 def stored(duty: Duty, *statuses: str) -> MemoryFleetStore:
     store = MemoryFleetStore()
-    events = tuple(Event(Subject.DUTY, duty.name, status, "a", "why", "a") for status in statuses)
-    assert store.commit(Commit((Put(duty),), events=events))
+    events = tuple(HistoryLine(Subject.DUTY, duty.name, status, "a", "why", "a") for status in statuses)
+    assert store.commit(FleetCommit((PutRecord(duty),), events=events))
     return store
 
 
 def test_a_duty_that_runs_is_waited_for_no_longer_and_its_starts_are_counted() -> None:
     running = Duty("log", status=DutyStatus.RUNNING, work=Work("log"))
-    watch = FleetWatch(stored(running, *2 * (DutyStatus.WAITING, DutyStatus.RUNNING)), (Kind.LOG,))
+    watch = FleetWatch(stored(running, *2 * (DutyStatus.WAITING, DutyStatus.RUNNING)), (DutyKind.LOG,))
     watch.wait_until_running(0.0)
     assert orjson.loads(orjson.dumps(watch.starts())) == {"log": 2}
 

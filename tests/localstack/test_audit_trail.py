@@ -19,6 +19,7 @@ from support.stores import SHOP, Database
 from support.waiting import eventually
 
 UNITS = 12
+DAEMON = str(Path(__file__).parents[1] / "end_to_end" / "daemon_with_snapshots.py")
 SLOW = 90.0
 
 
@@ -64,10 +65,8 @@ def test_resolved_units_leave_the_log_for_a_bucket(endpoint: str, s3: Any, pipel
         put(pipeline, f"later-{next(later)}", 0)
         return wanted <= {line["uow"] for line in audited(s3, pipeline.name)}
 
-    properties = pipeline.properties(
-        s3Endpoint=endpoint, auditTrail=f"s3://{pipeline.name}/trail", logSnapshotEntries="10"
-    )
-    with pipeline.daemon(properties):
+    properties = pipeline.properties(s3Endpoint=endpoint, auditTrail=f"s3://{pipeline.name}/trail")
+    with pipeline.daemon(properties, DAEMON, "10"):
         eventually(lambda: pipeline.rows().keys() >= wanted, SLOW)
         pipeline.apply()
         eventually(all_are_in_the_bucket, SLOW)

@@ -30,7 +30,7 @@ SLOW = 90.0
 
 PATIENT = Config(retries={"total_max_attempts": 12, "mode": "standard"}, read_timeout=60)
 QUICK_SHARDS = {"shardSyncIntervalMillis": "1000", "parentShardPollIntervalMillis": "500"}
-SHORT_LEASES = {"logLeaseMillis": "3000", "logHeartbeatMillis": "500"}
+SHORT_LEASES = {"logLeaseMillis": "3000"}
 
 
 def pipeline_at(endpoint: str, folder: Path) -> Pipeline:

@@ -272,7 +272,7 @@ def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent)
     settings = ApplySettings(
         lease=5.0, idle=0.5, max_units=plan.max_units, group_units=plan.group_units, instances=plan.instances,
         consistency=Consistency.PREFIX if more.prefix else Consistency.CONFLICT,
-        on_failure=OnFailure.STOP if more.stop else OnFailure.BLOCK, feed=more.feed_credit > 0,
+        on_failure=OnFailure.STOP if more.stop else OnFailure.BLOCK,
         feed_bytes=more.feed_bytes,
     )  # fmt: skip
     try:
@@ -285,7 +285,7 @@ def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent)
     opening = functools.partial(_opening, parts)
     current = CurrentTarget(parts.load, opening, catalogue, clock=SimTime(stop.hub).monotonic)
     current.tell(runner.retarget)
-    feed = feed_of(parts.store, LogSettings("l", ""), settings, Access(), owner) if settings.feed else None
+    feed = feed_of(parts.store, LogSettings("l", ""), settings, Access(), owner) if more.feed_credit > 0 else None
     environment = ApplyEnvironment(
         settings, parts.store, "0", owner, parts.wrapped(target), runner, "log/0", current, feed=feed
     )  # fmt: skip

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 GATHERED_S = 5.0
 """How long the source waits before a key comes, so that units before it are signed without it, seconds."""
 
+TABLE_LOOK_S = 1.0
+"""Seconds between two looks whether the tables are there that a change of the tables comes after."""
+
 LONG_LOCK_S = 35.0
 """A lock that may last longer than all units wait for one with ``targetConsistency = prefix``, with other faults."""
 
@@ -164,7 +167,11 @@ class Producer:
         while self._changes and self._changes[0].number <= number:
             change = self._changes.pop(0)
             if change.what == "key":
+                # A foreign key is in the target before the first transaction that it may act on: the oracle's tables
+                # have it from there on. So the source waits, also for a table that the target gets before it.
                 self._world.hub.pause(GATHERED_S)
+                while not self._tables_of(change) <= self._made:
+                    self._world.hub.pause(TABLE_LOOK_S)
                 self._change(change)
                 self._world.restart_daemons()
             elif change.at == 0.0:
@@ -172,12 +179,15 @@ class Producer:
 
     def _change(self, change: Change) -> None:
         """Makes a change; one of a table that is not there yet when the table is."""
-        tables = {other for other in self._plan.more.changes if other.what == "table" and other.number < change.number}
-        if tables <= self._made:
+        if self._tables_of(change) <= self._made:
             self._world.make_change(change_script(self._world.source.tables, change))
             self._made.add(change)
         else:
-            self._world.hub.after(1.0, lambda: self._change(change))
+            self._world.hub.after(TABLE_LOOK_S, lambda: self._change(change))
+
+    def _tables_of(self, change: Change) -> set[Change]:
+        """Returns the changes that make the tables which a change comes after."""
+        return {other for other in self._plan.more.changes if other.what == "table" and other.number < change.number}
 
 
 def change_script(tables: Tables, change: Change) -> str:

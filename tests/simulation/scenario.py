@@ -116,7 +116,7 @@ class More:
         grace: ``uowGraceMillis``, seconds, with ``uowEnd = watermark`` and ``uowOrder = time``; 0 for markers.
         loopback: daemons listen on their own host's loopback interface, and are not reached from other hosts.
         feed_credit: bytes that the log's owner may send ahead of the apply job; 0: the job follows no feed.
-        feed_bytes: ``applyFeedBytes``.
+        feed_bytes: ``feed_bytes`` of the apply job's settings.
         feed_queue: bytes that wait for a follower at most.
         emit_bytes: most bytes that children may have emitted in calls.
         window: so many names of dispatched units are remembered.

@@ -200,7 +200,7 @@ class _NotRenewed:
 
 
 def _begun_without_renewal(original: Any) -> Any:
-    return lambda store, settings, uow, mounted: original(store, settings, uow, _NotRenewed(mounted))
+    return lambda store, settings, mounted: original(store, settings, _NotRenewed(mounted))
 
 
 def _any_stream(original: Any) -> Any:
@@ -382,7 +382,7 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("locks as of the tail", f"{APPLICATIONS}.partition:_read_locks", _no_locks_at_first,
             f"{APPLICATION_TESTS}/test_service.py::test_locks_are_known_to_the_next_owner"),
     # Names and numbers of dispatched units.
-    _tested("an owner renews before it begins", "kainite.owner.owner:_load", _begun_without_renewal,
+    _tested("an owner renews before it begins", "kainite.owner.owner:load_mounted", _begun_without_renewal,
             f"{NAMES_TESTS}::test_an_owner_that_is_overtaken_while_it_loads_deletes_nothing_of_its_successor"),
     _tested("names read back", "kainite.log.state.recent_units:RecentUnits.recall", _recalls_anything,
             f"{NAMES_TESTS}::test_the_last_names_are_known_whatever_crashes_and_no_item_is_left"),

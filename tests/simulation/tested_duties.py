@@ -72,12 +72,12 @@ def _counted_from_the_beginning(original: Any) -> Any:
 def _wanted_anew(original: Any) -> Any:
     def missing(self: Any, me: Any, picture: Any) -> Iterator[Any]:
         from kainite.fleet.steps.leading import Written
-        from kainite.fleet.store.contract import Put
+        from kainite.fleet.store.contract import PutRecord
 
         yield from original(self, me, picture)
         for duty in picture.duties.values():
             if duty.declared and duty.halted:
-                yield Written(Put(replace(duty, halted=False)))
+                yield Written(PutRecord(replace(duty, halted=False)))
 
     return missing
 
@@ -85,11 +85,11 @@ def _wanted_anew(original: Any) -> Any:
 def _unassigned_in_any_case(original: Any) -> Any:
     def orphans(me: Any, picture: Any) -> Iterator[Any]:
         from kainite.fleet.model.states import DutyStatus
-        from kainite.fleet.store.contract import Put
+        from kainite.fleet.store.contract import PutRecord
 
         for written in original(me, picture):
             freed = replace(written.change.record, status=DutyStatus.UNASSIGNED, halted=False)
-            yield replace(written, change=Put(freed))
+            yield replace(written, change=PutRecord(freed))
 
     return orphans
 
@@ -123,14 +123,14 @@ def _to_whoever_comes(original: Any) -> Any:
 
 
 def _nothing(*_: Any, **__: Any) -> Any:
-    from kainite.fleet.steps.plan import Step
+    from kainite.fleet.steps.plan import PlanStep
 
-    return Step()
+    return PlanStep()
 
 
 OFF: tuple[tuple[Mutation, str], ...] = (
     # Who may write.
-    _off("leader's generation", "steps.leading:Commit", _led_by_nobody,
+    _off("leader's generation", "steps.leading:FleetCommit", _led_by_nobody,
          f"{MEMBER}::test_a_frozen_leader_writes_nothing_any_more"),
     _off("leader's generation in the table", "store.dynamodb:DynamoDBFleetStore._together", _without_generation,
          f"{TESTS}/store/test_contract.py::test_a_former_leader_changes_nothing"),
@@ -139,7 +139,7 @@ OFF: tuple[tuple[Mutation, str], ...] = (
     _off("version of a record in the table", "store.dynamodb:DynamoDBFleetStore._request", _unconditional,
          f"{TESTS}/store/test_contract.py::test_of_two_writers_of_one_version_one_succeeds"),
     # One place at a time.
-    _off("a worker fences itself", "steps.member:Member.lease_end", value(property(lambda self: float("inf"))),
+    _off("a worker fences itself", "steps.member:FleetMember.lease_end", value(property(lambda self: float("inf"))),
          f"{MEMBER}::test_a_worker_that_wakes_stops_its_programs_before_anything_else"),
     _off("the loop fences its worker", "service:FleetService._fence", value(_never_fenced),
          f"{TESTS}/test_service.py::test_while_the_table_is_away_programs_end_with_the_lease"),
@@ -153,7 +153,7 @@ OFF: tuple[tuple[Mutation, str], ...] = (
          f"{TESTS}/model/test_states.py::test_a_duty_belongs_to_one_process_not_to_a_name"),
     _off("two workers of one name", "steps.member:entering", _always_gone,
          f"{MEMBER}::test_two_workers_of_one_name_do_not_both_run"),
-    _off("a worker that was silent comes back as another", "steps.member:Member.__init__", _one_incarnation,
+    _off("a worker that was silent comes back as another", "steps.member:FleetMember.__init__", _one_incarnation,
          f"{MEMBER}::test_a_leader_that_acts_on_an_old_read_takes_nothing_from_a_worker_that_has_come_back"),
     _off("ages count from a read's end", "steps.observer:Observer.see", _counted_from_the_beginning,
          f"{TESTS}/steps/test_observer.py::test_a_sign_of_life_is_as_young_as_the_reads_that_showed_it_allow"),
@@ -180,7 +180,7 @@ OFF: tuple[tuple[Mutation, str], ...] = (
          f"{MEMBER}::test_hosts_that_start_together_share_the_duties_from_the_beginning"),
     _off("looks that are expected", "steps.expecting:Expecting.next_look", answering(None),
          f"{TESTS}/steps/test_expecting.py::test_a_duty_that_nobody_can_have_is_not_expected_for_ever"),
-    _off("a leader that lives is not replaced", "steps.member:Member._is_vacant", answering(True),
+    _off("a leader that lives is not replaced", "steps.member:FleetMember._is_vacant", answering(True),
          f"{MEMBER}::test_one_leader_stays"),
     _off("a word of a later release is kept", "store.items:_with_extra",
          value(lambda fields, extra: {**extra, **fields}),

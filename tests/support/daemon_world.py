@@ -32,6 +32,7 @@ from kainite.uow.signing import Signing
 from kainite.worker.retrieval_mode import RENDER
 from kainite.worker.shard_consumer import ConsumerParts, ShardConsumer
 from kainite.worker.units_of_work import UnitsOfWork
+from support.owned_log import owned_log
 
 CHILDREN = Path(__file__).parents[1] / "children"
 LIMIT = 20.0
@@ -120,7 +121,7 @@ class World:
     @asynccontextmanager
     async def log(self, store: MemoryStore) -> AsyncIterator[LogOwner]:
         settings = LogSettings(table="log", owner="w", enabled=True, put_interval=0)
-        async with LogOwner.open(store, settings, UowSettings()) as owner:
+        async with owned_log(store, settings, UowSettings()) as owner:
             yield owner
 
     @asynccontextmanager

@@ -12,25 +12,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
-from kainite.fleet.model.records import Command, Duty, Message, Worker
+from kainite.fleet.model.records import Command, Duty, Worker, WorkerMessage
 from kainite.fleet.model.states import By, DutyStatus
-from kainite.fleet.steps.member import Member
-from kainite.fleet.steps.observer import Look
+from kainite.fleet.steps.member import FleetMember
+from kainite.fleet.steps.observer import FleetLook
 from kainite.fleet.steps.plan import (
-    Forget,
-    Kill,
+    ForgetProgram,
     KillAll,
+    KillProgram,
+    Notice,
     Order,
-    Phase,
+    PlanStep,
+    ProgramPhase,
     ProgramState,
-    Report,
     ShutDown,
-    Start,
-    Step,
-    Stop,
+    StartProgram,
+    StopProgram,
 )
 from kainite.fleet.steps.timing import Timing
-from kainite.fleet.store.contract import Commit, Put
+from kainite.fleet.store.contract import FleetCommit, PutRecord
 from kainite.fleet.store.memory import MemoryFleetStore
 
 TIMING = Timing(ping=1.0, timeout=2.5, rebalance=50.0, message_life=20.0, forget=100.0)
@@ -65,16 +65,16 @@ class SimProgram:
     run: int
     started: float
     guard_until: float
-    phase: Phase = Phase.STARTING
+    phase: ProgramPhase = ProgramPhase.STARTING
     told: bool = False
     clean: bool = False
 
     def runs(self, now: float) -> bool:
-        return self.phase is not Phase.ENDED and now < self.guard_until
+        return self.phase is not ProgramPhase.ENDED and now < self.guard_until
 
     def state(self, now: float) -> ProgramState:
-        fenced = now >= self.guard_until and self.phase is not Phase.ENDED
-        phase = Phase.ENDED if fenced else self.phase
+        fenced = now >= self.guard_until and self.phase is not ProgramPhase.ENDED
+        phase = ProgramPhase.ENDED if fenced else self.phase
         error = "" if self.clean else "status 1"
         return ProgramState(
             self.duty.name, self.duty.assignment, self.run, phase, self.started, self.told or fenced, self.clean, error
@@ -102,7 +102,7 @@ class SimWorker:
         **record: object,
     ) -> None:
         me = replace(Worker(name, ""), **record)  # type: ignore[arg-type]
-        self.member = Member(me, timing, declared, new_incarnation=lambda: str(next(self.runs)))
+        self.member = FleetMember(me, timing, declared, new_incarnation=lambda: str(next(self.runs)))
         self.name = name
         self.programs: dict[str, SimProgram] = {}
         self.fate: Callable[[], Fate] = lambda: Fate.DONE
@@ -112,8 +112,8 @@ class SimWorker:
         self.changed = False
         self._store = store
         self._clock = clock
-        self._plan: Iterator[Step] | None = None
-        self._late: list[Commit] = []
+        self._plan: Iterator[PlanStep] | None = None
+        self._late: list[FleetCommit] = []
 
     def look(self) -> None:
         """Reads the table and carries the whole plan out."""
@@ -131,7 +131,7 @@ class SimWorker:
             self._fence()
             return
         states = {name: program.state(self._clock.now) for name, program in self.programs.items()}
-        self._plan = self.member.look(Look(self._store.read(), began, self._clock.now), states)
+        self._plan = self.member.look(FleetLook(self._store.read(), began, self._clock.now), states)
 
     def go_on(self) -> bool:
         """Carries out the next step; returns whether there may be another one."""
@@ -161,7 +161,7 @@ class SimWorker:
             self.programs = {}
             self._plan = None
 
-    def _carry_out(self, step: Step) -> bool:
+    def _carry_out(self, step: PlanStep) -> bool:
         for order in step.before:
             self._obey(order)
         if step.commit is not None and not self._commit(step):
@@ -170,7 +170,7 @@ class SimWorker:
             self._obey(order)
         return True
 
-    def _commit(self, step: Step) -> bool:
+    def _commit(self, step: PlanStep) -> bool:
         assert step.commit is not None
         began, fate = self._clock.now, self.fate()
         if fate in (Fate.LOST, Fate.LATE):
@@ -190,23 +190,23 @@ class SimWorker:
         match order:
             case KillAll():
                 self.programs = {}
-            case Start(duty):
+            case StartProgram(duty):
                 assert duty.name not in self.programs, "a program is started beside another one of the same duty"
                 if self._clock.now < self.member.lease_end:
                     run, until = next(self.runs), self.member.lease_end
                     self.programs[duty.name] = SimProgram(duty, run, self._clock.now, until)
-            case Stop(name):
+            case StopProgram(name):
                 if name in self.programs:
-                    self.programs[name].phase, self.programs[name].told = Phase.STOPPING, True
-            case Kill(name, _, failed):
-                if name in self.programs and self.programs[name].phase is not Phase.ENDED:
-                    self.programs[name].phase = Phase.ENDED
+                    self.programs[name].phase, self.programs[name].told = ProgramPhase.STOPPING, True
+            case KillProgram(name, _, failed):
+                if name in self.programs and self.programs[name].phase is not ProgramPhase.ENDED:
+                    self.programs[name].phase = ProgramPhase.ENDED
                     self.programs[name].told |= not failed
-            case Forget(name):
+            case ForgetProgram(name):
                 self.programs.pop(name, None)
             case ShutDown():
                 self.shut_down = self.member.closing = True
-            case Report(what, about):
+            case Notice(what, about):
                 self.reports.append(f"{what}: {about}")
 
 
@@ -237,10 +237,10 @@ class SimFleet:
         """Makes all programs that start ready, and those that stop end."""
         for worker in self.workers:
             for program in worker.programs.values():
-                if program.phase is Phase.STARTING:
-                    program.phase = Phase.READY
-                elif program.phase is Phase.STOPPING:
-                    program.phase = Phase.ENDED
+                if program.phase is ProgramPhase.STARTING:
+                    program.phase = ProgramPhase.READY
+                elif program.phase is ProgramPhase.STOPPING:
+                    program.phase = ProgramPhase.ENDED
 
     def rounds(self, number: int, seconds: float = 1.0) -> None:
         """Lets all workers look, one after the other, so many times; as the daemon's, again at once after changes."""
@@ -255,7 +255,7 @@ class SimFleet:
         return self.store.read().duties[name]
 
     def change(self, duty: Duty) -> None:
-        assert self.store.commit(Commit((Put(duty),)))
+        assert self.store.commit(FleetCommit((PutRecord(duty),)))
 
     def add(self, duty: Duty) -> None:
         self.change(duty)
@@ -276,7 +276,7 @@ class SimFleet:
         picture = self.store.read()
         read = picture.workers[worker].read if worker in picture.workers else 0
         number = max([read, *(message.number for message in picture.messages if message.worker == worker)]) + 1
-        assert self.store.commit(Commit((Put(Message(worker, number, command, content)),)))
+        assert self.store.commit(FleetCommit((PutRecord(WorkerMessage(worker, number, command, content)),)))
 
 
 class PacedFleet(SimFleet):
@@ -321,10 +321,10 @@ class PacedFleet(SimFleet):
     def _look(self, worker: SimWorker) -> None:
         now = self.clock.now
         for program in worker.programs.values():
-            if program.phase is Phase.STARTING and now >= program.started + program.duty.work.ready_after:
-                program.phase = Phase.READY
-            elif program.phase is Phase.STOPPING:
-                program.phase = Phase.ENDED
+            if program.phase is ProgramPhase.STARTING and now >= program.started + program.duty.work.ready_after:
+                program.phase = ProgramPhase.READY
+            elif program.phase is ProgramPhase.STOPPING:
+                program.phase = ProgramPhase.ENDED
         worker.look()
         self.looks += 1
         expected = worker.member.next_due()
@@ -333,7 +333,7 @@ class PacedFleet(SimFleet):
 
     def _due_of(self, worker: SimWorker) -> float:
         """Returns when a worker looks: a program that is ready, or has ended, wakes it up."""
-        starting = (each for each in worker.programs.values() if each.phase is Phase.STARTING)
+        starting = (each for each in worker.programs.values() if each.phase is ProgramPhase.STARTING)
         ready = min((each.started + each.duty.work.ready_after for each in starting), default=self._due[worker])
-        stopping = any(each.phase is Phase.STOPPING for each in worker.programs.values())
+        stopping = any(each.phase is ProgramPhase.STOPPING for each in worker.programs.values())
         return self.clock.now if stopping else min(self._due[worker], ready)

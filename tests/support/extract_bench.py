@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +89,10 @@ class Bench:
         path = self.folder / "pids"
         return [int(line) for line in path.read_text().splitlines()] if path.exists() else []
 
-    def once(self, path: Path) -> int:
-        """Extracts in this process, one cycle or run; returns the exit code."""
-        return run(load(path), SILENT, once=True)
+    def once(self, path: Path, **constants: int) -> int:
+        """Extracts in this process, one cycle or run, with other constants of the extraction; returns the exit code."""
+        settings = load(path)
+        return run(replace(settings, extract=replace(settings.extract, **constants)), SILENT, once=True)  # type: ignore[arg-type]
 
     @contextmanager
     def running(self, path: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:

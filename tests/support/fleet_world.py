@@ -148,7 +148,7 @@ class Fleet:
             "kinesisEndpoint": self.endpoint, "dynamoDBEndpoint": self.endpoint, "workerId": worker,
             "initialPositionInStream": "TRIM_HORIZON", "idleTimeBetweenReadsInMillis": "100",
             "failoverTimeMillis": str(int(self.failover * 1000)), "childKillMillis": "500",
-            "childRestartBackoffMillis": "50", "metricsLevel": "NONE", **self.more,
+            "taskBackoffTimeMillis": "50", "metricsLevel": "NONE", **self.more,
         }  # fmt: skip
         path = self.folder / f"{worker}.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in values.items()))

@@ -22,6 +22,7 @@ from kainite.settings import LogSettings, UowSettings
 from kainite.store.dynamodb import DynamoDBStore
 from support.log_builders import fragment
 from support.names import unique
+from support.owned_log import owned_log
 
 LIMIT = 10.0
 REFUSED = 'violates check "positive" [23514]'
@@ -74,7 +75,7 @@ async def log_world(dynamodb: Any, moto_endpoint: str, tmp_path: Path) -> AsyncI
     )
     store = DynamoDBStore(dynamodb, name)
     settings = LogSettings(table=name, owner="w", enabled=True, put_interval=0, poll=0.02)
-    async with LogOwner.open(store, settings, UowSettings()) as owner:
+    async with owned_log(store, settings, UowSettings()) as owner:
         units = [fragment(uow, [1], count=1) for uow in ("done", "bad", "waiting")]
         await owner.append("shard-0", Position(1), Position(1), [*units, fragment("fresh", [9], count=1)])
         await owner.append("shard-1", Position(1), Position(1), [fragment("half", [5, 6], count=3, number=17)])

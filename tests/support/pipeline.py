@@ -71,8 +71,8 @@ class Pipeline:
             "executableName": " ".join([sys.executable, str(CHILD), *child]), "regionName": "us-east-1",
             "kinesisEndpoint": self.endpoint, "dynamoDBEndpoint": self.endpoint, "workerId": "w",
             "initialPositionInStream": "TRIM_HORIZON", "idleTimeBetweenReadsInMillis": "50",
-            "failoverTimeMillis": "2000", "childKillMillis": "500", "childRestartBackoffMillis": "20",
-            "unitsOfWork": "true", "logPollMillis": "50", "target": self.database.url, **more,
+            "failoverTimeMillis": "2000", "childKillMillis": "500", "taskBackoffTimeMillis": "20",
+            "unitsOfWork": "true", "target": self.database.url, **more,
         }  # fmt: skip
         path = self.folder / "app.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in values.items()))

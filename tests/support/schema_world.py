@@ -16,7 +16,6 @@ from typing import Any
 from kainite.base.position import Position
 from kainite.log.state.loading import load_state
 from kainite.log.views.unit_table import LogRow, read_rows
-from kainite.owner.owner import LogOwner
 from kainite.settings import ApplySettings, LogSettings, UowSettings
 from kainite.store.memory import MemoryStore
 from kainite.uow.admission import Admission
@@ -29,6 +28,7 @@ from kainite_spark.driver.environment import ApplyEnvironment
 from kainite_spark.driver.job import ApplyJob
 from kainite_spark.targets.opening import open_target
 from support.inline_runner import InlineRunner
+from support.owned_log import owned_log
 from support.stores import Database
 from support.waiting import until
 
@@ -71,11 +71,11 @@ class SchemaWorld:
 
     @asynccontextmanager
     async def daemon(self, *, every: float = 0.01) -> AsyncIterator[None]:
-        """Runs the daemon's parts; ``every`` as for :meth:`LogOwner.judge_by`."""
+        """Runs the daemon's parts; ``every`` as for :meth:`kainite.owner.owner.LogOwner.judge_by`."""
         catalogue = await CurrentCatalogue.read(self.load)
         catalogue._interval = 0.0  # noqa: SLF001
         settings = LogSettings(table="t", owner="a", enabled=True, put_interval=0.0, poll=0.01)
-        async with LogOwner.open(self.store, settings, UowSettings()) as owner:
+        async with owned_log(self.store, settings, UowSettings()) as owner:
             owner.judge_by(catalogue, every)
             self._units = UnitsOfWork(owner, Admission(catalogue.signing), catalogue=catalogue)
             yield

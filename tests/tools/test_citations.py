@@ -77,8 +77,10 @@ def test_docstrings_refer_to_names_that_exist() -> None:
     assert wrong(PROGRAMS, unknown_references) == []
 
 
-def test_functions_on_the_architecture_page_exist() -> None:
-    assert wrong([ROOT / "docs" / "architecture.md"], unknown_functions) == []
+def test_functions_on_pages_exist() -> None:
+    # docs/kcl.md names KCL's classes too, which are no names of Kainite.
+    pages = [page for page in PAGES if page.parent.name == "docs" and page.name != "kcl.md"]
+    assert wrong(pages, unknown_functions) == []
 
 
 def test_nothing_is_cited_that_a_reader_does_not_have() -> None:

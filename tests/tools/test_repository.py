@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from kainite.settings import examine
+from kainite.settings.keys.retired import RETIRED
+from kainite.settings.keys.table import OWN_KEYS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -72,6 +74,31 @@ def test_example_settings_are_sound(path: Path) -> None:
     found = examine(path)
 
     assert (found.problems, found.unknown, found.ignored) == ((), (), ())
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_each_line_in_comments_of_the_example_settings_is_sound(path: Path, tmp_path: Path) -> None:
+    lines = re.findall(r"^#(\w[\w.]* = .*)", path.read_text(encoding="utf-8"), re.M)
+    alone = tmp_path / "alone.properties"
+
+    for line in lines:
+        alone.write_text(line)
+        found = examine(alone, environment={})
+        assert (found.wrong, found.unknown, found.ignored) == ((), (), ()), line
+        assert len(found.values) == 1, line
+
+
+def test_each_key_of_our_own_stands_in_an_example() -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in EXAMPLES)
+
+    assert not {key.name for key in OWN_KEYS} - set(re.findall(r"^#?(\w+) = ", text, re.M))
+
+
+def test_no_page_and_no_example_names_a_key_that_is_a_constant_now() -> None:
+    pages = {*PAGES, *EXAMPLES} - {ROOT / "docs" / "properties.md"}
+    named = {path.name: set(re.findall(r"\w+", path.read_text(encoding="utf-8"))) & RETIRED.keys() for path in pages}
+
+    assert not {name: keys for name, keys in named.items() if keys}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, overload
 
 from kainite.base.errors import SettingsError
 from kainite.settings import AwsSettings, ClientSettings
-from kainite.settings.credentials import Provider, Source, show_chain
+from kainite.settings.credentials import CredentialsSource, Provider, show_chain
 
 if TYPE_CHECKING:
     import boto3
@@ -56,7 +56,7 @@ def client(
 
 
 def frozen_credentials(settings: AwsSettings) -> Provider:
-    """Returns the credentials of DynamoDB's client as they are now, for another process; they may expire.
+    """Returns the credentials of DynamoDB's client as they are now, for another process; the credentials may expire.
 
     Raises:
         SettingsError: there are none, or they cannot be had.
@@ -73,7 +73,7 @@ def frozen_credentials(settings: AwsSettings) -> Provider:
     except BotoCoreError as error:
         raise SettingsError(f"no AWS credentials can be had: {error}") from error
     parts = (frozen.access_key, frozen.secret_key, frozen.token)
-    return Provider("StaticCredentialsProvider", Source.STATIC, tuple(part for part in parts if part))
+    return Provider("StaticCredentialsProvider", CredentialsSource.STATIC, tuple(part for part in parts if part))
 
 
 def _of_service(service: str, settings: AwsSettings) -> tuple[ClientSettings, str | None]:

@@ -17,7 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.session import Session
 
 from kainite.base.logs import event
-from kainite.settings.credentials import Provider, Source, endpoint_of, show_chain
+from kainite.settings.credentials import CredentialsSource, Provider, endpoint_of, show_chain
 
 if TYPE_CHECKING:
     from botocore.credentials import CredentialResolver
@@ -108,15 +108,15 @@ def _assume_role(provider: Provider, region: str | None) -> Credentials | None:
     return DeferredRefreshableCredentials(fetcher.fetch_credentials, "assume-role")
 
 
-_LOADERS: Mapping[Source, Callable[[Provider, str | None], Credentials | None]] = {
-    Source.DEFAULT: _default,
-    Source.ENVIRONMENT: _methods("env"),
-    Source.PROFILE: _profile,
-    Source.CONTAINER: _methods("container-role"),
-    Source.INSTANCE: _methods("iam-role"),
-    Source.CONTAINER_OR_INSTANCE: _methods("container-role", "iam-role"),
-    Source.WEB_IDENTITY: _methods("assume-role-with-web-identity"),
-    Source.STATIC: _static,
-    Source.ASSUME_ROLE: _assume_role,
-    Source.JVM: lambda provider, region: None,
+_LOADERS: Mapping[CredentialsSource, Callable[[Provider, str | None], Credentials | None]] = {
+    CredentialsSource.DEFAULT: _default,
+    CredentialsSource.ENVIRONMENT: _methods("env"),
+    CredentialsSource.PROFILE: _profile,
+    CredentialsSource.CONTAINER: _methods("container-role"),
+    CredentialsSource.INSTANCE: _methods("iam-role"),
+    CredentialsSource.CONTAINER_OR_INSTANCE: _methods("container-role", "iam-role"),
+    CredentialsSource.WEB_IDENTITY: _methods("assume-role-with-web-identity"),
+    CredentialsSource.STATIC: _static,
+    CredentialsSource.ASSUME_ROLE: _assume_role,
+    CredentialsSource.JVM: lambda provider, region: None,
 }

@@ -4,7 +4,7 @@ An item is as the client has it, ``{"leaseKey": {"S": "shardId-0"}}``, and so an
 the attribute is: KCL's types are part of its tables' format. boto3's ``TypeSerializer`` would choose the type by the
 value, and its ``TypeDeserializer`` would make a ``Decimal`` of each counter.
 
-Nothing is cached. What an error means to the caller is the caller's own: each gives :func:`answer` a translator.
+Nothing is cached. Each caller has errors of its own, so it gives :func:`answer` a function that translates botocore's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Value: TypeAlias = dict[str, Any]
 """One attribute's value: a mapping of its type to itself."""
 
 Translate: TypeAlias = Callable[[str, Failure, Exception], Exception]
-"""Makes the caller's error of the operation's name, what its failure means, and botocore's error."""
+"""Makes the caller's error; takes the operation's name, what its failure means, and botocore's error."""
 
 
 class ConditionFailedError(Exception):

@@ -15,7 +15,7 @@ def compressed(data: bytes, level: int = 3) -> bytes:
 
     Args:
         data: what to compress.
-        level: of Zstandard, 1 to 22.
+        level: Zstandard's level, 1 to 22.
     """
     return zstd.ZstdCompressor(level).compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
 

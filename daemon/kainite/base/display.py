@@ -48,8 +48,8 @@ def as_json(value: Any, option: int = 0) -> str:
     """Returns a value as JSON that is harmless and encodable.
 
     Args:
-        value: of JSON's kinds; anything else is shown by ``str``.
-        option: orjson's; of these only ``OPT_INDENT_2`` counts where a text holds half of a surrogate pair.
+        value: a value of JSON's kinds; a value of another kind is shown by ``str``.
+        option: orjson's options; only ``OPT_INDENT_2`` counts where a text holds half of a surrogate pair.
     """
     try:
         text = orjson.dumps(value, default=str, option=option).decode()

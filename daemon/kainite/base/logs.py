@@ -27,7 +27,7 @@ def event(logger: logging.Logger, level: int, name: str, **fields: Any) -> None:
         logger: whose event it is.
         level: one of logging's levels.
         name: what happened, the same words each time.
-        fields: what it happened to; values are shown by ``str``, None is left out.
+        fields: the things that the event is about; ``str`` shows the values, and a field with None is left out.
     """
     if logger.isEnabledFor(level):
         shown = {key: value for key, value in fields.items() if value is not None}

@@ -101,13 +101,13 @@ class Markers:
         return framed
 
     def pattern(self) -> re.Pattern[bytes]:
-        """Finds the marker that ends first: none contains another, so the one that begins first does."""
+        """Finds the marker that ends first. No marker contains another one, so it is the one that begins first."""
         return re.compile(b"|".join(re.escape(self.of(mark)) for mark in Mark if mark in self.used))
 
     def marks(self) -> dict[bytes, Mark]:
-        """Returns the meaning of the bytes of each marker that is used."""
+        """Returns a table from the bytes of each marker that is used to what the marker means."""
         return {self.of(mark): mark for mark in Mark if mark in self.used}
 
     def unused(self) -> dict[bytes, Mark]:
-        """Returns the meaning that bytes have in other conversations."""
+        """Returns a table like :attr:`marks`, of the markers that only other conversations use."""
         return {self.of(mark): mark for mark in Mark if mark not in self.used and self.of(mark)}

@@ -9,7 +9,7 @@ Two nets, one behind the other:
   :func:`redacted` hides these in any text, :func:`redacted_words` in a command line.
 
 A secret of fewer than :data:`SHORTEST` characters is known by its shape alone, since its characters stand everywhere.
-One of letters and digits that is shorter than :data:`ANYWHERE` is hidden where it stands as a word: the password
+A secret of letters and digits that is shorter than :data:`ANYWHERE` is hidden where it stands as a word: the password
 "postgres" stands in "postgresql" by chance.
 
 The known secrets belong to the process. A process that gets its settings in another way than from
@@ -114,7 +114,7 @@ def secrets_in_words(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def secrets_in_url(url: str) -> tuple[str, ...]:
-    """Returns the passwords that an address holds; one that may be read in several ways gives all readings."""
+    """Returns the passwords that an address holds; an address that may be read in several ways gives all readings."""
     found = [match["value"] for match in _QUERY.finditer(url)]
     begin = max(url.find("://") + 3, 0 if "://" not in url else 3)
     for at in {url.find("@", begin), url.rfind("@")}:

@@ -98,8 +98,8 @@ def retry(
         wait: waits for so many seconds, as ``time.sleep`` does; a true answer ends the retries, as that of the
             ``wait`` of a ``threading.Event`` that is set.
         retryable: whether an error is worth another attempt; any other is raised at once.
-        tries: attempts in all; None: without end.
-        failed: is told of each failure before the pause.
+        tries: how many attempts are made in all; None means no limit.
+        failed: called at each failure, before the pause.
 
     Raises:
         Exception: the latest error of ``call``.

@@ -28,7 +28,7 @@ async def until_stopped(work: Callable[[asyncio.Event, asyncio.Event], Coroutine
     """Runs a program's work until it ends, or is killed by a second signal; returns the exit status.
 
     Args:
-        work: is given the event that asks it to stop, and the one that asks it to read its settings file again.
+        work: the program's work; takes an event that asks it to stop, and one that asks it to read its settings again.
     """
     stop, reload = asyncio.Event(), asyncio.Event()
     working = asyncio.create_task(work(stop, reload))

@@ -17,22 +17,23 @@ class Changes:
         self._waiting: list[asyncio.Future[None]] = []
 
     def tell(self) -> None:
-        """Has each who waits look at its condition again."""
+        """Wakes all tasks that wait; each looks at its condition again."""
         waiting, self._waiting = self._waiting, []
         for waiter in waiting:
             if not waiter.done():
                 waiter.set_result(None)
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Waits until the condition holds; when it returns, it does, for nothing else has run since."""
+        """Waits until the condition holds. It still holds when this returns: nothing else runs in between."""
         while not condition():
             waiter = asyncio.get_running_loop().create_future()
             self._waiting.append(waiter)
             try:
                 await waiter
             except asyncio.CancelledError:
-                with suppress(ValueError):  # it has been told meanwhile
-                    self._waiting.remove(waiter)  # nobody may tell for days
+                # Nobody may call tell() for days, so no cancelled waiter stays here. After tell() it is gone already.
+                with suppress(ValueError):
+                    self._waiting.remove(waiter)
                 raise
 
 

@@ -22,7 +22,7 @@ class Dialect(Protocol):
     Attributes:
         turn: whose turn it is.
         action: the outstanding action, or the last one.
-        has_answered: whether the child has answered anything yet; a program that never did may be the wrong one.
+        has_answered: whether the child has answered anything yet; a program that never answered may be the wrong one.
     """
 
     turn: Turn

@@ -172,7 +172,7 @@ class PipedProcess:
     async def ends(self, grace: float) -> bool:
         """Closes its input and waits ``grace`` seconds for its end; returns whether it has ended.
 
-        To be followed by :meth:`close`, also when this is cancelled.
+        The caller must call :meth:`close` afterwards, also when this is cancelled.
         """
         self._leave()
         return await wait_until_set(self._gone, grace)

@@ -89,7 +89,7 @@ class ChildProcess:
     def send(self, request: bytes) -> None:
         """Sends one request of the dialect, the bytes that a starting method of :attr:`dialect` returned.
 
-        :meth:`serve` is to follow. The request is not held longer than it takes to write it.
+        The caller must call :meth:`serve` afterwards. The request is not held longer than it takes to write it.
         """
         self._heard_at = self._loop.time()
         self._junk.clear()
@@ -138,7 +138,8 @@ class ChildProcess:
     async def ends(self, grace: float) -> bool:
         """Closes the child's input and waits ``grace`` seconds for its end; returns whether it has ended.
 
-        To be followed by :meth:`close`, also when this is cancelled: a child that outlives its grace gets TERM first.
+        The caller must call :meth:`close` afterwards, also when this is cancelled: a child that outlives its grace gets
+        TERM first.
         """
         return await self._process.ends(grace)
 

@@ -39,10 +39,13 @@ def adopt_stream(properties: Path, yes: bool) -> None:
 
 
 async def _adopt(settings: Settings, identity: str) -> None:
+    from kainite.owner.mount import mount
     from kainite.owner.owner import LogOwner
 
     store, _ = opened_log(settings)
-    at_once = asyncio.Event()
-    at_once.set()  # does not wait for a log that a daemon holds
-    async with LogOwner.open(store, settings.log, settings.uow, stop=at_once) as owner:
+    log = settings.log
+    store.create()
+    # Does not wait for a log that a daemon holds.
+    mounted = mount(store, log.partition, log.owner, log.lease, stripes=log.stripes)
+    async with LogOwner.serve(store, log, settings.uow, mounted) as owner:
         await owner.collect_from(identity, adopt=True)

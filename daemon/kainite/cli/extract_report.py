@@ -14,10 +14,10 @@ from kainite.extract.offsets.offset_file import offset_file_of
 from kainite.settings import Examination, Settings, examine
 from kainite.settings.keys.table import KEYS
 
-_SECTIONS = frozenset({"extract", "aws", "kinesis_client"})
+_SECTIONS = frozenset({"extract", "aws", "aws.kinesis"})
 _OTHERS = frozenset(
     {"streamName", "streamArn", "shardSyncIntervalMillis", "shutdownGraceMillis", "childKillMillis"}
-    | {"taskBackoffTimeMillis", "childRestartBackoffMaxMillis"}
+    | {"taskBackoffTimeMillis"}
     | {"markerEom", "markerEop", "markersEnvironment", "markersArguments"}
 )
 _SHOWN = frozenset(key.name for key in KEYS if key.section in _SECTIONS or key.name in _OTHERS)
@@ -37,7 +37,7 @@ def show(path: Path | None, options: Sequence[str], *, as_json: bool, everything
             found,
             ok=not problems,
             problems=problems,
-            notes=(*_notes(examined), *(note for note in found.notes if note.startswith("extractorOffsets:"))),
+            notes=tuple(_notes(examined)),
             settings=tuple(line for line in found.settings if line.key in _SHOWN),
         ),
         as_json=as_json,

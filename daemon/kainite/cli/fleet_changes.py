@@ -16,7 +16,7 @@ from kainite.cli.fleet_views import json_option, store_of
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
 from kainite.fleet.declared import RESTARTS, declared_duties, work_of
-from kainite.fleet.model.records import Command, Kind, Restart
+from kainite.fleet.model.records import Command, DutyKind, Restart
 from kainite.fleet.operator import Operator
 from kainite.settings import load
 
@@ -26,7 +26,9 @@ _yes = click.option("--yes", is_flag=True, help="Do not ask.")
 @click.command("add")
 @properties_option
 @click.argument("name")
-@click.option("--kind", type=click.Choice([each.value for each in Kind]), default=Kind.PROGRAM.value, show_default=True)
+@click.option(
+    "--kind", type=click.Choice([each.value for each in DutyKind]), default=DutyKind.PROGRAM.value, show_default=True
+)
 @click.option("--command", help="The command line of a program, quoted as in a shell.")
 @click.option("--settings", "own", metavar="FILE", help="The settings file of the duty, as each worker finds it.")
 @click.option("--weight", type=click.FloatRange(min=0, min_open=True), default=1.0, show_default=True)

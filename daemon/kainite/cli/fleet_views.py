@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kainite.aws import clients as aws
-from kainite.fleet.model.records import Event, Picture
+from kainite.fleet.model.records import HistoryLine, Picture
 from kainite.fleet.store.contract import FleetStore
 from kainite.fleet.store.dynamodb import DynamoDBFleetStore
 from kainite.fleet.store.items import later_word
@@ -64,7 +64,7 @@ def duty_rows(picture: Picture) -> list[dict[str, Any]]:
     ]
 
 
-def event_rows(events: Iterable[Event]) -> list[dict[str, Any]]:
+def event_rows(events: Iterable[HistoryLine]) -> list[dict[str, Any]]:
     """Returns a row for each line of a history."""
     return [
         {

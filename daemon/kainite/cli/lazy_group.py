@@ -50,7 +50,7 @@ class LazyCommand:
     """A command that is imported when it is called.
 
     Attributes:
-        target: where it is, as ``module:attribute``.
+        target: the place of the command, as ``module:attribute``.
         help: its line in the list of commands.
     """
 

@@ -125,7 +125,7 @@ def serve(properties: Path) -> int:
 
 
 def _asked(settings: Settings, table: str, key: Mapping[str, str]) -> list[Toucher] | None:
-    """Returns who touches a row, as the log's owner says; None if it cannot be asked."""
+    """Returns who touches a row, as the log's owner says; None if the owner cannot be asked."""
     import asyncio
 
     from kainite.peers.access import access_of

@@ -24,12 +24,12 @@ class LogStatus:
     """What HEAD tells of a log partition.
 
     Attributes:
-        partition: its name.
+        partition: the log partition's name.
         owner: the owner's worker id; None for a partition that nobody owns.
         process: the owner's process.
-        address: where it takes connections; None: nowhere.
-        generation: of the owner, or of the last one.
-        alive: whether it was seen to send a heartbeat; None: not seen for the time that was waited.
+        address: where the owner takes connections; None if it takes none.
+        generation: the generation of the owner, or of the last owner.
+        alive: whether a heartbeat of the owner was seen; None if none came in the time that was waited.
         waited: seconds that were waited.
         entries: transaction id behind the last durable entry, as of the last heartbeat.
         truncated: entries below this id have left the log.
@@ -59,7 +59,7 @@ def observed(
 
     Args:
         store, partition: the log.
-        limit: seconds to wait for a heartbeat; None: the owner's lease.
+        limit: seconds to wait for a heartbeat; None means as long as the owner's lease.
         sleep: waits for so many seconds.
         clock: seconds, never running backwards.
     """

@@ -16,7 +16,7 @@ from kainite.base.errors import SettingsError
 from kainite.child.program_lookup import find
 from kainite.cli.terminal import say_json, stdout
 from kainite.settings import Examination, examine
-from kainite.settings.keys.key import Key
+from kainite.settings.key import SettingKey
 from kainite.settings.keys.table import KEYS, default_text
 from kainite.settings.keys.without_effect import why_without_effect
 
@@ -89,7 +89,7 @@ def report(found: Examination) -> Report:
     )
 
 
-def _line(found: Examination, key: Key) -> Line:
+def _line(found: Examination, key: SettingKey) -> Line:
     place = key.section, key.field
     if place not in found.values:
         return Line(key.name, default_text(key), _DEFAULT, key.meaning)

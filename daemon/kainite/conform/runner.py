@@ -77,7 +77,7 @@ class Options:
         samples: payloads that the record processor is meant to understand.
         limits: how long answers may take.
         large: the payload of the large call, bytes.
-        only: names of cases; none: all.
+        only: names of the cases to run; without names all cases run.
         stage: what the command is meant for; extractors and loaders speak markers.
         extract: how an extractor is asked.
     """

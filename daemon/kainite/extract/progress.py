@@ -39,8 +39,8 @@ class Progress:
     """The progress of one extraction.
 
     Args:
-        showing: where it is shown.
-        totals: what has been put; read whenever something is shown.
+        showing: where the progress is shown.
+        totals: the sums of what has been put; they are read whenever something is shown.
         clock: a monotonic clock, seconds.
     """
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from kainite.base.errors import SettingsError
-from kainite.fleet.model.records import Duty, Kind, Restart, Work
+from kainite.fleet.model.records import Duty, DutyKind, Restart, Work
 from kainite.fleet.programs.commands import READY
 from kainite.settings import FleetSettings
 
@@ -35,7 +35,7 @@ MOST = 1_000_000_000
 MOST_BYTES = 16_000
 """Of a duty's words together: every worker reads them at every look."""
 NAME = re.compile(r"[A-Za-z0-9_.:-]{1,100}")
-START_TIMEOUT_S = {Kind.APPLY: 300.0}
+START_TIMEOUT_S = {DutyKind.APPLY: 300.0}
 _FIELDS = {
     re.sub(r"_(.)", lambda found: found[1].upper(), field.name): field.name for field in dataclasses.fields(Work)
 }
@@ -73,7 +73,7 @@ def work_of(name: str, given: Mapping[str, Any]) -> Work:
     if strangers := sorted(set(given) - set(_FIELDS)):
         raise SettingsError(f"duty {name!r}: there is no {strangers[0]!r}; there are {', '.join(sorted(_FIELDS))}")
     problem = next(filter(None, (_problem(_KEYS[field], field, value) for field, value in fields.items())), None)
-    problem = problem or _problem_of_kind(fields.get("kind", Kind.PROGRAM), fields)
+    problem = problem or _problem_of_kind(fields.get("kind", DutyKind.PROGRAM), fields)
     if problem is not None:
         raise SettingsError(f"duty {name!r}: {problem}")
     work = Work(**_with_defaults(fields))
@@ -86,7 +86,7 @@ def work_of(name: str, given: Mapping[str, Any]) -> Work:
 
 
 def _with_defaults(fields: dict[str, Any]) -> dict[str, Any]:
-    kind = fields.get("kind", Kind.PROGRAM)
+    kind = fields.get("kind", DutyKind.PROGRAM)
     defaults: dict[str, Any] = {"ready": READY.get(kind, "")}
     if kind in START_TIMEOUT_S:
         defaults["start_timeout"] = START_TIMEOUT_S[kind]
@@ -125,17 +125,17 @@ def _problem(key: str, field: str, value: Any) -> str | None:
         return wrong
     if field == "restart" and value not in RESTARTS:
         return f"restart must be one of {', '.join(RESTARTS)}"
-    return f"kind must be one of {', '.join(Kind)}" if field == "kind" and value not in list(Kind) else None
+    return f"kind must be one of {', '.join(DutyKind)}" if field == "kind" and value not in list(DutyKind) else None
 
 
 def _problem_of_kind(kind: str, fields: Mapping[str, Any]) -> str | None:
-    if kind == Kind.PROGRAM and not fields.get("command"):
+    if kind == DutyKind.PROGRAM and not fields.get("command"):
         return "command is missing: the words of the program's command line"
-    if kind == Kind.PROGRAM and fields.get("properties"):
+    if kind == DutyKind.PROGRAM and fields.get("properties"):
         return "properties are for the kinds log, extract and apply; a program has its settings in its command"
     return (
         f"a command is for programs; the kind {kind} has its own"
-        if kind != Kind.PROGRAM and fields.get("command")
+        if kind != DutyKind.PROGRAM and fields.get("command")
         else None
     )
 

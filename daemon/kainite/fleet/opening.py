@@ -17,7 +17,7 @@ from kainite.fleet.model.dormancy import is_dormant
 from kainite.fleet.model.records import Worker
 from kainite.fleet.programs.programs import DutyPrograms
 from kainite.fleet.service import FleetService
-from kainite.fleet.steps.member import Member
+from kainite.fleet.steps.member import FleetMember
 from kainite.fleet.steps.timing import Timing
 from kainite.fleet.store.dynamodb import DynamoDBFleetStore
 from kainite.settings import FleetSettings, Settings
@@ -69,7 +69,7 @@ def _service(settings: Settings, dynamodb: DynamoDBClient, stop: asyncio.Event) 
         capacity=fleet.capacity,
         process=this_process().as_text(),
     )
-    member = Member(me, timing, declared, _is_gone, _dormancy(fleet.dormant))
+    member = FleetMember(me, timing, declared, _is_gone, _dormancy(fleet.dormant))
     programs = DutyPrograms(settings.path, timing.lease, news.set)
     store = DynamoDBFleetStore(dynamodb, fleet.table, fleet.history_days)
     grace = max((duty.work.stop_grace for duty in declared), default=0.0)

@@ -13,9 +13,9 @@ from typing import TypeVar
 
 from kainite.base.errors import FleetError
 from kainite.fleet.model.assignment import why_not
-from kainite.fleet.model.records import Command, Duty, Event, Message, Picture, Subject, Work, Worker
+from kainite.fleet.model.records import Command, Duty, HistoryLine, Picture, Subject, Work, Worker, WorkerMessage
 from kainite.fleet.model.states import By, DutyStatus
-from kainite.fleet.store.contract import Check, Commit, Delete, FleetStore, Put
+from kainite.fleet.store.contract import CheckRecord, DeleteRecord, FleetCommit, FleetStore, PutRecord
 from kainite.fleet.store.items import later_word
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class Operator:
     def add(self, name: str, work: Work) -> None:
         """Adds a duty."""
 
-        def commit(picture: Picture) -> Commit:
+        def commit(picture: Picture) -> FleetCommit:
             if name in picture.duties:
                 raise FleetError(f"there is a duty {name!r} already: remove it first, or take another name")
             return self._of_duty(Duty(name, work), "added")
@@ -60,14 +60,14 @@ class Operator:
             declared: gives the names that the settings declare.
         """
 
-        def commit(picture: Picture) -> Commit:
+        def commit(picture: Picture) -> FleetCommit:
             duty = _duty(picture, name)
             if duty.declared and name in declared():
                 raise FleetError(f"duty {name!r} is declared in the settings: take it out there, or disable it")
             if duty.status.held:
                 raise FleetError(f"duty {name!r} is {duty.status} at {duty.worker}: stop it first")
-            event = Event(Subject.DUTY, name, "removed", self._name, "an operator's wish")
-            return Commit((Delete(duty),), events=(event,))
+            event = HistoryLine(Subject.DUTY, name, "removed", self._name, "an operator's wish")
+            return FleetCommit((DeleteRecord(duty),), events=(event,))
 
         self._change(commit)
 
@@ -96,7 +96,7 @@ class Operator:
     def clear_error(self, name: str) -> None:
         """Lets a duty that has failed too often be tried again."""
 
-        def commit(picture: Picture) -> Commit:
+        def commit(picture: Picture) -> FleetCommit:
             duty = _duty(picture, name)
             if duty.status is not DutyStatus.ERROR:
                 raise FleetError(f"duty {name!r} is {duty.status}, not in error")
@@ -108,7 +108,7 @@ class Operator:
     def move(self, name: str, worker: str) -> None:
         """Moves a duty: it is stopped where it is, then started at the worker."""
 
-        def commit(picture: Picture) -> Commit:
+        def commit(picture: Picture) -> FleetCommit:
             duty, goal = _duty(picture, name), _worker(picture, worker)
             if not duty.status.held:
                 raise FleetError(f"duty {name!r} is {duty.status}, at no worker")
@@ -123,7 +123,7 @@ class Operator:
     def send(self, worker: str, command: Command, content: str = "") -> None:
         """Sends a message to a worker."""
 
-        def commit(picture: Picture) -> Commit:
+        def commit(picture: Picture) -> FleetCommit:
             sent = [message.number for message in picture.messages if message.worker == worker]
             reader = _worker(picture, worker)
             if not reader.status.pings:
@@ -131,7 +131,9 @@ class Operator:
             number = max([reader.read, *sent]) + 1
             # A reader that has read on meanwhile takes this number for one that it has obeyed.
             process = "" if command in LASTING else reader.process
-            return Commit((Put(Message(worker, number, command, content, process=process)), Check(reader)))
+            return FleetCommit(
+                (PutRecord(WorkerMessage(worker, number, command, content, process=process)), CheckRecord(reader))
+            )
 
         self._change(commit)
 
@@ -152,18 +154,18 @@ class Operator:
     def _want(self, name: str, change: Callable[[Duty], Duty], why: str) -> Duty:
         written: list[Duty] = []
 
-        def commit(picture: Picture) -> Commit:
+        def commit(picture: Picture) -> FleetCommit:
             written.append(_settled(change(_duty(picture, name))))
             return self._of_duty(written[-1], why)
 
         self._change(commit)
         return written[-1]
 
-    def _of_duty(self, duty: Duty, why: str) -> Commit:
-        event = Event(Subject.DUTY, duty.name, duty.status, self._name, f"an operator: {why}", duty.worker)
-        return Commit((Put(duty),), events=(event,))
+    def _of_duty(self, duty: Duty, why: str) -> FleetCommit:
+        event = HistoryLine(Subject.DUTY, duty.name, duty.status, self._name, f"an operator: {why}", duty.worker)
+        return FleetCommit((PutRecord(duty),), events=(event,))
 
-    def _change(self, commit: Callable[[Picture], Commit]) -> None:
+    def _change(self, commit: Callable[[Picture], FleetCommit]) -> None:
         for _ in range(TRIES):
             if self._store.commit(commit(self._store.read())):
                 return

@@ -21,11 +21,21 @@ from kainite.base.logs import event
 from kainite.base.retry import Backoff
 from kainite.base.waiting import wait_until_set
 from kainite.fleet.programs.programs import DutyPrograms
-from kainite.fleet.steps.member import Member
-from kainite.fleet.steps.observer import Look
-from kainite.fleet.steps.plan import Forget, Kill, KillAll, Order, Report, ShutDown, Start, Step, Stop
+from kainite.fleet.steps.member import FleetMember
+from kainite.fleet.steps.observer import FleetLook
+from kainite.fleet.steps.plan import (
+    ForgetProgram,
+    KillAll,
+    KillProgram,
+    Notice,
+    Order,
+    PlanStep,
+    ShutDown,
+    StartProgram,
+    StopProgram,
+)
 from kainite.fleet.steps.timing import Timing
-from kainite.fleet.store.contract import Commit, FleetStore
+from kainite.fleet.store.contract import FleetCommit, FleetStore
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +61,7 @@ class FleetService:
     def __init__(
         self,
         store: FleetStore,
-        member: Member,
+        member: FleetMember,
         programs: DutyPrograms,
         timing: Timing,
         news: asyncio.Event,
@@ -104,7 +114,7 @@ class FleetService:
         began, changed = boot_seconds(), False
         try:
             picture = await asyncio.to_thread(self._store.read)
-            look = Look(picture, began, boot_seconds())
+            look = FleetLook(picture, began, boot_seconds())
             for step in self._member.look(look, self._programs.states()):
                 if await self._fence() or not await self._carry_out(step):
                     changed = True
@@ -125,7 +135,7 @@ class FleetService:
         await self._programs.kill_all("the lease is over")
         return True
 
-    async def _carry_out(self, step: Step) -> bool:
+    async def _carry_out(self, step: PlanStep) -> bool:
         for order in step.before:
             await self._obey(order)
         if step.commit is not None and not await self._commit(step.commit, pings=step.pings):
@@ -134,7 +144,7 @@ class FleetService:
             await self._obey(order)
         return True
 
-    async def _commit(self, commit: Commit, *, pings: bool) -> bool:
+    async def _commit(self, commit: FleetCommit, *, pings: bool) -> bool:
         began = boot_seconds()
         done = await asyncio.to_thread(self._store.commit, commit)
         if done and pings:
@@ -151,19 +161,19 @@ class FleetService:
         match order:
             case KillAll():
                 await programs.kill_all("another worker may have the duty")
-            case Start(duty):
+            case StartProgram(duty):
                 if boot_seconds() < self._member.lease_end:
                     programs.start(duty, self._member.lease_end)
-            case Stop(name):
+            case StopProgram(name):
                 programs.stop(name)
-            case Kill(name, why, failed):
+            case KillProgram(name, why, failed):
                 programs.kill(name, why, failed=failed)
-            case Forget(name):
+            case ForgetProgram(name):
                 await programs.forget(name)
             case ShutDown():
                 event(logger, logging.WARNING, "an operator shuts this worker down")
                 self._shut_down()
-            case Report(what, about) if f"{what} {about}" not in self._said:
+            case Notice(what, about) if f"{what} {about}" not in self._said:
                 self._said.add(f"{what} {about}")
                 event(logger, logging.ERROR, what, about=about)
 

@@ -25,7 +25,7 @@ from kainite.kinesis.shards import MAX_HASH_KEY, HashRange
 
 EVERY_KEY = HashRange(0, MAX_HASH_KEY)
 MAX_KEY_LENGTH = 256
-"""Of a partition key, in characters: Kinesis's limit, and the KPL's."""
+"""The longest partition key, in characters: Kinesis's limit, and the KPL's."""
 
 PORTION_CHARACTERS = 1024 * 1024
 """The most base64 of aggregates in a portion: records of a few bytes grow tenfold when they are taken out."""
@@ -44,8 +44,8 @@ def expand(records: Sequence[RawRecord], hash_range: HashRange = EVERY_KEY) -> S
     """Returns the user records of all aggregates, and the plain records among them, in order.
 
     Args:
-        records: as Kinesis gave them. Without an aggregate among them they are returned themselves.
-        hash_range: of the shard; an aggregate that reaches beyond is dropped.
+        records: the records as Kinesis gave them. If no record is an aggregate, this list itself is returned.
+        hash_range: the shard's range of hash keys; an aggregate that reaches beyond it is dropped.
     """
     if not _any_marked(records):
         return records

@@ -39,10 +39,10 @@ class Reply:
     """A GetRecords reply, payloads still base64.
 
     Attributes:
-        records: in the order of the shard.
+        records: the records, in the order of the shard.
         millis_behind_latest: how far behind the newest record, milliseconds.
         next_iterator: None at the shard's end.
-        children: at the shard's end, the shards that go on.
+        children: at the shard's end, the shards that continue it.
     """
 
     records: list[RawRecord]
@@ -123,7 +123,7 @@ class StreamClient:
             request = {"NextToken": page["NextToken"]}  # nothing else: the token names the stream
 
     def identity(self) -> StreamIdentity:
-        """Returns which stream it is.
+        """Returns the stream's identity: its ARN and the time of its creation.
 
         Raises:
             StreamUnavailableError: throttled, or no answer.

@@ -185,7 +185,7 @@ class LeaseKeeper:
 
         Args:
             held: the lease; nothing happens when it is lost already.
-            pause: for how many seconds this worker does not take it again.
+            pause: for how many seconds this worker does not take the lease again.
         """
         if self._held_leases.begin_release(held):
             try:

@@ -51,7 +51,7 @@ def missing_leases(
 def missing_lines(
     shards: Sequence[Shard], checkpoints: Mapping[str, Checkpoint], wanted: Iterable[str]
 ) -> dict[str, Checkpoint]:
-    """Returns the leases that hold back whatever comes behind some shards, which lack a lease themselves.
+    """Returns the leases that hold back the descendants of some shards, where these shards have no lease themselves.
 
     Where an ancestor is still read, shard sync creates no lease below it: each comes when its parents end. But a child
     of two such shards can come before one of its parents has its lease, and nothing would hold it back. So the parent

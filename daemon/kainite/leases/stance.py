@@ -6,7 +6,11 @@ from enum import Enum, auto
 
 
 class Stance(Enum):
-    """Decided by :mod:`kainite.fleet`, or the daemon where it cannot work; read by the lease keeper in each round."""
+    """Whether the worker takes a part of the leases, none, or those that a leader assigned to it.
+
+    :mod:`kainite.leases.kcl3` decides it, or the daemon where it cannot work. The lease keeper asks for it in each
+    round.
+    """
 
     SHARE = auto()  # as in KCL 2.x: every worker takes its part of the leases
     ABSTAIN = auto()  # this worker takes none: it could not process what it reads

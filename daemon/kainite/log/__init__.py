@@ -11,5 +11,5 @@
 
 Begin with :mod:`~kainite.log.format.entry`, then :mod:`~kainite.log.state.units`. The room opens no socket and calls no
 AWS service: :mod:`kainite.store` makes a log durable, :mod:`kainite.owner` writes it, :mod:`kainite.peers` reaches the
-owner. Imports from outside: ``uow``, ``settings`` and ``base``. The model is in docs/architecture.md.
+owner. Imports from outside: ``uow``, ``settings`` and ``base``. Its model is in docs/decisions.md.
 """

@@ -1,6 +1,6 @@
 """The contract of a log store: the primitives that make a log partition durable.
 
-The scheme is in docs/architecture.md, *Decisions* and *Formats*.
+docs/formats.md has the items, docs/decisions.md the reasons.
 
 A partition has one HEAD and a run of slots. A slot is keyed
 by the transaction id it starts at, and holds either a batch or a *fence*: an empty slot by which

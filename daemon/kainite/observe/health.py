@@ -57,13 +57,13 @@ class WorkerFacts:
     """The facts that the daemon knows of itself.
 
     Attributes:
-        leases: how many it holds.
+        leases: how many leases the daemon holds.
         reached: seconds since the lease table last answered a whole round; None before the first.
         log: the log's state.
-        stopping: whether it was told to stop.
+        stopping: whether the daemon was told to stop.
         backlog: why the log, or the output stream, takes no more from the shards; empty while it does.
         followers: who follows the log here, and how many durable entries each has not taken.
-        watermark: what units without an end wait for; empty while none waits here.
+        watermark: the reason why units without an end wait; empty while none waits here.
     """
 
     leases: int = 0

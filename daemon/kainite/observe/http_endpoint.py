@@ -41,8 +41,8 @@ async def serving(pages: Mapping[str, Page], host: str, port: int) -> AsyncItera
     """Serves until the end; yields the port.
 
     Args:
-        pages: what makes each path's answer, such as ``/health``.
-        host, port: where; port 0 takes any that is free.
+        pages: for each path, such as ``/health``, the function that makes the answer.
+        host, port: the address to listen at; port 0 takes any port that is free.
 
     Raises:
         SettingsError: the address cannot be listened on.

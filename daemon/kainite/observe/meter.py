@@ -24,7 +24,7 @@ class Meter:
 
         Args:
             metric: what was measured.
-            value: in the metric's unit.
+            value: the value, in the metric's unit.
             shard: for metrics of a shard, its id.
         """
         for sink in self._sinks:

@@ -246,7 +246,7 @@ LOG_WAITING = Metric(
 )  # fmt: skip
 LOG_WAITING_BYTES = Metric(
     "Log", "QueuedBytes", "kainite_log_waiting_bytes", Kind.GAUGE, Unit.BYTES,
-    "Bytes of these appends, approximately; at logQueueBytes appends wait.",
+    "Bytes of these appends, approximately; at 64 MiB appends wait.",
 )  # fmt: skip
 
 FEED_LAG = Metric(

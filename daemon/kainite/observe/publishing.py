@@ -60,9 +60,9 @@ class Publishers:
     """What a process publishes.
 
     Attributes:
-        metrics: those that it observes.
-        level: what of them goes to CloudWatch.
-        port: the endpoint's; 0: any that is free; None: there is no endpoint.
+        metrics: the metrics that the process observes.
+        level: the level of the metrics that go to CloudWatch.
+        port: the endpoint's port; 0 takes any that is free; None means that there is no endpoint.
     """
 
     metrics: Sequence[Metric]

@@ -13,10 +13,10 @@ class ShardStatus:
         shard: the shard's id.
         state: the consumer's state, such as ``PROCESSING`` or ``BACKING_OFF``.
         pid: the child's process id; None without a child.
-        action: what the child was asked and has not answered yet; None when it is not its turn.
-        silent: for how long it has not said anything since then; None when it is not its turn.
+        action: the action that the child was asked for and has not answered yet; None when it is not the child's turn.
+        silent: seconds since the child was asked or last wrote; None when it is not the child's turn.
         behind_ms: how far the shard is behind, milliseconds; None before the first reply.
-        last_record: since the last batch with records was done; None before the first one.
+        last_record: seconds since the last batch with records was done; None before the first one.
         failures: children that failed in a row.
     """
 

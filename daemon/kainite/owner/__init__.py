@@ -1,8 +1,20 @@
 """The owner of a log partition: the only writer.
 
 Begin with :mod:`~kainite.owner.mount` (taking a partition over) and :mod:`~kainite.owner.append` (batches and
-heartbeats), which the apply job uses for its outcomes partition too. :mod:`~kainite.owner.owner` is the daemon's
-owner; it decides by :mod:`~kainite.log.collecting.collect` (units), :mod:`~kainite.owner.requests` (retry and discard)
-and :mod:`~kainite.owner.upkeep` (what is done on a timer), which writes the :mod:`~kainite.owner.audit` trail before it
-truncates. Imports from outside: ``log``, ``uow``, ``observe``, ``aws``, ``settings`` and ``base``.
+heartbeats), which the apply job uses for its outcomes partition too. :mod:`~kainite.owner.owner` is the daemon's owner:
+its :meth:`~kainite.owner.owner.LogOwner.serve` is the only way to open one, on a partition that is mounted.
+
+=========================================  ==========================================================================
+:mod:`~kainite.owner.append_queue`         appends that are not durable yet; **what may be granted, and when**
+:mod:`~kainite.owner.room`                 when another append is taken
+:mod:`~kainite.owner.requests`             retry and discard, as decisions on the log's state
+:mod:`~kainite.owner.upkeep`               what is done on a timer; :mod:`~kainite.owner.looking` and
+                                           :mod:`~kainite.owner.names` decide for it
+:mod:`~kainite.owner.refit`                units that did not fit the target's catalogue
+:mod:`~kainite.owner.ending`               units that the watermark makes complete
+:mod:`~kainite.owner.audit`                the trail that is written before the log is truncated
+=========================================  ==========================================================================
+
+Units are collected by :mod:`kainite.log.collecting`. Imports from outside: ``store``, ``log``, ``uow``, ``observe``,
+``aws``, ``settings`` and ``base``.
 """

@@ -2,7 +2,7 @@
 
 The daemon appends to the log on an event loop, the apply job to its outcomes partition on threads. Both
 take the same steps. :class:`PartitionWriter` decides them in generators without I/O: a generator yields
-a :class:`Call` of the store or a :class:`Pause`, and gets the call's answer or error sent back.
+a :class:`StoreCall` of the store or a :class:`Pause`, and gets the call's answer or error sent back.
 :func:`take_steps` takes steps on a thread, :func:`take_steps_async` on an event loop.
 
 One append, with the same nonce in every attempt::
@@ -52,7 +52,7 @@ from kainite.owner.mount import Mount, fenced, new_token
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class StoreCall:
     """A blocking call; its answer is sent into the generator, a KainiteError that it raises is thrown into it."""
 
     run: Callable[[], Any]
@@ -66,7 +66,7 @@ class Pause:
     error: KainiteError | None = None
 
 
-Step: TypeAlias = Call | Pause
+Step: TypeAlias = StoreCall | Pause
 Steps: TypeAlias = Generator[Step, Any, None]
 
 
@@ -131,17 +131,17 @@ class PartitionWriter:
         while True:
             yield Pause(interval)
             try:
-                yield Call(partial(self._mount.renew, self.next_id - 1))
+                yield StoreCall(partial(self._mount.renew, self.next_id - 1))
             except LogUnavailableError as error:
                 event(self._logger, logging.WARNING, f"{self._name} heartbeat not written", error=error)
 
     def _attempt_steps(self, batch: Batch, nonce: str) -> Steps:
         partition, generation = self._mount.partition, self._mount.generation
-        in_way = yield Call(partial(self._store.put_batch, partition, batch, nonce))
+        in_way = yield StoreCall(partial(self._store.put_batch, partition, batch, nonce))
         if in_way is not None:
-            raise (yield Call(partial(fenced, self._store, partition, generation)))
+            raise (yield StoreCall(partial(fenced, self._store, partition, generation)))
         if not self._mount.valid():
-            yield Call(partial(self._mount.renew, batch.last_id))
+            yield StoreCall(partial(self._mount.renew, batch.last_id))
 
 
 def take_steps(steps: Steps, stop: threading.Event) -> None:
@@ -153,7 +153,7 @@ def take_steps(steps: Steps, stop: threading.Event) -> None:
     with contextlib.closing(steps):
         step = next(steps, None)
         while step is not None:
-            if isinstance(step, Call):
+            if isinstance(step, StoreCall):
                 step = _sent(steps, _result(step))
             elif not stop.wait(step.seconds):
                 step = next(steps, None)
@@ -172,7 +172,7 @@ async def take_steps_async(steps: Steps) -> None:
     with contextlib.closing(steps):
         step = next(steps, None)
         while step is not None:
-            if isinstance(step, Call):
+            if isinstance(step, StoreCall):
                 step = _sent(steps, await asyncio.to_thread(_result, step))
             else:
                 await asyncio.sleep(step.seconds)
@@ -201,7 +201,7 @@ class _Raised:
     error: KainiteError
 
 
-def _result(call: Call) -> Any:
+def _result(call: StoreCall) -> Any:
     """Returns the call's answer, or the error that belongs to the steps."""
     try:
         return call.run()

@@ -27,7 +27,7 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from kainite.base.clock import epoch_ms
 from kainite.base.waiting import wait_until_set
@@ -35,6 +35,7 @@ from kainite.log.collecting.collect import RELEASED, release
 from kainite.log.collecting.watermark import Watermark, next_due_ms
 from kainite.log.format.entry import Entry
 from kainite.log.state.folded import FoldedLog
+from kainite.owner.entry_writer import EntryWriter
 from kainite.settings import UowSettings
 
 LOOK_S: Final = 0.05
@@ -48,14 +49,6 @@ ASK_S: Final = 0.2
 
 MOST_S: Final = 0.25
 """Most seconds between two looks while a unit waits."""
-
-
-class Writer(Protocol):
-    """The owner, as far as ending units needs it."""
-
-    state: FoldedLog
-
-    async def write(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> None: ...
 
 
 class Ending:
@@ -83,7 +76,7 @@ class Ending:
     reported = collected
     """Hears that a reader has reported."""
 
-    async def run(self, owner: Writer) -> None:
+    async def run(self, owner: EntryWriter) -> None:
         """Releases units until cancelled.
 
         Raises:
@@ -112,7 +105,7 @@ class Ending:
             await wait_until_set(self._news, min(left, MOST_S) if left > 0 else ASK_S)
         self._news.clear()
 
-    async def _release(self, owner: Writer) -> None:
+    async def _release(self, owner: EntryWriter) -> None:
         """Dispatches the units that the watermark has made complete, some at a time."""
         released = RELEASED
 

@@ -1,6 +1,6 @@
 """Mounts a log partition: takes it over, holds it by heartbeats, and releases it.
 
-The states are in docs/architecture.md, *State machines*.
+The states are in docs/state-machines.md, *Log partition*.
 
 Mounting is three steps, or four, each a primitive of the store; a crash after any of them leaves a log
 that the next mount can take over:
@@ -45,6 +45,7 @@ from dataclasses import replace
 
 from kainite.base.clock import boot_seconds
 from kainite.base.errors import LogFencedError, LogHeldError
+from kainite.base.lease import Tenure, seconds_left
 from kainite.base.liveness import Sighting, observe
 from kainite.base.process_identity import ProcessIdentity, from_text, this_process
 from kainite.log.contract import Fork, LogHead, LogStore
@@ -75,7 +76,7 @@ class LeaseWatch:
         if head != self._head:
             self._alive = self._head is not None and _is_heartbeat(self._head, head)
         self._seen, self._head = observe(self._seen, head.version, now), head
-        return self._seen.since + head.lease_ms / 1000 - now
+        return seconds_left(self._seen, head.lease_ms / 1000, now)
 
     def has_living_namesake(self, owner: str) -> bool:
         """Returns whether another process holds the partition under our name, and was seen to send heartbeats."""
@@ -98,7 +99,7 @@ class Mount:
     ) -> None:
         self._store = store
         self._head = head
-        self._valid_until = seen_at + head.lease_ms / 1000
+        self._tenure = Tenure(head.lease_ms / 1000, seen_at)
         self._clock = clock
         self._lock = threading.Lock()
         self.partition = partition
@@ -115,7 +116,7 @@ class Mount:
 
     def valid(self) -> bool:
         """Returns whether the lease runs, so that an append just made durable may be acknowledged."""
-        return self._clock() < self._valid_until
+        return self._tenure.holds(self._clock())
 
     def renew(
         self, high_water_mark: int = -1, low_water_mark: int = 0, snapshot: int = -1, *, released: bool = False
@@ -134,7 +135,7 @@ class Mount:
             if written is None:
                 raise fenced(self._store, self.partition, self.generation)
             self._head = written
-            self._valid_until = started + written.lease_ms / 1000
+            self._tenure = self._tenure.renewed(started)
 
     def _write(self, high_water_mark: int, low_water_mark: int, snapshot: int, released: bool) -> LogHead | None:
         new = replace(
@@ -158,7 +159,7 @@ class Mount:
     def release(self) -> None:
         """Releases the partition, so that anybody may mount at once; the mount must not be used afterwards."""
         self.renew(released=True)
-        self._valid_until = 0.0
+        self._tenure = self._tenure.given_up()
 
 
 def mount_steps(

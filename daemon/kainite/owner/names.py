@@ -1,7 +1,7 @@
 """Decides when names of dispatched units move from the tail to a segment, and when they leave.
 
 :mod:`kainite.log.state.recent_units` has the parts, and what a crash leaves of a segment. At least the last
-``uowDedupWindow`` names stay, and more for a while: a segment leaves as a whole, and a step is taken before each
+``dedup_window`` names stay, and more for a while: a segment leaves as a whole, and a step is taken before each
 snapshot, so that no snapshot holds more than a segment's names.
 """
 
@@ -20,7 +20,7 @@ SEGMENT = NAMES_BYTES // DIGEST_BYTES
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class NamesMove:
     """What is done next.
 
     Attributes:
@@ -45,7 +45,7 @@ def deletable(stale: Collection[str], generation: int) -> tuple[str, ...]:
     return tuple(key for key in stale if int(key.rpartition("/")[2]) <= generation)
 
 
-def next_move(recent: RecentUnits, window: int, generation: int) -> Move | None:
+def next_move(recent: RecentUnits, window: int, generation: int) -> NamesMove | None:
     """Returns the next step; None when there is nothing to do.
 
     Args:
@@ -61,8 +61,8 @@ def next_move(recent: RecentUnits, window: int, generation: int) -> Move | None:
         surplus -= segment.count
         forget += 1
     if forget == len(recent.segments) and surplus >= size:
-        return Move(ControlMeta(NAMES, count=min(surplus, SEGMENT)))
+        return NamesMove(ControlMeta(NAMES, count=min(surplus, SEGMENT)))
     if recent.tail_length >= size and window > 0:
         key = f"{recent.first:020}/{generation}"
-        return Move(ControlMeta(NAMES, count=size, key=key, forget=forget), (key, recent.oldest(size)))
-    return Move(ControlMeta(NAMES, forget=forget)) if forget else None
+        return NamesMove(ControlMeta(NAMES, count=size, key=key, forget=forget), (key, recent.oldest(size)))
+    return NamesMove(ControlMeta(NAMES, forget=forget)) if forget else None

@@ -23,9 +23,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import LogCorruptError
@@ -37,6 +36,7 @@ from kainite.log.format.entry import Entry, EntryKind, Fault, Outcome, RefitMeta
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.units import UnitState
+from kainite.owner.entry_writer import EntryWriter
 from kainite.settings import Isolation, UowSettings
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.uow.delta import Delta, Operation
@@ -49,14 +49,6 @@ READ_LIMIT_S = 15.0
 
 READ_EVERY_S = 5.0
 """Seconds between two reads of the catalogue while there are misfits."""
-
-
-class Owner(Protocol):
-    """The owner, as far as misfits need it."""
-
-    state: FoldedLog
-
-    async def write(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> None: ...
 
 
 def is_misfit(unit: UnitState | None) -> bool:
@@ -92,7 +84,7 @@ class Refitting:
     """
 
     def __init__(
-        self, store: LogStore, partition: str, rules: UowSettings, catalogue: CurrentCatalogue, owner: Owner
+        self, store: LogStore, partition: str, rules: UowSettings, catalogue: CurrentCatalogue, owner: EntryWriter
     ) -> None:
         self._store = store
         self._partition = partition

@@ -27,7 +27,7 @@ _ID: Final = re.compile("[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RequestDecision:
     """The outcome to append (None for a refusal) and the answer."""
 
     outcome: Outcome | None
@@ -36,7 +36,7 @@ class Decision:
 
 def decide(
     state: FoldedLog, request_id: str, request: Mapping[str, str], judged: SignedDeltas | None = None
-) -> Decision:
+) -> RequestDecision:
     """Decides one request on the present state; raises for no request, because anybody may have written it.
 
     Args:
@@ -46,7 +46,7 @@ def decide(
         judged: the unit's deltas as they were judged anew, if the unit is a misfit.
     """
     if request_id in state.answered:
-        return Decision(None, {"result": OK, "message": "done before"})
+        return RequestDecision(None, {"result": OK, "message": "done before"})
     unit = unit_asked(state, request)
     if unit is None:
         return _refuse(f"no unit {request.get('uow')!r} is failed or in progress; see kainite log show")
@@ -66,7 +66,9 @@ def unit_asked(state: FoldedLog, request: Mapping[str, str]) -> UnitState | None
     return state.units.get(int(name)) if unit is None and _ID.fullmatch(name) else unit
 
 
-def _retry(state: FoldedLog, unit: UnitState, request: Mapping[str, str], judged: SignedDeltas | None) -> Decision:
+def _retry(
+    state: FoldedLog, unit: UnitState, request: Mapping[str, str], judged: SignedDeltas | None
+) -> RequestDecision:
     if unit.malformed:
         return _refuse(
             f"unit {unit.uow} can never be applied ({unit.cause}); discard it, and send it again, corrected, "
@@ -87,15 +89,15 @@ def _retry(state: FoldedLog, unit: UnitState, request: Mapping[str, str], judged
             "catalogueFile again if one is used, and retry it"
         )
     outcome = Outcome(unit.tid, UnitStatus.IN_PROGRESS, cause=f"retried by {request.get('by', 'somebody')}")
-    return Decision(outcome, {"result": OK, "message": f"unit {unit.uow} will be applied again"})
+    return RequestDecision(outcome, {"result": OK, "message": f"unit {unit.uow} will be applied again"})
 
 
-def _discard(state: FoldedLog, unit: UnitState, request: Mapping[str, str]) -> Decision:
+def _discard(state: FoldedLog, unit: UnitState, request: Mapping[str, str]) -> RequestDecision:
     # The apply job may just be applying a blocked unit; a failed one stays as it is.
     if unit.status is not UnitStatus.FAILED:
         return _refuse(f"unit {unit.uow} is {unit.status}, not failed" + _waits(state, unit))
     outcome = Outcome(unit.tid, UnitStatus.DISCARDED, cause=f"discarded by {request.get('by', 'somebody')}")
-    return Decision(outcome, {"result": OK, "message": f"unit {unit.uow} is discarded"})
+    return RequestDecision(outcome, {"result": OK, "message": f"unit {unit.uow} is discarded"})
 
 
 def _waits(state: FoldedLog, unit: UnitState) -> str:
@@ -116,8 +118,8 @@ def _waits(state: FoldedLog, unit: UnitState) -> str:
     return f"{waits} ({root.cause}) and holds back {behind} unit{'s' * (behind != 1)}; resolve that one"
 
 
-def _refuse(message: str) -> Decision:
-    return Decision(None, refusal(message))
+def _refuse(message: str) -> RequestDecision:
+    return RequestDecision(None, refusal(message))
 
 
 def refusal(message: str) -> Mapping[str, str]:

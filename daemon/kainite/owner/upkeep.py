@@ -17,11 +17,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
 
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import LogCorruptError
+from kainite.base.waiting import wait_until_set
 from kainite.log.collecting.collect import expire
 from kainite.log.collecting.waiting import Waiting
 from kainite.log.contract import LogStore
@@ -31,24 +32,35 @@ from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.outcomes import outcomes_of, outcomes_partition
 from kainite.owner.audit.trail import AuditTrail, audited
+from kainite.owner.entry_writer import EntryWriter
 from kainite.owner.looking import Looking
 from kainite.owner.mount import Mount
-from kainite.owner.names import Move, deletable, next_move
+from kainite.owner.names import NamesMove, deletable, next_move
 from kainite.owner.refit import Refitting, is_kept, refit_entries
 from kainite.owner.requests import decide, refusal, unit_asked
 from kainite.settings import LogSettings, UowSettings
 
+LOOKS: Final = 5
+"""Most runs of the upkeep in the time of one poll, however often outcomes are announced."""
 
-class Writer(Protocol):
+
+class UpkeptOwner(EntryWriter, Protocol):
     """The owner, as far as upkeep needs it."""
 
-    state: FoldedLog
     refitting: Refitting | None
-
-    async def write(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> None: ...
 
 
 class LogUpkeep:
+    """Keeps one log up.
+
+    Args:
+        store, settings, uow: where the log is, and how units are collected.
+        mounted: the owner's hold on the partition.
+        audit: where units are written before they are truncated; None: nowhere.
+        waiting: how long open units have waited for their parts.
+        looking: when outcomes and requests are looked for.
+    """
+
     def __init__(
         self,
         store: LogStore,
@@ -64,10 +76,19 @@ class LogUpkeep:
         self._uow = uow
         self._mount = mounted
         self._audit = audit
-        self.waiting = waiting
+        self._waiting = waiting
         self._looking = looking
 
-    async def run_once(self, owner: Writer) -> None:
+    async def run(self, owner: UpkeptOwner) -> None:
+        """Takes the steps now and then, until cancelled; raises as :meth:`run_once`."""
+        poll, wake = self._settings.poll, self._looking.wake
+        while True:
+            await asyncio.sleep(poll / LOOKS)
+            await wait_until_set(wake, poll * (1 - 1 / LOOKS))
+            wake.clear()
+            await self.run_once(owner)
+
+    async def run_once(self, owner: UpkeptOwner) -> None:
         """Takes the steps, the last two only when a snapshot is due.
 
         Raises:
@@ -78,7 +99,7 @@ class LogUpkeep:
             await self._take_outcomes(owner)
         if self._looking.requests_due():
             await self._answer_requests(owner)
-        await owner.write(lambda state: expire(state, self._uow, epoch_ms(), self.waiting.overdue(state.open.keys())))
+        await owner.write(lambda state: expire(state, self._uow, epoch_ms(), self._waiting.overdue(state.open.keys())))
         if self._is_due(owner.state):
             await self._move_names(owner)
             await self._snapshot(owner)
@@ -87,7 +108,7 @@ class LogUpkeep:
         """Returns whether to write a snapshot: its cost grows with the units in it, so as many entries come first."""
         return state.next_id - state.snapshot_since > max(self._settings.snapshot_entries, len(state.units))
 
-    async def _take_outcomes(self, owner: Writer) -> None:
+    async def _take_outcomes(self, owner: UpkeptOwner) -> None:
         partition = outcomes_partition(self._settings.partition)
         first_id = owner.state.through + 1
         batches = await asyncio.to_thread(_read_all, self._store, partition, first_id)
@@ -96,13 +117,13 @@ class LogUpkeep:
             through = batches[-1].last_id
             await owner.write(lambda state: _status(state, StatusMeta(outcomes, through)))
 
-    async def _answer_requests(self, owner: Writer) -> None:
+    async def _answer_requests(self, owner: UpkeptOwner) -> None:
         requests = await asyncio.to_thread(self._store.read_requests, self._settings.partition)
         for request_id, request in requests:
             answer = await self._carry_out(owner, request_id, request)
             await asyncio.to_thread(self._store.answer_request, self._settings.partition, request_id, answer)
 
-    async def _carry_out(self, owner: Writer, request_id: str, request: Mapping[str, str]) -> Mapping[str, str]:
+    async def _carry_out(self, owner: UpkeptOwner, request_id: str, request: Mapping[str, str]) -> Mapping[str, str]:
         """Appends the request's outcome, if the state allows it; returns the answer once the outcome is durable."""
         answer: Mapping[str, str] = {}
         unit = unit_asked(owner.state, request) if request.get("action") == "retry" else None
@@ -110,7 +131,7 @@ class LogUpkeep:
         try:
             anew = await owner.refitting.judged(unit) if owner.refitting and unit and is_kept(unit) else None
         except LogCorruptError as error:
-            # A later owner may have removed what was being read; then its claim is the error.
+            # A later owner may have removed what was being read. Then the renewal finds that owner's claim, and raises.
             await asyncio.to_thread(self._mount.renew)
             return refusal(f"unit {request.get('uow')} cannot be judged anew: {error}; discard it, and send it again")
 
@@ -132,7 +153,7 @@ class LogUpkeep:
         await owner.write(decided)
         return answer
 
-    async def _move_names(self, owner: Writer) -> None:
+    async def _move_names(self, owner: UpkeptOwner) -> None:
         recent = owner.state.recent
         while (move := next_move(recent, self._uow.dedup_window, self._mount.generation)) is not None:
             await self._move(owner, move)
@@ -140,13 +161,13 @@ class LogUpkeep:
             await asyncio.to_thread(self._store.delete_names, self._settings.partition, gone)
             recent.stale.difference_update(gone)
 
-    async def _move(self, owner: Writer, move: Move) -> None:
+    async def _move(self, owner: UpkeptOwner, move: NamesMove) -> None:
         """Writes the segment's item, then the entry; nobody else moves names, so both tell of the same ones."""
         if move.item is not None:
             await asyncio.to_thread(self._store.put_names, self._settings.partition, *move.item)
         await _control(owner, move.meta, b"")
 
-    async def _snapshot(self, owner: Writer) -> None:
+    async def _snapshot(self, owner: UpkeptOwner) -> None:
         """Appends a snapshot in parts, names it in the head, and truncates what no reader needs from then on."""
         head, state = self._mount.head, owner.state
         # Readers that have read the head fold from here; where it is not known, nothing is truncated this time.
@@ -184,7 +205,7 @@ def _status(state: FoldedLog, meta: StatusMeta) -> Sequence[Entry]:
     return journal.entries
 
 
-async def _control(owner: Writer, meta: ControlMeta, data: bytes) -> int:
+async def _control(owner: EntryWriter, meta: ControlMeta, data: bytes) -> int:
     """Appends a CONTROL entry; returns its transaction id once it is durable."""
     tid = -1
 

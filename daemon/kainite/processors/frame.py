@@ -85,7 +85,7 @@ def refused(uow: str, cause: str, record: Record) -> Emitted:
 
 
 Expect: TypeAlias = Callable[[Sequence[Record]], None]
-"""Is told the records of a batch, before the first of them is transformed."""
+"""Takes the records of a batch, before the first of them is transformed."""
 
 
 def run(transform: Transform, expect: Expect = lambda records: None) -> None:

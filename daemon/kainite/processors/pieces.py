@@ -112,10 +112,10 @@ class PieceSearch:
     """Finds images on one stream, some in one reading of it.
 
     Args:
-        stream: is read.
-        wait: so long after the main record pieces are waited for, seconds.
+        stream: the stream that is searched.
+        wait: seconds after the main record during which its pieces are waited for.
         clock: epoch seconds; only compared with the times of records.
-        sleep: waits.
+        sleep: waits for so many seconds.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class PieceSearch:
                 reading[shard.id] = self._stream.iterator(shard.id, since)
 
     def _next(self, reply: Reply, made: float) -> str | None:
-        """Returns where the shard is read on; None: it has been searched."""
+        """Returns the position at which the search of the shard goes on; None when the shard has been searched."""
         read_to = self._clock() - (reply.millis_behind_latest or 0) / 1000
         return reply.next_iterator if read_to < made + self._wait else None
 

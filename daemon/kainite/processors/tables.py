@@ -38,9 +38,9 @@ class TableRule:
     """One table of the source.
 
     Attributes:
-        table: its name in the target.
+        table: the table's name in the target.
         key: the columns of its primary key; empty for a table without one; None: neither file says.
-        json: its columns that hold JSON documents, beside those that the catalogue tells.
+        json: the table's columns that hold JSON documents, in addition to those that the catalogue names.
     """
 
     table: str

@@ -7,8 +7,9 @@ command line win over it. Begin reading with :mod:`~kainite.settings.settings` a
 
 =========================================  =======================================================
 :mod:`~kainite.settings.settings`          all settings of one application
-:mod:`~kainite.settings.sections`          the sections and their defaults
-:mod:`~kainite.settings.keys`              the keys, KCL's and Kainite's own
+:mod:`~kainite.settings.sections`          the sections, each with its keys and their defaults
+:mod:`~kainite.settings.key`               how a field of a section states its key
+:mod:`~kainite.settings.keys`              the table of all keys
 :mod:`~kainite.settings.kinds`             the kinds of values: how text becomes a value
 :mod:`~kainite.settings.credentials`       chains of credentials providers
 :mod:`~kainite.settings.placeholders`      the placeholders of a run instruction

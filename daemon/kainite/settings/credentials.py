@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kainite.base.redaction import redacted_url, secrets_in_url
-from kainite.settings.kinds.values import Kind
+from kainite.settings.kinds.values import ValueKind
 
 
-class Source(StrEnum):
+class CredentialsSource(StrEnum):
     """The source of credentials that stands in for a provider of the SDK for Java."""
 
     DEFAULT = "boto3's default chain"
@@ -47,7 +47,7 @@ class Provider:
     """
 
     name: str
-    source: Source
+    source: CredentialsSource
     arguments: tuple[str, ...] = field(default=(), repr=False)
     named: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
@@ -56,29 +56,29 @@ class Provider:
         return dict(self.named).get(name)
 
 
-NAMES: Mapping[str, Source] = {
-    "DefaultCredentialsProvider": Source.DEFAULT,
-    "DefaultAWSCredentialsProviderChain": Source.DEFAULT,
-    "EnvironmentVariableCredentialsProvider": Source.ENVIRONMENT,
-    "ProfileCredentialsProvider": Source.PROFILE,
-    "ContainerCredentialsProvider": Source.CONTAINER,
-    "EC2ContainerCredentialsProviderWrapper": Source.CONTAINER_OR_INSTANCE,
-    "InstanceProfileCredentialsProvider": Source.INSTANCE,
-    "WebIdentityTokenFileCredentialsProvider": Source.WEB_IDENTITY,
-    "WebIdentityTokenCredentialsProvider": Source.WEB_IDENTITY,
-    "StaticCredentialsProvider": Source.STATIC,
-    "AWSStaticCredentialsProvider": Source.STATIC,
-    "StsAssumeRoleCredentialsProvider": Source.ASSUME_ROLE,
-    "KclStsAssumeRoleCredentialsProvider": Source.ASSUME_ROLE,
-    "STSAssumeRoleSessionCredentialsProvider": Source.ASSUME_ROLE,
-    "KclSTSAssumeRoleSessionCredentialsProvider": Source.ASSUME_ROLE,
-    "SystemPropertyCredentialsProvider": Source.JVM,
-    "SystemPropertiesCredentialsProvider": Source.JVM,
+NAMES: Mapping[str, CredentialsSource] = {
+    "DefaultCredentialsProvider": CredentialsSource.DEFAULT,
+    "DefaultAWSCredentialsProviderChain": CredentialsSource.DEFAULT,
+    "EnvironmentVariableCredentialsProvider": CredentialsSource.ENVIRONMENT,
+    "ProfileCredentialsProvider": CredentialsSource.PROFILE,
+    "ContainerCredentialsProvider": CredentialsSource.CONTAINER,
+    "EC2ContainerCredentialsProviderWrapper": CredentialsSource.CONTAINER_OR_INSTANCE,
+    "InstanceProfileCredentialsProvider": CredentialsSource.INSTANCE,
+    "WebIdentityTokenFileCredentialsProvider": CredentialsSource.WEB_IDENTITY,
+    "WebIdentityTokenCredentialsProvider": CredentialsSource.WEB_IDENTITY,
+    "StaticCredentialsProvider": CredentialsSource.STATIC,
+    "AWSStaticCredentialsProvider": CredentialsSource.STATIC,
+    "StsAssumeRoleCredentialsProvider": CredentialsSource.ASSUME_ROLE,
+    "KclStsAssumeRoleCredentialsProvider": CredentialsSource.ASSUME_ROLE,
+    "STSAssumeRoleSessionCredentialsProvider": CredentialsSource.ASSUME_ROLE,
+    "KclSTSAssumeRoleSessionCredentialsProvider": CredentialsSource.ASSUME_ROLE,
+    "SystemPropertyCredentialsProvider": CredentialsSource.JVM,
+    "SystemPropertiesCredentialsProvider": CredentialsSource.JVM,
 }
-_ARGUMENTS: Mapping[Source, tuple[int, int, str]] = {
-    Source.PROFILE: (0, 1, "|PROFILE, or nothing"),
-    Source.STATIC: (2, 3, "|KEY-ID|SECRET, or |KEY-ID|SECRET|TOKEN"),
-    Source.ASSUME_ROLE: (2, 2, "|ROLE-ARN|SESSION"),
+_ARGUMENTS: Mapping[CredentialsSource, tuple[int, int, str]] = {
+    CredentialsSource.PROFILE: (0, 1, "|PROFILE, or nothing"),
+    CredentialsSource.STATIC: (2, 3, "|KEY-ID|SECRET, or |KEY-ID|SECRET|TOKEN"),
+    CredentialsSource.ASSUME_ROLE: (2, 2, "|ROLE-ARN|SESSION"),
 }
 _NAMED = ("endpoint", "endpointRegion", "externalId")
 _SECRET = "***"
@@ -102,9 +102,9 @@ def show_chain(chain: tuple[Provider, ...]) -> str:
     return ",".join(map(_show, chain))
 
 
-def credentials() -> Kind:
+def credentials_chain() -> ValueKind:
     """Returns the kind of a chain of providers."""
-    return Kind(_ALLOWED, lambda value, folder: parse_chain(value), show_chain, secrets=_secrets)
+    return ValueKind(_ALLOWED, lambda value, folder: parse_chain(value), show_chain, secrets=_secrets)
 
 
 def endpoint_of(provider: Provider) -> tuple[str | None, str | None]:
@@ -123,7 +123,7 @@ def _secrets(value: str) -> tuple[str, ...]:
             name, equals, text = argument.partition("=")
             if equals and name in _NAMED:
                 found += [text] if name == "externalId" else secrets_in_url(text)
-            elif named in (Source.STATIC, None):
+            elif named in (CredentialsSource.STATIC, None):
                 found.append(argument)
     return tuple(found)
 
@@ -145,7 +145,7 @@ def _check(provider: Provider) -> None:
     fewest, most, form = _ARGUMENTS.get(provider.source, (0, 0, "no argument"))
     if not fewest <= len(provider.arguments) <= most or not all(provider.arguments):
         raise ValueError(f"{provider.name} takes {form}, and here are {len(provider.arguments)} arguments")
-    if provider.named and provider.source is not Source.ASSUME_ROLE:
+    if provider.named and provider.source is not CredentialsSource.ASSUME_ROLE:
         raise ValueError(f"{provider.name} takes no {provider.named[0][0]}")
     endpoint = provider.get("endpoint")
     if endpoint is not None and not all(endpoint.partition("^")):
@@ -159,7 +159,7 @@ def _unknown(name: str) -> str:
 
 
 def _show(provider: Provider) -> str:
-    hidden = provider.source is Source.STATIC
+    hidden = provider.source is CredentialsSource.STATIC
     arguments = [_SECRET if hidden else argument for argument in provider.arguments]
     named = [f"{key}={_SECRET if key == 'externalId' else redacted_url(value)}" for key, value in provider.named]
     return "|".join([provider.name, *arguments, *named])

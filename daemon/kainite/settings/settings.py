@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kainite.settings.key import section
 from kainite.settings.sections.apply import ApplySettings
 from kainite.settings.sections.aws import AwsSettings
 from kainite.settings.sections.child import ChildSettings
@@ -35,6 +36,8 @@ class UnknownKey:
 class Settings:
     """Everything that a file, the environment and the command line say, validated.
 
+    Each field with the metadata of a section is one; :mod:`kainite.settings.keys.table` reads the keys from them.
+
     Attributes:
         path: the file; None where all settings came from elsewhere.
         ignored: KCL's keys that are set and have no effect here.
@@ -44,17 +47,17 @@ class Settings:
     """
 
     path: Path | None
-    aws: AwsSettings
-    stream: StreamSettings
-    leases: LeaseSettings
-    child: ChildSettings
-    log: LogSettings
-    uow: UowSettings
-    apply: ApplySettings
-    metrics: MetricsSettings = field(default_factory=MetricsSettings)
-    extract: ExtractSettings = field(default_factory=ExtractSettings)
-    service: ServiceSettings = field(default_factory=ServiceSettings)
-    fleet: FleetSettings = field(default_factory=lambda: FleetSettings(""))
+    aws: AwsSettings = field(metadata=section("AWS"))
+    stream: StreamSettings = field(metadata=section("The stream"))
+    leases: LeaseSettings = field(metadata=section("Leases"))
+    child: ChildSettings = field(metadata=section("Record processors"))
+    log: LogSettings = field(metadata=section("The serialization log"))
+    uow: UowSettings = field(metadata=section("Units of work"))
+    apply: ApplySettings = field(metadata=section("The apply job"))
+    metrics: MetricsSettings = field(default_factory=MetricsSettings, metadata=section("Metrics and health"))
+    extract: ExtractSettings = field(default_factory=ExtractSettings, metadata=section("The extractor"))
+    service: ServiceSettings = field(default_factory=ServiceSettings, metadata=section("The log's service"))
+    fleet: FleetSettings = field(default_factory=lambda: FleetSettings(""), metadata=section("The fleet's duties"))
     ignored: tuple[str, ...] = ()
     unknown: tuple[UnknownKey, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -5,8 +5,8 @@ p (hash)    s (range)                item
 ==========  =======================  ===========================================================
 ``0#H``     ``head``                 the partition's head
 ``0#L``     20-digit first id        a slot: ``k`` d (batch) or f (fence), ``g`` generation, ``n``
-                                     number of entries, ``x`` nonce, ``i`` index and ``d`` payload
-                                     ; or a fork: ``st`` stripes, ``sb`` ids in a block, ``fg`` generation
+                                     number of entries, ``x`` nonce, ``i`` index and ``d`` payload;
+                                     or a fork: ``st`` stripes, ``sb`` ids in a block, ``fg`` generation
 ``0#L#3``   20-digit first id        a slot in a stripe, behind a fork
 ``0#C``     first id, nonce, number  chunks of a batch too large for one item; the slot then has
                                      ``c`` chunks and ``l``, the index's length within them
@@ -23,8 +23,8 @@ around them. Sort keys are strings so that ids and chunks order alike; ids never
 The put's condition is the log's whole protection (:mod:`kainite.log.contract`). It relies on
 DynamoDB's documented behaviour only: PutItem with a ConditionExpression is atomic, and
 ReturnValuesOnConditionCheckFailure=ALL_OLD returns the item in the way (AWS, *Condition
-expressions*). Nothing is cached but forks, which never change, so several processes may read one table. Who does not
-know of a fork writes into the spine, and meets it.
+expressions*). Nothing is cached but forks, which never change, so several processes may read one table. A writer that
+does not know of a fork writes into the spine, and finds the fork in its way.
 """
 
 from __future__ import annotations
@@ -32,26 +32,11 @@ from __future__ import annotations
 import itertools
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from botocore.exceptions import ClientError
-
-from kainite.aws.dynamodb import (
-    ConditionFailedError,
-    Item,
-    Value,
-    answer,
-    binary,
-    make_table,
-    number,
-    pages,
-    text,
-    text_map,
-    text_map_of,
-)
-from kainite.aws.failures import Failure
-from kainite.base.errors import LogCorruptError, LogError, LogUnavailableError
+from kainite.aws.dynamodb import Item, Value, binary, number, text, text_map, text_map_of
+from kainite.base.errors import LogCorruptError, LogError
 from kainite.log.contract import ANSWERS_KEPT, Fork, LogHead, Slot
 from kainite.log.format.batch_codec import decode, encode
 from kainite.log.format.entry import Batch
@@ -64,32 +49,22 @@ from kainite.store.dynamodb_items import (
     head_from,
     id_key,
     key,
-    query_arguments,
     slot_fields,
     slot_from,
     slots_key,
 )
+from kainite.store.log_table import LogTable
 from kainite.store.stripe_reading import striped_slots
 from kainite.store.striping import passes, place, tail_of
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
-T = TypeVar("T")
-
 CHUNK_BYTES = 380_000
 """Under DynamoDB's 400 KB an item, with room for keys and attributes."""
 
 MAX_BATCH_BYTES = 256 * 1024 * 1024
 _SLOT_FIELDS = "p, s, k, g, n, x, st, sb, fg"
-LEFT_OVER_PAUSES = (0.02, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
-"""Seconds before a batch's left-over writes are sent again: after progress, after one round in vain, after two …
-
-After as many rounds in vain as there are pauses the call fails as unavailable.
-"""
-
-WAIT_S = 25
-"""Seconds to wait for a table that is being made."""
 
 
 class DynamoDBStore:
@@ -98,37 +73,28 @@ class DynamoDBStore:
     Args:
         client: a boto3 DynamoDB client; thread-safe, so one serves all.
         table: the table's name; :meth:`create` creates the table.
-        sleep: waits before what DynamoDB left over is sent again.
     """
 
-    def __init__(self, client: DynamoDBClient, table: str, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._client = client
-        self._table = table
-        self._sleep = sleep
+    def __init__(self, client: DynamoDBClient, table: str) -> None:
+        self.name = table
+        self._table = LogTable(client, table)
         self._forks: dict[str, Slot] = {}
 
     def create(self) -> None:
-        keys = (("p", "HASH"), ("s", "RANGE"))
-        definition: dict[str, Any] = {
-            "TableName": self._table,
-            "BillingMode": "PAY_PER_REQUEST",
-            "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name, _ in keys],
-            "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind in keys],
-        }
-        make_table(self._client, definition, attempts=WAIT_S, translate=self._error)
+        self._table.create()
 
     # Head
 
     def read_head(self, partition: str) -> LogHead | None:
-        item = self._get(f"{partition}#H", "head")
+        item = self._table.get(f"{partition}#H", "head")
         return None if item is None else head_from(item)
 
     def swap_head(self, partition: str, new: LogHead, expected: LogHead | None) -> bool:
         item = {**key(f"{partition}#H", "head"), **head_fields(new)}
         if expected is None:
-            in_way = self._put(item, "attribute_not_exists(p)")
+            in_way = self._table.put(item, "attribute_not_exists(p)")
         else:
-            in_way = self._put(item, "v = :seen", {":seen": text(expected.version)})
+            in_way = self._table.put(item, "v = :seen", {":seen": text(expected.version)})
         # The version is new with every write, so finding it means that the write was done and its reply lost.
         return in_way is None or in_way.get("v", {}).get("S") == new.version
 
@@ -140,7 +106,7 @@ class DynamoDBStore:
     def last_slot(self, partition: str, stripe: int | None) -> Slot | None:
         """Returns the last slot of a stripe, or of the spine (None), strongly consistent."""
         at = slots_key(partition, stripe)
-        items = self._query(at, fields=_SLOT_FIELDS, strong=True, backwards=True, limit=1)
+        items = self._table.query(at, fields=_SLOT_FIELDS, strong=True, backwards=True, limit=1)
         found = next((slot_from(item) for item in items), None)
         if stripe is None and self._learn(partition, found) is None:
             self._forks.pop(partition, None)  # of another table that had the same name
@@ -194,7 +160,7 @@ class DynamoDBStore:
         return known.fork if known else None
 
     def _put_slot(self, item: Item, condition: str, generation: int, nonce: str) -> Slot | None:
-        in_way = self._put(item, condition, {":fence": text("f"), ":me": number(generation)})
+        in_way = self._table.put(item, condition, {":fence": text("f"), ":me": number(generation)})
         if in_way is None:
             return None
         slot = slot_from(in_way)
@@ -214,7 +180,7 @@ class DynamoDBStore:
         chunks = range(0, len(whole), CHUNK_BYTES)
         for chunk_number, start in enumerate(chunks):
             at = self._chunk(partition, batch.first_id, nonce, chunk_number)
-            self._put({**at, "d": binary(whole[start : start + CHUNK_BYTES])})
+            self._table.put({**at, "d": binary(whole[start : start + CHUNK_BYTES])})
         return {"c": number(len(chunks)), "l": number(len(index))}
 
     def read_batches(
@@ -240,7 +206,7 @@ class DynamoDBStore:
         fields = f"{_SLOT_FIELDS}, i, c, l" + (", d" if data else "")
         fork = self._fork(partition)
         if fork is None or first_id < fork.at:
-            spine = SlotItems(self._query, partition, fields)
+            spine = SlotItems(self._table.query, partition, fields)
             before = spine.holding(None, first_id, strong=strong)
             after = spine.upwards(None, first_id + 1, last_id, strong=strong)
             for slot, item in itertools.chain(() if before is None else (before,), after):
@@ -249,7 +215,7 @@ class DynamoDBStore:
                     break
                 yield item
         if fork is not None:
-            stripes = SlotItems(self._query, partition, fields)
+            stripes = SlotItems(self._table.query, partition, fields)
             for _, item in striped_slots(stripes, fork, first_id, last_id, strong=strong):
                 yield item
 
@@ -270,7 +236,7 @@ class DynamoDBStore:
         parts = []
         for chunk_number in range(needed):
             at = self._chunk(partition, slot.first_id, slot.nonce, chunk_number)
-            chunk = self._get(at["p"]["S"], at["s"]["S"])
+            chunk = self._table.get(at["p"]["S"], at["s"]["S"])
             if chunk is None:
                 raise LogCorruptError(
                     f"log partition {partition}: chunk {chunk_number} of slot {slot.first_id} is missing"
@@ -288,140 +254,52 @@ class DynamoDBStore:
             # Slots first: a reader may find a chunk without its slot, never a slot without its chunk.
             for stripe in keys:
                 at = chunks_key(partition, stripe)
-                chunks = self._query(at, last=id_key(max(gone) + 1), fields="p, s")
-                self._delete(at, [item["s"]["S"] for item in chunks])
+                chunks = self._table.query(at, last=id_key(max(gone) + 1), fields="p, s")
+                self._table.delete(at, [item["s"]["S"] for item in chunks])
         return len(gone)
 
     def _truncate_key(self, partition: str, stripe: int | None, below: int) -> list[int]:
         """Deletes one key's slots that end below ``below``, but the last one; returns where they began."""
         last, at = self.last_slot(partition, stripe), slots_key(partition, stripe)
-        slots = [slot_from(item) for item in self._query(at, last=id_key(below), fields=_SLOT_FIELDS, strong=True)]
+        slots = [
+            slot_from(item) for item in self._table.query(at, last=id_key(below), fields=_SLOT_FIELDS, strong=True)
+        ]
         gone = [slot.first_id for slot in slots if slot.next_id <= below and last and slot.first_id != last.first_id]
-        self._delete(at, [id_key(first_id) for first_id in gone])
+        self._table.delete(at, [id_key(first_id) for first_id in gone])
         return gone
 
     # Names
 
     def put_names(self, partition: str, segment: str, names: bytes) -> None:
-        self._put({**key(f"{partition}#N", segment), "d": binary(names)})
+        self._table.put({**key(f"{partition}#N", segment), "d": binary(names)})
 
     def read_names(self, partition: str) -> Iterator[tuple[str, bytes]]:
-        for item in self._query(f"{partition}#N", fields="s, d", strong=True):
+        for item in self._table.query(f"{partition}#N", fields="s, d", strong=True):
             yield item["s"]["S"], bytes(item["d"]["B"])
 
     def delete_names(self, partition: str, keys: Sequence[str]) -> None:
-        self._delete(f"{partition}#N", keys)
+        self._table.delete(f"{partition}#N", keys)
 
     # Requests
 
     def put_request(self, partition: str, request: Mapping[str, str]) -> str:
         request_id = f"{time.time_ns():020}-{uuid.uuid4().hex[:8]}"
-        self._put({**key(f"{partition}#Q", request_id), "r": text_map(request)})
+        self._table.put({**key(f"{partition}#Q", request_id), "r": text_map(request)})
         return request_id
 
     def read_requests(self, partition: str) -> Sequence[tuple[str, Mapping[str, str]]]:
-        items = list(self._query(f"{partition}#Q", fields="p, s, r, a", strong=True))
+        items = list(self._table.query(f"{partition}#Q", fields="p, s, r, a", strong=True))
         # Answers whose client is gone; they may stand beside no request.
         answered = [item["s"]["S"] for item in items if "a" in item]
-        self._delete(f"{partition}#Q", answered[:-ANSWERS_KEPT])
+        self._table.delete(f"{partition}#Q", answered[:-ANSWERS_KEPT])
         return [(item["s"]["S"], text_map_of(item, "r")) for item in items if "r" in item and "a" not in item]
 
     def answer_request(self, partition: str, request_id: str, answer: Mapping[str, str]) -> None:
-        self._answered(
-            "UpdateItem",
-            lambda: self._client.update_item(
-                TableName=self._table,
-                Key=key(f"{partition}#Q", request_id),
-                UpdateExpression="SET a = :answer",
-                ExpressionAttributeValues={":answer": text_map(answer)},
-            ),
-        )
+        self._table.set(f"{partition}#Q", request_id, "a", text_map(answer))
 
     def take_answer(self, partition: str, request_id: str) -> Mapping[str, str] | None:
-        item = self._get(f"{partition}#Q", request_id)
+        item = self._table.get(f"{partition}#Q", request_id)
         if item is None or "a" not in item:
             return None
-        self._delete(f"{partition}#Q", [request_id])
+        self._table.delete(f"{partition}#Q", [request_id])
         return text_map_of(item, "a")
-
-    # DynamoDB
-
-    def _get(self, p: str, s: str) -> Item | None:
-        return self._answered(
-            "GetItem", lambda: self._client.get_item(TableName=self._table, Key=key(p, s), ConsistentRead=True)
-        ).get("Item")
-
-    def _put(self, item: Item, condition: str | None = None, values: Item | None = None) -> Item | None:
-        """Puts the item; returns None when it stands, else the item in the way."""
-        arguments: Any = {"TableName": self._table, "Item": item}
-        if condition is not None:
-            arguments |= {"ConditionExpression": condition, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
-        if values is not None:
-            arguments["ExpressionAttributeValues"] = values
-        try:
-            self._answered("PutItem", lambda: self._client.put_item(**arguments))
-        except ConditionFailedError as failed:
-            in_way = failed.item or self._get(item["p"]["S"], item["s"]["S"])
-            if in_way is None:
-                raise LogUnavailableError("the item in the way of a log write vanished; try again") from failed
-            return in_way
-        return None
-
-    def _query(
-        self,
-        p: str,
-        *,
-        first: str | None = None,
-        last: str | None = None,
-        fields: str,
-        strong: bool = False,
-        backwards: bool = False,
-        limit: int | None = None,
-    ) -> Iterator[Item]:
-        """Yields items of one hash key in order of their range keys, both bounds inclusive."""
-        if first is not None and last is not None and first > last:
-            return
-        arguments = query_arguments(p, first, last)
-        arguments |= {"TableName": self._table, "ConsistentRead": strong, "ScanIndexForward": not backwards}
-        arguments |= {"ProjectionExpression": fields} | ({"Limit": limit} if limit else {})
-
-        def query(**arguments: Any) -> Any:
-            return self._answered("Query", lambda: self._client.query(**arguments))
-
-        for page in pages(query, arguments):
-            yield from page["Items"]
-            if limit:
-                return
-
-    def _delete(self, p: str, sort_keys: Sequence[str]) -> None:
-        for start in range(0, len(sort_keys), 25):
-            pending: Any = [{"DeleteRequest": {"Key": key(p, s)}} for s in sort_keys[start : start + 25]]
-            in_vain = 0
-            while left := self._write_some(pending):
-                in_vain = in_vain + 1 if len(left) == len(pending) else 0
-                if in_vain == len(LEFT_OVER_PAUSES):
-                    raise LogUnavailableError(f"DynamoDB left {len(left)} deletions over again and again")
-                self._sleep(LEFT_OVER_PAUSES[in_vain])
-                pending = left
-
-    def _write_some(self, requests: Any) -> Any:
-        """Writes a part of the requests; returns those that DynamoDB left over."""
-        reply = self._answered(
-            "BatchWriteItem", lambda: self._client.batch_write_item(RequestItems={self._table: requests})
-        )
-        return reply.get("UnprocessedItems", {}).get(self._table, [])
-
-    def _answered(self, operation: str, call: Callable[[], T]) -> T:
-        return answer(operation, call, self._error)
-
-    def _error(self, operation: str, failure: Failure, error: Exception) -> LogError:
-        if failure is Failure.GONE:
-            return LogError(
-                f"there is no log table {self._table!r}: check applicationName, logTableName and regionName; "
-                "kainite run makes it, with unitsOfWork = true"
-            )
-        if failure in (Failure.DENIED, Failure.REFUSED):
-            return LogError(f"DynamoDB refused a log request: {error}")
-        # What is UNKNOWN is waited for as well: the log's owner must not give up for a new kind of error.
-        served = "did not serve a log request" if isinstance(error, ClientError) else "did not answer"
-        return LogUnavailableError(f"DynamoDB {served}: {error}")

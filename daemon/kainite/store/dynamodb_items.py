@@ -67,7 +67,7 @@ class SlotItems:
     """The slots of one partition with the named attributes of their items, key by key.
 
     Args:
-        query: queries one hash key, as :meth:`kainite.store.dynamodb.DynamoDBStore` does.
+        query: queries one hash key, as :meth:`kainite.store.log_table.LogTable.query` does.
         partition: the partition.
         fields: names of the attributes.
     """

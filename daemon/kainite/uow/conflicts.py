@@ -1,7 +1,7 @@
 """The conflict rule of units of work, and the indexes that answer it without comparing pairs. Pure.
 
 Two units conflict when one writes what the other writes or reads; two that only read the same
-signature do not conflict (docs/architecture.md). The log's owner, the apply job's driver and its
+signature do not conflict (docs/decisions.md, *The conflict rule*). The log's owner, the apply job's driver and its
 tasks all decide by this module:
 
 =========================  =============================================  ========================
@@ -156,7 +156,7 @@ def components(units: Sequence[T]) -> list[list[T]]:
     """Returns the connected components of the conflict graph, in the order of their first units.
 
     Args:
-        units: in log order, which every component retains.
+        units: the units in log order; every component keeps this order.
     """
     parents = list(range(len(units)))
     writers: dict[int, int] = {}

@@ -40,7 +40,7 @@ _CONTENT: Final = frozenset({"table", "op", "key", "row", "before"})
 
 
 def identity_of(delta: Delta) -> Identity:
-    """Returns the identity of a delta within its unit; for a delta as it was emitted."""
+    """Returns the identity of a delta within its unit; takes the delta as it was emitted."""
     return identity_of_emitted(delta.to_json())
 
 

@@ -182,7 +182,7 @@ def _spelling(table: Table, name: str) -> str:
 
 
 def _relation(key: ForeignKey) -> str:
-    """Returns a foreign key as text, with whatever it says beside its name and when it is checked."""
+    """Returns a foreign key as text: all of it but its name, and but the time at which the target checks it."""
     return repr([getattr(key, field.name) for field in fields(key) if field.name not in _NAMES_ONLY])
 
 

@@ -61,7 +61,7 @@ class Signing:
         """Adds a delta as it was emitted, and its signatures, to ``into``.
 
         Raises:
-            DeltaError: it is no delta; nothing was added.
+            DeltaError: the value is no delta; nothing was added.
         """
         if self._shapes is None:
             self._judge(parse_delta(item), into)

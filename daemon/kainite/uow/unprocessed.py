@@ -70,9 +70,9 @@ class Unprocessed:
         """Takes records that were not processed.
 
         Args:
-            name: of their unit; the same name whenever the same records are not processed again.
-            cause: where they are, and why they were not processed.
-            text: the beginning of their payload.
+            name: the name of the records' unit; it is the same name whenever the same records are not processed again.
+            cause: where the records are, and why they were not processed.
+            text: the beginning of the records' payload.
         """
         if name not in self._units and len(self._units) >= MAX_UNITS:
             name = next(reversed(self._units))

@@ -83,7 +83,7 @@ class ChildFailures:
         Args:
             error: how the child, the stream or the lease table failed.
             state: the consumer's state at the failure.
-            settings: of the child that failed.
+            settings: the settings of the child that failed.
             batch: the batch that the child failed on; None when it failed at another time.
             in_flight: the part of the batch that was in flight, where the dialect knows it.
             answered: whether the child had answered anything before.

@@ -36,7 +36,7 @@ class Consumers:
         return tuple(consumer.status() for consumer, _ in self._running.values())
 
     def done_until(self) -> dict[str, float]:
-        """Returns, for each shard of which it is known, a time (seconds since boot) as its consumer has it."""
+        """Returns, where known, until when (seconds since boot) arrivals are done: all records that came before."""
         times = ((lease.shard_id, consumer.done_until) for lease, (consumer, _) in self._running.items())
         return {shard: until for shard, until in times if until is not None}
 

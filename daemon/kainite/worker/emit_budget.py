@@ -1,25 +1,19 @@
 """Bounds the memory of what children emit, over all shards of the daemon.
 
 What a child emits in a call is kept until the call's append is durable. One call may emit 256 MiB, so many shards
-together could fill any memory. The budget has a limit in bytes of emit lines (``emitBytes``). A shard whose next line
+together could fill any memory. The budget has a limit in bytes of emit lines (``emit_bytes``). A shard whose next line
 does not fit waits, and its child waits with it, since nobody reads what it writes.
 
-Shards that wait keep what they hold, so they could wait for ever: each has a part, none can end its call. So one shard
-at a time is *overdrawn*: it takes what it needs beyond the limit, until its call ends. The first one that finds no room
-becomes it; when its call has ended, the one that has waited longest does.
+Waiting shards keep what they hold. If all shards waited, no shard could end its call and release its part. So one shard
+at a time is *overdrawn*: it takes what it needs beyond the limit, until its call ends. The first shard that finds no
+room is overdrawn; when its call has ended, the shard that has waited longest is.
 
 *Why there is no deadlock.* The overdrawn shard waits for nothing that this budget holds: its lines are taken at once,
 its append needs only the catalogue and the log. Its call ends by the child's answer, by the child's death, or with the
-lease, and each of them releases what it holds and wakes the next. A child that hangs while it is overdrawn ends no
-call; therefore, when a shard has been overdrawn for :data:`PATIENCE_S` and its child still has the call, one of those
-that wait is overdrawn in its place.
+lease. Each of these ends releases what the shard holds and wakes the next shard. A child that hangs does not end its
+call: after :data:`PATIENCE_S` a waiting shard is overdrawn in its place.
 
-The patience does not run while the overdrawn shard's lines are appended. No child hangs then: the log takes no more,
-most likely because the target is away and the backlog is full. Another shard's append would wait there too, and only
-its lines would be added. When the log takes more, the append ends and wakes the next; when the lease is lost, the same.
-
-So at most the limit and one call's lines are held, and one call's lines more for each child that hangs, however long
-the log takes nothing.
+The shards together hold at most the limit and one call's lines, and one call's lines more for each child that hangs.
 """
 
 from __future__ import annotations
@@ -38,8 +32,8 @@ class EmitBudget:
     """The bytes that all shards together may hold.
 
     Args:
-        limit: in bytes.
-        patience: seconds after which one that waits is overdrawn in place of a shard whose child still has its call.
+        limit: the budget of all shards together, bytes.
+        patience: seconds after which a waiting shard is overdrawn in place of a shard whose child still has its call.
     """
 
     def __init__(self, limit: int = 256 * 2**20, patience: float = PATIENCE_S) -> None:
@@ -56,7 +50,7 @@ class EmitBudget:
         return EmitShare(self)
 
     def take(self, share: EmitShare, size: int) -> Awaitable[None] | None:
-        """Takes room for a shard; returns what is to be awaited first, None for nothing."""
+        """Takes room for a shard; returns an awaitable when the shard must wait for the room first, otherwise None."""
         if self._admit(share, size):
             return None
         admitted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -80,6 +74,7 @@ class EmitBudget:
 
     def _admit(self, share: EmitShare, size: int) -> bool:
         if self.held + size > self._limit:
+            # One shard must be able to end its call, or all wait for each other. A second one would only add lines.
             if self._overdrawn not in (None, share):
                 return False
             self._overdraw(share)
@@ -91,7 +86,9 @@ class EmitBudget:
             self._overdrawn, self._overdrawn_at = share, time.monotonic()
 
     def _patience_left(self) -> float:
-        """Returns for how many seconds more those that wait leave the overdrawn shard alone."""
+        """Returns for how many more seconds the waiting shards leave the overdrawn shard alone."""
+        # No child hangs while lines are appended: the log takes no more, most likely because the target is away and the
+        # backlog is full. Another shard's append would wait there too, and its lines would be held in addition.
         if self._overdrawn is not None and self._overdrawn.appending:
             return self._patience
         return max(self._overdrawn_at + self._patience - time.monotonic(), 0.0)
@@ -105,6 +102,7 @@ class EmitBudget:
             while not admitted.done() and (left := self._patience_left()) > 0:
                 await asyncio.wait((admitted,), timeout=left)
             if not admitted.done():
+                # The overdrawn shard's child has had its time: it hangs, and its call may never end.
                 self._overdraw(share)
                 self._hold(share, size)
         finally:
@@ -125,7 +123,7 @@ class EmitShare:
         self.appending = False
 
     def take(self, size: int) -> Awaitable[None] | None:
-        """Takes room for a line; returns what is to be awaited first, None for nothing."""
+        """Takes room for a line; returns an awaitable when the shard must wait for the room first, otherwise None."""
         return self._budget.take(self, size)
 
     def give_back(self) -> None:

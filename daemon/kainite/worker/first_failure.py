@@ -11,7 +11,7 @@ def raise_first(failures: BaseExceptionGroup, *, unless: type[KainiteError]) -> 
     The first one is the cause: it cancels the other tasks, and their errors follow from that.
 
     Args:
-        failures: what a task group raised, nested groups included.
+        failures: the errors that a task group raised, nested groups included.
         unless: an error of this type is not raised.
     """
     flat = _flatten(failures)

@@ -30,8 +30,8 @@ class HeavyWork:
         A cancellation does not end work that has begun on a thread: what the work changes must not be used afterwards.
 
         Args:
-            size: of what the work reads, bytes.
-            work: changes nothing that the loop looks at meanwhile.
+            size: the bytes that the work reads.
+            work: the work, which must not change anything that the loop looks at meanwhile.
         """
         if size < OFF_LOOP_BYTES:
             return work()

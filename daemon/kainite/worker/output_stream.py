@@ -4,12 +4,13 @@ Rules
 =====
 
 * The messages of a call are held until the call is to be made durable (:mod:`kainite.worker.call_rules`), and are then
-  put. The call's checkpoint is written only after PutRecords has acknowledged every one of them, and so is the next
-  batch sent to the child only then.
+  put. Only after PutRecords has acknowledged all of them, the call's checkpoint is written and the child gets its next
+  batch.
 * A stream that takes no records for the moment is tried again, with the refused messages alone; the shard waits, and
   ``/health`` tells so. A stream that does not exist or may not be written to fails the shard, which begins again at its
   checkpoint after a pause.
-* A message that no stream takes fails the child before anything of its call is put: its record is never passed over.
+* A message that no stream takes fails the child before anything of its call is put. So the message's record is never
+  passed over.
 
 Order: messages of one call may be put in any order. All messages of a call are put before those of the shard's next
 call. Those that name a unit of work go to one shard of the output, as long as the process lives and remembers the unit.
@@ -23,8 +24,8 @@ in the put, or before the checkpoint  some or all of the call's messages are on 
 after the checkpoint                  nothing that must be done again
 ====================================  =================================================================================
 
-A daemon that lost the shard's lease and goes on leaves the second state: what it puts is put once more, since its
-checkpoint is refused. So nothing is lost, and messages may come more than once, at any later time.
+A daemon that lost the shard's lease and goes on leaves the second state: its checkpoint is refused, so the next holder
+puts its messages once more. Nothing is lost; messages may come more than once, at any later time.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class OutputStream:
         kinesis: a boto3 client.
         name: the stream's name.
         shards: the stream's open shards.
-        budget: what all shards together may hold of messages.
+        budget: bounds the messages that all shards together hold.
         backoff: pauses while the stream takes nothing.
 
     Attributes:
@@ -130,8 +131,8 @@ class ShardOutput:
     """One shard's messages on their way to the output stream: of the call under way, and of none before.
 
     Args:
-        stream: takes them.
-        room: the shard's part of what all shards may hold of messages.
+        stream: takes the messages.
+        room: the shard's part of the budget that all shards have for messages.
     """
 
     def __init__(self, stream: OutputStream, room: EmitShare) -> None:
@@ -140,7 +141,7 @@ class ShardOutput:
         self._messages: list[bytes] = []
 
     def take(self, line: bytes) -> Awaitable[None] | None:
-        """Takes the message of an emit line; returns what is to be awaited before the next one, None for nothing.
+        """Takes the message of an emit line; returns an awaitable if the next line must wait for it, otherwise None.
 
         Raises:
             ChildProtocolError: the message is too long for any stream.
@@ -181,7 +182,7 @@ NewOutput: TypeAlias = Callable[[], ShardOutput]
 
 
 def output_of(settings: Settings) -> OutputStream | None:
-    """Returns the output stream that the settings name; None where they name none. Calls nothing of it."""
+    """Returns the output stream that the settings name; None where they name none. Makes no call to Kinesis."""
     name = settings.stream.output
     if name is None:
         return None

@@ -11,7 +11,7 @@ from kainite.base.errors import SettingsError
 from kainite.base.logs import event
 from kainite.child.program_lookup import find_program
 from kainite.settings import Settings
-from kainite.settings.loading.reload import When, changes, in_force, reread
+from kainite.settings.loading.reload import changes, in_force, reread
 
 logger = logging.getLogger(__name__)
 
@@ -43,8 +43,8 @@ class SettingsInForce:
                 event(logger, logging.ERROR, "settings not read again: the old ones hold", error=error)
                 continue
             for change in changes(self.current, fresh):
-                level = logging.WARNING if change.when is When.RESTART else logging.INFO
-                event(logger, level, "setting changed", key=change.key, takes_effect=change.when.value)
+                level = logging.INFO if change.reload.is_followed else logging.WARNING
+                event(logger, level, "setting changed", key=change.key, takes_effect=change.reload.value)
             self.current = in_force(self.current, fresh)
             changed(self.current)
             event(logger, logging.INFO, "settings read again", file=fresh.path)

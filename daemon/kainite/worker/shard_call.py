@@ -52,7 +52,7 @@ class ShardCalls:
     """The calls of one shard's child, one after another: :meth:`begin`, then :meth:`finish` or :meth:`abandon`.
 
     Args:
-        lease: the shard's.
+        lease: the shard's lease.
         checkpoints: stores checkpoints.
         units: None where units of work are disabled.
         output: where the child's messages are put; None without an output stream. Not together with ``units``.
@@ -73,7 +73,7 @@ class ShardCalls:
         self._told: set[Span] = set()  # records beyond the checkpoint that were reported as not processed
         self._warned = False  # that this child's emits are skipped
         self._fed = 0  # bytes of emit lines that the admission holds
-        self._arrived_ms: int | None = None  # of the call's last record
+        self._arrived_ms: int | None = None  # the position of the call's last record
         self._started_ms: int | None = None
         self._start_told = False  # to the log, durably
 
@@ -85,8 +85,8 @@ class ShardCalls:
         """Begins a call; ``initialize`` begins the calls of another child.
 
         Args:
-            action: that the child is called for.
-            batch: what it gets.
+            action: the action that the child is asked for.
+            batch: the batch that the child gets.
             started_ms: as in :meth:`kainite.log.client.LogClient.append`; None: as it was.
         """
         if action is Action.INITIALIZE:
@@ -98,7 +98,7 @@ class ShardCalls:
         self._rules.begin(action, records, reached)
 
     def emitted(self, line: bytes) -> Awaitable[None] | None:
-        """Takes an emit line; returns what is to be awaited before the next one, None for nothing.
+        """Takes an emit line; returns an awaitable if the next line must wait for it, otherwise None.
 
         Raises:
             ChildProtocolError: the child must not emit now.
@@ -208,7 +208,7 @@ class ShardCalls:
         units.room.give_back()
 
     async def _tell_start(self) -> None:
-        """Has the log know since when the shard is read, before a checkpoint hides that it is not from its beginning.
+        """Tells the log since when the shard is read, before a checkpoint hides that its beginning was not read.
 
         A call that emits nothing appends nothing, so the checkpoint may be all that is left of the reading.
         """

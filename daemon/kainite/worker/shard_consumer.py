@@ -244,7 +244,7 @@ class ShardConsumer:
         return self._interrupted() or StateOutcome.DONE
 
     async def _next(self) -> RecordBatch | ShardEnd | StateOutcome:
-        """Returns an interruption, or what is read next, whichever comes first; raises if the child breaks before."""
+        """Returns an interruption or the next batch, whichever comes first; raises if the child breaks before that."""
         broken = self._current_child().broken
         reading = asyncio.ensure_future(self._reading.next())
         first: set[asyncio.Future[Any]] = {reading, broken, self._interrupt}

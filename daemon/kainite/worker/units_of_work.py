@@ -39,8 +39,8 @@ class UnitsOfWork:
     """The parts that bring one shard's emits to the log.
 
     Attributes:
-        log: shared by all shards of the daemon.
-        admission: the shard's own.
+        log: the log; all shards of the daemon share it.
+        admission: the shard's own admission of deltas.
         heavy: runs what takes long; shared by all shards of the daemon.
         catalogue: the target's tables, shared by all shards; None where none is read again.
         room: the shard's part of what all shards may hold of emitted lines.
@@ -55,7 +55,7 @@ class UnitsOfWork:
     tells_start: bool = False
 
     async def settle(self) -> None:
-        """Has what was admitted judged under the catalogue as it is now.
+        """Judges the admitted deltas under the catalogue as it is now.
 
         When a delta does not fit, the catalogue is read again first. Afterwards everything that was admitted is judged
         under one catalogue.
@@ -89,11 +89,11 @@ async def open_units_of_work(
     appended, and the shards are left to those who can.
 
     Args:
-        settings: of the daemon.
+        settings: the daemon's settings.
         dynamodb: the client for the log's table.
         group: runs the tasks that read the catalogue and share the log; a log that cannot be used fails the group.
         stop: ends the wait for a log that is not reached.
-        opened: is told of the log, before it is reached.
+        opened: called with the log, before the log's owner is reached.
         stream: the stream whose shards are collected: the log must be its log; None: any.
         meter: takes the metrics of units and of the log, while the owner is here.
 
@@ -140,7 +140,7 @@ async def open_units_of_work(
 
 
 async def _identity(stream: StreamClient, stop: asyncio.Event) -> str | None:
-    """Returns which stream it is, as soon as Kinesis tells; None when it never will."""
+    """Returns the stream's identity, as soon as Kinesis tells it; None when Kinesis will never tell it."""
     for failures in itertools.count(1):
         try:
             return str(await asyncio.to_thread(stream.identity))

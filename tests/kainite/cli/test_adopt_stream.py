@@ -7,12 +7,12 @@ from typing import Any
 
 from kainite.base.position import Position
 from kainite.log.state.loading import load_state
-from kainite.owner.owner import LogOwner
 from kainite.settings import LogSettings, UowSettings
 from kainite.store.dynamodb import DynamoDBStore
 from support.log_builders import fragment
 from support.log_cli import LogWorld
 from support.names import unique
+from support.owned_log import owned_log
 
 
 async def test_another_stream_is_adopted_when_no_daemon_has_the_log(
@@ -26,7 +26,7 @@ async def test_another_stream_is_adopted_when_no_daemon_has_the_log(
     )
     store = DynamoDBStore(dynamodb, name)
     settings = LogSettings(table=name, owner="w", enabled=True, put_interval=0, poll=0.02)
-    async with LogOwner.open(store, settings, UowSettings()) as owner:
+    async with owned_log(store, settings, UowSettings()) as owner:
         world = LogWorld(properties, name, store, owner)
         await owner.collect_from("another stream")
         await owner.append("shard-0", Position(1), Position(1), [fragment("T", [1], count=1)])

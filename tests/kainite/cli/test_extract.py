@@ -47,26 +47,6 @@ def test_weaker_promises_are_said_too(bench: Any, keys: dict[str, str], promise:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "keys"), [("worker", "extractor", {}), ("child", "kainite", {"extractorOffsetFile": "offset"})]
-)
-def test_the_older_names_of_offsets_work_and_are_shown_as_such(
-    bench: Any, old: str, new: str, keys: dict[str, str]
-) -> None:
-    bench.begin("null")
-    reports = [
-        orjson.loads(call(path, "--check", "--json").stdout)
-        for name in (new, old)
-        if (path := bench.settings("true", extractorMode="cyclic", extractorOffsets=name, **keys))
-    ]
-    promise = reports[0]["notes"]
-    assert reports[1]["notes"] == [*promise, f"extractorOffsets: {old} is an older name of {new}"]
-    assert reports[1]["settings"] == reports[0]["settings"]
-    assert [report["ok"] for report in reports] == [True, True]
-    (line,) = [line for line in reports[1]["settings"] if line["key"] == "extractorOffsets"]
-    assert line["value"] == new
-
-
-@pytest.mark.parametrize(
     ("command", "keys", "problem"),
     [
         ("no-such-program", {}, "extractorName: there is no program 'no-such-program' on the PATH"),

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from kainite.cli.main import main
 from kainite.fleet.model.records import Duty, Lead, Picture, Restart, Work, Worker
 from kainite.fleet.model.states import DutyStatus, WorkerStatus
-from kainite.fleet.store.contract import Commit, FleetStore, Put
+from kainite.fleet.store.contract import FleetCommit, FleetStore, PutRecord
 from kainite.fleet.store.dynamodb import DynamoDBFleetStore
 from kainite.fleet.store.memory import MemoryFleetStore
 from support.names import unique
@@ -32,7 +32,7 @@ class Fleet:
         worker = Worker("a", "1", labels=("big",))
         records = (worker, Lead("a", "1", 1), Duty("d", Work(command=("true",))).given_to(worker))
         for record in records:
-            assert self.store.commit(Commit((Put(record),)))
+            assert self.store.commit(FleetCommit((PutRecord(record),)))
         return self
 
     def __call__(self, command: str, *arguments: str) -> Result:
@@ -107,7 +107,7 @@ def test_it_is_said_what_follows_from_a_wish(in_memory: Fleet) -> None:
 
 def test_a_declared_duty_can_be_removed_once_the_settings_do_not_declare_it(in_memory: Fleet) -> None:
     declared = Duty("old", Work(command=("true",)), DutyStatus.STOPPED, halted=True, declared=True)
-    assert in_memory.store.commit(Commit((Put(declared),)))
+    assert in_memory.store.commit(FleetCommit((PutRecord(declared),)))
     duties = in_memory.path.with_name("duties.toml")
     with in_memory.path.open("a") as settings:
         settings.write(f"fleetDutiesFile={duties}\n")
@@ -130,7 +130,7 @@ def test_workers_are_told_by_messages(fleet: Fleet) -> None:
 
 def test_errors_are_cleared_and_strangers_removed(fleet: Fleet) -> None:
     fleet.filled()
-    assert fleet.store.commit(Commit((Put(Duty("e", Work(command=("true",)), DutyStatus.ERROR)),)))
+    assert fleet.store.commit(FleetCommit((PutRecord(Duty("e", Work(command=("true",)), DutyStatus.ERROR)),)))
     assert fleet("clear-error", "e").exit_code == 0
     assert fleet.picture().duties["e"].status is DutyStatus.UNASSIGNED
     assert fleet("remove", "e", "--yes").exit_code == 0
@@ -169,7 +169,7 @@ def test_without_a_table_it_is_said_what_to_do(fleet: Fleet) -> None:
 )
 def test_what_is_wrong_is_said(in_memory: Fleet, words: tuple[str, ...], complaint: str) -> None:
     for worker in (Worker("late", "1", WorkerStatus.DEAD), Worker("small", "1", capacity=0.5)):
-        assert in_memory.store.commit(Commit((Put(worker),)))
+        assert in_memory.store.commit(FleetCommit((PutRecord(worker),)))
     wrong = in_memory(*words)
     assert wrong.exit_code in (1, 2)
     assert complaint in " ".join((str(wrong.exception) + wrong.output).split())

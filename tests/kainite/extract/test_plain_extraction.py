@@ -47,8 +47,8 @@ def test_many_messages_pass_in_order(bench: Any) -> None:
 
 
 def test_messages_share_records_and_keep_their_order(bench: Any) -> None:
-    keys = {"extractSpread": "record", "extractAggregation": "true", "extractAggregationBytes": "2048"}
-    assert bench.once(bench.settings("seq", "2000", **keys)) == 0
+    keys = {"extractSpread": "record", "extractAggregation": "true"}
+    assert bench.once(bench.settings("seq", "2000", **keys), aggregation_bytes=2048) == 0
     shards = [[body for record in shard for body in unpacked(record)] for shard in bench.by_shard()]
     assert sorted(int(body) for shard in shards for body in shard) == list(range(1, 2001))
     assert all(list(map(int, shard)) == sorted(map(int, shard)) for shard in shards)

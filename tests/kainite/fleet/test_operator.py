@@ -10,7 +10,7 @@ from kainite.base.errors import FleetError
 from kainite.fleet.model.records import Command, Duty, Picture, Subject, Work
 from kainite.fleet.model.states import DutyStatus, WorkerStatus
 from kainite.fleet.operator import Operator
-from kainite.fleet.store.contract import Commit
+from kainite.fleet.store.contract import FleetCommit
 from support.duty_fleet import SimFleet
 
 WORK = Work(command=("true",))
@@ -129,8 +129,8 @@ def test_a_message_is_not_lost_where_another_operators_was_obeyed_meanwhile(flee
     class Slow(Operator):
         """Reads, and stands still until another operator's message has been obeyed."""
 
-        def _change(self, commit: Callable[[Picture], Commit]) -> None:
-            def late(picture: Picture) -> Commit:
+        def _change(self, commit: Callable[[Picture], FleetCommit]) -> None:
+            def late(picture: Picture) -> FleetCommit:
                 made = commit(picture)
                 if not others:
                     others.append("one")

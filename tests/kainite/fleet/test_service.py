@@ -11,13 +11,13 @@ import pytest
 
 from kainite.base.clock import boot_seconds
 from kainite.base.errors import FleetError, FleetUnavailableError
-from kainite.fleet.model.records import Command, Duty, Message, Picture, Subject, Work, Worker
+from kainite.fleet.model.records import Command, Duty, Picture, Subject, Work, Worker, WorkerMessage
 from kainite.fleet.model.states import DutyStatus, WorkerStatus
 from kainite.fleet.programs.programs import DutyPrograms
 from kainite.fleet.service import FleetService
-from kainite.fleet.steps.member import Member
+from kainite.fleet.steps.member import FleetMember
 from kainite.fleet.steps.timing import Timing
-from kainite.fleet.store.contract import Commit, Put
+from kainite.fleet.store.contract import FleetCommit, PutRecord
 from kainite.fleet.store.memory import MemoryFleetStore
 
 SLOW = Timing(ping=0.5, timeout=30.0)
@@ -38,7 +38,7 @@ class Watched(MemoryFleetStore):
         self._fail()
         return super().read()
 
-    def commit(self, commit: Commit) -> bool:
+    def commit(self, commit: FleetCommit) -> bool:
         self._fail()
         return super().commit(commit)
 
@@ -77,7 +77,7 @@ async def running(
 ) -> AsyncIterator[Running]:
     news = asyncio.Event()
     world = Running(store or Watched(), DutyPrograms(None, timing.lease, news.set))
-    member = Member(Worker(name, ""), timing, declared)
+    member = FleetMember(Worker(name, ""), timing, declared)
     service = FleetService(world.store, member, world.programs, timing, news, world.stop.set)
     world.task = asyncio.create_task(service.run(world.stop, grace=1.0))
     try:
@@ -90,7 +90,7 @@ async def running(
 
 async def test_a_worker_whose_id_another_one_has_does_not_flood_the_table() -> None:
     store = Watched()
-    assert store.commit(Commit((Put(Worker("twin", "another's")),)))
+    assert store.commit(FleetCommit((PutRecord(Worker("twin", "another's")),)))
     async with running(SLOW, name="twin", store=store) as world:
         await world.until(lambda: len(store.reads) >= 4)
     assert store.reads[3] - store.reads[0] >= 2 * SLOW.ping
@@ -139,7 +139,7 @@ async def test_a_table_that_refuses_ends_the_worker_and_its_programs() -> None:
 async def test_an_operators_message_ends_the_worker() -> None:
     async with running(QUICK, DUTY) as world:
         await world.until(lambda: world.status() is DutyStatus.RUNNING)
-        assert world.store.commit(Commit((Put(Message("w", 1, Command.SHUT_DOWN)),)))
+        assert world.store.commit(FleetCommit((PutRecord(WorkerMessage("w", 1, Command.SHUT_DOWN)),)))
         assert world.task is not None
         await world.task
     assert world.stop.is_set()
@@ -149,7 +149,7 @@ async def test_an_operators_message_ends_the_worker() -> None:
 async def test_what_has_changed_is_looked_at_again_at_once() -> None:
     slow = Timing(ping=20.0, timeout=60.0)
     store = Watched()
-    assert store.commit(Commit((Put(Worker("other", "1")),)))
+    assert store.commit(FleetCommit((PutRecord(Worker("other", "1")),)))
     async with running(slow, store=store) as world:
         await world.until(lambda: store.read().lead is not None)  # it has entered, and claimed the lead
     assert len(store.reads) >= 2

@@ -13,7 +13,7 @@ import pytest
 from kainite.base.errors import LogFencedError, LogUnavailableError
 from kainite.log.contract import STORE_BACKOFF
 from kainite.log.format.entry import Entry, EntryKind, StatusMeta
-from kainite.owner.append import Call, PartitionWriter, Pause, Step, Steps, take_steps, take_steps_async
+from kainite.owner.append import PartitionWriter, Pause, Step, Steps, StoreCall, take_steps, take_steps_async
 from kainite.owner.mount import Mount, mount
 from kainite.store.memory import MemoryStore
 
@@ -44,7 +44,7 @@ def bench() -> Bench:
 
 
 def run(step: Step) -> Any:
-    assert isinstance(step, Call)
+    assert isinstance(step, StoreCall)
     return step.run()
 
 
@@ -186,7 +186,7 @@ async def test_a_cancelled_append_takes_no_further_step(bench: Bench) -> None:
             ended.set()
             return in_way
 
-        append_steps.send((yield Call(run_slowly)))
+        append_steps.send((yield StoreCall(run_slowly)))
 
     append = asyncio.create_task(take_steps_async(slow_put()))
     assert await asyncio.to_thread(under_way.wait, LIMIT)

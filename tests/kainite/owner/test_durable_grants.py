@@ -27,6 +27,7 @@ from kainite.settings import LogSettings, UowSettings
 from kainite.store.memory import MemoryStore
 from support.log_builders import fragment, needed
 from support.outcomes_log import OutcomesLog
+from support.owned_log import owned_log
 from support.waiting import until
 
 SETTINGS = LogSettings(
@@ -72,7 +73,7 @@ async def turns(count: int = 20) -> None:
 async def test_the_position_of_an_append_that_hangs_is_not_told_before_it_is_durable() -> None:
     """Asks as the consumer of a lease that is back does: a checkpoint there, then a SIGKILL, would lose the unit."""
     store = GatedStore()
-    async with LogOwner.open(store, SETTINGS, UOW) as log:
+    async with owned_log(store, SETTINGS, UOW) as log:
         hanging = asyncio.create_task(log.append("s0", Position(1), Position(5), [fragment("T", [1], count=1)]))
         await until(lambda: store.hanging == 1)
         hanging.cancel()  # the lease is lost: the consumer is ended
@@ -85,25 +86,9 @@ async def test_the_position_of_an_append_that_hangs_is_not_told_before_it_is_dur
             assert await position == Position(5) == store.durable("s0")
 
 
-async def test_those_who_gave_up_waiting_for_a_store_that_hangs_leave_nothing_behind() -> None:
-    store = GatedStore()
-    async with LogOwner.open(store, replace(SETTINGS, poll=60.0), UOW) as log:
-        hanging = asyncio.create_task(log.append("s0", Position(1), Position(1), []))
-        await until(lambda: store.hanging == 1)
-        for _ in range(3):
-            position = asyncio.create_task(log.position("s0"))
-            await turns()
-            position.cancel()
-            await asyncio.gather(position, return_exceptions=True)
-        (queued,) = log._queue  # noqa: SLF001 - an outage may last for days
-        assert len(queued.waiting) == 1
-        store.let_all()
-        await hanging
-
-
 async def test_whoever_asks_an_owner_that_has_failed_is_told_so() -> None:
     store = GatedStore()
-    async with LogOwner.open(store, replace(SETTINGS, poll=60.0), UOW) as log:
+    async with owned_log(store, replace(SETTINGS, poll=60.0), UOW) as log:
         hanging = asyncio.create_task(log.append("s0", Position(1), Position(1), []))
         await until(lambda: store.hanging == 1)
     with pytest.raises(LogUnavailableError, match="has stopped"):
@@ -115,7 +100,7 @@ async def test_whoever_asks_an_owner_that_has_failed_is_told_so() -> None:
 
 async def test_a_new_position_is_told_when_the_first_of_several_appends_is_durable() -> None:
     store = GatedStore()
-    async with LogOwner.open(store, replace(SETTINGS, batch_bytes=1), UOW) as log:
+    async with owned_log(store, replace(SETTINGS, batch_bytes=1), UOW) as log:
         appends = [asyncio.create_task(log.append("s0", Position(n), Position(n), [])) for n in (1, 2, 3)]
         await until(lambda: store.hanging == 1)
         position = asyncio.create_task(log.position("s0"))
@@ -130,7 +115,7 @@ async def test_a_new_position_is_told_when_the_first_of_several_appends_is_durab
 
 async def test_an_answer_that_appends_nothing_waits_for_what_it_was_decided_on() -> None:
     store = GatedStore()
-    async with LogOwner.open(store, replace(SETTINGS, poll=60.0), UOW) as log:
+    async with owned_log(store, replace(SETTINGS, poll=60.0), UOW) as log:
         append = asyncio.create_task(log.append("s0", Position(1), Position(1), [fragment("T", [1, 2], count=1)]))
         await until(lambda: store.hanging == 1)
         seen: list[str] = []
@@ -161,7 +146,7 @@ async def test_truncation_keeps_what_the_durable_state_needs() -> None:
 
     store.truncate = noted  # type: ignore[method-assign]
     apply = OutcomesLog(store)
-    async with LogOwner.open(store, replace(SETTINGS, snapshot_entries=5), UOW) as log:
+    async with owned_log(store, replace(SETTINGS, snapshot_entries=5), UOW) as log:
         n = 0
         while len(lows) < 3:
             n += 1
@@ -239,7 +224,7 @@ class Grants:
 async def _play(steps: list[tuple[str, int]], batch_bytes: int) -> None:
     store = GatedStore()
     quiet = replace(SETTINGS, poll=60.0, batch_bytes=batch_bytes)
-    async with LogOwner.open(store, quiet, UOW) as log:
+    async with owned_log(store, quiet, UOW) as log:
         grants = Grants(store, log)
         for step, shard in steps:
             await grants.take(step, shard)

@@ -16,7 +16,6 @@ from typing import Any
 from kainite.base.position import Position
 from kainite.log.format.entry import UnitStatus
 from kainite.log.views.unit_detail import read_detail
-from kainite.owner.owner import LogOwner
 from kainite.owner.requests import OK, REFUSED
 from kainite.settings import LogSettings, UowSettings
 from kainite.store.dynamodb import DynamoDBStore
@@ -25,6 +24,7 @@ from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.signature import Signatures
 from support.names import unique
+from support.owned_log import owned_log
 from support.waiting import until
 
 GOLDEN = Path(__file__).with_name("golden_earlier_release.json")
@@ -69,7 +69,7 @@ async def test_every_unit_of_an_earlier_release_goes_on(dynamodb: Any) -> None:
     store = earlier_log(dynamodb, table)
     settings = LogSettings(table=table, owner="new", enabled=True, put_interval=0, poll=0.1)
     golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
-    async with LogOwner.open(store, settings, UowSettings()) as owner:
+    async with owned_log(store, settings, UowSettings()) as owner:
         found = {unit.uow: [unit.tid, unit.status.value, unit.cause, unit.count] for unit in owner.state.units.values()}
         committed = golden["units"].pop("fresh")
         found.pop("fresh", None)  # its outcome is taken over at once
@@ -101,5 +101,5 @@ async def test_every_unit_of_an_earlier_release_goes_on(dynamodb: Any) -> None:
         assert await owner.position("shard-0") == Position(1_001)
         units = owner.state.captured_units()
 
-    async with LogOwner.open(store, settings, UowSettings()) as owner:
+    async with owned_log(store, settings, UowSettings()) as owner:
         assert owner.state.captured_units() == units

@@ -251,7 +251,7 @@ class TestStripes:
 
 @on_each_double
 def test_a_former_owner_that_does_not_know_of_the_fork_meets_it(dynamodb_store: DynamoDBStore, dynamodb: Any) -> None:
-    theirs = DynamoDBStore(dynamodb, dynamodb_store._table)  # noqa: SLF001 - another process
+    theirs = DynamoDBStore(dynamodb, dynamodb_store.name)  # another process's
     clock = FakeClock()
     mount(dynamodb_store, P, "a", LEASE, LeaseWatch(clock), clock)
     late, fence = batch(0, 1), partial(dynamodb_store.put_fence, P, 0, 1, "slow")

@@ -25,6 +25,7 @@ from kainite.owner.owner import LogOwner
 from kainite.settings import LogSettings, UowOrder, UowSettings
 from kainite.store.memory import MemoryStore
 from support.log_builders import fragment
+from support.owned_log import owned_log
 from support.waiting import until
 
 P = "0"
@@ -155,13 +156,13 @@ class TestSentAgain:
     @pytest.mark.parametrize("restart", [False, True])
     async def test_long_ago_is_recognised_by_name(self, store: LogStore, restart: bool) -> None:
         rules, positions = UowSettings(dedup_window=60), itertools.count(1)
-        async with LogOwner.open(store, SETTINGS, rules) as log:
+        async with owned_log(store, SETTINGS, rules) as log:
             for number in range(60):
                 await bring(log, next(positions), number)
             if not restart:
                 await self._again(log, positions)
         if restart:
-            async with LogOwner.open(store, SETTINGS, rules) as log:
+            async with owned_log(store, SETTINGS, rules) as log:
                 await self._again(log, positions)
 
     async def _again(self, log: LogOwner, positions: itertools.count[int]) -> None:
@@ -173,7 +174,7 @@ class TestSentAgain:
     async def test_at_any_time_is_recognised_by_its_number(self, store: LogStore) -> None:
         """Sends 100 units again, of which the log remembers no name; before, 100 failed units came of it."""
         rules, positions = UowSettings(order=UowOrder.DENSE, dedup_window=0), itertools.count(1)
-        async with LogOwner.open(store, SETTINGS, rules) as log:
+        async with owned_log(store, SETTINGS, rules) as log:
             for number in range(100):
                 await bring(log, next(positions), number, numbered=True)
             while log.state.recent.forgotten is None or log.state.recent.forgotten < 100:
@@ -187,7 +188,7 @@ class TestSentAgain:
 
     async def test_beyond_the_window_with_a_number_is_refused_where_numbers_do_not_order(self, store: LogStore) -> None:
         rules, positions = UowSettings(dedup_window=0), itertools.count(1)
-        async with LogOwner.open(store, SETTINGS, rules) as log:
+        async with owned_log(store, SETTINGS, rules) as log:
             await bring(log, next(positions), 0, numbered=True)
             while log.state.recent.forgotten is None:
                 at = Position(next(positions))
@@ -222,7 +223,7 @@ class FailingStore(MemoryStore):
 
 async def test_a_store_that_does_not_answer_delays_the_names_and_loses_none() -> None:
     store = FailingStore()
-    async with LogOwner.open(store, SETTINGS, UowSettings(dedup_window=30)) as log:
+    async with owned_log(store, SETTINGS, UowSettings(dedup_window=30)) as log:
         for number in range(100):
             await bring(log, number + 1, number)
         await until(lambda: len(log.state.recent.segments) > 3)
@@ -233,7 +234,7 @@ async def test_a_store_that_does_not_answer_delays_the_names_and_loses_none() ->
 
 
 async def test_an_owner_of_a_log_of_the_release_before_recognises_its_names(store: LogStore) -> None:
-    async with LogOwner.open(store, replace(SETTINGS, snapshot_entries=10_000), UowSettings()) as log:
+    async with owned_log(store, replace(SETTINGS, snapshot_entries=10_000), UowSettings()) as log:
         for number in range(5):
             await bring(log, number + 1, number, numbered=True)
         fields = snapshot.capture(log.state)
@@ -265,7 +266,7 @@ async def test_an_owner_that_is_overtaken_while_it_loads_deletes_nothing_of_its_
     store, rules = OvertakenStore(), UowSettings(dedup_window=window)
 
     async def bring_some(first: int, segments: bool) -> None:
-        async with LogOwner.open(store, SETTINGS, rules) as log:
+        async with owned_log(store, SETTINGS, rules) as log:
             for number in range(first, first + 80):
                 await bring(log, number + 1, number)
             await until(lambda: bool(log.state.recent.segments) or not segments)
@@ -273,7 +274,7 @@ async def test_an_owner_that_is_overtaken_while_it_loads_deletes_nothing_of_its_
     await bring_some(0, segments=window == 16)
     store.meanwhile = lambda: asyncio.run(bring_some(80, segments=True))
     with pytest.raises(LogFencedError):
-        async with LogOwner.open(store, SETTINGS, rules):
+        async with owned_log(store, SETTINGS, rules):
             pass
     assert uow(159) in load_state(store, P, names=True).recent
 
@@ -284,7 +285,7 @@ def test_items_of_a_later_owner_are_not_deleted() -> None:
 
 async def test_adopting_a_stream_drops_positions_whose_stream_was_never_noted() -> None:
     store = MemoryStore()
-    async with LogOwner.open(store, SETTINGS, UowSettings()) as log:
+    async with owned_log(store, SETTINGS, UowSettings()) as log:
         await bring(log, 100, 0)
         await log.collect_from("the new stream", adopt=True)
         assert await log.position("s0") is None

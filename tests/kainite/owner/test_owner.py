@@ -33,13 +33,14 @@ from kainite.log.state.loading import load_state
 from kainite.log.state.snapshot import dump
 from kainite.log.views.unit_table import read_rows
 from kainite.owner.mount import mount
-from kainite.owner.owner import LogOwner
 from kainite.settings import LogSettings, UowSettings
 from kainite.store.memory import MemoryStore
 from kainite.uow.signature import Signatures
 from support.log_builders import fragment
+from support.log_members import members
 from support.main_log import MainLog
 from support.outcomes_log import OutcomesLog
+from support.owned_log import owned_log
 from support.waiting import until
 
 SETTINGS = LogSettings(
@@ -118,33 +119,33 @@ def faulty() -> FaultyStore:
 
 class TestAppend:
     async def test_is_durable_when_it_returns(self, store: LogStore) -> None:
-        async with LogOwner.open(store, SETTINGS, UOW) as log:
+        async with owned_log(store, SETTINGS, UOW) as log:
             await log.append("s0", at(1), at(5), [fragment("T", [1], count=1)])
             assert units_of(store) == ["T"]
             assert await log.position("s0") == at(5)
 
     async def test_again_is_recognised(self, store: LogStore) -> None:
-        async with LogOwner.open(store, SETTINGS, UOW) as log:
+        async with owned_log(store, SETTINGS, UOW) as log:
             for _ in range(2):
                 await log.append("s0", at(1), at(5), [fragment("T", [1])])
             await log.append("s0", at(6), at(6), [fragment("T", count=1)])
         assert units_of(store) == ["T"]
 
     async def test_again_after_a_restart_is_recognised(self, store: LogStore) -> None:
-        async with LogOwner.open(store, SETTINGS, UOW) as log:
+        async with owned_log(store, SETTINGS, UOW) as log:
             await log.append("s0", at(1), at(5), [fragment("T", [1])])
-        async with LogOwner.open(store, SETTINGS, UOW) as log:
+        async with owned_log(store, SETTINGS, UOW) as log:
             await log.append("s0", at(1), at(5), [fragment("T", [1])])
             assert log.state.open["T"].count == 1
 
     async def test_that_overlaps_is_refused(self, store: LogStore) -> None:
-        async with LogOwner.open(store, SETTINGS, UOW) as log:
+        async with owned_log(store, SETTINGS, UOW) as log:
             await log.append("s0", at(1), at(5), [])
             with pytest.raises(LogRequestError, match="cut the batch there"):
                 await log.append("s0", at(4), at(8), [])
 
     async def test_many_at_once_share_batches(self, faulty: FaultyStore) -> None:
-        async with LogOwner.open(faulty, SETTINGS, UOW) as log:
+        async with owned_log(faulty, SETTINGS, UOW) as log:
             appends = (log.append(f"s{n}", at(1), at(1), [fragment(f"T-{n}", [n], count=1)]) for n in range(100))
             await asyncio.gather(*appends)
         assert sorted(units_of(faulty)) == sorted(f"T-{n}" for n in range(100))
@@ -152,7 +153,7 @@ class TestAppend:
 
     async def test_waits_while_the_queue_is_full(self, faulty: FaultyStore) -> None:
         small = replace(SETTINGS, queue_bytes=500)
-        async with LogOwner.open(faulty, small, UOW) as log:
+        async with owned_log(faulty, small, UOW) as log:
             faulty.gate.clear()
             appends = [asyncio.create_task(log.append(f"s{n}", at(1), at(1), [])) for n in range(20)]
             await until(lambda: faulty.waiting == 1 and len(log.state.positions) > 1)
@@ -163,7 +164,7 @@ class TestAppend:
             assert len(log.state.positions) == 20
 
     async def test_larger_than_an_item(self, store: LogStore) -> None:
-        async with LogOwner.open(store, SETTINGS, UOW) as log:
+        async with owned_log(store, SETTINGS, UOW) as log:
             await log.append("s0", at(1), at(1), [fragment("T", range(20_000), count=20_000)])
         assert units_of(store) == ["T"]
         assert load_state(store, P).units[0].written == frozenset(range(20_000))
@@ -171,25 +172,25 @@ class TestAppend:
 
 class TestFaults:
     async def test_a_store_that_does_not_answer_is_asked_again(self, faulty: FaultyStore) -> None:
-        async with LogOwner.open(faulty, SETTINGS, UOW) as log:
+        async with owned_log(faulty, SETTINGS, UOW) as log:
             faulty.fail_before = 2
             await log.append("s0", at(1), at(1), [fragment("T", [1], count=1)])
         assert units_of(faulty) == ["T"]
 
     async def test_a_lost_reply_doubles_nothing(self, faulty: FaultyStore) -> None:
-        async with LogOwner.open(faulty, SETTINGS, UOW) as log:
+        async with owned_log(faulty, SETTINGS, UOW) as log:
             faulty.fail_after = 3
             for n in range(1, 4):
                 await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
         assert units_of(faulty) == ["T-1", "T-2", "T-3"]
 
     async def test_units_of_a_record_with_the_lowest_position_are_kept(self, store: LogStore) -> None:
-        async with LogOwner.open(store, SETTINGS, UOW) as log:
+        async with owned_log(store, SETTINGS, UOW) as log:
             await log.append("s0", BEFORE_ALL, BEFORE_ALL, [fragment("T", [1], count=1)])
         assert units_of(store) == ["T"]
 
     async def test_a_cancelled_append_is_recognised_when_it_comes_again(self, faulty: FaultyStore) -> None:
-        async with LogOwner.open(faulty, SETTINGS, UOW) as log:
+        async with owned_log(faulty, SETTINGS, UOW) as log:
             faulty.gate.clear()
             append = asyncio.create_task(log.append("s0", at(1), at(1), [fragment("T", [1], count=1)]))
             await until(lambda: faulty.waiting == 1)
@@ -204,7 +205,7 @@ class TestFaults:
         assert units_of(faulty) == ["T"]
 
     async def test_closing_leaves_what_was_not_acknowledged(self, faulty: FaultyStore) -> None:
-        async with LogOwner.open(faulty, SETTINGS, UOW) as log:
+        async with owned_log(faulty, SETTINGS, UOW) as log:
             faulty.fail_before = 1000
             append = asyncio.create_task(log.append("s0", at(1), at(1), []))
             await until(lambda: faulty.fail_before < 1000)
@@ -212,7 +213,7 @@ class TestFaults:
             await append
 
     async def test_a_full_queue_lets_nobody_wait_for_an_owner_that_has_failed(self, faulty: FaultyStore) -> None:
-        async with LogOwner.open(faulty, replace(SETTINGS, queue_bytes=1), UOW) as log:
+        async with owned_log(faulty, replace(SETTINGS, queue_bytes=1), UOW) as log:
             faulty.gate.clear()
             appends = [asyncio.create_task(log.append(f"s{n}", at(1), at(1), [])) for n in range(3)]
             mount(faulty, P, SETTINGS.owner, 2.0)
@@ -225,14 +226,14 @@ class TestFaults:
         self, faulty: FaultyStore
     ) -> None:
         now = [0.0]
-        async with LogOwner.open(faulty, replace(SETTINGS, heartbeat=99), UOW, clock=lambda: now[0]) as log:
+        async with owned_log(faulty, replace(SETTINGS, heartbeat=99), UOW, clock=lambda: now[0]) as log:
             now[0] = 100.0
             faulty.fail_swaps = 2
             await log.append("s0", at(1), at(1), [fragment("T", [1], count=1)])
         assert units_of(faulty) == ["T"]
 
     async def test_an_error_that_nobody_foresaw_ends_the_owner(self, faulty: FaultyStore) -> None:
-        opened = LogOwner.open(faulty, SETTINGS, UOW)
+        opened = owned_log(faulty, SETTINGS, UOW)
         log = await opened.__aenter__()
         faulty.broken = True
         async with asyncio.timeout(LIMIT):
@@ -243,7 +244,7 @@ class TestFaults:
 
 class TestTwoOwners:
     async def test_the_older_is_fenced_and_says_so(self, store: LogStore) -> None:
-        async with LogOwner.open(store, replace(SETTINGS, heartbeat=99), UOW) as old:
+        async with owned_log(store, replace(SETTINGS, heartbeat=99), UOW) as old:
             await old.append("s0", at(1), at(1), [fragment("T-1", [1], count=1)])
             await asyncio.to_thread(mount, store, P, SETTINGS.owner, 2.0)
             with pytest.raises(LogFencedError, match="a daemon goes on as its client"):
@@ -256,7 +257,7 @@ class TestTwoOwners:
     async def test_a_batch_that_lands_in_a_truncated_place_is_not_acknowledged(self, faulty: FaultyStore) -> None:
         """Covers the one case that the store's condition cannot see: only the lease does."""
         now = [0.0]
-        async with LogOwner.open(faulty, replace(SETTINGS, heartbeat=99), UOW, clock=lambda: now[0]) as old:
+        async with owned_log(faulty, replace(SETTINGS, heartbeat=99), UOW, clock=lambda: now[0]) as old:
             await old.append("s0", at(1), at(1), [fragment("T-1", [1], count=1)])
             faulty.gate.clear()
             late = asyncio.create_task(old.append("s0", at(2), at(2), [fragment("late", [2], count=1)]))
@@ -274,54 +275,34 @@ class TestTwoOwners:
         assert "late" not in [name for batch in faulty.read_batches(P, 3) for name in _units(batch)]
 
     async def test_an_idle_owner_notices_by_its_heartbeat(self, store: LogStore) -> None:
-        async with LogOwner.open(store, SETTINGS, UOW) as old:
+        async with owned_log(store, SETTINGS, UOW) as old:
             await asyncio.to_thread(mount_between_heartbeats, store)
             async with asyncio.timeout(LIMIT):
                 assert isinstance(await old.failed(), LogFencedError)
 
-    async def test_the_newer_waits_for_the_lease_and_goes_on(self, store: LogStore) -> None:
-        dead = await asyncio.to_thread(mount, store, P, "a", 0.3)
-        async with asyncio.timeout(LIMIT), LogOwner.open(store, OTHER, UOW) as log:
-            assert log.generation == dead.generation + 1
-
-    async def test_waiting_for_a_lease_ends_when_told_to_stop(self, store: LogStore) -> None:
-        await asyncio.to_thread(mount, store, P, "a", 1000.0)
-        stop = asyncio.Event()
-        asyncio.get_running_loop().call_later(0.05, stop.set)
-        with pytest.raises(LogHeldError, match="held by a"):
-            async with asyncio.timeout(LIMIT), LogOwner.open(store, OTHER, UOW, stop=stop):
-                pass
-
     async def test_one_worker_id_on_two_hosts_has_one_owner_and_an_error_in_the_log(
         self, store: LogStore, caplog: pytest.LogCaptureFixture
     ) -> None:
-        stop = asyncio.Event()
-        async with LogOwner.open(store, SETTINGS, UOW, process=ProcessIdentity("one")) as log:
-
-            async def second() -> None:
-                async with LogOwner.open(store, SETTINGS, UOW, process=ProcessIdentity("two"), stop=stop):
-                    pass
-
-            waiting = asyncio.create_task(second())
+        async with owned_log(store, SETTINGS, UOW, process=ProcessIdentity("one")) as log, members(store) as others:
+            await others.join(SETTINGS.owner, reached=False)
             await until(lambda: "another daemon runs under this worker id" in caplog.text)
             for n in range(1, 4):
                 await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
-            stop.set()
             with pytest.raises(LogHeldError, match="under our own name"):
-                await waiting
+                mount(store, P, SETTINGS.owner, 2.0, process=ProcessIdentity("two"))
         assert units_of(store) == ["T-1", "T-2", "T-3"]
 
     async def test_a_released_log_is_taken_at_once(self, store: LogStore) -> None:
-        async with LogOwner.open(store, replace(SETTINGS, lease=1000), UOW):
+        async with owned_log(store, replace(SETTINGS, lease=1000), UOW):
             pass
-        async with asyncio.timeout(LIMIT), LogOwner.open(store, OTHER, UOW) as log:
+        async with asyncio.timeout(LIMIT), owned_log(store, OTHER, UOW) as log:
             assert log.generation == 2
 
 
 class TestOutcomes:
     async def test_of_the_apply_job_are_taken_over(self, store: LogStore) -> None:
         apply = OutcomesLog(store)
-        async with LogOwner.open(store, SETTINGS, UOW) as log:
+        async with owned_log(store, SETTINGS, UOW) as log:
             for n in range(3):
                 await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [7], count=1)])
             apply.report(Outcome(0, UnitStatus.COMMITTED, 1), Outcome(2, UnitStatus.FAILED, 0, "no such parent"))
@@ -336,11 +317,11 @@ class TestOutcomes:
 
     async def test_are_taken_over_once_whatever_crashes(self, store: LogStore) -> None:
         apply = OutcomesLog(store)
-        async with LogOwner.open(store, SETTINGS, UOW) as log:
+        async with owned_log(store, SETTINGS, UOW) as log:
             await log.append("s0", at(1), at(1), [fragment("T", [7], count=1)])
             apply.report(Outcome(0, UnitStatus.FAILED, 0, "bad"))
             await until(lambda: log.state.through == 0)
-        async with LogOwner.open(store, SETTINGS, UOW) as log:
+        async with owned_log(store, SETTINGS, UOW) as log:
             apply.report(Outcome(0, UnitStatus.COMMITTED, 0))
             await until(lambda: log.state.through == 1)
             assert log.state.units == {}
@@ -359,7 +340,7 @@ async def ask(store: LogStore, action: str, uow: str) -> dict[str, str]:
 class TestRequests:
     async def test_retry_and_discard_of_a_failed_unit(self, store: LogStore) -> None:
         apply = OutcomesLog(store)
-        async with LogOwner.open(store, SETTINGS, UOW) as log:
+        async with owned_log(store, SETTINGS, UOW) as log:
             await log.append("s0", at(1), at(1), [fragment("T", [7], count=1), fragment("U", [7], count=1)])
             assert (await ask(store, "retry", "T"))["message"] == "unit T is in progress, not failed"
             apply.report(Outcome(0, UnitStatus.FAILED, 0, "bad"), Outcome(1, UnitStatus.BLOCKED, None, "waits for T"))
@@ -374,13 +355,13 @@ class TestRequests:
         assert load_state(store, P).units.keys() == {1}
 
     async def test_a_malformed_unit_cannot_be_retried(self, store: LogStore) -> None:
-        async with LogOwner.open(store, SETTINGS, UOW) as log:
+        async with owned_log(store, SETTINGS, UOW) as log:
             await log.append("s0", at(1), at(1), [fragment("T", [1, 2], count=1)])
             assert "can never be applied" in (await ask(store, "retry", "T"))["message"]
             assert (await ask(store, "discard", "T"))["result"] == "ok"
 
     async def test_nonsense_is_refused(self, store: LogStore) -> None:
-        async with LogOwner.open(store, SETTINGS, UOW) as log:
+        async with owned_log(store, SETTINGS, UOW) as log:
             assert "no unit 'X'" in (await ask(store, "retry", "X"))["message"]
             await log.append("s0", at(1), at(1), [fragment("T", [1], count=1)])
             assert "unknown action" in (await ask(store, "explode", "T"))["message"]
@@ -390,7 +371,7 @@ class TestSnapshots:
     async def test_truncate_what_is_resolved_and_survive_a_restart(self, store: LogStore) -> None:
         settings = replace(SETTINGS, snapshot_entries=10)
         apply = OutcomesLog(store)
-        async with LogOwner.open(store, settings, UOW) as log:
+        async with owned_log(store, settings, UOW) as log:
             await log.append("s0", at(0), at(0), [fragment("open", [1])])
             for n in range(1, 40):
                 tid = log.state.next_id
@@ -412,7 +393,7 @@ class TestSnapshots:
         assert not any(row.uow == "open" for row in read_rows(store, P))
 
     async def test_an_unresolved_unit_holds_its_data(self, store: LogStore) -> None:
-        async with LogOwner.open(store, replace(SETTINGS, snapshot_entries=5), UOW) as log:
+        async with owned_log(store, replace(SETTINGS, snapshot_entries=5), UOW) as log:
             await log.append("s0", at(1), at(1), [fragment("T", [1])])
             for n in range(60):
                 await log.append("s1", at(n), at(n), [])
@@ -426,7 +407,7 @@ class TestSnapshots:
         self, faulty: FaultyStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(snapshot, "PART_BYTES", 100)
-        async with LogOwner.open(faulty, replace(SETTINGS, snapshot_entries=10), UOW) as log:
+        async with owned_log(faulty, replace(SETTINGS, snapshot_entries=10), UOW) as log:
             for n in range(1, 100):
                 await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
             await until(lambda: (head := faulty.read_head(P)) is not None and head.snapshot > 0)
@@ -443,7 +424,7 @@ class TestSnapshots:
         self, faulty: FaultyStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(snapshot, "PART_BYTES", 100)
-        async with LogOwner.open(faulty, replace(SETTINGS, snapshot_entries=10), UOW) as log:
+        async with owned_log(faulty, replace(SETTINGS, snapshot_entries=10), UOW) as log:
             for n in range(1, 30):
                 await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
             await until(lambda: (head := faulty.read_head(P)) is not None and head.snapshot > 0)
@@ -455,7 +436,7 @@ class TestSnapshots:
                 await log.write(lambda state, part=part: _part(state, part))  # type: ignore[misc]
         units = [f"T-{n}" for n in range(1, 30)]
         assert [unit.uow for unit in load_state(faulty, P).units.values()] == units
-        async with LogOwner.open(faulty, replace(SETTINGS, snapshot_entries=10), UOW) as log:
+        async with owned_log(faulty, replace(SETTINGS, snapshot_entries=10), UOW) as log:
             assert [unit.uow for unit in log.state.units.values()] == units
             for n in range(30, 90):
                 await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
@@ -483,7 +464,7 @@ class TestBacklog:
         self, store: LogStore, caplog: pytest.LogCaptureFixture
     ) -> None:
         apply = OutcomesLog(store)
-        async with LogOwner.open(store, replace(SETTINGS, backlog_units=2), UOW) as log:
+        async with owned_log(store, replace(SETTINGS, backlog_units=2), UOW) as log:
             assert log.backlog() is None
             for n in (1, 2):
                 await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [7], count=1)])
@@ -502,14 +483,14 @@ class TestBacklog:
         assert units_of(store) == ["T-1", "T-2", "T-3"]
 
     async def test_what_is_collected_never_waits_for_itself(self, store: LogStore) -> None:
-        async with LogOwner.open(store, replace(SETTINGS, backlog_units=1), UOW) as log, asyncio.timeout(LIMIT):
+        async with owned_log(store, replace(SETTINGS, backlog_units=1), UOW) as log, asyncio.timeout(LIMIT):
             for n in range(1, 5):
                 await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n])])
             await log.append("s0", at(5), at(5), [fragment("T-1", [9], count=2)])
 
     async def test_a_stop_does_not_wait_for_it(self, store: LogStore) -> None:
         async with asyncio.timeout(LIMIT):
-            async with LogOwner.open(store, replace(SETTINGS, backlog_units=1), UOW) as log:
+            async with owned_log(store, replace(SETTINGS, backlog_units=1), UOW) as log:
                 await log.append("s0", at(1), at(1), [fragment("T-1", [7], count=1)])
                 waiting = asyncio.create_task(log.append("s0", at(2), at(2), []))
                 await until(lambda: log.backlog() is not None)

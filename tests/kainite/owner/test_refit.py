@@ -13,7 +13,6 @@ from kainite.log.format.entry import Entry, EntryKind, Fault, RefitMeta, UnitMet
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
-from kainite.owner.owner import LogOwner
 from kainite.owner.refit import is_misfit, refit_entries
 from kainite.owner.requests import REFUSED, decide
 from kainite.settings import Isolation, LogSettings, UowSettings
@@ -25,6 +24,7 @@ from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.packing import Blob, Piece
 from kainite.uow.scheme import MIXED
 from kainite.uow.signing import Signing
+from support.owned_log import owned_log
 from support.tables import SHOP
 from support.waiting import until
 
@@ -186,7 +186,7 @@ def test_with_relaxed_isolation_nothing_is_compared() -> None:
 async def test_a_misfit_whose_deltas_cannot_be_read_stays_as_it_is_and_the_log_goes_on() -> None:
     store = MemoryStore()
     misfit = replace(part("T", order(1, colour="red"), count=1), piece=Piece(Blob(b"no frame", 2, 0), 0, 2))
-    async with LogOwner.open(store, LogSettings("t", "a", enabled=True, put_interval=0.0, poll=0.01), RULES) as owner:
+    async with owned_log(store, LogSettings("t", "a", enabled=True, put_interval=0.0, poll=0.01), RULES) as owner:
         await owner.append("s0", Position(1), Position(1), (misfit,))
         owner.judge_by(CurrentCatalogue(lambda: WIDER, WIDER, interval=0.0), every=0.001)
         request = store.put_request("0", {"action": "retry", "uow": "T", "by": "a test"})

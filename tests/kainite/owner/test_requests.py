@@ -6,7 +6,7 @@ import pytest
 
 from kainite.log.format.entry import Entry, EntryKind, Fault, FragmentMeta, Outcome, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.state.folded import FoldedLog
-from kainite.owner.requests import OK, REFUSED, Decision, decide
+from kainite.owner.requests import OK, REFUSED, RequestDecision, decide
 from kainite.uow.signing import SignedDeltas
 
 IN_PROGRESS, COMMITTED, FAILED, BLOCKED, DISCARDED = UnitStatus
@@ -75,7 +75,7 @@ CARRIED_OUT = {
 @pytest.mark.parametrize(("folded", "action", "outcome", "message"), CARRIED_OUT.values(), ids=CARRIED_OUT)
 def test_carried_out(folded: FoldedLog, action: str, outcome: Outcome, message: str) -> None:
     decision = decide(folded, "r", {"action": action, "uow": "T", "by": "me"})
-    assert decision == Decision(outcome, {"result": OK, "message": f"unit T {message}"})
+    assert decision == RequestDecision(outcome, {"result": OK, "message": f"unit T {message}"})
 
 
 REFUSALS = [

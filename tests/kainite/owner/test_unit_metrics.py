@@ -11,13 +11,13 @@ from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.observe import metric
 from kainite.observe.meter import Meter
-from kainite.owner.owner import LogOwner
 from kainite.owner.unit_metrics import UnitMetrics
 from kainite.settings import LogSettings, UowEnd, UowSettings
 from kainite.store.memory import MemoryStore
 from support.log_builders import fragment
 from support.metric_sums import Sums
 from support.outcomes_log import OutcomesLog
+from support.owned_log import owned_log
 from support.waiting import until
 
 SETTINGS = LogSettings(table="t", owner="a", enabled=True, lease=2.0, heartbeat=0.05, put_interval=0.0, poll=0.02)
@@ -25,7 +25,7 @@ SETTINGS = LogSettings(table="t", owner="a", enabled=True, lease=2.0, heartbeat=
 
 async def test_units_are_counted_from_their_place_to_their_outcome() -> None:
     store, sums = MemoryStore(), Sums()
-    async with LogOwner.open(store, SETTINGS, UowSettings(), meter=Meter(sums)) as log:
+    async with owned_log(store, SETTINGS, UowSettings(), meter=Meter(sums)) as log:
         await log.append("s", Position(1), Position(2), [fragment("A", [1, 2], count=2), fragment("B", [2], count=1)])
         await log.append("s", Position(3), Position(3), [fragment("C", [7])])
         OutcomesLog(store).report(Outcome(0, UnitStatus.COMMITTED), Outcome(1, UnitStatus.FAILED, cause="refused"))
@@ -79,7 +79,7 @@ async def test_an_owner_that_leaves_has_nothing_any_more() -> None:
 async def test_a_shard_that_nobody_reads_holds_units_back_and_is_told() -> None:
     now, sums = 0.0, Sums()
     rules = UowSettings(end=UowEnd.WATERMARK)
-    async with LogOwner.open(MemoryStore(), SETTINGS, rules, meter=Meter(sums), clock=lambda: now) as log:
+    async with owned_log(MemoryStore(), SETTINGS, rules, meter=Meter(sums), clock=lambda: now) as log:
         assert log.held_by() is None, "no unit waits"
         await log.append("s", Position(1), Position(1), [fragment("A", [1])])
         log.report(ReadingReport(frozenset({"s", "t"}), {"s": 0.0}, {"s": 0.0}, {"s": 1_000}))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.settings.credentials import NAMES, Provider, Source, endpoint_of, parse_chain, show_chain
+from kainite.settings.credentials import NAMES, CredentialsSource, Provider, endpoint_of, parse_chain, show_chain
 
 ROLE = "StsAssumeRoleCredentialsProvider|arn:aws:iam::123456789012:role/r|session"
 WORD = st.text(st.characters(exclude_characters=",|=^", exclude_categories=["Cs", "Z", "C"]), min_size=1)
@@ -16,7 +16,8 @@ PACKAGES = [
     "com.amazonaws.auth.",
     "software.amazon.kinesis.multilang.auth.",
 ]
-SIMPLE = [name for name, source in NAMES.items() if source not in (Source.STATIC, Source.ASSUME_ROLE)]
+WITH_ARGUMENTS = (CredentialsSource.STATIC, CredentialsSource.ASSUME_ROLE)
+SIMPLE = [name for name, source in NAMES.items() if source not in WITH_ARGUMENTS]
 
 
 @given(st.lists(st.tuples(st.sampled_from(PACKAGES), st.sampled_from(SIMPLE)), min_size=1, max_size=4))
@@ -87,5 +88,5 @@ def test_what_is_wrong_is_said_without_the_secret(text: str, says: str) -> None:
 
 def test_a_profile_may_be_named() -> None:
     assert parse_chain("ProfileCredentialsProvider|prod")[0] == Provider(
-        "ProfileCredentialsProvider", Source.PROFILE, ("prod",)
+        "ProfileCredentialsProvider", CredentialsSource.PROFILE, ("prod",)
     )

@@ -29,7 +29,7 @@ def properties(tmp_path: Path, moto_endpoint: str) -> Path:
     path.write_text(
         f"streamName = s\napplicationName = {unique('app')}\n"
         f"regionName = us-east-1\ndynamoDBEndpoint = {moto_endpoint}\n"
-        "logApplications = 2\nlogLeaseMillis = 1000\nlogHeartbeatMillis = 300\nlogPutIntervalMillis = 0\n"
+        "logApplications = 2\nlogLeaseMillis = 1000\n"
     )
     return path
 

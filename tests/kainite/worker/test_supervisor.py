@@ -55,7 +55,7 @@ def properties(world: World, endpoint: str, command: str, **more: str) -> Path:
         "failoverTimeMillis": "5000",
         "shutdownGraceMillis": "3000",
         "childKillMillis": "500",
-        "childRestartBackoffMillis": "20",
+        "taskBackoffTimeMillis": "20",
         **more,
     }
     path = world.tmp / "app.properties"
@@ -150,9 +150,7 @@ async def test_a_killed_daemon_leaves_no_child_behind_and_its_successor_counts_n
 ) -> None:
     calls = world.tmp / "calls"
     command = f"{sys.executable} {CHILDREN / 'kclpy_echo.py'} {calls}"
-    path = properties(
-        world, moto_endpoint, command, unitsOfWork="true", workerId="w", logLeaseMillis="1000", logHeartbeatMillis="200"
-    )
+    path = properties(world, moto_endpoint, command, unitsOfWork="true", workerId="w", logLeaseMillis="1000")
     store = DynamoDBStore(world.dynamodb, f"{world.name}-log")
     store.create()
     names = [f"T-{number}" for number in range(9)]
@@ -186,9 +184,7 @@ def usurped(store: DynamoDBStore) -> LogHead:
 
 async def test_a_fenced_daemon_goes_on_with_the_same_children(world: World, moto_endpoint: str) -> None:
     command = shell(world, {"processRecords": [["emit", delta("T-1")], "checkpoint last", "status"]})
-    path = properties(
-        world, moto_endpoint, command, unitsOfWork="true", logLeaseMillis="1000", logHeartbeatMillis="200"
-    )
+    path = properties(world, moto_endpoint, command, unitsOfWork="true", logLeaseMillis="1000")
     store = DynamoDBStore(world.dynamodb, f"{world.name}-log")
     with daemon(path) as process:
         await until(lambda: actions(world, FIRST) == ["initialize"])
@@ -222,7 +218,7 @@ async def test_a_daemon_that_is_cut_off_from_the_logs_owner_gives_its_shards_bac
 ) -> None:
     command = shell(world, {"processRecords": [["emit", delta("T-1")], "checkpoint last", "status"]})
     path = properties(
-        world, moto_endpoint, command, unitsOfWork="true", logLeaseMillis="1000", logHeartbeatMillis="200",
+        world, moto_endpoint, command, unitsOfWork="true", logLeaseMillis="1000",
         leaseAssignmentIntervalMillis="500", shutdownGraceMillis="500",
     )  # fmt: skip
     store = DynamoDBStore(world.dynamodb, f"{world.name}-log")

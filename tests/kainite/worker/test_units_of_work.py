@@ -14,7 +14,6 @@ from kainite.base.position import Position
 from kainite.base.process_identity import ProcessIdentity
 from kainite.kinesis.client import StreamClient
 from kainite.owner.mount import mount
-from kainite.owner.owner import LogOwner
 from kainite.settings import Settings, examine
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.file import write_catalogue
@@ -23,6 +22,7 @@ from support.daemon_world import LIMIT
 from support.kinesis_double import KinesisDouble, stream_of
 from support.log_builders import batch, fragment
 from support.names import unique
+from support.owned_log import owned_log
 from support.tables import SHOP
 
 SHARD = "shardId-000000000000"
@@ -78,7 +78,7 @@ async def test_a_stream_that_replaced_the_logs_own_is_refused_until_it_is_adopte
     with pytest.raises(LogRequestError, match=r"choose another logPartition, or .* kainite log adopt-stream"):
         raise_first_of(await failing(collect(settings, dynamodb, stream)))
     store = DynamoDBStore(dynamodb, settings.log.table)
-    async with LogOwner.open(store, settings.log, settings.uow) as owner:
+    async with owned_log(store, settings.log, settings.uow) as owner:
         assert await owner.position(SHARD) == Position(5)
         await owner.collect_from(str(stream.identity()), adopt=True)
         assert await owner.position(SHARD) is None

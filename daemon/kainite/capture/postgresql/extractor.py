@@ -38,7 +38,7 @@ from kainite.capture.postgresql.transactions import Assembler, Transaction
 _IDLE = 0.2
 # Waiting a little for more makes fuller PutRecords calls; the wait is part of the end-to-end latency.
 _LINGER = 0.03
-_RECORDS = 500  # of a PutRecords call
+_RECORDS = 500  # the bytes of a PutRecords call
 _EXAMPLE = '{"lsn":"0/1718490","number":0}'
 
 
@@ -127,7 +127,7 @@ class Extractor:
 
 
 def _places_in(request: bytes) -> tuple[Offset, Offset]:
-    """Returns where to begin, and what is on the stream."""
+    """Returns the offset at which a request begins, and the offset up to which everything is on the stream."""
     try:
         asked = orjson.loads(request)
         return Offset.from_json(asked["start"]), Offset.from_json(asked.get("stored", asked["start"]))

@@ -160,7 +160,7 @@ class JsonLines:
             self._lines.popleft()
             self.held -= len(line.text)
             if isinstance(message, SkippedLine) and (other := of_another_form(message.text, self._spelling.sequence)):
-                return self._break(other)  # else child and daemon would wait for each other
+                return self._break(other)  # otherwise child and daemon would wait for each other
             if message is not None:
                 return self._event(message, line)
         return None

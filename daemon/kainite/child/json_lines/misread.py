@@ -32,7 +32,7 @@ def of_another_form(text: str, own: str) -> str | None:
 
 
 def why_unreadable(lines: Sequence[str]) -> str:
-    """Returns what is wrong with lines, at least one, of which none is a message."""
+    """Returns what is wrong with the lines of a child; there is at least one line, and none is a message."""
     first = lines[0]
     if first.startswith(_BYTE_ORDER_MARK):
         return "a byte-order mark stands before its first message: write UTF-8 without one"

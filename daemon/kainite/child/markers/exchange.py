@@ -24,16 +24,10 @@ worker          a message              BNC: one more, or EOB when there are none
 Decisions on what the original protocol leaves open (docs/protocol.md, *Decisions*):
 
 * Output counts only when its EOP is there: a worker that dies leaves no half answer.
-* Bytes between the last EOM and EOP are a message. An EOM right after EOP or BNC is the line end that the worker's
-  ``print`` added, and no message.
+* Bytes between the last EOM and EOP are a message. An EOM right after EOP or BNC is no message.
 * An empty batch is EOB, answered by EOP. Without batches nothing is asked.
-* EOB is written once for a batch, never twice in a row.
-* A worker may leave bad messages out of its count, so BNC may come after N messages: the worker gets EOB then. A BNC
-  after the message that completes the worker's batch asks for a message that the worker will not read; the EOB makes
-  the worker write one EOP too many. Where that EOP shows, it is a violation: otherwise it would pass for the answer to
-  the next request.
-* A marker that the batching does not use is part of the data, in both directions. Alone it is a violation: a worker
-  that waits after a BNC which nobody answers would wait for ever.
+* EOB is written once for a batch, never twice in a row. A worker that writes BNC after N messages gets EOB.
+* A marker that the batching does not use is part of the data, in both directions. Alone it is a violation.
 * All other output, all output that nobody asked for, and EOB from a worker are violations.
 
 Memory is bounded: a message of ``max_message`` bytes, and ``max_answer`` bytes of an answer that has no EOP yet.
@@ -202,6 +196,7 @@ class Exchange:
         """Returns the next message or batch of messages; EOB where the worker's batch takes no more."""
         self._move(_Move.ASK)
         size = self._batch_size if self._batching is Batching.SUPERVISOR else 1
+        # A worker may leave bad messages out of its count, so it may ask for one more after a whole batch: it gets EOB.
         if self._batching is Batching.WORKER and self._is_full():
             size = 0
         batch = self._messages[self._sent : self._sent + size]
@@ -210,6 +205,7 @@ class Exchange:
         return Send(b"".join([*batch, self._markers.eob] if self._closed else batch))
 
     def _read(self, piece: Piece) -> ExchangeEvent | None:
+        # The worker's ``print`` adds a line end, which reads as an EOM, after an EOP or BNC.
         noise = self._after_mark and not piece.payload and piece.mark is Mark.EOM
         self._after_mark = piece.mark is not Mark.EOM
         if noise:
@@ -221,6 +217,7 @@ class Exchange:
             )
         if self._state is not _State.ASKED:
             return self._break(f"wrote {_shown(piece)} while nothing was asked of it")
+        # A worker that waits after a BNC which nobody answers would wait for ever.
         if (misplaced := self._unused.get(piece.payload)) is not None:
             return self._misplaced(misplaced)
         if piece.mark is Mark.EOM or piece.payload:
@@ -246,6 +243,8 @@ class Exchange:
         return self._break("wrote EOB, which is the supervisor's")
 
     def _answered(self) -> Answer | Violation:
+        # A worker that writes BNC after the message that completes its batch does not read the EOB that it gets. The
+        # next batch begins with that EOB, so the worker answers it with an EOP, which is not the answer to the request.
         if self._suspect and not self._pleas:
             return self._break(
                 f"wrote EOP twice: no BNC follows the message that completes a batch of {self._batch_size}"

@@ -46,7 +46,7 @@ class Scanner:
         self._rest = bytearray()
 
     def waits_at(self, texts: Iterable[bytes]) -> bytes | None:
-        """Returns that one of ``texts`` which is all that has come since the last marker; None for none."""
+        """Returns the text of ``texts`` that equals all bytes since the last marker; None where no text does."""
         return next((text for text in texts if self._rest == text), None)
 
     def feed(self, data: bytes) -> list[Piece]:

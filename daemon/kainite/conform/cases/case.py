@@ -68,7 +68,7 @@ class Call:
         start, sub: the sequence and sub-sequence number of ``initialize``, where reading begins.
         behind: milliseconds behind the stream's end.
         checkpoint: whether the child must ask for a checkpoint.
-        refuse: how its checkpoint requests are refused; None: they are granted where the daemon would grant them.
+        refuse: how the child's checkpoint requests are refused; None means granted where the daemon would grant them.
         unknown_field: whether each record has a field that the protocol does not have.
         may_end: whether the child may end in place of an answer.
     """
@@ -109,7 +109,7 @@ class Messages:
     """Messages in the markers dialect, alone or in batches as the settings have it; each is to be answered.
 
     Attributes:
-        payloads: the messages' payloads; none: an empty batch.
+        payloads: the messages' payloads; without payloads the request is an empty batch.
         bad: whether the payloads are no records, and are to be reported as bad messages.
         eom_after_eob: whether an EOM is written after EOB, as some supervisors write it.
         loading: what a loader may answer; None for a transform, which answers with deltas.
@@ -126,7 +126,7 @@ class Extract:
     """A cycle of an extractor or, without a request, the whole run of a plain one.
 
     Attributes:
-        request: what is asked; None: nothing is, and the extractor ends by itself.
+        request: the request to the extractor; None means that nothing is asked, and the extractor ends by itself.
         offset_wanted: whether messages must come with a new offset, which Kainite keeps.
     """
 
@@ -160,7 +160,7 @@ class Case:
         name: the case's name, for ``--case`` and reports.
         title: says what is tried.
         steps: the requests, in order; none with arrangements.
-        needs: cases that must not have failed: otherwise the case would only fail for the same reason.
+        needs: cases that must have passed: where one failed, this case would only fail for the same reason.
         weight: the weight of a failure.
         held: the part that is held back.
         strict_output: whether a line on standard output that is no message is a failure; otherwise it is a note.

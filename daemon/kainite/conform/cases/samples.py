@@ -50,7 +50,7 @@ class Samples:
     """Payloads that the record processor is meant to understand, at least one.
 
     Attributes:
-        payloads: in the order in which they are sent; begun again where more are needed.
+        payloads: the payloads, in the order in which they are sent; where more are needed, they are sent again.
         own: whether they are the author's.
     """
 

@@ -21,7 +21,7 @@ class AnsweredCheckpoint:
 
     Attributes:
         request: the request as the child wrote it.
-        error: the error that was answered; None: granted.
+        error: the error that was answered; None if the request was granted.
         cause: says why no daemon would grant the request or, of one that is granted, why it means nothing.
         end: whether the checkpoint at the shard's end was granted.
     """
@@ -38,7 +38,7 @@ class CheckpointAnswers:
     def __init__(self) -> None:
         self._stored = _START
         self._delivered: Checkpoint | None = None
-        self._places: set[Position] = set()  # of all records that were delivered
+        self._places: set[Position] = set()  # the positions of all records that were delivered
 
     @property
     def settled(self) -> bool:

@@ -35,7 +35,7 @@ class AnswerLimits:
     Attributes:
         timeout: longest wait for an answer, seconds.
         slow: an answer that takes longer is a finding, seconds.
-        hold: how long the end of a request is held back, seconds; None: as long as the child needs to start.
+        hold: how long the end of a request is held back, seconds; None means as long as the child needs to start.
     """
 
     timeout: float = 10.0
@@ -71,7 +71,7 @@ class ChildRun:
         ended: is called when the child's output has ended; maybe twice.
 
     Attributes:
-        transcript: what was said.
+        transcript: the lines that both sides wrote.
         output_bytes: how many bytes the child has written.
     """
 

@@ -58,7 +58,7 @@ class JsonLinesDriver:
         self._deltas = DeltaCheck()
 
     async def ask(self, call: Call) -> StepResult:
-        """Makes one call, and reads until it is answered or will not be."""
+        """Makes one call, and reads until the child has answered it, or will never answer it."""
         self._asked, self._junk, self._emitted, self._began = [], [], 0, self._child.now()
         self._heard.clear()
         if self._spoke_unasked():

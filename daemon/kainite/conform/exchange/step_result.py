@@ -13,17 +13,17 @@ class Reaction(Enum):
 
     ANSWERED = auto()
     LEFT_OUT = auto()  # not asked: the dialect has no such request
-    EARLY = auto()  # it wrote before it had read
-    HASTY = auto()  # it went on before it had read the answer to its checkpoint
+    EARLY = auto()  # the child wrote before it had read the request
+    HASTY = auto()  # the child went on before it had read the answer to its checkpoint
     SILENT = auto()
-    UNREADABLE = auto()  # it wrote, and no message
+    UNREADABLE = auto()  # the child wrote something that is no message
     UNFINISHED = auto()  # silent after messages without EOP
     NEEDS_EOM = auto()  # silent until an EOM followed EOB
     IGNORES_EOB = auto()  # silent after EOB, also when an EOM followed
     NO_EMPTY_ANSWER = auto()  # silent after the EOB of an empty batch
     NO_BAD_ANSWER = auto()  # silent after a message that is no record
     FLUSHED_LATE = auto()  # silent until its input ended
-    ENDLESS = auto()  # it asks for checkpoints without end
+    ENDLESS = auto()  # the child asks for checkpoints without end
     GONE = auto()
     VIOLATED = auto()  # its dialect forbids what it wrote
 

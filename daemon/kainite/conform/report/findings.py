@@ -39,9 +39,9 @@ class CaseResult:
     """The result of one case.
 
     Attributes:
-        name, title: those of the case.
-        findings: in the order in which they were made.
-        slowest: the longest that the child took for an answer, seconds; None when it gave none.
+        name, title: the case's name and title.
+        findings: the findings, in the order in which they were made.
+        slowest: the longest time that the child took for an answer, seconds; None when it gave no answer.
         took: how long the whole case took, seconds.
         exchange: the transcript, a line each; empty unless the case failed.
     """

@@ -102,9 +102,9 @@ def judge_end(took: float | None, status: int | None, limit: float) -> list[Find
     """Returns the findings about the child's end.
 
     Args:
-        took: seconds from the end of its input to the child's end; None: it had to be killed.
+        took: seconds from the end of the child's input to the child's end; None if the child had to be killed.
         status: its exit status.
-        limit: how long it had, seconds.
+        limit: how long the child had for it, seconds.
     """
     if took is None:
         text = f"had not ended {limit:g} s after the end of its input: end when reading gives end of file"

@@ -103,10 +103,10 @@ class Cycle:
 
     Args:
         offsets: where the offset is kept.
-        place: the place that the cycle begins at: the stored one, or that which the cycle before has given.
+        place: the place at which the cycle begins: the stored place, or the place that the cycle before gave.
         now: the current time, the end of a new range of time.
         hold_bytes: most bytes of messages that are held until EOP.
-        stored: the stored place, where cycles before this one are not on the stream yet; None: all are.
+        stored: the stored place, where cycles before this one are not on the stream yet; None if all are.
 
     Attributes:
         place: the place that is stored now, or will be once the cycles before this one are on the stream.
@@ -146,7 +146,7 @@ class Cycle:
         return self._offsets is ExtractOffsets.KAINITE and self._given is not None and self._given.ahead
 
     def step(self) -> Step:
-        """Returns the next step; the same one until :meth:`done` or, while listening, until the extractor writes."""
+        """Returns the next step. It stays the same until :meth:`done` or, while listening, until the extractor writes."""
         while (step := self._step()) is None:
             self._stage = _NEXT[self._stage]
         return step

@@ -9,10 +9,10 @@ Invariants
 * One put at a time, of cycles in the order of their answers. No message of a cycle is put before all those of the
   cycles before the put are on the stream.
 * A place is stored when all messages of its cycle, and of every cycle before it, are on the stream; places are stored
-  in the order of the cycles. Where several cycles make one put, only the last one's place is stored.
+  in the order of the cycles.
 * A request names as ``stored`` a place that is stored. So the source never forgets what is not on the stream.
-* A fresh process is asked when nothing waits: what its first request begins at is stored.
-* Answers wait in memory up to ``extractorAheadBytes`` and one answer more. A put lingers for further answers
+* A fresh process is asked when nothing waits, so the place at which its first request begins is stored.
+* Answers wait in memory up to ``ahead_bytes`` and one answer more. A put lingers for further answers
   (:attr:`~kainite.extract.output.sink.Sink.linger`) only while such answers may be asked for.
 
 What is left behind
@@ -90,7 +90,7 @@ class Delivery:
         return self.stored if self._waiting else None
 
     def hand_over(self, cycle: Cycle) -> None:
-        """Takes an answered cycle, whose place is stored already or will be by the cycles before it."""
+        """Takes an answered cycle; the place at which it begins is stored, or the cycles before it will store it."""
         self._waiting.append(cycle)
         self._changes.tell()
 
@@ -116,7 +116,7 @@ class Delivery:
         self._progress.moved(self._shown())
 
     async def store(self, place: Place) -> None:
-        """Makes a place durable; nothing waits to be delivered, unless this delivery calls it.
+        """Makes a place durable. Only this delivery may call it while cycles wait to be delivered.
 
         Raises:
             SourceError: the file cannot be written.
@@ -148,6 +148,7 @@ class Delivery:
             cycle.done()
         stores = [(cycle, step.place) for cycle in group if isinstance(step := cycle.step(), Store)]
         if stores:
+            # All cycles of the group are on the stream, so the last place says all that the places before it say.
             await self.store(stores[-1][1])
         for cycle, _ in stores:
             cycle.done()

@@ -90,7 +90,7 @@ def request_of(offsets: ExtractOffsets, place: Place, stored: Place | None) -> b
     Args:
         offsets: where the offset is kept.
         place: where the cycle begins.
-        stored: the place that is stored, where the cycle is asked for ahead; None: that is ``place``.
+        stored: the place that is stored, where the cycle is asked for ahead; None if ``place`` is stored.
     """
     if offsets is ExtractOffsets.EXTRACTOR:
         return b""

@@ -45,10 +45,10 @@ class Sink:
     Args:
         stream: lists the shards.
         writer: puts the records.
-        by: how units of work are spread.
+        by: the rule by which units of work are spread over the shards.
         refresh: seconds after which the shards are listed again.
         patience: counts the failures of the stream; used by this sink only.
-        aggregation: how messages are packed together; None: each is a record.
+        aggregation: how messages are packed together; None means that each message is a record.
 
     Attributes:
         totals: what has been put; messages count as records, also where several share one.

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from kainite.fleet.model.states import By, DutyStatus, WorkerStatus, check_duty, check_worker
+from kainite.fleet.model.states import UNKNOWN, By, DutyStatus, WorkerStatus, check_duty, check_worker
 
 
-class Kind(StrEnum):
+class DutyKind(StrEnum):
     """The kinds of duties that this release can run; a record may name another one."""
 
     LOG = "log"
@@ -29,8 +29,12 @@ class Restart(StrEnum):
     ALWAYS = "always"
     ON_FAILURE = "on-failure"
     NEVER = "never"
-    UNKNOWN = "unknown"
+    UNKNOWN = UNKNOWN
     """A later release's: a program of this policy is not started again by this release."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Restart:
+        return cls.UNKNOWN
 
 
 class Command(StrEnum):
@@ -51,7 +55,7 @@ class Work:
     """What a duty consists of.
 
     Attributes:
-        kind: one of :class:`Kind`, or one of a later release's.
+        kind: one of :class:`DutyKind`, or one of a later release's.
         command: the words of a program's command line.
         properties: the settings file of the other kinds; empty for the worker's own.
         weight: its part of a worker's load, above 0.
@@ -66,7 +70,7 @@ class Work:
         window: seconds.
     """
 
-    kind: str = Kind.PROGRAM
+    kind: str = DutyKind.PROGRAM
     command: tuple[str, ...] = ()
     properties: str = ""
     weight: float = 1.0
@@ -105,7 +109,7 @@ class Worker:
     status: WorkerStatus = WorkerStatus.ALIVE
     labels: tuple[str, ...] = ()
     capacity: float | None = None
-    kinds: tuple[str, ...] = tuple(Kind)
+    kinds: tuple[str, ...] = tuple(DutyKind)
     process: str = ""
     held_off: bool = False
     read: int = 0
@@ -208,7 +212,7 @@ class Lead:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class WorkerMessage:
     """A message to a worker.
 
     Attributes:
@@ -228,7 +232,7 @@ class Message:
     process: str = ""
 
 
-Record: TypeAlias = Worker | Duty | Lead | Message
+Record: TypeAlias = Worker | Duty | Lead | WorkerMessage
 
 
 class Subject(StrEnum):
@@ -240,7 +244,7 @@ class Subject(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class HistoryLine:
     """A line of a history.
 
     Attributes:
@@ -268,7 +272,7 @@ class Picture:
     workers: Mapping[str, Worker] = field(default_factory=dict)
     duties: Mapping[str, Duty] = field(default_factory=dict)
     lead: Lead | None = None
-    messages: tuple[Message, ...] = ()
+    messages: tuple[WorkerMessage, ...] = ()
     """In the order of their numbers, all workers' together."""
 
     def duties_of(self, worker: Worker) -> tuple[Duty, ...]:

@@ -28,7 +28,7 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class DutyRestart:
     """What to do after an end; the program starts again at ``due`` if it does."""
 
     verdict: Verdict
@@ -41,7 +41,7 @@ class Restarts:
     def __init__(self) -> None:
         self._ends: deque[tuple[float, bool]] = deque()
 
-    def ended(self, work: Work, now: float, *, clean: bool) -> Decision:
+    def ended(self, work: Work, now: float, *, clean: bool) -> DutyRestart:
         """Counts an end; returns what to do.
 
         Args:
@@ -53,9 +53,9 @@ class Restarts:
             self._ends.popleft()
         self._ends.append((now, clean))
         if clean and work.restart is not Restart.ALWAYS:
-            return Decision(Verdict.DONE)
+            return DutyRestart(Verdict.DONE)
         failures = sum(not was_clean for _, was_clean in self._ends)
         if not clean and (work.restart in (Restart.NEVER, Restart.UNKNOWN) or failures >= work.tries):
-            return Decision(Verdict.ERROR)
+            return DutyRestart(Verdict.ERROR)
         pause = Backoff.doubling(work.backoff, work.backoff_max).after(len(self._ends))
-        return Decision(Verdict.AGAIN, now + pause)
+        return DutyRestart(Verdict.AGAIN, now + pause)

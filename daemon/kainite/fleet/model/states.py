@@ -35,6 +35,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
+UNKNOWN: Final = "unknown"
+"""Stands for a word of a later release."""
+
 
 class By(StrEnum):
     """Who changes a status."""
@@ -51,7 +54,11 @@ class WorkerStatus(StrEnum):
     CLOSING = "closing"
     DEAD = "dead"
     UNLOADED = "unloaded"
-    UNKNOWN = "unknown"
+    UNKNOWN = UNKNOWN
+
+    @classmethod
+    def _missing_(cls, value: object) -> WorkerStatus:
+        return cls.UNKNOWN
 
     @property
     def pings(self) -> bool:
@@ -65,7 +72,11 @@ class DutyStatus(StrEnum):
     RUNNING = "running"
     STOPPED = "stopped"
     ERROR = "error"
-    UNKNOWN = "unknown"
+    UNKNOWN = UNKNOWN
+
+    @classmethod
+    def _missing_(cls, value: object) -> DutyStatus:
+        return cls.UNKNOWN
 
     @property
     def held(self) -> bool:

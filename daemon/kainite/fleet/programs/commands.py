@@ -5,18 +5,18 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from kainite.fleet.model.records import Duty, Kind
+from kainite.fleet.model.records import Duty, DutyKind
 
 _WORDS: dict[str, tuple[str, ...]] = {
-    Kind.LOG: ("log", "serve"),
-    Kind.EXTRACT: ("extract",),
-    Kind.APPLY: ("apply",),
+    DutyKind.LOG: ("log", "serve"),
+    DutyKind.EXTRACT: ("extract",),
+    DutyKind.APPLY: ("apply",),
 }
 
 READY: dict[str, str] = {
-    Kind.LOG: "log service ready",
-    Kind.EXTRACT: "extraction started",
-    Kind.APPLY: "apply job started",
+    DutyKind.LOG: "log service ready",
+    DutyKind.EXTRACT: "extraction started",
+    DutyKind.APPLY: "apply job started",
 }
 """The event in the log by which each of them says that it is ready."""
 

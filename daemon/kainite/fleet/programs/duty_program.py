@@ -30,7 +30,7 @@ from kainite.base.logs import event
 from kainite.child.line_buffer import LineBuffer
 from kainite.child.piped_process import LOG_LINE, Hooks, PipedProcess, Program, how_it_ended
 from kainite.fleet.model.records import Duty
-from kainite.fleet.steps.plan import Phase, ProgramState
+from kainite.fleet.steps.plan import ProgramPhase, ProgramState
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class DutyProgram:
         self._excused_until = float("-inf")
         self._kill_at = float("inf")
         self._news = news
-        self._phase = Phase.STARTING
+        self._phase = ProgramPhase.STARTING
         self._told_to_end = False
         self._why = ""
         self._error = ""
@@ -78,7 +78,7 @@ class DutyProgram:
         try:
             self._process = PipedProcess.start(program, Hooks(self._on_output, self._news, self._news, self._on_line))
         except (ChildExitedError, ValueError) as error:  # ValueError: a word with a null character
-            self._error, self._phase = str(error), Phase.ENDED
+            self._error, self._phase = str(error), ProgramPhase.ENDED
 
     def state(self) -> ProgramState:
         """Returns how far it is now."""
@@ -97,7 +97,7 @@ class DutyProgram:
 
     def ready_in(self) -> float | None:
         """Returns the seconds until it counts as ready by itself, or has started for too long; None when neither."""
-        if self._phase is not Phase.STARTING:
+        if self._phase is not ProgramPhase.STARTING:
             return None
         work = self.duty.work
         after = work.start_timeout if work.ready else min(work.ready_after, work.start_timeout)
@@ -105,7 +105,7 @@ class DutyProgram:
 
     def extend(self, until: float) -> None:
         """Lets it run until a later time of the boot clock."""
-        if self._process is not None and self._phase is not Phase.ENDED and until > self._until:
+        if self._process is not None and self._phase is not ProgramPhase.ENDED and until > self._until:
             if self._is_warned():
                 self._excused_until = boot_seconds() + self.duty.work.stop_grace + KILL_AFTER_S
             self._until = until
@@ -113,14 +113,14 @@ class DutyProgram:
 
     def stop(self) -> None:
         """Begins to stop it; it has its grace."""
-        if self._process is not None and self._phase in (Phase.STARTING, Phase.READY):
-            self._phase, self._told_to_end = Phase.STOPPING, True
+        if self._process is not None and self._phase in (ProgramPhase.STARTING, ProgramPhase.READY):
+            self._phase, self._told_to_end = ProgramPhase.STOPPING, True
             self._kill_at = boot_seconds() + self.duty.work.stop_grace + KILL_AFTER_S
             self._process.write(b"stop\n")
 
     def kill(self, why: str, *, failed: bool) -> None:
         """Kills it and waits, blocking, until it has ended."""
-        if self._process is not None and self._phase is not Phase.ENDED:
+        if self._process is not None and self._phase is not ProgramPhase.ENDED:
             self._why = why
             self._told_to_end = self._told_to_end or not failed
             self._process.kill()
@@ -132,11 +132,11 @@ class DutyProgram:
             await self._process.close(self.duty.work.stop_grace + KILL_AFTER_S, KILL_AFTER_S)
 
     def _look(self) -> None:
-        if self._phase is Phase.STARTING and not self.duty.work.ready:
+        if self._phase is ProgramPhase.STARTING and not self.duty.work.ready:
             ready = boot_seconds() - self._since >= self.duty.work.ready_after
-            self._phase = Phase.READY if ready else Phase.STARTING
+            self._phase = ProgramPhase.READY if ready else ProgramPhase.STARTING
         process = self._process
-        if process is None or self._phase is Phase.ENDED:
+        if process is None or self._phase is ProgramPhase.ENDED:
             return
         if process.status is None and boot_seconds() >= self._kill_at:
             process.kill()
@@ -144,7 +144,7 @@ class DutyProgram:
             self._take_end(process, process.status)
 
     def _take_end(self, process: PipedProcess, status: int) -> None:
-        self._phase = Phase.ENDED
+        self._phase = ProgramPhase.ENDED
         self._told_to_end = self._told_to_end or self._is_warned() or boot_seconds() < self._excused_until
         if status != 0:
             how = self._why or f"it ended with {how_it_ended(status)}"
@@ -162,6 +162,6 @@ class DutyProgram:
 
     def _on_line(self, text: str) -> None:
         wanted = self.duty.work.ready
-        if wanted and wanted in text and self._phase is Phase.STARTING:
-            self._phase = Phase.READY
+        if wanted and wanted in text and self._phase is ProgramPhase.STARTING:
+            self._phase = ProgramPhase.READY
             self._news()

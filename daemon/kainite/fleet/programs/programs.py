@@ -9,7 +9,7 @@ from pathlib import Path
 from kainite.fleet.model.records import Duty
 from kainite.fleet.programs.commands import command_of
 from kainite.fleet.programs.duty_program import DutyProgram
-from kainite.fleet.steps.plan import Phase, ProgramState
+from kainite.fleet.steps.plan import ProgramPhase, ProgramState
 
 
 class DutyPrograms:
@@ -62,7 +62,7 @@ class DutyPrograms:
 
     async def forget(self, name: str) -> None:
         """Forgets a program that has ended."""
-        if name in self._programs and self._programs[name].state().phase is Phase.ENDED:
+        if name in self._programs and self._programs[name].state().phase is ProgramPhase.ENDED:
             await self._programs.pop(name).close()
 
     async def kill_all(self, why: str) -> None:

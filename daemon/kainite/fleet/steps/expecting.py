@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from kainite.fleet.model.records import Duty, Picture, Worker
 from kainite.fleet.model.states import DutyStatus, WorkerStatus
-from kainite.fleet.steps.observer import Look, Observer
+from kainite.fleet.steps.observer import FleetLook, Observer
 from kainite.fleet.steps.timing import Timing
 
 MARGIN_S = 0.01
@@ -35,7 +35,7 @@ class Expecting:
         """Returns when to look at the latest, by the boot clock; None when nothing is expected."""
         return self._next
 
-    def see(self, me: Worker, look: Look, observer: Observer, entered: float) -> None:
+    def see(self, me: Worker, look: FleetLook, observer: Observer, entered: float) -> None:
         """Takes what a read has shown.
 
         Args:

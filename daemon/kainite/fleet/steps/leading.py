@@ -27,12 +27,12 @@ from dataclasses import dataclass, replace
 
 from kainite.fleet.model.assignment import assignments
 from kainite.fleet.model.rebalancing import rebalancing
-from kainite.fleet.model.records import Duty, Event, Lead, Picture, Subject, Worker
+from kainite.fleet.model.records import Duty, HistoryLine, Lead, Picture, Subject, Worker
 from kainite.fleet.model.states import By, DutyStatus, WorkerStatus
 from kainite.fleet.steps.observer import Observer
-from kainite.fleet.steps.plan import Step
+from kainite.fleet.steps.plan import PlanStep
 from kainite.fleet.steps.timing import Timing
-from kainite.fleet.store.contract import MOST_CHANGES, Change, Commit, Delete, Put
+from kainite.fleet.store.contract import MOST_CHANGES, DeleteRecord, FleetCommit, PutRecord, RecordChange
 from kainite.fleet.store.items import key_of
 
 FREE = (DutyStatus.UNASSIGNED, DutyStatus.STOPPED, DutyStatus.ERROR)
@@ -42,8 +42,8 @@ FREE = (DutyStatus.UNASSIGNED, DutyStatus.STOPPED, DutyStatus.ERROR)
 class Written:
     """A change with its line of history."""
 
-    change: Change
-    event: Event | None = None
+    change: RecordChange
+    event: HistoryLine | None = None
 
 
 class Leading:
@@ -67,7 +67,7 @@ class Leading:
 
     def steps(
         self, me: Worker, lead: Lead, picture: Picture, observer: Observer, now: float, *, settled: bool
-    ) -> Iterator[Step]:
+    ) -> Iterator[PlanStep]:
         """Yields what is to be written, in few transactions; nothing is given out before the leader has settled."""
         written = [
             *self._dead(me, picture, observer),
@@ -80,37 +80,37 @@ class Leading:
         ]
         for group in _in_groups(_once_each(written)):
             events = tuple(each.event for each in group if each.event is not None)
-            yield Step(commit=Commit(tuple(each.change for each in group), led=lead, events=events))
+            yield PlanStep(commit=FleetCommit(tuple(each.change for each in group), led=lead, events=events))
 
     def _dead(self, me: Worker, picture: Picture, observer: Observer) -> Iterator[Written]:
         for worker in picture.workers.values():
             silence = observer.silence_of(worker)
             if worker.name != me.name and worker.status.pings and silence >= self._timing.silence:
                 dead = worker.become(WorkerStatus.DEAD, By.LEADER)
-                yield Written(Put(dead), _of_worker(dead, me, f"no sign of life for {silence:.1f} s"))
+                yield Written(PutRecord(dead), _of_worker(dead, me, f"no sign of life for {silence:.1f} s"))
 
     def _unloaded(self, me: Worker, picture: Picture, observer: Observer) -> Iterator[Written]:
         holding = {duty.worker for duty in picture.duties.values() if duty.status.held}
         for worker in picture.workers.values():
             if worker.status is WorkerStatus.DEAD and worker.name not in holding:
                 unloaded = worker.become(WorkerStatus.UNLOADED, By.LEADER)
-                yield Written(Put(unloaded), _of_worker(unloaded, me, "it has no duties any more"))
+                yield Written(PutRecord(unloaded), _of_worker(unloaded, me, "it has no duties any more"))
             elif worker.status is WorkerStatus.UNLOADED and observer.silence_of(worker) >= self._timing.forget:
-                yield Written(Delete(worker))
+                yield Written(DeleteRecord(worker))
 
     def _expired(self, picture: Picture, observer: Observer) -> Iterator[Written]:
         for message in picture.messages:
             # Twice its life: a worker that is just reading it deletes it itself.
             if observer.age_of(message) >= 2 * self._timing.message_life:
-                yield Written(Delete(message))
+                yield Written(DeleteRecord(message))
 
     def _missing(self, me: Worker, picture: Picture) -> Iterator[Written]:
         for duty in self._declared:
             stands = picture.duties.get(duty.name)
             if stands is None:
-                yield Written(Put(duty), _of_duty(duty, me, "the settings declare it"))
+                yield Written(PutRecord(duty), _of_duty(duty, me, "the settings declare it"))
             elif stands.declared and stands.work != duty.work and stands.status in FREE:
-                yield Written(Put(replace(stands, work=duty.work)))
+                yield Written(PutRecord(replace(stands, work=duty.work)))
 
     def _rebalance(self, me: Worker, picture: Picture, now: float) -> Iterator[Written]:
         if self._rebalanced is None:
@@ -126,7 +126,7 @@ class Leading:
         self._moves_left -= 1
         move = found.moves[0]
         moved = replace(move.duty, goal=move.worker.name)
-        yield Written(Put(moved), _of_duty(moved, me, f"rebalancing: it moves to {move.worker.name}"))
+        yield Written(PutRecord(moved), _of_duty(moved, me, f"rebalancing: it moves to {move.worker.name}"))
 
 
 def _orphans(me: Worker, picture: Picture) -> Iterator[Written]:
@@ -138,13 +138,15 @@ def _orphans(me: Worker, picture: Picture) -> Iterator[Written]:
             continue
         status = DutyStatus.UNASSIGNED if duty.wanted else DutyStatus.STOPPED
         freed = duty.become(status, By.LEADER, duty.error)
-        yield Written(Put(freed), replace(_of_duty(freed, me, f"worker {duty.worker} is gone"), worker=duty.worker))
+        yield Written(
+            PutRecord(freed), replace(_of_duty(freed, me, f"worker {duty.worker} is gone"), worker=duty.worker)
+        )
 
 
 def _given(me: Worker, picture: Picture) -> Iterator[Written]:
     for each in assignments(picture):
         given = each.duty.given_to(each.worker)
-        yield Written(Put(given), _of_duty(given, me, "assigned"))
+        yield Written(PutRecord(given), _of_duty(given, me, "assigned"))
 
 
 def _moves(picture: Picture) -> bool:
@@ -164,9 +166,9 @@ def _in_groups(written: list[Written]) -> Iterator[list[Written]]:
     return (written[start : start + size] for start in range(0, len(written), size))
 
 
-def _of_worker(worker: Worker, by: Worker, why: str) -> Event:
-    return Event(Subject.WORKER, worker.name, worker.status, by.name, why)
+def _of_worker(worker: Worker, by: Worker, why: str) -> HistoryLine:
+    return HistoryLine(Subject.WORKER, worker.name, worker.status, by.name, why)
 
 
-def _of_duty(duty: Duty, by: Worker, why: str) -> Event:
-    return Event(Subject.DUTY, duty.name, duty.status, by.name, why, duty.worker)
+def _of_duty(duty: Duty, by: Worker, why: str) -> HistoryLine:
+    return HistoryLine(Subject.DUTY, duty.name, duty.status, by.name, why, duty.worker)

@@ -27,21 +27,20 @@ import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from kainite.fleet.model.records import Duty, Event, Lead, Picture, Subject, Worker
+from kainite.base.lease import NEVER, Tenure
+from kainite.fleet.model.records import Duty, HistoryLine, Lead, Picture, Subject, Worker
 from kainite.fleet.model.states import LEADERSHIP_TRANSITIONS, IllegalTransitionError, LeadershipStatus, WorkerStatus
 from kainite.fleet.steps.expecting import Expecting
 from kainite.fleet.steps.leading import Leading
-from kainite.fleet.steps.observer import Look, Observer
+from kainite.fleet.steps.observer import FleetLook, Observer
 from kainite.fleet.steps.own_duties import OwnDuties, Programs
 from kainite.fleet.steps.own_record import ProcessGone, entering, leaving, obeyed, ping
-from kainite.fleet.steps.plan import KillAll, Step
+from kainite.fleet.steps.plan import KillAll, PlanStep
 from kainite.fleet.steps.timing import Timing
-from kainite.fleet.store.contract import Commit, Put
-
-NEVER = float("-inf")
+from kainite.fleet.store.contract import FleetCommit, PutRecord
 
 
-class Member:
+class FleetMember:
     """Decides for one worker. To be used by one thread at a time.
 
     Args:
@@ -78,24 +77,24 @@ class Member:
         self._observer = Observer(timing.timeout)
         self._own = OwnDuties()
         self._leading = Leading(timing, declared)
-        self._pinged = NEVER
+        self._tenure = Tenure(timing.lease)
         self._entered = NEVER
         self._expecting = Expecting(timing)
 
     @property
     def lease_end(self) -> float:
         """Returns until when programs may run, by the boot clock."""
-        return self._pinged + self._timing.lease
+        return self._tenure.end
 
     def pinged(self, began: float) -> None:
         """Takes that a sign of life has succeeded whose write began at this time."""
-        self._pinged = max(self._pinged, began)
+        self._tenure = self._tenure.renewed(began)
 
     def next_due(self) -> float | None:
         """Returns when the next look is worthwhile that should not wait for its turn, by the boot clock."""
         return min(filter(None, (self._own.next_due(), self._expecting.next_look())), default=None)
 
-    def look(self, look: Look, programs: Programs) -> Iterator[Step]:
+    def look(self, look: FleetLook, programs: Programs) -> Iterator[PlanStep]:
         """Yields what is to be done, step by step; the shell carries out a step before it asks for the next one.
 
         Args:
@@ -105,7 +104,7 @@ class Member:
         self._observer.see(look)
         self._expecting.see(self._known(look.picture), look, self._observer, self._entered)
         if programs and look.began >= self.lease_end:
-            yield Step(before=(KillAll(),))
+            yield PlanStep(before=(KillAll(),))
             programs = {}
         picture = look.picture
         fresh = self._new_incarnation()
@@ -118,7 +117,7 @@ class Member:
             if not self.closing:
                 yield enter
                 return
-            yield Step(before=(KillAll(),))
+            yield PlanStep(before=(KillAll(),))
             self.left = True
             return
         before = picture.workers[self._fresh.name]
@@ -129,14 +128,14 @@ class Member:
         stands = picture.workers.get(self._fresh.name)
         return stands if stands is not None and stands.incarnation == self._fresh.incarnation else self._fresh
 
-    def _as_member(self, before: Worker, look: Look, programs: Programs) -> Iterator[Step]:
+    def _as_member(self, before: Worker, look: FleetLook, programs: Programs) -> Iterator[PlanStep]:
         picture = look.picture
         heard = obeyed(before, picture, self._observer, self._timing)
         if heard.rebalance:
             self._leading.ask_for_rebalancing()
         lead = picture.lead or Lead()
         renews = lead.is_of(before) and not self.closing
-        due = not renews and look.began - self._pinged >= self._timing.worker_ping - self._timing.ping / 2
+        due = not renews and look.began - self._tenure.since >= self._timing.worker_ping - self._timing.ping / 2
         alive = ping(before, heard, dormant=self._is_dormant(), closing=self.closing, due=due)
         me = before
         if alive is not None:
@@ -151,25 +150,27 @@ class Member:
             yield leaving(me)
             self.left = True
 
-    def _lead(self, me: Worker, lead: Lead, look: Look) -> Iterator[Step]:
+    def _lead(self, me: Worker, lead: Lead, look: FleetLook) -> Iterator[PlanStep]:
         may_lead = me.status is WorkerStatus.ALIVE
         if lead.is_of(me):
             if not may_lead:
                 self._become(LeadershipStatus.NORMAL)
-                event = Event(Subject.LEADER, "leader", "released", me.name, f"the worker is {me.status}")
-                yield Step(commit=Commit((Put(replace(lead, worker="", incarnation="")),), events=(event,)))
+                event = HistoryLine(Subject.LEADER, "leader", "released", me.name, f"the worker is {me.status}")
+                yield PlanStep(
+                    commit=FleetCommit((PutRecord(replace(lead, worker="", incarnation="")),), events=(event,))
+                )
                 return
             self._become(LeadershipStatus.LEADER)
-            if look.began - self._pinged >= self._timing.ping / 2:
-                yield Step(commit=Commit((Put(lead),)), pings=True, idle=True)
+            if look.began - self._tenure.since >= self._timing.ping / 2:
+                yield PlanStep(commit=FleetCommit((PutRecord(lead),)), pings=True, idle=True)
             settled = look.began - self._entered >= self._timing.settle
             yield from self._leading.steps(me, lead, look.picture, self._observer, look.began, settled=settled)
         elif may_lead and self._is_vacant(lead, look.picture):
             self._become(LeadershipStatus.CANDIDATE)
             claim = Lead(me.name, me.incarnation, lead.generation + 1, lead.version)
             why = f"generation {claim.generation}" + (f", after {lead.worker}" if lead.worker else "")
-            event = Event(Subject.LEADER, "leader", LeadershipStatus.LEADER, me.name, why, me.name)
-            yield Step(commit=Commit((Put(claim),), events=(event,)), pings=True)
+            event = HistoryLine(Subject.LEADER, "leader", LeadershipStatus.LEADER, me.name, why, me.name)
+            yield PlanStep(commit=FleetCommit((PutRecord(claim),), events=(event,)), pings=True)
             self._become(LeadershipStatus.LEADER)
         else:
             self._become(LeadershipStatus.NORMAL)

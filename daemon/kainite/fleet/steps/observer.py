@@ -16,11 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from kainite.base.liveness import Sighting, observe
-from kainite.fleet.model.records import Message, Picture, Worker
+from kainite.fleet.model.records import Picture, Worker, WorkerMessage
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class FleetLook:
     """One read of the table.
 
     Attributes:
@@ -47,7 +47,7 @@ class Observer:
         self._messages: dict[tuple[str, int], float] = {}
         self._began = 0.0
 
-    def see(self, look: Look) -> None:
+    def see(self, look: FleetLook) -> None:
         """Takes what a read has shown."""
         picture, self._began = look.picture, look.began
         self._workers = {
@@ -60,7 +60,7 @@ class Observer:
             for key in ((message.worker, message.number) for message in picture.messages)
         }
 
-    def _see_lead(self, look: Look) -> None:
+    def _see_lead(self, look: FleetLook) -> None:
         lead, before = look.picture.lead, self._lead
         if lead is None:
             self._lead = None
@@ -92,6 +92,6 @@ class Observer:
         """Returns for how many seconds the leader's lease has stood still, as of the last read."""
         return max(0.0, self._lead.age(self._began)) if self._lead else 0.0
 
-    def age_of(self, message: Message) -> float:
+    def age_of(self, message: WorkerMessage) -> float:
         """Returns for how many seconds this worker has seen a message."""
         return max(0.0, self._began - self._messages.get((message.worker, message.number), self._began))

@@ -26,11 +26,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kainite.fleet.model.records import Duty, Event, Picture, Subject, Worker
-from kainite.fleet.model.restarts import Decision, Restarts, Verdict
+from kainite.fleet.model.records import Duty, HistoryLine, Picture, Subject, Worker
+from kainite.fleet.model.restarts import DutyRestart, Restarts, Verdict
 from kainite.fleet.model.states import By, DutyStatus, WorkerStatus
-from kainite.fleet.steps.plan import Forget, Kill, Order, Phase, ProgramState, Start, Step, Stop
-from kainite.fleet.store.contract import Commit, Put
+from kainite.fleet.steps.plan import (
+    ForgetProgram,
+    KillProgram,
+    Order,
+    PlanStep,
+    ProgramPhase,
+    ProgramState,
+    StartProgram,
+    StopProgram,
+)
+from kainite.fleet.store.contract import FleetCommit, PutRecord
 
 Programs = Mapping[str, ProgramState]
 
@@ -40,11 +49,11 @@ class OwnDuties:
 
     def __init__(self) -> None:
         self._restarts: dict[str, Restarts] = {}
-        self._decisions: dict[int, Decision] = {}  # by run, so that an end counts once however often it is looked at
+        self._decisions: dict[int, DutyRestart] = {}  # by run, so that an end counts once however often it is looked at
         self._due: dict[str, float] = {}
         self._given_back: dict[str, str] = {}  # the version on which that was written, perhaps without success
 
-    def steps(self, me: Worker, picture: Picture, programs: Programs, now: float) -> Iterator[Step]:
+    def steps(self, me: Worker, picture: Picture, programs: Programs, now: float) -> Iterator[PlanStep]:
         """Yields what is to be done.
 
         Args:
@@ -67,37 +76,37 @@ class OwnDuties:
         """Returns when the next pause ends, by the boot clock; None when there is none."""
         return min(self._due.values(), default=None)
 
-    def _of(self, duty: Duty, me: Worker, program: ProgramState | None, now: float) -> Iterator[Step]:
+    def _of(self, duty: Duty, me: Worker, program: ProgramState | None, now: float) -> Iterator[PlanStep]:
         if program is not None and _is_own_end(duty, me, program):
             yield self._ended(duty, me, program, now)
         elif not may_run(duty, me):
             yield from self._ending(duty, me, program)
-        elif program is None or (program.phase is Phase.ENDED and program.told_to_end):
+        elif program is None or (program.phase is ProgramPhase.ENDED and program.told_to_end):
             yield from self._beginning(duty, me, program, now)
-        elif program.phase is Phase.STARTING and now - program.since >= duty.work.start_timeout:
-            yield Step(before=(Kill(duty.name, f"not ready within {duty.work.start_timeout:g} s"),))
-        elif program.phase is Phase.READY and duty.status is DutyStatus.WAITING:
+        elif program.phase is ProgramPhase.STARTING and now - program.since >= duty.work.start_timeout:
+            yield PlanStep(before=(KillProgram(duty.name, f"not ready within {duty.work.start_timeout:g} s"),))
+        elif program.phase is ProgramPhase.READY and duty.status is DutyStatus.WAITING:
             yield _status(duty, me, DutyStatus.RUNNING, "it is ready")
 
-    def _beginning(self, duty: Duty, me: Worker, program: ProgramState | None, now: float) -> Iterator[Step]:
-        forget = (Forget(duty.name),) if program is not None else ()
+    def _beginning(self, duty: Duty, me: Worker, program: ProgramState | None, now: float) -> Iterator[PlanStep]:
+        forget = (ForgetProgram(duty.name),) if program is not None else ()
         if duty.status is DutyStatus.RUNNING:
             yield _status(duty, me, DutyStatus.WAITING, "its program is gone", after=forget)
         elif forget:
-            yield Step(before=forget)
+            yield PlanStep(before=forget)
         elif self._given_back.get(duty.name) == duty.version:
             yield _status(duty, me, DutyStatus.WAITING, "it stays here", error=duty.error)
         elif now >= self._due.get(duty.name, now):
             self._due.pop(duty.name, None)
-            yield Step(before=(Start(duty),))
+            yield PlanStep(before=(StartProgram(duty),))
 
-    def _ended(self, duty: Duty, me: Worker, program: ProgramState, now: float) -> Step:
+    def _ended(self, duty: Duty, me: Worker, program: ProgramState, now: float) -> PlanStep:
         if program.run not in self._decisions:
             restarts = self._restarts.setdefault(duty.name, Restarts())
             self._decisions[program.run] = restarts.ended(duty.work, now, clean=program.clean)
         decision = self._decisions[program.run]
         why = "it ended" if program.clean else program.error
-        forget = (Forget(duty.name),)
+        forget = (ForgetProgram(duty.name),)
         match decision.verdict:
             case Verdict.AGAIN:
                 self._due[duty.name] = decision.due
@@ -108,13 +117,13 @@ class OwnDuties:
                 self._restarts.pop(duty.name, None)
                 return _status(duty, me, DutyStatus.ERROR, why, after=forget, error=why)
 
-    def _ending(self, duty: Duty, me: Worker, program: ProgramState | None) -> Iterator[Step]:
-        if program is not None and program.phase is not Phase.ENDED:
-            if program.phase is not Phase.STOPPING:
-                yield Step(before=(Stop(duty.name),))
+    def _ending(self, duty: Duty, me: Worker, program: ProgramState | None) -> Iterator[PlanStep]:
+        if program is not None and program.phase is not ProgramPhase.ENDED:
+            if program.phase is not ProgramPhase.STOPPING:
+                yield PlanStep(before=(StopProgram(duty.name),))
             return
         status = DutyStatus.UNASSIGNED if duty.wanted else DutyStatus.STOPPED
-        forget = (Forget(duty.name),) if program is not None else ()
+        forget = (ForgetProgram(duty.name),) if program is not None else ()
         self._given_back[duty.name] = duty.version
         yield _status(duty, me, status, _why_not(duty, me), after=forget, error=duty.error)
 
@@ -137,7 +146,7 @@ def _is_own_end(duty: Duty, me: Worker, program: ProgramState) -> bool:
     """Returns whether the restart policy decides: a worker that closes gives the duty back, since a host that goes
     down ends programs too.
     """
-    ended = program.phase is Phase.ENDED and not program.told_to_end
+    ended = program.phase is ProgramPhase.ENDED and not program.told_to_end
     return ended and duty.wanted and me.status is not WorkerStatus.CLOSING
 
 
@@ -149,15 +158,17 @@ def _why_not(duty: Duty, me: Worker) -> str:
     return f"it moves to {duty.goal}" if duty.goal not in ("", me.name) else f"the worker is {me.status}"
 
 
-def _strange(program: ProgramState) -> Step:
+def _strange(program: ProgramState) -> PlanStep:
     """Returns what is done about a program whose duty is not, or not any more, this worker's."""
-    if program.phase is Phase.ENDED:
-        return Step(before=(Forget(program.duty),))
-    return Step(before=(Kill(program.duty, "the duty is not this worker's any more", failed=False),))
+    if program.phase is ProgramPhase.ENDED:
+        return PlanStep(before=(ForgetProgram(program.duty),))
+    return PlanStep(before=(KillProgram(program.duty, "the duty is not this worker's any more", failed=False),))
 
 
 def _status(
     duty: Duty, me: Worker, status: DutyStatus, why: str, *, after: tuple[Order, ...] = (), error: str = ""
-) -> Step:
-    event = Event(Subject.DUTY, duty.name, status, me.name, why, me.name)
-    return Step(commit=Commit((Put(duty.become(status, By.WORKER, error)),), events=(event,)), after=after)
+) -> PlanStep:
+    event = HistoryLine(Subject.DUTY, duty.name, status, me.name, why, me.name)
+    return PlanStep(
+        commit=FleetCommit((PutRecord(duty.become(status, By.WORKER, error)),), events=(event,)), after=after
+    )

@@ -21,12 +21,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from kainite.fleet.model.records import Command, Event, Message, Picture, Subject, Worker
+from kainite.fleet.model.records import Command, HistoryLine, Picture, Subject, Worker, WorkerMessage
 from kainite.fleet.model.states import By, WorkerStatus
 from kainite.fleet.steps.observer import Observer
-from kainite.fleet.steps.plan import Kill, KillAll, Order, Report, ShutDown, Step
+from kainite.fleet.steps.plan import KillAll, KillProgram, Notice, Order, PlanStep, ShutDown
 from kainite.fleet.steps.timing import Timing
-from kainite.fleet.store.contract import MOST_CHANGES, Change, Commit, Delete, Put
+from kainite.fleet.store.contract import MOST_CHANGES, DeleteRecord, FleetCommit, PutRecord, RecordChange
 
 MOST_MESSAGES = MOST_CHANGES - 2
 """Obeyed at one look: they are deleted in one commit with the record and a line of its history."""
@@ -48,13 +48,13 @@ class Obeyed:
 
     me: Worker
     orders: tuple[Order, ...] = ()
-    messages: tuple[Message, ...] = ()
+    messages: tuple[WorkerMessage, ...] = ()
     rebalance: bool = False
 
 
 def entering(
     fresh: Worker, incarnation: str, picture: Picture, observer: Observer, timing: Timing, is_gone: ProcessGone
-) -> Step | None:
+) -> PlanStep | None:
     """Returns what makes this worker one of the fleet; None when it is one.
 
     Args:
@@ -75,8 +75,8 @@ def entering(
         return _enter(replace(healed, incarnation=incarnation), "it goes on after a silence")
     gone = is_gone(stands.process) or stands.process == fresh.process != ""
     if stands.status.pings and not gone and observer.silence_of(stands) < timing.silence:
-        return Step(
-            before=(KillAll(), Report("another worker has this worker's id: give each its own", fresh.name)), idle=True
+        return PlanStep(
+            before=(KillAll(), Notice("another worker has this worker's id: give each its own", fresh.name)), idle=True
         )
     taken = replace(fresh, incarnation=incarnation, held_off=stands.held_off, read=stands.read, version=stands.version)
     return _enter(taken, "it has started again")
@@ -100,17 +100,17 @@ def obeyed(me: Worker, picture: Picture, observer: Observer, timing: Timing) -> 
             case Command.ENABLE | Command.DISABLE:
                 me = replace(me, held_off=message.command == Command.DISABLE)
             case Command.KILL:
-                orders.append(Kill(message.content, "an operator killed it"))
+                orders.append(KillProgram(message.content, "an operator killed it"))
             case Command.SHUT_DOWN:
                 orders.append(ShutDown())
             case Command.REBALANCE:
                 rebalance = True
             case _:
-                orders.append(Report("unknown message", message.command))
+                orders.append(Notice("unknown message", message.command))
     return Obeyed(me, tuple(orders), messages, rebalance)
 
 
-def ping(before: Worker, obeyed: Obeyed, *, dormant: bool, closing: bool, due: bool) -> Step | None:
+def ping(before: Worker, obeyed: Obeyed, *, dormant: bool, closing: bool, due: bool) -> PlanStep | None:
     """Returns the write of the worker's own record; None when nothing has changed and no ping is due.
 
     Args:
@@ -123,23 +123,23 @@ def ping(before: Worker, obeyed: Obeyed, *, dormant: bool, closing: bool, due: b
     me = obeyed.me
     status = WorkerStatus.DISABLED if me.held_off or dormant else WorkerStatus.ALIVE
     status = WorkerStatus.CLOSING if closing else status
-    events: tuple[Event, ...] = ()
+    events: tuple[HistoryLine, ...] = ()
     if status is not me.status:
         why = "it ends" if closing else "an operator's wish" if me.held_off else "its hours" if dormant else "enabled"
         me = me.become(status, By.WORKER)
-        events = (Event(Subject.WORKER, me.name, status, me.name, why),)
+        events = (HistoryLine(Subject.WORKER, me.name, status, me.name, why),)
     if me == before and not due and not obeyed.messages:
         return None
-    changes: tuple[Change, ...] = (Put(me), *map(Delete, obeyed.messages))
-    return Step(before=obeyed.orders, commit=Commit(changes, events=events), pings=True, idle=me == before)
+    changes: tuple[RecordChange, ...] = (PutRecord(me), *map(DeleteRecord, obeyed.messages))
+    return PlanStep(before=obeyed.orders, commit=FleetCommit(changes, events=events), pings=True, idle=me == before)
 
 
-def leaving(me: Worker) -> Step:
+def leaving(me: Worker) -> PlanStep:
     """Returns the last write of a worker that has ended all of its programs."""
-    event = Event(Subject.WORKER, me.name, WorkerStatus.DEAD, me.name, "it has ended")
-    return Step(commit=Commit((Put(me.become(WorkerStatus.DEAD, By.WORKER)),), events=(event,)))
+    event = HistoryLine(Subject.WORKER, me.name, WorkerStatus.DEAD, me.name, "it has ended")
+    return PlanStep(commit=FleetCommit((PutRecord(me.become(WorkerStatus.DEAD, By.WORKER)),), events=(event,)))
 
 
-def _enter(record: Worker, why: str) -> Step:
-    event = Event(Subject.WORKER, record.name, record.status, record.name, why)
-    return Step(before=(KillAll(),), commit=Commit((Put(record),), events=(event,)), pings=True)
+def _enter(record: Worker, why: str) -> PlanStep:
+    event = HistoryLine(Subject.WORKER, record.name, record.status, record.name, why)
+    return PlanStep(before=(KillAll(),), commit=FleetCommit((PutRecord(record),), events=(event,)), pings=True)

@@ -12,10 +12,10 @@ from enum import Enum, auto
 from typing import TypeAlias
 
 from kainite.fleet.model.records import Duty
-from kainite.fleet.store.contract import Commit
+from kainite.fleet.store.contract import FleetCommit
 
 
-class Phase(Enum):
+class ProgramPhase(Enum):
     """How far a program is."""
 
     STARTING = auto()
@@ -42,7 +42,7 @@ class ProgramState:
     duty: str
     assignment: int
     run: int
-    phase: Phase
+    phase: ProgramPhase
     since: float
     told_to_end: bool = False
     clean: bool = False
@@ -55,21 +55,21 @@ class KillAll:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartProgram:
     """Starts the program of a duty."""
 
     duty: Duty
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class StopProgram:
     """Stops a program: SIGTERM, and SIGKILL after its grace."""
 
     duty: str
 
 
 @dataclass(frozen=True, slots=True)
-class Kill:
+class KillProgram:
     """Kills a program; its end is a failure unless it was told to end.
 
     Attributes:
@@ -84,7 +84,7 @@ class Kill:
 
 
 @dataclass(frozen=True, slots=True)
-class Forget:
+class ForgetProgram:
     """Forgets a program that has ended."""
 
     duty: str
@@ -96,18 +96,18 @@ class ShutDown:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Notice:
     """Logs something that an operator should know."""
 
     what: str
     about: str
 
 
-Order: TypeAlias = KillAll | Start | Stop | Kill | Forget | ShutDown | Report
+Order: TypeAlias = KillAll | StartProgram | StopProgram | KillProgram | ForgetProgram | ShutDown | Notice
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlanStep:
     """A part of a plan.
 
     Attributes:
@@ -119,7 +119,7 @@ class Step:
     """
 
     before: tuple[Order, ...] = ()
-    commit: Commit | None = None
+    commit: FleetCommit | None = None
     after: tuple[Order, ...] = ()
     pings: bool = False
     idle: bool = False

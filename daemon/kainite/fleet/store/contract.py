@@ -1,6 +1,6 @@
 """The contract of the coordination table: one read, one conditional write, one history.
 
-A write is a :class:`Commit`: all of its changes or none. Each change is conditional on the version that its writer
+A write is a :class:`FleetCommit`: all of its changes or none. Each change is conditional on the version that its writer
 has read, so nobody overwrites what he has not seen; a leader's commit is also conditional on its generation being the
 present one, so a former leader changes nothing. What a commit changes and the lines of history that tell of it are
 one step.
@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from kainite.fleet.model.records import Event, Lead, Picture, Record, Subject
+from kainite.fleet.model.records import HistoryLine, Lead, Picture, Record, Subject
 
 MOST_CHANGES = 9
 """The most changes and events of one commit together: with the check of the leader's generation, 10 items in a
@@ -32,31 +32,31 @@ transactions, and 100 duties are given out with 25 of them, not 5."""
 
 
 @dataclass(frozen=True, slots=True)
-class Put:
+class PutRecord:
     """Writes a record, if its version is still the one in the table; a record without a version must be new."""
 
     record: Record
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class DeleteRecord:
     """Deletes a record, if its version is still the one in the table."""
 
     record: Record
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckRecord:
     """Changes nothing, if a record's version is still the one in the table."""
 
     record: Record
 
 
-Change: TypeAlias = Put | Delete | Check
+RecordChange: TypeAlias = PutRecord | DeleteRecord | CheckRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class FleetCommit:
     """Changes that happen together or not at all.
 
     Attributes:
@@ -65,9 +65,9 @@ class Commit:
         events: lines of history.
     """
 
-    changes: tuple[Change, ...]
+    changes: tuple[RecordChange, ...]
     led: Lead | None = None
-    events: tuple[Event, ...] = ()
+    events: tuple[HistoryLine, ...] = ()
 
 
 class FleetStore(Protocol):
@@ -79,8 +79,8 @@ class FleetStore(Protocol):
     def read(self) -> Picture:
         """Returns everything but the histories."""
 
-    def commit(self, commit: Commit) -> bool:
+    def commit(self, commit: FleetCommit) -> bool:
         """Makes all changes, or none and returns False: somebody has written one of the records, or leads now."""
 
-    def history(self, subject: Subject, name: str, limit: int) -> tuple[Event, ...]:
+    def history(self, subject: Subject, name: str, limit: int) -> tuple[HistoryLine, ...]:
         """Returns the last lines of a history, the latest first."""

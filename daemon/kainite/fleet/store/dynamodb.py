@@ -27,8 +27,8 @@ from kainite.aws.dynamodb import ConditionFailedError, answer, make_table, numbe
 from kainite.aws.failures import Failure
 from kainite.base.errors import FleetError, FleetUnavailableError
 from kainite.base.logs import event
-from kainite.fleet.model.records import Event, Lead, Picture, Record, Subject
-from kainite.fleet.store.contract import Change, Check, Commit, Delete, Put
+from kainite.fleet.model.records import HistoryLine, Lead, Picture, Record, Subject
+from kainite.fleet.store.contract import CheckRecord, DeleteRecord, FleetCommit, PutRecord, RecordChange
 from kainite.fleet.store.items import LEAD, event_of, key_of, picture_of, record_of, stamped, text_of
 
 if TYPE_CHECKING:
@@ -38,7 +38,11 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_WRITES: dict[type[Change], str] = {Put: "Put", Delete: "Delete", Check: "ConditionCheck"}
+_WRITES: dict[type[RecordChange], str] = {
+    PutRecord: "Put",
+    DeleteRecord: "Delete",
+    CheckRecord: "ConditionCheck",
+}
 FLEET = "fleet"
 WAIT_S = 120
 DAY_S = 86_400
@@ -79,7 +83,7 @@ class DynamoDBFleetStore:
         )
         return picture_of(record for record in found if record is not None)
 
-    def commit(self, commit: Commit) -> bool:
+    def commit(self, commit: FleetCommit) -> bool:
         try:
             if len(commit.changes) == 1 and not commit.events and commit.led is None:
                 [change] = commit.changes
@@ -88,17 +92,17 @@ class DynamoDBFleetStore:
         except ConditionFailedError:
             return False
 
-    def history(self, subject: Subject, name: str, limit: int) -> tuple[Event, ...]:
-        found: list[Event] = []
+    def history(self, subject: Subject, name: str, limit: int) -> tuple[HistoryLine, ...]:
+        found: list[HistoryLine] = []
         for item in self._query(f"history/{subject}/{name}", ScanIndexForward=False):
             found.append(event_of(item["d"]["S"]))
             if len(found) >= limit:
                 break
         return tuple(found)
 
-    def _alone(self, change: Change) -> bool:
+    def _alone(self, change: RecordChange) -> bool:
         request = self._request(change)
-        if not isinstance(change, Put):
+        if not isinstance(change, PutRecord):
             self._call("DeleteItem", lambda: self._dynamodb.delete_item(**request))
             return True
         try:
@@ -110,7 +114,7 @@ class DynamoDBFleetStore:
             return stands is not None and stands.get("v") == request["Item"]["v"]
         return True
 
-    def _together(self, commit: Commit) -> bool:
+    def _together(self, commit: FleetCommit) -> bool:
         writes: list[Any] = [{_WRITES[type(change)]: self._request(change)} for change in commit.changes]
         writes += [{"Put": {"TableName": self._name, "Item": self._line(stamped(event))}} for event in commit.events]
         if commit.led is not None and not any(isinstance(change.record, Lead) for change in commit.changes):
@@ -124,13 +128,13 @@ class DynamoDBFleetStore:
         except self._dynamodb.exceptions.TransactionCanceledException as cancelled:
             _raise_reason(cancelled)
 
-    def _request(self, change: Change) -> dict[str, Any]:
+    def _request(self, change: RecordChange) -> dict[str, Any]:
         record = change.record
         request: dict[str, Any] = {"TableName": self._name, "ConditionExpression": "attribute_not_exists(v)"}
         if record.version:
             request["ConditionExpression"] = "v = :v"
             request["ExpressionAttributeValues"] = {":v": text(record.version)}
-        return request | ({"Item": _item(record)} if isinstance(change, Put) else {"Key": _key(key_of(record))})
+        return request | ({"Item": _item(record)} if isinstance(change, PutRecord) else {"Key": _key(key_of(record))})
 
     def _check(self, led: Lead) -> dict[str, Any]:
         return {
@@ -140,7 +144,7 @@ class DynamoDBFleetStore:
             "ExpressionAttributeValues": {":g": number(led.generation)},
         }
 
-    def _line(self, event: Event) -> dict[str, Any]:
+    def _line(self, event: HistoryLine) -> dict[str, Any]:
         expires = int(time.time()) + self._history_days * DAY_S
         return {
             "p": text(f"history/{event.subject}/{event.name}"),

@@ -1,7 +1,8 @@
-"""The records as text: one JSON object each. Absent fields have their defaults; unknown ones are kept.
+"""The records as text: one JSON object each, derived from the records' types.
 
-So are words that this release does not know where it has a list of them: a status or a restart policy of a later
-release reads as ``unknown``, and is written back as it was.
+A field that is absent has its default. What a later release has written and this one does not know is kept, and written
+back as it was: a field, and a word where this release has a list of them. A status or a restart policy of a later
+release reads as ``unknown``.
 
 ========================  =========================================
 key                       record
@@ -17,20 +18,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 
-import orjson
+import msgspec
 
 from kainite.base.clock import epoch_ms
-from kainite.fleet.model.records import Duty, Event, Lead, Message, Picture, Record, Restart, Subject, Work, Worker
-from kainite.fleet.model.states import DutyStatus, WorkerStatus
-
-E = TypeVar("E", bound=StrEnum)
+from kainite.base.errors import FleetError
+from kainite.fleet.model.records import Duty, HistoryLine, Lead, Picture, Record, Worker, WorkerMessage
+from kainite.fleet.model.states import UNKNOWN
 
 LEAD = "lead"
-UNKNOWN = "unknown"
-"""Stands for a word of a later release."""
+_TYPES: Mapping[str, type[Record]] = {LEAD: Lead, "worker": Worker, "duty": Duty, "message": WorkerMessage}
 
 
 def key_of(record: Record) -> str:
@@ -42,15 +40,15 @@ def key_of(record: Record) -> str:
             return f"worker/{record.name}"
         case Duty():
             return f"duty/{record.name}"
-        case Message():
+        case WorkerMessage():
             return f"message/{record.worker}/{record.number:012d}"
 
 
-def text_of(record: Record | Event) -> str:
+def text_of(record: Record | HistoryLine) -> str:
     """Returns a record without its version."""
-    fields = dataclasses.asdict(record)
+    fields = msgspec.to_builtins(record)
     fields.pop("version", None)
-    return orjson.dumps(_with_extra(fields, fields.pop("extra", {}))).decode()
+    return msgspec.json.encode(_with_extra(fields, fields.pop("extra", {}))).decode()
 
 
 def later_word(record: Worker | Duty) -> str:
@@ -62,41 +60,46 @@ def record_of(key: str, version: str, text: str) -> Record | None:
     """Returns the record of a key; None for a kind that this release does not know.
 
     Raises:
-        ValueError: the text is none of this kind's.
+        FleetError: the text is none of this kind's.
     """
-    kind, _, _ = key.partition("/")
-    fields: dict[str, Any] = orjson.loads(text)
-    match kind:
-        case "lead":
-            return Lead(**_known(Lead, fields), version=version)
-        case "worker":
-            extra = _extra(Worker, fields)
-            fields["status"] = _word(WorkerStatus, "status", fields, extra)
-            return Worker(**_known(Worker, fields), version=version, extra=extra)
-        case "duty":
-            return _duty(fields, version)
-        case "message":
-            return Message(**_known(Message, fields), version=version)
-    return None
+    found = _TYPES.get(key.partition("/")[0])
+    if found is None:
+        return None
+    try:
+        fields: dict[str, Any] = msgspec.json.decode(text, type=dict)
+        # A number that JSON does not have (infinity) stands there as null.
+        if isinstance(work := fields.get("work"), dict):
+            fields["work"] = {name: value for name, value in work.items() if value is not None}
+        record: Record = msgspec.convert(fields | {"version": version, "extra": {}}, found)
+    except msgspec.MsgspecError as error:
+        raise FleetError(f"the fleet table's record {key!r} does not read as written: {error}") from error
+    if isinstance(record, Worker | Duty) and (extra := _extra(fields, msgspec.to_builtins(record))):
+        return dataclasses.replace(record, extra=extra)
+    return record
 
 
-def stamped(event: Event) -> Event:
+def stamped(event: HistoryLine) -> HistoryLine:
     """Returns a line of a history with the time of this host, if it has none yet."""
     return event if event.at else dataclasses.replace(event, at=epoch_ms())
 
 
-def event_of(text: str) -> Event:
-    """Returns a line of a history."""
-    fields: dict[str, Any] = orjson.loads(text)
-    fields["subject"] = Subject(fields["subject"])
-    return Event(**_known(Event, fields))
+def event_of(text: str) -> HistoryLine:
+    """Returns a line of a history.
+
+    Raises:
+        FleetError: the text is none.
+    """
+    try:
+        return msgspec.json.decode(text, type=HistoryLine)
+    except msgspec.MsgspecError as error:
+        raise FleetError(f"a line of the fleet table's histories does not read as written: {error}") from error
 
 
 def picture_of(records: Iterable[Record]) -> Picture:
     """Returns what these records show together."""
     workers: dict[str, Worker] = {}
     duties: dict[str, Duty] = {}
-    messages: list[Message] = []
+    messages: list[WorkerMessage] = []
     lead: Lead | None = None
     for record in records:
         match record:
@@ -104,30 +107,22 @@ def picture_of(records: Iterable[Record]) -> Picture:
                 workers[record.name] = record
             case Duty():
                 duties[record.name] = record
-            case Message():
+            case WorkerMessage():
                 messages.append(record)
             case Lead():
                 lead = record
     return Picture(workers, duties, lead, tuple(sorted(messages, key=lambda message: (message.number, message.worker))))
 
 
-def _duty(fields: dict[str, Any], version: str) -> Duty:
-    # A number that JSON does not have (infinity) stands there as null.
-    work: dict[str, Any] = {name: value for name, value in fields["work"].items() if value is not None}
-    extra, more = _extra(Duty, fields), _extra(Work, work)
-    work["restart"] = _word(Restart, "restart", {"restart": Restart.ALWAYS, **work}, more)
-    fields["status"] = _word(DutyStatus, "status", fields, extra)
-    known = {**_known(Duty, fields), "work": Work(**_known(Work, work))}
-    return Duty(**known, version=version, extra=extra | ({"work": more} if more else {}))
-
-
-def _word(words: type[E], name: str, fields: Mapping[str, Any], extra: dict[str, Any]) -> E:
-    """Returns the word of a list that stands in a field; one that is not in the list is kept beside."""
-    try:
-        return words(fields[name])
-    except ValueError:
-        extra[name] = fields[name]
-        return words(UNKNOWN)
+def _extra(stored: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what stands in the table and not in the record: fields, and words that the record has as unknown."""
+    extra: dict[str, Any] = {}
+    for name, value in stored.items():
+        if name not in known or (known[name] == UNKNOWN != value):
+            extra[name] = value
+        elif isinstance(value, Mapping) and (more := _extra(value, known[name])):
+            extra[name] = more
+    return extra
 
 
 def _with_extra(fields: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,13 +134,3 @@ def _with_extra(fields: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str
         elif fields[name] == UNKNOWN:
             whole[name] = extra[name]
     return whole
-
-
-def _known(record: type[Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    names = {field.name for field in dataclasses.fields(record)} - {"version", "extra"}
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items() if name in names}
-
-
-def _extra(record: type[Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    names = {field.name for field in dataclasses.fields(record)}
-    return {name: value for name, value in fields.items() if name not in names}

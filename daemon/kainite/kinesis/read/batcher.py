@@ -26,7 +26,7 @@ class Portioned:
     """The records of one reply or event, of which one portion at a time is made into batches.
 
     Attributes:
-        batches: made of the latest portion.
+        batches: the batches that were made of the latest portion.
         rest: the portions that have not been made into batches yet.
         last: the position of the last record of all portions; None without records.
         millis_behind_latest: how far the last record is behind the shard's newest one, milliseconds; None if unknown.
@@ -45,7 +45,7 @@ class Batcher:
     Attributes:
         start: the lease's checkpoint; records up to it are left out.
         cut_at: no batch straddles this position (the serialization log's, for this shard).
-        hash_range: of the shard: KPL aggregates that reach beyond it are dropped; None: no aggregate is dropped.
+        hash_range: the shard's range of hash keys: KPL aggregates that reach beyond it are dropped; None: none is.
         render: makes the child's line of a batch's records.
         even_empty: whether nothing at all makes an empty batch.
     """

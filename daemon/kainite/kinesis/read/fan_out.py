@@ -57,12 +57,12 @@ class FanOutReader:
     """One shard from a checkpoint on; see the module for states and invariants.
 
     Args:
-        stream: for the listing of the shards.
-        subscriber: shared by all readers of the stream.
-        shard_id: which shard.
-        hash_range: of the shard, where known; aggregates that reach beyond it are dropped.
+        stream: the stream, which lists its shards.
+        subscriber: makes the subscriptions; all readers of the stream share it.
+        shard_id: the shard's id.
+        hash_range: the shard's range of hash keys, where known; aggregates that reach beyond it are dropped.
         start: the lease's checkpoint; records up to it are left out.
-        settings: bounds of what is fetched ahead; an idle shard is looked up in the listing every ``shard_sync``.
+        settings: the bounds of what is fetched ahead; an idle shard is looked up in the listing every ``shard_sync``.
         cut_at: no batch straddles this position (the serialization log's, for this shard).
         polling: reads what is left of a shard that was found closed.
         render: makes the child's line of a batch's records.

@@ -24,10 +24,10 @@ def interval(settings: StreamSettings, behind_ms: int | None, reply_bytes: int, 
     the rate in bytes.
 
     Args:
-        settings: with the idle time and the threshold.
-        behind_ms: what the last reply said; None before the first.
-        reply_bytes: how large it was.
-        throttled: Kinesis refused a call within :data:`THROTTLED_FOR_S`.
+        settings: the stream's settings, with the idle time and the threshold.
+        behind_ms: how far behind the last reply was, in milliseconds; None before the first reply.
+        reply_bytes: the size of the last reply.
+        throttled: whether Kinesis refused a call within :data:`THROTTLED_FOR_S`.
     """
     idle, near = settings.idle_between_reads, settings.reduced_tps_behind
     if behind_ms is not None and behind_ms < near * 1000:

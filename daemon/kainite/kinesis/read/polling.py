@@ -52,9 +52,9 @@ class _Fetched:
     """The contents of one reply.
 
     Attributes:
-        records: of the reply, a portion of them as batches.
+        records: the reply's records, which become batches one portion after the other.
         next_iterator: None in the last reply of a shard.
-        size: of the reply, bytes.
+        size: the reply's size in bytes.
         end: set at the shard's end.
     """
 

@@ -64,8 +64,8 @@ class Prefetch:
         self._marks: deque[tuple[int, float, bool]] = deque()
         self._done_until: float | None = None
         self._at_tip: float | None = None
-        self._arrived_ms: int | None = None  # of the last batch that is done
-        self._taken_ms: int | None = None  # of the last batch that was taken
+        self._arrived_ms: int | None = None  # the last arrival in the last batch that is done
+        self._taken_ms: int | None = None  # the last arrival in the last batch that was taken
         self._has_room = asyncio.Event()
         self._has_item = asyncio.Event()
         self._update()

@@ -37,7 +37,7 @@ class FetchedEvent:
     """The contents of one event.
 
     Attributes:
-        records: of the event, a portion of them as batches.
+        records: the event's records, which become batches one portion after the other.
         continuation: where the next subscription goes on.
         end: set at the shard's end.
         closed: whether the shard is closed; records may be left before its end.
@@ -61,9 +61,9 @@ class PushedEvents:
     ended.
 
     Args:
-        stream: for the listing of the shards.
-        subscriber: shared by all readers of the stream.
-        shard_id: which shard.
+        stream: the stream, which lists its shards.
+        subscriber: makes the subscriptions; all readers of the stream share it.
+        shard_id: the shard's id.
         start: the lease's checkpoint.
         settings: an idle shard is looked up in the listing every ``shard_sync``.
         cut_at: the position of the serialization log for this shard.

@@ -23,7 +23,7 @@ from kainite.kinesis.aggregation import EVERY_KEY, expand
 from kainite.kinesis.shards import HashRange, Shard
 
 Render: TypeAlias = Callable[[Sequence[RawRecord], int | None], bytes]
-"""Makes the child's line of records and how far behind they are, milliseconds."""
+"""Makes the child's line; takes the records, and by how many milliseconds they are behind the shard's end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class RecordBatch:
     """Records in the order of the shard, as the line that hands them to a child.
 
     Attributes:
-        line: the whole line with its end, ASCII only; empty when it was taken.
-        count: how many records.
+        line: the whole line with its end, ASCII only; empty after :meth:`take_line`.
+        count: how many records the batch has.
         first, last: where they stand in the shard; None for an empty batch.
         millis_behind_latest: how far the shard's newest record is ahead, milliseconds.
         arrival_ms: when the last record came in, milliseconds since the epoch.
-        payload_bytes: of all records together.
+        payload_bytes: the bytes of all payloads together.
     """
 
     line: bytes
@@ -48,7 +48,7 @@ class RecordBatch:
     payload_bytes: int = 0
 
     def take_line(self) -> bytes:
-        """Returns the line, which the batch holds no longer: a child may work on it for long."""
+        """Returns the line and drops it from the batch, because a child may work on the batch for long."""
         line = self.line
         object.__setattr__(self, "line", b"")
         return line
@@ -73,11 +73,11 @@ def make_batches(
     """Returns the batches of a reply: none, one, or two where ``cut_at`` lies inside.
 
     Args:
-        records: of one reply, in order, as Kinesis gave them: aggregates are taken apart here.
-        millis_behind_latest: of that reply.
+        records: the records of one reply, in order, as Kinesis gave them: aggregates are taken apart here.
+        millis_behind_latest: the reply's field of that name.
         after: records up to here are left out, they are processed already.
         cut_at: no batch reaches from one side of this position to the other.
-        hash_range: of the shard: an aggregate that reaches beyond it is dropped. None: none is.
+        hash_range: the shard's range of hash keys: an aggregate that reaches beyond it is dropped. None: none is.
         render: makes the child's line.
     """
     records = expand(records, hash_range or EVERY_KEY)

@@ -58,7 +58,7 @@ class ShardEvent:
     """One SubscribeToShardEvent, payloads still base64.
 
     Attributes:
-        records: in the order of the shard; often none, since Kinesis sends an event at least every few seconds.
+        records: the records, in the order of the shard; often none: Kinesis sends an event at least every few seconds.
         millis_behind_latest: how far the event is behind the shard's newest record, milliseconds.
         continuation: the sequence number AFTER which the next subscription continues; None at the shard's end.
         children: at the shard's end, the shards that continue the shard.
@@ -107,7 +107,7 @@ class Subscription:
         return None
 
     def interrupt(self) -> None:
-        """Makes :meth:`next` fail, now and later, also where it waits in another thread."""
+        """Makes :meth:`next` fail, now and later, also in another thread that waits there."""
         # urllib3 raises an error when the reply has been read to its end: then no thread waits.
         with suppress(ValueError, RuntimeError, OSError):
             self._body.shutdown()

@@ -31,7 +31,7 @@ def aggregated(records: Iterable[StreamRecord], limit: int) -> list[StreamRecord
     """Returns records that hold the given ones, as few as the limit lets them be.
 
     Args:
-        records: in the order in which they are to be put.
+        records: the records, in the order in which they are to be put.
         limit: most bytes of an aggregate.
     """
     made: list[StreamRecord] = []
@@ -47,7 +47,7 @@ def aggregated(records: Iterable[StreamRecord], limit: int) -> list[StreamRecord
 
 
 class _Group:
-    """Records of one hash key that go into one record."""
+    """The records of one hash key that an aggregate will hold."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -65,7 +65,7 @@ class _Group:
         self._records.append(record)
 
     def packed(self) -> StreamRecord:
-        """Returns the aggregate; a record that is alone, as it is."""
+        """Returns the records as one aggregate; a single record is returned as it is."""
         first = self._records[0]
         if len(self._records) == 1:
             return first

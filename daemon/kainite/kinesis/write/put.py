@@ -80,7 +80,7 @@ def lanes(
     Args:
         records: in the order in which they are to be put.
         shard_of: numbers the shards.
-        most: lanes that there may be.
+        most: the largest number of lanes.
     """
     found: dict[int, list[StreamRecord]] = {}
     for record in records:

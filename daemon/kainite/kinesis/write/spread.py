@@ -33,7 +33,7 @@ class Spread:
         ranges: the hash ranges of the open shards.
 
     Attributes:
-        units: how many units of work there have been.
+        units: how many units of work have been spread.
     """
 
     def __init__(self, by: ExtractSpread, ranges: Sequence[HashRange]) -> None:
@@ -69,7 +69,7 @@ class Spread:
         return StreamRecord(message, unit[:MAX_PARTITION_KEY] if unit else str(self._turn), key)
 
     def shard_of(self, record: StreamRecord) -> int:
-        """Returns the place of the shard that takes a record among the open shards, as far as they are known here."""
+        """Returns which of the open shards, as far as they are known here, takes a record: its place among them."""
         return bisect_right(self._starts, int(record.hash_key)) - 1
 
     def _key(self, unit: str | None) -> str:

@@ -48,9 +48,9 @@ class LeaseRow:
 
     Attributes (these are the keys of ``--json``):
         shard, state, owner, checkpoint_owner, checkpoint, sub, switches, parents, children: as in the lease.
-        pulse: what the counter says; None when nobody owns the lease.
+        pulse: whether the counter moves; None when nobody owns the lease.
         silent_for: seconds since the counter was last seen to move, or first seen; None when nobody owns the lease.
-        share: of the stream's hash keys, 0 to 1.
+        share: the shard's share of the stream's hash keys, 0 to 1.
         lag_millis: how far the checkpoint is behind the shard's newest record; None when it was not measured.
         lag_cause: why it could not be measured.
     """

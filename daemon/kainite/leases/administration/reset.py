@@ -38,8 +38,8 @@ class Change:
     """The planned change of one shard.
 
     Attributes:
-        shard: as the stream lists it, or as its lease describes it.
-        lease: as it was read; None where a lease is to be created.
+        shard: the shard, as the stream lists it, or as its lease describes it.
+        lease: the lease as it was read; None where a lease is to be created.
         after: the new checkpoint.
         note: a remark for the operator; empty for none.
     """

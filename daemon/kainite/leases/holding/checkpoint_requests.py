@@ -62,7 +62,7 @@ def decide_checkpoint(
         request: the child's request.
         last: the checkpoint that is stored now.
         largest: the last record delivered to the child; None before any.
-        ended: the request came during shardEnded.
+        ended: whether the request came during shardEnded.
     """
     delivered = last if largest is None else max(last, largest)
     limit = SHARD_END if ended else delivered

@@ -40,14 +40,14 @@ class HeldLease:
     """One acquisition of a lease; compared by identity.
 
     Attributes:
-        lease: as last written.
+        lease: the lease as last written.
         renewed_at: when the last successful write began (the clock of :class:`HeldLeases`, seconds).
-        started: ``Gained`` was reported.
+        started: whether ``Gained`` was reported.
         lock: held during each write.
         throughput: the shard's load, KB/s, averaged as by KCL's ``LeaseStatsRecorder``; None before the first
             measurement. Renewals store it: KCL 3's leader balances by it.
         hand_over_by: when a hand-over must have ended; None outside a hand-over.
-        doubtful: a write was sent whose answer was not seen.
+        doubtful: whether a write was sent whose answer was not seen.
     """
 
     __slots__ = (

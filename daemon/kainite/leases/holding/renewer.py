@@ -57,7 +57,7 @@ async def write(
     """Makes one write to a held lease, whose lock the caller has; returns None when the lease is lost.
 
     Args:
-        held_leases: where the outcome is recorded.
+        held_leases: records the outcome.
         held: the lease.
         call: the write, blocking; its argument says whether an earlier write's answer was lost.
         clock: the same as that of ``held_leases``.

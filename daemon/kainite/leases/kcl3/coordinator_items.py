@@ -19,7 +19,7 @@ LEASE_DURATION_S = 120.0
 """Used where the item has no duration: KCL's own (``DynamoDBLockBasedLeaderDecider``)."""
 
 
-class Layout(Enum):
+class CoordinatorLayout(Enum):
     """The place of a fleet's coordinator items."""
 
     SPLIT = "split"  # KCL 3.0-3.4
@@ -61,14 +61,14 @@ class LeaderLock:
     duration: float
 
 
-def coordinator_key(layout: Layout, key: str) -> dict[str, Value]:
+def coordinator_key(layout: CoordinatorLayout, key: str) -> dict[str, Value]:
     """Returns the primary key of a coordinator item."""
-    return {"key" if layout is Layout.SPLIT else "leaseKey": text(key)}
+    return {"key" if layout is CoordinatorLayout.SPLIT else "leaseKey": text(key)}
 
 
-def worker_key(layout: Layout, worker: str) -> dict[str, Value]:
+def worker_key(layout: CoordinatorLayout, worker: str) -> dict[str, Value]:
     """Returns the primary key of a worker's entry."""
-    return {"wid" if layout is Layout.SPLIT else "leaseKey": text(worker)}
+    return {"wid" if layout is CoordinatorLayout.SPLIT else "leaseKey": text(worker)}
 
 
 def client_version(item: Item) -> ClientVersion:
@@ -116,7 +116,7 @@ def last_report(item: Item | None) -> int | None:
         raise LeaseTableError(f"a worker's entry is not one of KCL's: {error!r}") from error
 
 
-def worker_entry(layout: Layout, now: float) -> dict[str, Value]:
+def worker_entry(layout: CoordinatorLayout, now: float) -> dict[str, Value]:
     """Returns the attributes of this worker's own entry, without its key.
 
     KCL writes empty measurements where it has none (no cgroup, no EC2), as here: the leader then balances by the
@@ -127,4 +127,4 @@ def worker_entry(layout: Layout, now: float) -> dict[str, Value]:
         now: seconds since the epoch.
     """
     entry: dict[str, Value] = {"lut": number(int(now)), "sts": text_map({}), "opr": text_map({})}
-    return entry | ({"entityType": text("WORKER_METRIC_STATS")} if layout is Layout.SINGLE else {})
+    return entry | ({"entityType": text("WORKER_METRIC_STATS")} if layout is CoordinatorLayout.SINGLE else {})

@@ -17,7 +17,7 @@ from kainite.leases.kcl3.coordinator_items import (
     LEADER_KEY,
     MIGRATION_KEY,
     ClientVersion,
-    Layout,
+    CoordinatorLayout,
     LeaderLock,
     client_version,
     coordinator_key,
@@ -49,7 +49,7 @@ class FleetState:
     """
 
     version: ClientVersion
-    layout: Layout
+    layout: CoordinatorLayout
     lock: LeaderLock | None = None
     leader_report: int | None = None
 
@@ -80,7 +80,7 @@ class CoordinatorTable:
             AccessDeniedError: no item was found where reading is allowed, and elsewhere it is not allowed.
         """
         denied: AccessDeniedError | None = None
-        for layout in (Layout.SPLIT, Layout.SINGLE):
+        for layout in (CoordinatorLayout.SPLIT, CoordinatorLayout.SINGLE):
             try:
                 item = self._get(self._state_of(layout), coordinator_key(layout, MIGRATION_KEY))
             except AccessDeniedError as error:
@@ -100,7 +100,7 @@ class CoordinatorTable:
             return False
         return any(index.get("IndexName") == OWNER_INDEX for index in table["Table"].get("GlobalSecondaryIndexes", ()))
 
-    def report(self, layout: Layout, now: float) -> None:
+    def report(self, layout: CoordinatorLayout, now: float) -> None:
         """Reports to the fleet that this worker is there; ``now`` is in seconds since the epoch."""
         entry = worker_entry(layout, now)
         request: dict[str, Any] = {
@@ -116,7 +116,7 @@ class CoordinatorTable:
             # KCL's workers create it just after the fleet's state, so waiting helps.
             raise LeaseTableUnavailableError(f"table {self._workers_of(layout)!r} is not there yet") from error
 
-    def withdraw(self, layout: Layout) -> None:
+    def withdraw(self, layout: CoordinatorLayout) -> None:
         """Deletes this worker's entry, so that the leader assigns no more leases to it."""
         request: dict[str, Any] = {"TableName": self._workers_of(layout), "Key": worker_key(layout, self._worker)}
         try:
@@ -124,18 +124,18 @@ class CoordinatorTable:
         except _NoTableError:
             return
 
-    def _read(self, version: ClientVersion, layout: Layout) -> FleetState:
+    def _read(self, version: ClientVersion, layout: CoordinatorLayout) -> FleetState:
         if not version.assigns:
             return FleetState(version, layout)
         lock = leader_lock(self._get(self._state_of(layout), coordinator_key(layout, LEADER_KEY)))
         entry = None if lock is None else self._get(self._workers_of(layout), worker_key(layout, lock.owner))
         return FleetState(version, layout, lock, last_report(entry))
 
-    def _state_of(self, layout: Layout) -> str:
-        return self._state_table if layout is Layout.SPLIT else self._lease_table
+    def _state_of(self, layout: CoordinatorLayout) -> str:
+        return self._state_table if layout is CoordinatorLayout.SPLIT else self._lease_table
 
-    def _workers_of(self, layout: Layout) -> str:
-        return self._workers_table if layout is Layout.SPLIT else self._lease_table
+    def _workers_of(self, layout: CoordinatorLayout) -> str:
+        return self._workers_table if layout is CoordinatorLayout.SPLIT else self._lease_table
 
     def _get(self, table: str, key: dict[str, Value]) -> Item | None:
         request: dict[str, Any] = {"TableName": table, "Key": key, "ConsistentRead": True}

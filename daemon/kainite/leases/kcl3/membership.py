@@ -33,7 +33,7 @@ from kainite.base.clock import boot_seconds, epoch_ms
 from kainite.base.errors import KainiteError, LeaseTableError
 from kainite.base.logs import event
 from kainite.base.retry import AWS_BACKOFF, retry_async
-from kainite.leases.kcl3.coordinator_items import Layout
+from kainite.leases.kcl3.coordinator_items import CoordinatorLayout
 from kainite.leases.kcl3.coordinator_table import OWNER_INDEX, AccessDeniedError, CoordinatorTable, FleetState
 from kainite.leases.kcl3.leader_liveness import LeaderHeartbeats, alive, observe_leader
 from kainite.leases.stance import Stance
@@ -70,7 +70,7 @@ class Membership:
         self._fleet: FleetState | None = None
         self._leader: LeaderHeartbeats | None = None
         self._report_due = clock()
-        self._reported: Layout | None = None
+        self._reported: CoordinatorLayout | None = None
         self._told: set[str] = set()
 
     def stance(self) -> Stance:

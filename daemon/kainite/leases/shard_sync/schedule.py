@@ -85,7 +85,7 @@ class ShardSyncSchedule:
         self.due = clock()
 
     def run_due(self, leases: Sequence[Lease], leader: str | None) -> bool:
-        """Does what is due.
+        """Syncs the leases with the stream's shards, and cleans up, where either is due.
 
         Args:
             leases: the whole table.

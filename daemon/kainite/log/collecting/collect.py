@@ -6,7 +6,7 @@ acknowledges them afterwards. A crash before the batch is durable loses the whol
 delivered again. A crash afterwards leaves the shard's position in the log, by which the records are recognised.
 
 A unit is complete when its end has come and as many deltas as the end announced (*Trans ID In* equals
-*Trans ID Out*; docs/architecture.md), whichever shards they came through. The reason why a unit cannot be
+*Trans ID Out*; docs/glossary.md), whichever shards they came through. The reason why a unit cannot be
 applied is a *cause*. A unit with causes is dispatched as failed when its end comes, so that it
 has its place in the order, and later units with its signatures are held back.
 
@@ -89,8 +89,7 @@ RELEASED: Final = 500
 _NONE: Final = frozenset[int]()
 
 _COPY: Final = (
-    "number {} is that of a unit whose name is not remembered any more (uowDedupWindow): discard this unit if it is "
-    "that one, sent again"
+    "number {} is that of a unit whose name is not remembered any more: discard this unit if it is that one, sent again"
 )
 
 

@@ -19,7 +19,7 @@ nothing.
 
 :mod:`~kainite.log.format.version_1` reads version 1, which has no blobs.
 
-Integers are big-endian, as in Waltz (docs/architecture.md, *Formats*). Every length is checked against
+Integers are big-endian, as in Waltz (docs/formats.md, *Batch*). Every length is checked against
 the bytes present, and decompression is bounded, so no input can make a reader allocate without limit.
 """
 

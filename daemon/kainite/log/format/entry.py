@@ -1,6 +1,6 @@
 """Entries of the serialization log, and batches of entries.
 
-An entry has the fields of Waltz's transactions (docs/architecture.md, *Formats*): the request that wrote it, a
+An entry has the fields of Waltz's transactions (docs/formats.md, *Batch*): the request that wrote it, a
 header (its kind), lock hashes (here 64-bit signatures, written and read), data with a CRC-32, and its place
 in the log partition, the transaction id: dense, from 0. Small facts about the entry are in
 ``meta``, so that conflicts can be scheduled without reading any data.
@@ -59,7 +59,7 @@ class EntryKind(IntEnum):
 
 
 class UnitStatus(StrEnum):
-    """The statuses of a dispatched unit (docs/architecture.md, *State machines*)."""
+    """The statuses of a dispatched unit (docs/state-machines.md, *Unit of work*)."""
 
     IN_PROGRESS = "in progress"
     COMMITTED = "committed"

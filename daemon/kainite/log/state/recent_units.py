@@ -11,7 +11,7 @@ the tail   the names since, with the units' numbers     all of it               
 
 A segment never changes. Its item is written before the CONTROL entry (``names``) that makes it a part of the log, and
 deleted after the entry by which it leaves. These entries alone move names: which ones, the owner decides by
-``uowDedupWindow`` (:mod:`kainite.owner.names`), and everybody who folds the log gets the same state.
+the settings' ``dedup_window`` (:mod:`kainite.owner.names`), and everybody who folds the log gets the same state.
 
 =================================  ==================================================================================
 crash                              leaves

@@ -1,7 +1,7 @@
 """The log as a table: a row for each unit of work, with all columns of the log's model.
 
 What entries do to a unit is :mod:`kainite.log.state.units`; this view adds the columns that come from the
-entries' data. The columns are in docs/architecture.md, *Glossary*.
+entries' data. docs/operations.md, *Looking*, says what the columns mean.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kainite.settings.kinds.values import Kind, choice, decimal, duration, flag, text, whole
+from kainite.settings.kinds.values import ValueKind, choice, decimal, duration, flag, text, whole
 
 
 class _BillingMode(StrEnum):
@@ -38,7 +38,7 @@ class InertKey:
     """
 
     name: str
-    kind: Kind
+    kind: ValueKind
     default: str
     reason: str
     strict: bool = False
@@ -50,10 +50,10 @@ _ON_DEMAND = "tables are made on demand, without tags"
 _LEADER = "a leader of KCL 3.x decides; Kainite takes what such a leader assigns to it, and never leads"
 _VERSION = "the daemon finds out by itself whether the fleet is one of KCL 2.x or 3.x, and follows it"
 _NO_MEASUREMENTS = "Kainite reports empty measurements: the leader balances by each lease's throughput"
-_SDK = "a matter of the SDK for Java; see awsConnectTimeoutMillis, awsReadTimeoutMillis and awsMaxAttempts"
+_SDK = "a matter of the SDK for Java; see awsReadTimeoutMillis"
 
 
-def _inert(reason: str, *keys: tuple[str, Kind, str]) -> tuple[InertKey, ...]:
+def _inert(reason: str, *keys: tuple[str, ValueKind, str]) -> tuple[InertKey, ...]:
     return tuple(InertKey(name, kind, default, reason) for name, kind, default in keys)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from kainite.settings.kinds.values import Kind
+from kainite.settings.kinds.values import ValueKind
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://|(s3):", re.IGNORECASE)
 # AWS, "General purpose bucket naming rules" and "Naming Amazon S3 objects" (the safe characters).
@@ -26,7 +26,7 @@ class S3Folder:
         return f"s3://{self.bucket}/{self.prefix}".rstrip("/")
 
 
-def folder_or_s3() -> Kind:
+def folder_or_s3() -> ValueKind:
     """Returns the kind of a path, from the folder of the settings file, or of a place on S3."""
     allowed = "a folder's path, from this file's folder, or s3://bucket/prefix"
 
@@ -39,7 +39,7 @@ def folder_or_s3() -> Kind:
         bucket, _, prefix = value.removeprefix("s3://").partition("/")
         return S3Folder(_bucket(bucket, value), _prefix(prefix))
 
-    return Kind(allowed, parse)
+    return ValueKind(allowed, parse)
 
 
 def _bucket(name: str, value: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from kainite.base.marker_spelling import escape, unescape
-from kainite.settings.kinds.values import Kind, command
+from kainite.settings.kinds.values import ValueKind, command_line
 from kainite.settings.placeholders import check_template
 
 _WITHOUT_BACKSLASH: Final = re.compile(r"(x[0-9A-Fa-f]{2})+|[0-9A-Za-z]")
@@ -22,7 +22,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_=/.,:{}-]+")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def marker() -> Kind:
+def marker() -> ValueKind:
     """Returns the kind of one marker, with escapes."""
     allowed = r"text with the escapes `\n` `\r` `\t` `\0` `\xHH` (in a file their backslash is doubled)"
 
@@ -33,23 +33,23 @@ def marker() -> Kind:
             )
         return unescape(value)
 
-    return Kind(allowed, parse, escape, blanks=True)
+    return ValueKind(allowed, parse, escape, blanks=True)
 
 
-def arguments() -> Kind:
+def argument_templates() -> ValueKind:
     """Returns the kind of words for a command line, with placeholders."""
-    words = command()
+    words = command_line()
 
     def parse(value: str, folder: Path) -> object:
         check_template(value)
         return words.parse(value, folder)
 
-    return Kind("words like `-e {eom} -E {eop}`", parse, _joined)
+    return ValueKind("words like `-e {eom} -E {eop}`", parse, _joined)
 
 
-def variables() -> Kind:
+def variable_templates() -> ValueKind:
     """Returns the kind of ``NAME=TEMPLATE`` words."""
-    words = arguments()
+    words = argument_templates()
 
     def parse(value: str, folder: Path) -> tuple[tuple[str, str], ...]:
         pairs: list[tuple[str, str]] = []
@@ -60,7 +60,7 @@ def variables() -> Kind:
             pairs.append((name, template))
         return tuple(pairs)
 
-    return Kind("words like `NAME={eom}`", parse, lambda pairs: _joined(f"{n}={t}" for n, t in pairs))
+    return ValueKind("words like `NAME={eom}`", parse, lambda pairs: _joined(f"{n}={t}" for n, t in pairs))
 
 
 def _joined(words: Iterable[str]) -> str:

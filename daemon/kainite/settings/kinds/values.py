@@ -1,13 +1,13 @@
 """Converts the text of a property to a value, and back.
 
-A :class:`Kind` says in words what is allowed, so that ``--check``, error messages and docs/properties.md say the same.
-Parsing raises ``ValueError`` with what is wrong; the caller adds the key.
+A :class:`ValueKind` says in words what is allowed, so that ``--check``, error messages and docs/properties.md say the
+same. Parsing raises ``ValueError`` with what is wrong; the caller adds the key.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -27,7 +27,7 @@ _POSTGRESQL = frozenset({"postgresql", "postgres", "postgresql+psycopg"})
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ValueKind:
     """A kind of value.
 
     Attributes:
@@ -45,7 +45,7 @@ class Kind:
     secrets: Callable[[str], Iterable[str]] = lambda _: ()
 
 
-def text(allowed: str, pattern: str = r".+") -> Kind:
+def text(allowed: str, pattern: str = r".+") -> ValueKind:
     """Returns the kind of text that matches ``pattern`` as a whole."""
     compiled = re.compile(pattern)
 
@@ -54,10 +54,10 @@ def text(allowed: str, pattern: str = r".+") -> Kind:
             raise ValueError(f"must be {allowed}, not {value!r}")
         return value
 
-    return Kind(allowed, parse)
+    return ValueKind(allowed, parse)
 
 
-def stream_output() -> Kind:
+def stream_output() -> ValueKind:
     """Returns the kind of an output stream, ``stream:NAME`` in the file and the name in the program."""
     allowed, prefix = "stream:NAME, or nothing", "stream:"
 
@@ -66,7 +66,7 @@ def stream_output() -> Kind:
             raise ValueError(f"must be {allowed}, not {value!r}")
         return value.removeprefix(prefix) or None
 
-    return Kind(allowed, parse, lambda name: f"{prefix}{name}" if name else "")
+    return ValueKind(allowed, parse, lambda name: f"{prefix}{name}" if name else "")
 
 
 def choice(
@@ -74,20 +74,15 @@ def choice(
     *,
     excluded: tuple[StrEnum, ...] = (),
     instead: str = "",
-    aliases: Mapping[str, StrEnum] | None = None,
-) -> Kind:
+) -> ValueKind:
     """Returns the kind of one member of an enum, in upper or lower case, as KCL reads its own enums.
 
     Args:
         values: the enum.
         excluded: members that cannot be written; ``instead`` says what to do in place of one.
-        aliases: older spellings of members, in lower case.
     """
-    spellings = {member.value.lower(): member for member in values if member not in excluded}
-    allowed = "one of " + ", ".join(member.value for member in spellings.values())
-    if aliases:
-        allowed += "; older names: " + ", ".join(f"{old} for {new.value}" for old, new in aliases.items())
-    members = {**spellings, **(aliases or {})}
+    members = {member.value.lower(): member for member in values if member not in excluded}
+    allowed = "one of " + ", ".join(member.value for member in members.values())
 
     def parse(value: str, folder: Path) -> StrEnum:
         if value.lower() not in members:
@@ -95,10 +90,10 @@ def choice(
             raise ValueError(f"must be {allowed}, not {value!r}{hint}")
         return members[value.lower()]
 
-    return Kind(allowed, parse)
+    return ValueKind(allowed, parse)
 
 
-def flag(*, inverted: bool = False) -> Kind:
+def flag(*, inverted: bool = False) -> ValueKind:
     """Returns the kind of true or false, in KCL's spellings; what Java would silently take for false is refused.
 
     Args:
@@ -110,40 +105,40 @@ def flag(*, inverted: bool = False) -> Kind:
             raise ValueError(f"must be true or false, not {value!r}")
         return (value.lower() in _TRUE) != inverted
 
-    return Kind("true or false", parse, lambda value: "true" if value != inverted else "false")
+    return ValueKind("true or false", parse, lambda value: "true" if value != inverted else "false")
 
 
-def whole(low: int, high: int | None = None, unit: str = "") -> Kind:
+def whole(low: int, high: int | None = None, unit: str = "") -> ValueKind:
     """Returns the kind of a whole number within bounds, both included."""
     allowed = " ".join(filter(None, ["a whole number", f"of {unit}" if unit else "", _bounds(low, high)]))
 
     def parse(value: str, folder: Path) -> int:
         return _whole(value, low, high, allowed)
 
-    return Kind(allowed, parse)
+    return ValueKind(allowed, parse)
 
 
-def millis(low: int, high: int | None = None) -> Kind:
+def millis(low: int, high: int | None = None) -> ValueKind:
     """Returns the kind of a time: milliseconds in the file, seconds in the program."""
     allowed = f"milliseconds {_bounds(low, high)}"
 
     def parse(value: str, folder: Path) -> float:
         return _whole(value, low, high, allowed) / 1000
 
-    return Kind(allowed, parse, lambda value: str(round(value * 1000)))
+    return ValueKind(allowed, parse, lambda value: str(round(value * 1000)))
 
 
-def seconds(low: int, high: int | None = None) -> Kind:
+def seconds(low: int, high: int | None = None) -> ValueKind:
     """Returns the kind of a time in whole seconds, in the file and in the program."""
     allowed = f"whole seconds {_bounds(low, high)}"
 
     def parse(value: str, folder: Path) -> float:
         return float(_whole(value, low, high, allowed))
 
-    return Kind(allowed, parse, lambda value: f"{value:.0f}")
+    return ValueKind(allowed, parse, lambda value: f"{value:.0f}")
 
 
-def decimal() -> Kind:
+def decimal() -> ValueKind:
     """Returns the kind of a number above 0, with or without decimals."""
     allowed = "a number above 0"
 
@@ -152,32 +147,32 @@ def decimal() -> Kind:
             raise ValueError(f"must be {allowed}, not {value!r}")
         return float(value)
 
-    return Kind(allowed, parse)
+    return ValueKind(allowed, parse)
 
 
-def duration() -> Kind:
+def duration() -> ValueKind:
     """Returns the kind of a duration as ISO 8601 writes it; it stays text."""
     pattern = r"P(?=.)([0-9]+D)?(T(?=.)([0-9]+H)?([0-9]+M)?([0-9]+(\.[0-9]+)?S)?)?"
     return text("a duration like PT15M or P1D", pattern)
 
 
-def path() -> Kind:
+def path() -> ValueKind:
     """Returns the kind of a path; a relative one starts from the folder of the settings file."""
 
     def parse(value: str, folder: Path) -> Path:
         return (folder / value).absolute()
 
-    return Kind("a path, from this file's folder", parse)
+    return ValueKind("a path, from this file's folder", parse)
 
 
-def address() -> Kind:
+def address() -> ValueKind:
     """Returns the kind of an address to listen on or to connect to."""
-    return Kind("host:port", lambda value, _: parse_address(value))
+    return ValueKind("host:port", lambda value, _: parse_address(value))
 
 
-def command() -> Kind:
+def command_line() -> ValueKind:
     """Returns the kind of a command line: words separated by spaces, quoted as in a shell where they hold spaces."""
-    return Kind(
+    return ValueKind(
         "a command line",
         lambda value, _: command_words(value),
         shown_command,
@@ -185,16 +180,16 @@ def command() -> Kind:
     )
 
 
-def names() -> Kind:
+def names() -> ValueKind:
     """Returns the kind of names separated by commas."""
 
     def parse(value: str, folder: Path) -> tuple[str, ...]:
         return tuple(name.strip() for name in value.split(",") if name.strip())
 
-    return Kind("names separated by commas", parse, ",".join)
+    return ValueKind("names separated by commas", parse, ",".join)
 
 
-def members(*allowed_names: str) -> Kind:
+def members(*allowed_names: str) -> ValueKind:
     """Returns the kind of some of the given names, separated by commas."""
     allowed = f"some of {', '.join(allowed_names)}, separated by commas"
 
@@ -204,10 +199,10 @@ def members(*allowed_names: str) -> Kind:
             raise ValueError(f"must be {allowed}, not {value!r}")
         return found
 
-    return Kind(allowed, parse, ",".join)
+    return ValueKind(allowed, parse, ",".join)
 
 
-def http_url() -> Kind:
+def http_url() -> ValueKind:
     """Returns the kind of the address of a service."""
     allowed = "an address like http://localhost:4566"
 
@@ -218,10 +213,10 @@ def http_url() -> Kind:
             raise ValueError(f"must be {allowed}" + ("" if "@" in value else f", not {redacted(value)!r}"))
         return value
 
-    return Kind(allowed, parse, redacted_url, secrets=secrets_in_url)
+    return ValueKind(allowed, parse, redacted_url, secrets=secrets_in_url)
 
 
-def target() -> Kind:
+def target() -> ValueKind:
     """Returns the kind of a target; a relative SQLite file starts from the folder of the settings file."""
     allowed = "postgresql://user@host/database, sqlite:///file or exec:COMMAND"
 
@@ -238,7 +233,7 @@ def target() -> Kind:
             raise ValueError(problem)
         return f"postgresql://{rest}"
 
-    return Kind(allowed, parse, show_target, secrets=_secrets_in_target)
+    return ValueKind(allowed, parse, show_target, secrets=_secrets_in_target)
 
 
 def show_target(value: str) -> str:

@@ -9,7 +9,7 @@ from kainite.base.markers import USED, Markers
 from kainite.settings.keys.table import DEFAULTS, KEYS
 from kainite.settings.keys.without_effect import INERT_KEYS, is_client_key
 from kainite.settings.loader_command import EXEC
-from kainite.settings.loading.overrides import Given
+from kainite.settings.loading.overrides import GivenText
 from kainite.settings.loading.surprises import problem_of
 from kainite.settings.sections.child import ChildProtocol
 from kainite.settings.sections.uow import UowEnd, UowOrder
@@ -22,11 +22,11 @@ class Overridden(NamedTuple):
     """A key that is set twice: the text that counts, and the text that does not."""
 
     key: str
-    winner: Given
-    other: Given
+    winner: GivenText
+    other: GivenText
 
 
-def _is_bare(winner: Given, other: Given) -> bool:
+def _is_bare(winner: GivenText, other: GivenText) -> bool:
     """Tells whether a variable that may be meant for another program changed the file's value."""
     from_file = other.origin == "file" and winner.text != other.text
     return from_file and winner.origin.startswith("environment ") and "KAINITE_" not in winner.origin
@@ -54,7 +54,7 @@ def clashes(changed: Sequence[Overridden]) -> list[str]:
     ]
 
 
-def missing(texts: Mapping[str, Given], needs: Collection[str]) -> list[str]:
+def missing(texts: Mapping[str, GivenText], needs: Collection[str]) -> list[str]:
     """Returns the keys among ``needs`` that are not set; ``streamArn`` stands in for ``streamName``.
 
     A file for ``kainite extract`` alone needs no ``executableName``.
@@ -66,7 +66,7 @@ def missing(texts: Mapping[str, Given], needs: Collection[str]) -> list[str]:
     return [f"{key.name} is missing: {key.meaning[0].lower()}{key.meaning[1:].rstrip('.')}" for key in missing]
 
 
-def refused(texts: Mapping[str, Given], unknown: Sequence[UnknownKey]) -> list[str]:
+def refused(texts: Mapping[str, GivenText], unknown: Sequence[UnknownKey]) -> list[str]:
     """Returns the texts that keep Java from starting, though their keys have no effect here."""
     problems = [
         f"{key.name}: {wrong}"
@@ -83,15 +83,7 @@ def refused(texts: Mapping[str, Given], unknown: Sequence[UnknownKey]) -> list[s
 def contradictions(values: Mapping[tuple[str, str], Any]) -> list[str]:
     """Returns the values that contradict each other."""
     now = {**DEFAULTS, **values}
-    problems: list[str] = []
-    if now["log", "heartbeat"] > now["log", "lease"] / 2:
-        problems.append("logHeartbeatMillis must be at most half of logLeaseMillis, or the owner loses its log")
-    if now["fleet", "timeout"] < 2 * now["fleet", "ping"]:
-        problems.append("fleetPingTimeoutMillis must be at least two fleetPingMillis, or one lost ping is a death")
-    longest = values.get(("child", "restart_backoff_max"))
-    if longest is not None and now["child", "restart_backoff"] > longest:
-        problems.append("childRestartBackoffMillis must not be above childRestartBackoffMaxMillis")
-    return [*problems, *_of_the_units(now), *_of_the_output(now), *_of_the_service(now), *_unclear_markers(now)]
+    return [*_of_the_units(now), *_of_the_output(now), *_of_the_service(now), *_unclear_markers(now)]
 
 
 def _of_the_units(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
@@ -119,18 +111,16 @@ def _of_the_output(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
 
 
 def _unclear_markers(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
-    """Yields a problem for each conversation whose markers cannot be told apart; those it does not use do not count."""
-    own = {mark: now["markers", mark] for mark in MARKS}
-    conversations = [("marker", own, now["markers", "batching"])]
+    """Yields a problem where markers of a conversation cannot be told apart; those that none uses do not count."""
+    own = {mark: now["child.markers", mark] for mark in MARKS}
+    conversations = [now["child.markers", "batching"]]
     if (now["apply", "target"] or "").startswith(EXEC):
-        loaders = {mark: now["apply", f"loader_{mark}"] or own[mark] for mark in MARKS}
-        conversations.append(("loaderMarker", loaders, now["apply", "loader_batching"]))
-    for prefix, spelled, batching in conversations:
+        conversations.append(now["apply", "loader_batching"])
+    for batching in conversations:
         try:
-            Markers(**spelled, used=USED[batching])
+            Markers(**own, used=USED[batching])
         except ValueError as error:
-            keys = ", ".join(f"{prefix}{mark.capitalize()}" for mark in MARKS)
-            yield f"{keys}: {error}; none may stand in another"
+            yield f"{', '.join(f'marker{mark.capitalize()}' for mark in MARKS)}: {error}; none may stand in another"
             return
 
 

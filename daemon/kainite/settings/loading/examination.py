@@ -13,32 +13,25 @@ import socket
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from kainite.base.errors import SettingsError
 from kainite.base.redaction import learn, redacted
-from kainite.settings.keys.table import DEFAULTS, KEY_BY_SPELLING, KEYS
+from kainite.settings.keys.retired import RETIRED, retired
+from kainite.settings.keys.table import DEFAULTS, KEY_BY_SPELLING, KEYS, SECTIONS, Values
 from kainite.settings.keys.without_effect import is_client_key, why_without_effect
 from kainite.settings.loading import consistency, surprises
 from kainite.settings.loading.consistency import Overridden
-from kainite.settings.loading.overrides import SPELLINGS, Given, from_environment, from_options
+from kainite.settings.loading.overrides import SPELLINGS, GivenText, from_environment, from_options
 from kainite.settings.loading.properties_file import read_properties
-from kainite.settings.sections.apply import ApplySettings
-from kainite.settings.sections.aws import AwsSettings, ClientSettings
-from kainite.settings.sections.child import ChildSettings
-from kainite.settings.sections.extract import ExtractSettings
-from kainite.settings.sections.fleet import FleetSettings
-from kainite.settings.sections.leases import LeaseSettings
-from kainite.settings.sections.log import LogSettings
-from kainite.settings.sections.markers import MarkersSettings
-from kainite.settings.sections.metrics import MetricsSettings
-from kainite.settings.sections.service import ServiceSettings
-from kainite.settings.sections.stream import InitialPosition, StreamSettings
-from kainite.settings.sections.uow import UowSettings
+from kainite.settings.sections.fleet import ping_of
+from kainite.settings.sections.log import heartbeat_of, poll_of
+from kainite.settings.sections.stream import InitialPosition
 from kainite.settings.settings import Settings, UnknownKey
 
-Values = dict[tuple[str, str], Any]
-Texts = dict[str, Given]
+Texts = dict[str, GivenText]
+
+T = TypeVar("T")
 
 _NOTHING: tuple[Texts, tuple[str, ...]] = ({}, ())
 
@@ -121,6 +114,7 @@ def examine(
         *consistency.missing(texts, needs),
         *consistency.contradictions(values),
         *consistency.refused(texts, unknown),
+        *retired(texts, refused=True),
         *consistency.clashes(overridden),
     )
     found = Examination(
@@ -130,7 +124,12 @@ def examine(
         origins={key: given.origin for key, given in texts.items()},
         wrong=tuple(misread),
         problems=problems,
-        warnings=_harmless(*surprises.warnings(texts, values), *twice, *consistency.overridden(overridden)),
+        warnings=_harmless(
+            *surprises.warnings(texts, values),
+            *retired(texts, refused=False),
+            *twice,
+            *consistency.overridden(overridden),
+        ),
         notes=_harmless(*surprises.notes(texts, values)),
         ignored=ignored,
         unknown=tuple(entry for entry in unknown if not is_client_key(entry.key)),
@@ -159,7 +158,7 @@ def nearest(key: str) -> str | None:
     return by_lower[found[0]] if found else None
 
 
-def _learn_secrets(layers: Sequence[Mapping[str, Given]]) -> None:
+def _learn_secrets(layers: Sequence[Mapping[str, GivenText]]) -> None:
     """Makes the secrets in all texts known, before any of them can stand in a message; overridden ones too."""
     for layer in layers:
         for spelling, given in layer.items():
@@ -172,7 +171,7 @@ def _harmless(*lines: str) -> tuple[str, ...]:
     return tuple(map(redacted, lines))
 
 
-def _by_key(layers: Sequence[Mapping[str, Given]]) -> tuple[Texts, list[Overridden]]:
+def _by_key(layers: Sequence[Mapping[str, GivenText]]) -> tuple[Texts, list[Overridden]]:
     """Returns the text that counts for each key, and the texts that it won over."""
     texts: Texts = {}
     overridden: list[Overridden] = []
@@ -192,7 +191,7 @@ def _is_alias(spelling: str) -> bool:
 
 
 def _is_known(key: str) -> bool:
-    return key in KEY_BY_SPELLING or why_without_effect(key) is not None
+    return key in KEY_BY_SPELLING or key in RETIRED or why_without_effect(key) is not None
 
 
 def _parse(texts: Texts, folder: Path) -> tuple[Values, dict[str, str]]:
@@ -212,25 +211,11 @@ def _parse(texts: Texts, folder: Path) -> tuple[Values, dict[str, str]]:
 
 
 def _settings(found: Examination, options: tuple[str, ...]) -> Settings:
-    values = _worked_out(found.values)
-    return Settings(
+    return _section(
+        Settings,
+        "",
+        _worked_out(found.values),
         path=found.path,
-        aws=AwsSettings(
-            **_of("aws", values),
-            kinesis=ClientSettings(**_of("kinesis_client", values)),
-            dynamodb=ClientSettings(**_of("dynamodb_client", values)),
-            cloudwatch=ClientSettings(**_of("cloudwatch_client", values)),
-        ),
-        stream=StreamSettings(**_of("stream", values)),
-        leases=LeaseSettings(**_of("leases", values)),
-        child=ChildSettings(**_of("child", values), markers=MarkersSettings(**_of("markers", values))),
-        log=LogSettings(**_of("log", values)),
-        service=ServiceSettings(**_of("service", values)),
-        uow=UowSettings(**_of("uow", values)),
-        apply=ApplySettings(**_of("apply", values)),
-        metrics=MetricsSettings(**_of("metrics", values)),
-        extract=ExtractSettings(**_of("extract", values)),
-        fleet=FleetSettings(**_of("fleet", values)),
         ignored=found.ignored,
         unknown=found.unknown,
         warnings=found.warnings,
@@ -238,14 +223,18 @@ def _settings(found: Examination, options: tuple[str, ...]) -> Settings:
     )
 
 
-def _of(section: str, values: Values) -> dict[str, Any]:
-    return {field: value for (owner, field), value in values.items() if owner == section}
+def _section(kind: type[T], name: str, values: Values, **more: Any) -> T:
+    """Returns a section with the values of its fields and of the sections in it; the empty name is all settings."""
+    for path, section in SECTIONS.items():
+        owner, _, field_name = path.rpartition(".")
+        if owner == name:
+            more[field_name] = _section(section.kind, path, values)
+    return kind(**more, **{field: value for (owner, field), value in values.items() if owner == name})
 
 
 def _worked_out(values: Values) -> Values:
     """Adds the values that follow from others."""
     application = values.get(("leases", "application"), "")
-    backoff = values.get(("child", "restart_backoff"), 0.0)
     defaults: Values = {
         ("leases", "application"): application,
         ("stream", "name"): "",
@@ -254,10 +243,14 @@ def _worked_out(values: Values) -> Values:
         ("log", "table"): f"{application}-log",
         ("fleet", "table"): f"{application}-Fleet",
         ("child", "command"): (),
-        ("child", "restart_backoff_max"): max(backoff, DEFAULTS["child", "restart_backoff_max"]),
     }
     result = defaults | values
+    now = DEFAULTS | result
     result["log", "owner"] = result["leases", "worker_id"]
+    result["log", "heartbeat"] = heartbeat_of(now["log", "lease"])
+    result["log", "poll"] = poll_of(now["log", "lease"])
+    result["fleet", "ping"] = ping_of(now["fleet", "timeout"])
+    result["child", "restart_backoff_max"] = max(now["child", "restart_backoff"], now["child", "restart_backoff_max"])
     if ("stream", "initial_timestamp") in values:
         result["stream", "initial_position"] = InitialPosition.AT_TIMESTAMP
     return result | _from_arn(values)
@@ -272,5 +265,5 @@ def _from_arn(values: Values) -> Values:
     return {
         ("stream", "name"): name,
         ("aws", "region"): values.get(("aws", "region"), region),
-        ("kinesis_client", "region"): values.get(("kinesis_client", "region"), region),
+        ("aws.kinesis", "region"): values.get(("aws.kinesis", "region"), region),
     }

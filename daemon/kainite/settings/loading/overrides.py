@@ -19,8 +19,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kainite.base.errors import SettingsError
-from kainite.settings.keys.kcl_keys import KCL_KEYS
-from kainite.settings.keys.table import KEYS
+from kainite.settings.keys.retired import RETIRED
+from kainite.settings.keys.table import KCL_KEYS, KEYS
 from kainite.settings.keys.without_effect import WITHOUT_EFFECT
 
 PREFIX = "KAINITE_"
@@ -35,7 +35,7 @@ SPELLINGS: tuple[str, ...] = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenText:
     """A key's text, and where it comes from.
 
     Attributes:
@@ -54,7 +54,7 @@ def relaxed(spelling: str) -> str:
     return re.sub(r"[-_.\s]", "", spelling).lower()
 
 
-_BY_RELAXED: Mapping[str, str] = {relaxed(spelling): spelling for spelling in SPELLINGS}
+_BY_RELAXED: Mapping[str, str] = {relaxed(spelling): spelling for spelling in (*SPELLINGS, *RETIRED)}
 
 
 def environment_name(key: str) -> str:
@@ -70,9 +70,9 @@ def option_name(key: str) -> str:
 _BARE: Mapping[str, str] = {name: spelling for spelling in _KCL if (name := environment_name(spelling)) not in NOT_BARE}
 
 
-def from_environment(environment: Mapping[str, str]) -> tuple[dict[str, Given], tuple[str, ...]]:
+def from_environment(environment: Mapping[str, str]) -> tuple[dict[str, GivenText], tuple[str, ...]]:
     """Returns keys by their spelling in a file, and the names with the prefix ``KAINITE_`` that no key has."""
-    found: dict[str, Given] = {}
+    found: dict[str, GivenText] = {}
     unknown: list[str] = []
     for name, value in sorted(environment.items(), key=lambda item: item[0].startswith(PREFIX)):
         if not value.strip():
@@ -82,11 +82,11 @@ def from_environment(environment: Mapping[str, str]) -> tuple[dict[str, Given], 
         if key is None and prefixed:
             unknown.append(name)
         elif key is not None:
-            found[key] = Given(value.strip(), key, f"environment {name}")
+            found[key] = GivenText(value.strip(), key, f"environment {name}")
     return found, tuple(unknown)
 
 
-def from_options(arguments: Iterable[str]) -> tuple[dict[str, Given], tuple[str, ...]]:
+def from_options(arguments: Iterable[str]) -> tuple[dict[str, GivenText], tuple[str, ...]]:
     """Returns keys by their spelling in a file, and the arguments that are no options.
 
     Args:
@@ -95,7 +95,7 @@ def from_options(arguments: Iterable[str]) -> tuple[dict[str, Given], tuple[str,
     Raises:
         SettingsError: an option means no key, or has no value.
     """
-    found: dict[str, Given] = {}
+    found: dict[str, GivenText] = {}
     positional: list[str] = []
     left = iter(arguments)
     for argument in left:
@@ -107,7 +107,7 @@ def from_options(arguments: Iterable[str]) -> tuple[dict[str, Given], tuple[str,
         text = value if equals else next(left, "")
         if not text.strip() or (not equals and text.startswith("--")):
             raise SettingsError(f"{option} needs a value: {option} VALUE")
-        found[key] = Given(text.strip(), key, "command line")
+        found[key] = GivenText(text.strip(), key, "command line")
     return found, tuple(positional)
 
 
@@ -115,6 +115,6 @@ def _key_of(option: str) -> str:
     key = _BY_RELAXED.get(relaxed(option)) if option.startswith("--") else None
     if key is not None:
         return key
-    near = difflib.get_close_matches(relaxed(option), _BY_RELAXED, n=1, cutoff=0.75)
+    near = difflib.get_close_matches(relaxed(option), map(relaxed, SPELLINGS), n=1, cutoff=0.75)
     hint = f": did you mean {option_name(_BY_RELAXED[near[0]])}?" if near else ""
     raise SettingsError(f"there is no option {option}{hint} (each key of a settings file is one)")

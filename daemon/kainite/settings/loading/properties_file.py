@@ -9,12 +9,12 @@ import javaproperties
 
 from kainite.base.errors import SettingsError
 from kainite.settings.keys.table import KEY_BY_SPELLING, KEYS
-from kainite.settings.loading.overrides import Given
+from kainite.settings.loading.overrides import GivenText
 
 _CREDENTIALS = {key.name.lower(): key.name for key in KEYS if key.field == "credentials"}
 
 
-def read_properties(path: Path) -> tuple[dict[str, Given], tuple[str, ...]]:
+def read_properties(path: Path) -> tuple[dict[str, GivenText], tuple[str, ...]]:
     """Returns keys and texts of a file, by the rules of ``java.util.Properties``: Latin-1, the last of two wins.
 
     Surrounding space is removed, and a key without a value counts as absent. A byte order mark is removed too: editors
@@ -38,7 +38,7 @@ def read_properties(path: Path) -> tuple[dict[str, Given], tuple[str, ...]]:
         raise SettingsError(f"settings file {path}: is no text, or UTF-16: it holds NUL bytes; save it as UTF-8")
     properties: dict[str, str] = dict(pairs)
     twice = dict.fromkeys(key for key, value in pairs if value != properties[key])
-    given = {key: Given(_trimmed(key, value), key, "file") for key, value in properties.items()}
+    given = {key: GivenText(_trimmed(key, value), key, "file") for key, value in properties.items()}
     return (
         {_CREDENTIALS.get(key.lower(), key): value for key, value in given.items() if value.text},
         tuple(f"{key}: stands in the file more than once; the last one counts, as in Java" for key in twice),

@@ -8,20 +8,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
-from kainite.settings.credentials import Provider, Source
-from kainite.settings.keys.kcl.stream import FANOUT_KEYS, POLLING_KEYS
+from kainite.settings.credentials import CredentialsSource, Provider
+from kainite.settings.keys.table import KCL_KEYS, Values
 from kainite.settings.keys.without_effect import INERT_KEYS
-from kainite.settings.loading.overrides import Given
+from kainite.settings.loading.overrides import GivenText
 from kainite.settings.sections.child import ChildProtocol
-from kainite.settings.sections.extract import OLD_EXTRACT_OFFSETS
 from kainite.settings.sections.stream import Retrieval
 
-Texts = Mapping[str, Given]
-Values = Mapping[tuple[str, str], Any]
+Texts = Mapping[str, GivenText]
 
 _KCL_LEAST_IDLE = 0.2
+_POLLING_KEYS = frozenset(
+    key.name for key in KCL_KEYS if any(alias.startswith("pollingConfig.") for alias in key.aliases)
+)
+_FANOUT_KEYS = frozenset(key.name for key in KCL_KEYS if key.name.startswith("fanoutConfig."))
 
 
 def warnings(texts: Texts, values: Values) -> tuple[str, ...]:
@@ -46,7 +47,7 @@ def _no_grace(texts: Texts, values: Values) -> Iterator[str]:
 
 def _retrieval(texts: Texts, values: Values) -> Iterator[str]:
     mode = values.get(("stream", "retrieval"), Retrieval.DEFAULT)
-    idle = ", ".join(sorted((POLLING_KEYS if mode is Retrieval.FANOUT else FANOUT_KEYS) & set(texts)))
+    idle = ", ".join(sorted((_POLLING_KEYS if mode is Retrieval.FANOUT else _FANOUT_KEYS) & set(texts)))
     if idle and mode is Retrieval.FANOUT:
         yield f"retrievalMode: FANOUT does not poll, so these have no effect: {idle}"
     elif idle:
@@ -60,7 +61,7 @@ def _arn(texts: Texts, values: Values) -> Iterator[str]:
     region, name = arn.split(":")[3], arn.rpartition("/")[2]
     if values.get(("stream", "name"), name) != name:
         yield f"streamName: streamArn wins, and names the stream {name}"
-    if values.get(("kinesis_client", "region"), values.get(("aws", "region"), region)) != region:
+    if values.get(("aws.kinesis", "region"), values.get(("aws", "region"), region)) != region:
         yield f"streamArn: Kinesis is asked in the ARN's region {region}, where Java only takes the ARN's name"
 
 
@@ -78,9 +79,9 @@ def _credentials(texts: Texts, values: Values) -> Iterator[str]:
 
 def _of_chain(chain: tuple[Provider, ...]) -> Iterator[str]:
     for provider in chain:
-        if provider.source is Source.JVM:
+        if provider.source is CredentialsSource.JVM:
             yield f"{provider.name}: skipped, a process without a JVM has no system properties"
-        elif provider.source is Source.STATIC:
+        elif provider.source is CredentialsSource.STATIC:
             yield f"{provider.name}: the secret key stands in the settings; a profile or a role keeps it out of them"
 
 
@@ -108,7 +109,7 @@ def _default_mode(texts: Texts, values: Values) -> Iterator[str]:
             "retrievalMode: FANOUT goes through boto3 over HTTP/1.1: tested with kinesis-mock, not against AWS, which "
             "documents it for HTTP/2; POLLING if it is refused. AWS bills each registered consumer until it is deleted"
         )
-    if mode is Retrieval.DEFAULT and not POLLING_KEYS & set(texts):
+    if mode is Retrieval.DEFAULT and not _POLLING_KEYS & set(texts):
         yield "retrievalMode: DEFAULT polls here; Java would use fan-out, since no polling key is set"
 
 
@@ -127,12 +128,6 @@ def _no_timeout(texts: Texts, values: Values) -> Iterator[str]:
         yield "timeoutInSeconds: not set, so a worker that forgets to flush its output hangs its shard for ever"
 
 
-def _old_offsets(texts: Texts, values: Values) -> Iterator[str]:
-    given = texts.get("extractorOffsets")
-    if given is not None and (new := OLD_EXTRACT_OFFSETS.get(given.text.lower())):
-        yield f"extractorOffsets: {given.text} is an older name of {new}"
-
-
 def problem_of(parse: Callable[[str, Path], object], text: str) -> str | None:
     """Returns what is wrong with a text; None when nothing is."""
     try:
@@ -144,4 +139,4 @@ def problem_of(parse: Callable[[str, Path], object], text: str) -> str | None:
 
 _Rule = Callable[[Texts, Values], Iterator[str]]
 _WARNINGS: tuple[_Rule, ...] = (_no_grace, _retrieval, _arn, _command, _credentials, _cleanup, _inert)
-_NOTES: tuple[_Rule, ...] = (_idle, _default_mode, _no_credentials, _skipped_sync, _no_timeout, _old_offsets)
+_NOTES: tuple[_Rule, ...] = (_idle, _default_mode, _no_credentials, _skipped_sync, _no_timeout)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from kainite.base.markers import Batching
+from kainite.settings.key import Reload, own
+from kainite.settings.kinds.values import choice, flag, millis, names, text, whole
+from kainite.settings.kinds.values import target as target_address
 
 
 class OnFailure(StrEnum):
@@ -32,59 +35,126 @@ class AwsFrom(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ApplySettings:
-    """The target and the apply job.
+    """The target and the apply job."""
 
-    Attributes:
-        target: a database's address or a loader's command; it may hold a password, so ``repr`` leaves it out.
-        schemas: the target's schemas; the first one is the default.
-        on_failure: what a failed unit does to later ones.
-        consistency: whether commits are in log order (``PREFIX``), or only those of units that conflict.
-        instances: job instances; 0: Spark's parallelism.
-        max_units: most units in one micro-batch.
-        group_units: most units in one target transaction.
-        group_bytes: most bytes of deltas in one target transaction; a larger unit goes alone.
-        fold: whether changes of one row in a target transaction are made as one.
-        idle: how often an idle apply job looks for units, seconds.
-        pace: from the beginning of a small micro-batch to that of the next one, seconds; 0: at once.
-        loader_batching: who ends a loader's batch.
-        loader_batch_size: most units in a loader's batch.
-        loader_eom, loader_eop, loader_eob, loader_bnc: a loader's markers; None: those of the children.
-        loader_timeout: a loader that was asked and is silent for so long is killed, seconds.
-        master: the Spark master.
-        python: the executors' Python; None: Spark's choice.
-        aws_from: whose AWS credentials the executors use.
-        stall: a Spark job of which no task runs for so long ends the apply job, seconds.
-        job_limit: a Spark job that takes longer is cancelled, seconds.
-        lease: an apply job that was silent for so long may be replaced, seconds.
-        metrics_port: the apply job's port for Prometheus and health checks; 0: any free one; None: none is opened.
-        feed: whether the log's owner sends what becomes durable; else it is read from DynamoDB.
-        feed_bytes: most bytes of deltas that come with the feed and are given to the tasks of one micro-batch.
-    """
-
-    target: str | None = field(default=None, repr=False)
-    schemas: tuple[str, ...] = ()
-    on_failure: OnFailure = OnFailure.BLOCK
-    consistency: Consistency = Consistency.PREFIX
-    instances: int = 0
+    target: str | None = own(
+        "target",
+        target_address(),
+        Reload.RESTART,
+        "The database that units are applied to, or the program that loads them (docs/targets.md).",
+        default=None,
+        otherwise="none",
+        secret=True,
+    )
+    schemas: tuple[str, ...] = own(
+        "targetSchemas",
+        names(),
+        Reload.RESTART,
+        "The target's schemas; the first one is the default.",
+        default=(),
+        otherwise="the connection's own",
+    )
+    on_failure: OnFailure = own(
+        "onUowFailure",
+        choice(OnFailure),
+        Reload.NEXT_JOB,
+        "What a failed unit does to later ones.",
+        default=OnFailure.BLOCK,
+    )
+    consistency: Consistency = own(
+        "targetConsistency",
+        choice(Consistency),
+        Reload.NEXT_JOB,
+        "`prefix`: units are committed in log order, so that a reader of the target sees the source as it once was; "
+        "`conflict`: only units that conflict are, and others in parallel.",
+        default=Consistency.PREFIX,
+    )
+    instances: int = own(
+        "applyInstances", whole(0, 10_000), Reload.NEXT_JOB, "Job instances; 0 for Spark's parallelism.", default=0
+    )
+    # So many small units take a second or so. More would delay their outcomes, and the end of a job that is to stop.
     max_units: int = 2_000
+    # So many units share the costs of a transaction (the commit, the ledger, the fence) that these hardly count.
     group_units: int = 500
+    # PostgreSQL takes no message of a gigabyte, and needs up to ten times these bytes for each job instance while it
+    # reads them.
     group_bytes: int = 16 * 2**20
-    fold: bool = True
+    fold: bool = own(
+        "applyFold",
+        flag(),
+        Reload.NEXT_JOB,
+        "Whether changes of one row in a target transaction are made as one; `false` for a target whose changes are "
+        "read one by one, out of its own log.",
+        default=True,
+    )
+    # Only a job that does not follow the owner's feed has to look for units; while none come it looks less often.
     idle: float = 0.2
+    # A micro-batch costs some hundredths of a second of processor time however few units it has. This interval holds
+    # while hardly any units come, and is shorter the more come (kainite_spark.driver.pace).
     pace: float = 0.5
-    loader_batching: Batching = Batching.SINGLE
-    loader_batch_size: int = 100
-    loader_eom: bytes | None = None
-    loader_eop: bytes | None = None
-    loader_eob: bytes | None = None
-    loader_bnc: bytes | None = None
-    loader_timeout: float = 300.0
-    master: str = "local[*]"
-    python: str | None = None
-    aws_from: AwsFrom = AwsFrom.EXECUTOR
-    stall: float = 60.0
-    job_limit: float = 3_600.0
-    lease: float = 10.0
-    metrics_port: int | None = None
-    feed: bool = True
+    loader_batching: Batching = own(
+        "loaderBatching",
+        choice(Batching),
+        Reload.NEXT_JOB,
+        "`target=exec:…`: one unit at a time, or batches that the loader or the apply job ends.",
+        default=Batching.SINGLE,
+    )
+    loader_batch_size: int = own(
+        "loaderBatchSize", whole(1, 100_000), Reload.NEXT_JOB, "Most units in a loader's batch.", default=100
+    )
+    loader_timeout: float = own(
+        "loaderTimeoutMillis",
+        millis(100, 86_400_000),
+        Reload.NEXT_JOB,
+        "A loader that was asked and is silent for so long is killed.",
+        default=300.0,
+    )
+    master: str = own("applyMaster", text("a Spark master"), Reload.NEXT_JOB, "The Spark master.", default="local[*]")
+    python: str | None = own(
+        "applyPython",
+        text("a path"),
+        Reload.NEXT_JOB,
+        "Python on the executors' machines, with `kainite[spark]` installed.",
+        default=None,
+        otherwise="`PYSPARK_PYTHON`, `spark.pyspark.python`; with a local master the driver's own",
+    )
+    aws_from: AwsFrom = own(
+        "applyAwsFrom",
+        choice(AwsFrom),
+        Reload.NEXT_JOB,
+        "`executor`: executors find AWS credentials where they run; `driver`: they get the driver's with each "
+        "micro-batch.",
+        default=AwsFrom.EXECUTOR,
+    )
+    stall: float = own(
+        "applyStallMillis",
+        millis(1_000, 86_400_000),
+        Reload.NEXT_JOB,
+        "A Spark job of which no task runs for so long ends the apply job; the first one has four times as long.",
+        default=60.0,
+    )
+    job_limit: float = own(
+        "applyJobLimitMillis",
+        millis(1_000, 86_400_000),
+        Reload.NEXT_JOB,
+        "A Spark job that takes longer is cancelled, and its micro-batch tried again.",
+        default=3_600.0,
+    )
+    lease: float = own(
+        "applyLeaseMillis",
+        millis(200, 3_600_000),
+        Reload.NEXT_JOB,
+        "An apply job that was silent for so long may be replaced.",
+        default=10.0,
+    )
+    metrics_port: int | None = own(
+        "applyMetricsPort",
+        whole(0, 65_535),
+        Reload.NEXT_JOB,
+        "Port of the apply job for Prometheus (`/metrics`) and for health checks, on `metricsHost`; 0 takes any free "
+        "one.",
+        default=None,
+        otherwise="none is opened",
+    )
+    # Larger deltas are read by the tasks, side by side, while what comes with the feed passes through the one driver.
     feed_bytes: int = 4 * 2**20

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from kainite.settings.key import Reload, kcl, kcl_key, own, section
+from kainite.settings.kinds.values import choice, command_line, millis, seconds, whole
 from kainite.settings.sections.markers import MarkersSettings
 
 
@@ -18,28 +20,71 @@ class ChildProtocol(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChildSettings:
-    """The settings by which a child process is started, waited for and ended.
+    """The settings by which a child process is started, waited for and ended."""
 
-    Attributes:
-        command: the words of the record processor's command line, which may hold secrets; not in ``repr``.
-        reply_timeout: longest wait for a child's next message, seconds; None: no limit.
-        shutdown_grace: time to answer ``shutdownRequested`` when the daemon ends, seconds.
-        kill_after: time between closing a child's input, SIGTERM and SIGKILL, seconds.
-        restart_backoff: wait before a failed child is started again, seconds; doubles with each failure in a row.
-        restart_backoff_max: longest such wait, seconds.
-        poison_tries: a batch that broke its child so often in a row is reported as poison.
-        protocol: the dialect.
-        warn_after: a call that takes longer is logged, seconds; None: no call is.
-        markers: the settings of the ``markers`` dialect.
-    """
-
-    command: tuple[str, ...] = field(repr=False)
-    reply_timeout: float | None = None
-    shutdown_grace: float = 10.0
-    kill_after: float = 5.0
-    restart_backoff: float = 0.5
+    command: tuple[str, ...] = field(
+        # Not in repr: the words of a command line may hold secrets.
+        repr=False,
+        metadata=kcl_key(
+            "executableName",
+            command_line(),
+            Reload.NEXT_CHILD,
+            "The record processor's command line.",
+            required=True,
+        ),
+    )
+    reply_timeout: float | None = kcl(
+        "timeoutInSeconds",
+        seconds(1),
+        Reload.NEXT_CHILD,
+        "Longest wait for a child's next message.",
+        default=None,
+        otherwise="no limit",
+    )
+    shutdown_grace: float = kcl(
+        "shutdownGraceMillis",
+        millis(0, 3_600_000),
+        Reload.NEXT_CHILD,
+        "Time that children have to answer shutdownRequested when the daemon ends (KCL's default is 0: none).",
+        default=10.0,
+    )
+    kill_after: float = own(
+        "childKillMillis",
+        millis(0, 3_600_000),
+        Reload.NEXT_CHILD,
+        "Time between closing a child's input, TERM and KILL.",
+        default=5.0,
+    )
+    restart_backoff: float = kcl(
+        "taskBackoffTimeMillis",
+        millis(0, 3_600_000),
+        Reload.NEXT_CHILD,
+        "Wait before a failed child is started again; doubles with each failure in a row.",
+        default=0.5,
+    )
+    # A child that fails for a reason that passes is back within half a minute, and one that cannot work costs little.
+    # ``taskBackoffTimeMillis`` is the longest wait where it is longer.
     restart_backoff_max: float = 30.0
-    poison_tries: int = 5
-    protocol: ChildProtocol = ChildProtocol.JSON_LINES
-    warn_after: float | None = None
-    markers: MarkersSettings = field(default_factory=MarkersSettings)
+    poison_tries: int = own(
+        "poisonBatchTries",
+        whole(1, 1_000_000),
+        Reload.NEXT_CHILD,
+        "A batch that broke its child so often in a row is reported as poison.",
+        default=5,
+    )
+    protocol: ChildProtocol = own(
+        "childProtocol",
+        choice(ChildProtocol),
+        Reload.NEXT_CHILD,
+        "The protocol of the children: KCL's protocol of today, its first form, or markers.",
+        default=ChildProtocol.JSON_LINES,
+    )
+    warn_after: float | None = kcl(
+        "logWarningForTaskAfterMillis",
+        millis(1, 86_400_000),
+        Reload.NEXT_CHILD,
+        "A call of a child that takes longer is logged.",
+        default=None,
+        otherwise="off",
+    )
+    markers: MarkersSettings = field(default_factory=MarkersSettings, metadata=section("The markers dialect"))

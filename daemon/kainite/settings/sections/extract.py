@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+from kainite.settings.key import Reload, own
+from kainite.settings.kinds.values import choice, command_line, flag, millis, path, whole
 
 
 class ExtractMode(StrEnum):
@@ -26,13 +28,6 @@ class ExtractOffsets(StrEnum):
     TIME = "time"
 
 
-OLD_EXTRACT_OFFSETS: Mapping[str, ExtractOffsets] = {
-    "worker": ExtractOffsets.EXTRACTOR,
-    "child": ExtractOffsets.KAINITE,
-}
-"""Older spellings of the values of ``extractorOffsets``, which a settings file may still hold."""
-
-
 class ExtractSpread(StrEnum):
     """The spread of a unit of work: all to one shard, or its records over all shards."""
 
@@ -42,35 +37,87 @@ class ExtractSpread(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExtractSettings:
-    """The extractor of ``kainite extract``.
+    """The extractor of ``kainite extract``."""
 
-    Attributes:
-        command: the words of the extractor's command line; ``repr`` leaves them out, since they may hold secrets.
-        mode: whether it writes and exits, or is asked in cycles.
-        offsets: where the offset of a cyclic extractor is kept.
-        offset_file: the file that Kainite keeps the offset in.
-        interval: pause between two runs or idle cycles, seconds; None: one run in plain mode, 1 s in cyclic mode.
-        reply_timeout: longest silence of a cyclic extractor that was asked, seconds.
-        tries: failures in a row after which the extraction is given up.
-        hold_bytes: most bytes of one answer that are held until it is whole.
-        ahead_bytes: bytes of answers on their way to the stream from which on no further one is asked for; 0: none is
-            asked for before the one before it is on the stream.
-        spread: whether a unit of work goes to one shard.
-        aggregation: whether messages share records, as KPL aggregates.
-        aggregation_bytes: most bytes of an aggregate.
-        aggregation_time: longest wait of a message for others to share a record with, seconds.
-    """
-
-    command: tuple[str, ...] = field(default=(), repr=False)
-    mode: ExtractMode = ExtractMode.PLAIN
-    offsets: ExtractOffsets = ExtractOffsets.EXTRACTOR
-    offset_file: Path | None = None
-    interval: float | None = None
-    reply_timeout: float = 60.0
-    tries: int = 10
+    command: tuple[str, ...] = own(
+        "extractorName",
+        command_line(),
+        Reload.NEXT_EXTRACT,
+        "The extractor's command line.",
+        default=(),
+        otherwise="none",
+        secret=True,
+    )
+    mode: ExtractMode = own(
+        "extractorMode",
+        choice(ExtractMode),
+        Reload.NEXT_EXTRACT,
+        "Whether the extractor writes its messages and exits, or is asked for them in cycles.",
+        default=ExtractMode.PLAIN,
+    )
+    offsets: ExtractOffsets = own(
+        "extractorOffsets",
+        choice(ExtractOffsets),
+        Reload.NEXT_EXTRACT,
+        "Cyclic mode: whether the extractor keeps the offset, or Kainite in its offset file, or there as times.",
+        default=ExtractOffsets.EXTRACTOR,
+    )
+    offset_file: Path | None = own(
+        "extractorOffsetFile",
+        path(),
+        Reload.NEXT_EXTRACT,
+        "The file in which Kainite keeps the offset, with `extractorOffsets=kainite` or `time`.",
+        default=None,
+        otherwise="none",
+    )
+    interval: float | None = own(
+        "extractorIntervalMillis",
+        millis(0, 604_800_000),
+        Reload.NEXT_EXTRACT,
+        "Pause after a cycle that brought nothing, and after each range of time; in plain mode, between two runs.",
+        default=None,
+        otherwise="1000; in plain mode there is one run only",
+    )
+    reply_timeout: float = own(
+        "extractorTimeoutMillis",
+        millis(100, 86_400_000),
+        Reload.NEXT_EXTRACT,
+        "Longest silence of a cyclic extractor that was asked; a plain one may be silent.",
+        default=60.0,
+    )
+    tries: int = own(
+        "extractorTries",
+        whole(1, 1_000_000),
+        Reload.NEXT_EXTRACT,
+        "Failures in a row after which `kainite extract` gives up.",
+        default=10,
+    )
+    # The most bytes of an answer that are held until it is whole; a larger one, a bulk load's, is put before that.
     hold_bytes: int = 64 * 1024 * 1024
+    # From so many bytes of answers on their way to the stream on, no further one is asked for; 0: one answer at a time.
+    # Eight shards take so much in a second, so a put does not wait for the extractor.
     ahead_bytes: int = 8 * 1024 * 1024
-    spread: ExtractSpread = ExtractSpread.UNIT
-    aggregation: bool = False
+    spread: ExtractSpread = own(
+        "extractSpread",
+        choice(ExtractSpread),
+        # The children's output has it as well (``output``), in the daemon itself.
+        Reload.RESTART,
+        "Whether a unit of work goes to one shard, or its records to all in turn.",
+        default=ExtractSpread.UNIT,
+    )
+    aggregation: bool = own(
+        "extractAggregation",
+        flag(),
+        Reload.NEXT_EXTRACT,
+        "Whether messages share records, as the KPL's aggregates do, which KCL and Kainite take apart.",
+        default=False,
+    )
+    # The most bytes of an aggregate: Kinesis charges for each begun 25 KB of a record.
     aggregation_bytes: int = 25 * 1024
-    aggregation_time: float = 0.1
+    aggregation_time: float = own(
+        "extractAggregationMillis",
+        millis(0, 60_000),
+        Reload.NEXT_EXTRACT,
+        "Longest wait of a message for others to share a record with; not while an extractor waits to be asked.",
+        default=0.1,
+    )

@@ -2,48 +2,144 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from kainite.settings.key import Reload, kcl, kcl_key
+from kainite.settings.kinds.values import TABLE_NAME, flag, millis, text, whole
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseSettings:
-    """The lease table and this worker's part in it.
+    """The lease table and this worker's part in it."""
 
-    Attributes:
-        application: the application's name.
-        table: the lease table's name.
-        worker_id: this worker's name, unlike that of every other worker of the application.
-        failover: a lease that was not renewed for so long may be taken by another worker, seconds.
-        max_leases: most leases that this worker takes; None: no limit.
-        cleanup_completed: whether leases of finished shards are deleted.
-        assignment_interval: how often this worker looks for leases to take, seconds; None: follows ``failover``.
-        steal_at_once: most leases that are taken from a busier worker at a time.
-        priority: whether very old leases are taken beyond this worker's share.
-        handoff: whether a lease that is assigned to another worker is handed over gracefully.
-        handoff_timeout: longest wait for a graceful hand-over, seconds.
-        init_backoff: wait before a failed start of the lease work is tried again, seconds.
-        deletion_protection, point_in_time_recovery: how the lease table is made.
-        coordinator_table: the coordinator state table of KCL 3.0 to 3.4; None: named after the application.
-        worker_metrics_table: the worker metrics table of KCL 3.0 to 3.4; None: named after the application.
-        report_worker_metrics: whether this worker reports to a KCL 3.x fleet.
-        report_interval: how often it reports, seconds.
-    """
-
-    application: str
-    table: str
-    worker_id: str
-    failover: float = 10.0
-    max_leases: int | None = None
-    cleanup_completed: bool = True
-    assignment_interval: float | None = None
-    steal_at_once: int = 1
-    priority: bool = True
-    handoff: bool = True
-    handoff_timeout: float = 30.0
-    init_backoff: float = 1.0
-    deletion_protection: bool = False
-    point_in_time_recovery: bool = False
-    coordinator_table: str | None = None
-    worker_metrics_table: str | None = None
-    report_worker_metrics: bool = True
-    report_interval: float = 30.0
+    application: str = field(
+        metadata=kcl_key(
+            "applicationName",
+            TABLE_NAME,
+            Reload.RESTART,
+            "The application: names the lease table and the log's, the metrics and the fan-out consumer.",
+            required=True,
+        )
+    )
+    table: str = field(
+        metadata=kcl_key("tableName", TABLE_NAME, Reload.RESTART, "The lease table.", otherwise="applicationName")
+    )
+    worker_id: str = field(
+        metadata=kcl_key(
+            "workerId",
+            text("a name"),
+            Reload.RESTART,
+            "This worker's name, unlike that of every other worker of the application.",
+            aliases=("workerIdentifier",),
+            otherwise="host name and a random part",
+        )
+    )
+    failover: float = kcl(
+        "failoverTimeMillis",
+        millis(100, 3_600_000),
+        Reload.NOW,
+        "A lease that was not renewed for so long may be taken by another worker.",
+        default=10.0,
+    )
+    max_leases: int | None = kcl(
+        "maxLeasesForWorker",
+        whole(1),
+        Reload.NOW,
+        "Most shards that this worker takes.",
+        default=None,
+        otherwise="no limit",
+    )
+    cleanup_completed: bool = kcl(
+        "cleanupLeasesUponShardCompletion",
+        flag(),
+        Reload.NOW,
+        "Whether leases of finished shards are deleted once their children are being read.",
+        default=True,
+    )
+    assignment_interval: float | None = kcl(
+        "leaseAssignmentIntervalMillis",
+        millis(100, 3_600_000),
+        Reload.NOW,
+        "How often this worker looks for leases to take.",
+        default=None,
+        otherwise="twice failoverTimeMillis",
+    )
+    steal_at_once: int = kcl(
+        "maxLeasesToStealAtOneTime",
+        whole(1, 1_000_000),
+        Reload.NOW,
+        "Most leases that are taken from a busier worker at a time.",
+        default=1,
+    )
+    priority: bool = kcl(
+        "enablePriorityLeaseAssignment",
+        flag(),
+        Reload.NOW,
+        "Whether leases that no worker renewed for three times the failover time are taken beyond this worker's share.",
+        default=True,
+    )
+    handoff: bool = kcl(
+        "isGracefulLeaseHandoffEnabled",
+        flag(),
+        Reload.NOW,
+        "Whether a lease that is assigned to another worker is handed over gracefully, after its child was shut down.",
+        default=True,
+    )
+    handoff_timeout: float = kcl(
+        "gracefulLeaseHandoffTimeoutMillis",
+        millis(0, 3_600_000),
+        Reload.NOW,
+        "Longest wait for a graceful hand-over; after it the lease is handed over all the same.",
+        default=30.0,
+    )
+    init_backoff: float = kcl(
+        "schedulerInitializationBackoffTimeMillis",
+        millis(0, 3_600_000),
+        Reload.RESTART,
+        "Wait before a failed start of the lease work is tried again.",
+        default=1.0,
+    )
+    deletion_protection: bool = kcl(
+        "leaseTableDeletionProtectionEnabled",
+        flag(),
+        Reload.RESTART,
+        "Whether the lease table is made with deletion protection.",
+        default=False,
+    )
+    point_in_time_recovery: bool = kcl(
+        "leaseTablePitrEnabled",
+        flag(),
+        Reload.RESTART,
+        "Whether the lease table is made with point-in-time recovery.",
+        default=False,
+    )
+    coordinator_table: str | None = kcl(
+        "coordinatorStateTableName",
+        TABLE_NAME,
+        Reload.RESTART,
+        "Where a fleet of KCL 3.0 to 3.4 keeps its state.",
+        default=None,
+        otherwise="applicationName-CoordinatorState",
+    )
+    worker_metrics_table: str | None = kcl(
+        "workerMetricsTableName",
+        TABLE_NAME,
+        Reload.RESTART,
+        "Where workers of a fleet of KCL 3.0 to 3.4 report their load.",
+        default=None,
+        otherwise="applicationName-WorkerMetricStats",
+    )
+    report_worker_metrics: bool = kcl(
+        "disableWorkerMetrics",
+        flag(inverted=True),
+        Reload.RESTART,
+        "Whether this worker reports nothing to a KCL 3.x fleet; the fleet's leader then assigns nothing to it.",
+        default=True,
+    )
+    report_interval: float = kcl(
+        "workerMetricsReporterFreqInMillis",
+        millis(100, 3_600_000),
+        Reload.RESTART,
+        "How often a worker in a KCL 3.x fleet reports.",
+        default=30.0,
+    )

@@ -2,48 +2,108 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from kainite.settings.kinds.audit_trail import S3Folder
+from kainite.settings.key import Reload, own, own_key
+from kainite.settings.kinds.audit_trail import S3Folder, folder_or_s3
+from kainite.settings.kinds.values import TABLE_NAME, flag, millis, text, whole
+
+
+def heartbeat_of(lease: float) -> float:
+    """Returns how often an owner with this lease renews its heartbeat: two may be lost before the lease is over."""
+    return 0.3 * lease
+
+
+def poll_of(lease: float) -> float:
+    """Returns how often an owner with this lease looks for outcomes and requests, which costs three reads each time.
+
+    Who can wait longer for another owner can wait longer for an outcome too; but a command that asks for something
+    waits for this as well, so it is a second at most.
+    """
+    return min(lease / 40, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """The serialization log's table, and how its owner writes. Without ``enabled`` the daemon is a plain KCL worker.
+    """The serialization log's table, and how its owner writes. Without ``enabled`` the daemon is a plain KCL worker."""
 
-    Attributes:
-        table: the log table's name.
-        owner: the name under which this worker owns the log partition.
-        enabled: whether what children emit goes to the log.
-        partition: the log partition.
-        lease: an owner that was silent for so long may be replaced, seconds.
-        heartbeat: how often the owner renews its heartbeat, seconds.
-        put_interval: how long appends are gathered before they are written together, seconds.
-        batch_bytes: the size of a full batch, bytes.
-        queue_bytes: most bytes that wait to become durable.
-        emit_bytes: most bytes that children have emitted in calls that are not in the log yet, all shards together.
-        backlog_units: reading stops while so many units wait to be applied.
-        backlog_bytes: reading stops while the units that wait to be applied take so much of the owner's memory.
-        poll: how often outcomes and requests are looked for, seconds.
-        snapshot_entries: log entries between two snapshots.
-        stripes: over how many keys of the table the partition's batches are spread, from the next mount on, for good.
-        audit_trail: where resolved units are written before they leave the log.
-    """
-
-    table: str
+    table: str = field(
+        metadata=own_key(
+            "logTableName",
+            TABLE_NAME,
+            Reload.RESTART,
+            "The serialization log's table.",
+            otherwise="applicationName-log",
+        )
+    )
     owner: str
-    enabled: bool = False
-    partition: str = "0"
-    lease: float = 10.0
+    enabled: bool = own(
+        "unitsOfWork",
+        flag(),
+        Reload.RESTART,
+        "Whether what children emit goes to the serialization log.",
+        default=False,
+    )
+    partition: str = own(
+        "logPartition",
+        text("letters, digits, `_`, `.` and `-`", r"[A-Za-z0-9_.-]{1,64}"),
+        Reload.RESTART,
+        "The log partition that units go to.",
+        default="0",
+    )
+    lease: float = own(
+        "logLeaseMillis",
+        millis(200, 3_600_000),
+        Reload.RESTART,
+        "A log owner that was silent for so long may be replaced.",
+        default=10.0,
+    )
+    # Follows from the lease: heartbeat_of.
     heartbeat: float = 3.0
+    # An owner of units that come one by one so writes 50 batches a second, a twentieth of what one key of the table
+    # takes, and a unit waits for 10 ms on average.
     put_interval: float = 0.02
+    # The bytes of a full batch. It must fit into an item of DynamoDB, which has 400 KB at most, with its keys and the
+    # index of its entries.
     batch_bytes: int = 256 * 1024
+    # The most bytes that wait to become durable: less than a minute of what one key of the table takes. Beyond it
+    # reading stops, which a longer queue would only delay.
     queue_bytes: int = 64 * 1024 * 1024
+    # The most bytes of emitted lines in calls that are not in the log yet, all shards together. One call may emit so
+    # much, so with less all shards would take turns for a single call.
     emit_bytes: int = 256 * 1024 * 1024
-    backlog_units: int = 200_000
-    backlog_bytes: int = 512 * 1024 * 1024
+    backlog_units: int = own(
+        "logBacklogUnits",
+        whole(1_000, unit="units"),
+        Reload.RESTART,
+        "Reading stops while so many units wait to be applied; what is not read stays in the stream for its retention.",
+        default=200_000,
+    )
+    backlog_bytes: int = own(
+        "logBacklogBytes",
+        whole(1_048_576, unit="bytes"),
+        Reload.RESTART,
+        "Reading stops while the units that wait to be applied take about so much of the daemon's memory.",
+        default=512 * 1024 * 1024,
+    )
+    # How often the owner looks for outcomes and requests. Follows from the lease: poll_of.
     poll: float = 0.25
+    # The next owner reads about so many entries before it appends. More snapshots would write the backlog more often.
     snapshot_entries: int = 20_000
-    stripes: int = 1
-    audit_trail: Path | S3Folder | None = None
+    stripes: int = own(
+        "logStripes",
+        whole(1, 64, unit="keys"),
+        Reload.RESTART,
+        "Over how many keys of the table the log is spread: each takes 1,000 write units a second. A log that was "
+        "spread once stays as it is.",
+        default=1,
+    )
+    audit_trail: Path | S3Folder | None = own(
+        "auditTrail",
+        folder_or_s3(),
+        Reload.RESTART,
+        "Where resolved units are written before they leave the log: a folder, with a file a day, or a bucket.",
+        default=None,
+        otherwise="none",
+    )

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kainite.base.markers import EXTRACTION, USED, Batching, Markers
+from kainite.settings.key import Reload, own
+from kainite.settings.kinds.markers import argument_templates, marker, variable_templates
+from kainite.settings.kinds.values import choice, millis, whole
 
 
 class CheckpointAt(StrEnum):
@@ -44,41 +47,82 @@ class OnEmptyAnswer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MarkersSettings:
-    """The settings of the ``markers`` dialect, and the parameters that tell a child of them.
+    """The settings of the ``markers`` dialect, and the parameters that tell a child of them."""
 
-    Attributes:
-        eom, eop, eob, bnc: the bytes of each marker.
-        batching: who ends a batch.
-        batch_size: most messages in a batch.
-        environment: names of variables, and templates of their values.
-        arguments: templates of words that are added to the command.
-        checkpoint: when a checkpoint is taken.
-        checkpoint_interval: least time between two checkpoints under INTERVAL, seconds.
-        on_death: what is done with the message on which a child died.
-        on_bad_message: what is done with a bad message.
-        on_empty_answer: whether a request that is answered by nothing was bad.
-    """
-
-    eom: bytes = b"\n"
-    eop: bytes = b"\0"
-    eob: bytes = b"\x17"
-    bnc: bytes = b"\x06"
-    batching: Batching = Batching.SINGLE
-    batch_size: int = 100
-    environment: tuple[tuple[str, str], ...] = (
-        ("KAINITE_EOM", "{eom}"),
-        ("KAINITE_EOP", "{eop}"),
-        ("KAINITE_EOB", "{eob}"),
-        ("KAINITE_BNC", "{bnc}"),
-        ("KAINITE_BATCHING", "{batching}"),
-        ("KAINITE_BATCH_SIZE", "{batch_size}"),
+    eom: bytes = own("markerEom", marker(), Reload.NEXT_CHILD, "Ends a message.", default=b"\n")
+    eop: bytes = own("markerEop", marker(), Reload.NEXT_CHILD, "Ends an answer of the child.", default=b"\0")
+    eob: bytes = own("markerEob", marker(), Reload.NEXT_CHILD, "Ends a batch.", default=b"\x17")
+    bnc: bytes = own(
+        "markerBnc", marker(), Reload.NEXT_CHILD, "The child asks for one more message of a batch.", default=b"\x06"
     )
-    arguments: tuple[str, ...] = ()
-    checkpoint: CheckpointAt = CheckpointAt.CALL
-    checkpoint_interval: float = 60.0
-    on_death: OnDeath = OnDeath.RETRY
-    on_bad_message: OnBadMessage = OnBadMessage.REPORT
-    on_empty_answer: OnEmptyAnswer = OnEmptyAnswer.ACCEPT
+    batching: Batching = own(
+        "markersBatching",
+        choice(Batching),
+        Reload.NEXT_CHILD,
+        "One message at a time, or batches that the child or the daemon ends.",
+        default=Batching.SINGLE,
+    )
+    batch_size: int = own(
+        "markersBatchSize", whole(1, 1_000_000), Reload.NEXT_CHILD, "Most messages in a batch.", default=100
+    )
+    environment: tuple[tuple[str, str], ...] = own(
+        "markersEnvironment",
+        variable_templates(),
+        Reload.NEXT_CHILD,
+        "Variables that tell the child the markers: `{eom}`, `{eop}`, `{eob}`, `{bnc}`, `{batching}`, `{batch_size}`.",
+        default=(
+            ("KAINITE_EOM", "{eom}"),
+            ("KAINITE_EOP", "{eop}"),
+            ("KAINITE_EOB", "{eob}"),
+            ("KAINITE_BNC", "{bnc}"),
+            ("KAINITE_BATCHING", "{batching}"),
+            ("KAINITE_BATCH_SIZE", "{batch_size}"),
+        ),
+    )
+    arguments: tuple[str, ...] = own(
+        "markersArguments",
+        argument_templates(),
+        Reload.NEXT_CHILD,
+        "Arguments that tell the child the markers, behind those of the command; the same placeholders.",
+        default=(),
+        otherwise="none",
+    )
+    checkpoint: CheckpointAt = own(
+        "markersCheckpoint",
+        choice(CheckpointAt),
+        Reload.NEXT_CHILD,
+        "When a checkpoint is taken: after each call, after each answer, or once in `markersCheckpointMillis`.",
+        default=CheckpointAt.CALL,
+    )
+    checkpoint_interval: float = own(
+        "markersCheckpointMillis",
+        millis(1, 86_400_000),
+        Reload.NEXT_CHILD,
+        "Least time between two checkpoints under `markersCheckpoint=interval`.",
+        default=60.0,
+    )
+    on_death: OnDeath = own(
+        "markersOnDeath",
+        choice(OnDeath),
+        Reload.NEXT_CHILD,
+        "How often a message on which a child died is tried: always, `poisonBatchTries` times, twice, or once; then it"
+        " is skipped and reported.",
+        default=OnDeath.RETRY,
+    )
+    on_bad_message: OnBadMessage = own(
+        "markersOnBadMessage",
+        choice(OnBadMessage),
+        Reload.NEXT_CHILD,
+        "A record that cannot be sent or that the child calls bad: report it and go on, or fail until it is mended.",
+        default=OnBadMessage.REPORT,
+    )
+    on_empty_answer: OnEmptyAnswer = own(
+        "markersOnEmptyAnswer",
+        choice(OnEmptyAnswer),
+        Reload.NEXT_CHILD,
+        "An answer without messages: there is nothing to write, or the child could not read its request (pyDKB).",
+        default=OnEmptyAnswer.ACCEPT,
+    )
 
     @property
     def markers(self) -> Markers:

@@ -6,26 +6,61 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kainite.base.address import Address
+from kainite.settings.key import Reload, own
+from kainite.settings.kinds.values import address, path, whole
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
-    """Where the log's owner listens, and how both sides prove who they are.
+    """Where the log's owner listens, and how both sides prove who they are."""
 
-    Attributes:
-        listen: where the owner listens; None: on a free port of loopback.
-        advertise: where others reach the owner; None: where it listens.
-        certificate_file: this side's certificate, and those between it and the authority, PEM.
-        key_file: the certificate's key, PEM.
-        trust_file: certificates of the authorities that sign the other side's certificate, PEM.
-        secret_file: users with their secrets, a line ``user:secret`` each; a client uses the first.
-        applications: how many log partitions applications may use.
-    """
-
-    listen: Address | None = None
-    advertise: Address | None = None
-    certificate_file: Path | None = None
-    key_file: Path | None = None
-    trust_file: Path | None = None
-    secret_file: Path | None = None
-    applications: int = 0
+    listen: Address | None = own(
+        "logListen",
+        address(),
+        Reload.RESTART,
+        "Where the log's owner listens; beyond loopback it needs a certificate, and trusted ones or secrets.",
+        default=None,
+        otherwise="a free port of 127.0.0.1",
+    )
+    advertise: Address | None = own(
+        "logAdvertise",
+        address(),
+        Reload.RESTART,
+        "Where other hosts reach the owner.",
+        default=None,
+        otherwise="logListen",
+    )
+    certificate_file: Path | None = own(
+        "logCertificateFile",
+        path(),
+        Reload.RESTART,
+        "This side's certificate (PEM); the log's connections are then encrypted.",
+        default=None,
+        otherwise="none",
+    )
+    key_file: Path | None = own(
+        "logKeyFile", path(), Reload.RESTART, "The certificate's key (PEM).", default=None, otherwise="none"
+    )
+    trust_file: Path | None = own(
+        "logTrustFile",
+        path(),
+        Reload.RESTART,
+        "The authorities that sign the other side's certificate (PEM); the owner then asks for one.",
+        default=None,
+        otherwise="none",
+    )
+    secret_file: Path | None = own(
+        "logSecretFile",
+        path(),
+        Reload.RESTART,
+        "Who may connect, a line `user:secret` each; a client uses the first. Only the file's owner may read it.",
+        default=None,
+        otherwise="none",
+    )
+    applications: int = own(
+        "logApplications",
+        whole(0, 1_000, "log partitions"),
+        Reload.RESTART,
+        "Log partitions that `kainite log serve` offers to applications, numbered from 0.",
+        default=0,
+    )

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from kainite.settings.key import Reload, kcl, kcl_key, own
+from kainite.settings.kinds.values import choice, flag, millis, seconds, stream_output, text, whole
+
+_ARN = r"arn:aws[a-z-]*:kinesis:[a-z0-9-]+:\d{12}:stream/[A-Za-z0-9_.-]{1,128}"
+_CONSUMER = r"/consumer/[A-Za-z0-9_.-]{1,128}:\d+"
 
 
 class InitialPosition(StrEnum):
@@ -24,56 +30,185 @@ class Retrieval(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StreamSettings:
-    """The settings of reading the stream.
+    """The settings of reading the stream."""
 
-    Attributes:
-        name: the stream's name.
-        arn: the stream's ARN.
-        initial_position: where a shard without a checkpoint is read from.
-        initial_timestamp: the moment for AT_TIMESTAMP, seconds since 1970.
-        max_records: most records in one GetRecords reply.
-        idle_between_reads: least time between two reads of a shard, seconds.
-        call_with_empty_batches: whether a child is called for a reply without records.
-        parent_poll: how often a shard's parents are looked at, seconds.
-        shard_sync: how often the list of shards is read, seconds.
-        prefetch_batches: most replies that are read ahead, for each shard.
-        prefetch_bytes: most bytes of records that are read ahead, for each shard.
-        prefetch_records: most records that are read ahead, for each shard.
-        reduced_tps_behind: a shard that is less behind is read no more often than in this time, seconds; 0: no limit.
-        ignore_unexpected_children: whether a child of an open shard is ignored; otherwise it is an error.
-        list_shards_backoff: wait before the next try to list the shards, seconds.
-        list_shards_tries: most tries to list the shards, one right after the other.
-        skip_sync_if_leases: whether the first shard sync is left out when there are leases.
-        retrieval: how records are fetched.
-        consumer_arn: the registered consumer to read as, with fan-out.
-        consumer_name: the consumer to find or to register, with fan-out; None: the application's name.
-        describe_stream_tries, describe_consumer_tries, register_consumer_tries: most tries of each call for fan-out.
-        consumer_backoff: wait between two of these tries, seconds.
-        output: the stream that the children's messages are put on; None: none.
-    """
-
-    name: str
-    arn: str | None = None
-    initial_position: InitialPosition = InitialPosition.LATEST
-    initial_timestamp: float | None = None
-    max_records: int = 10_000
-    idle_between_reads: float = 1.5
-    call_with_empty_batches: bool = False
-    parent_poll: float = 10.0
-    shard_sync: float = 60.0
+    name: str = field(
+        metadata=kcl_key(
+            "streamName",
+            text("a stream name", r"[A-Za-z0-9_.-]{1,128}"),
+            Reload.RESTART,
+            "The stream to read.",
+            otherwise="streamArn's",
+            required=True,
+        )
+    )
+    arn: str | None = kcl(
+        "streamArn",
+        text("a stream's ARN, arn:aws:kinesis:REGION:ACCOUNT:stream/NAME", _ARN),
+        Reload.RESTART,
+        "The stream to read, in its region and account; wins over `streamName`.",
+        default=None,
+    )
+    initial_position: InitialPosition = kcl(
+        "initialPositionInStream",
+        choice(
+            InitialPosition,
+            excluded=(InitialPosition.AT_TIMESTAMP,),
+            instead="set initialPositionInStreamExtended to the moment in place of it",
+        ),
+        Reload.RESTART,
+        "Where a shard without a checkpoint is read from.",
+        default=InitialPosition.LATEST,
+    )
+    initial_timestamp: float | None = kcl(
+        "initialPositionInStreamExtended",
+        seconds(0, 2_147_483_647),
+        Reload.RESTART,
+        "Where a shard without a checkpoint is read from: seconds since 1970; wins over `initialPositionInStream`.",
+        default=None,
+    )
+    max_records: int = kcl(
+        "maxRecords",
+        whole(1, 10_000),
+        Reload.NEXT_CHILD,
+        "Most records in one GetRecords reply.",
+        default=10_000,
+        aliases=("pollingConfig.maxRecords",),
+    )
+    idle_between_reads: float = kcl(
+        "idleTimeBetweenReadsInMillis",
+        millis(50, 3_600_000),
+        Reload.NEXT_CHILD,
+        "Least time between two reads of a shard; Kinesis allows five a second and shard.",
+        default=1.5,
+        aliases=("pollingConfig.idleTimeBetweenReadsInMillis",),
+    )
+    call_with_empty_batches: bool = kcl(
+        "callProcessRecordsEvenForEmptyRecordList",
+        flag(),
+        Reload.NEXT_CHILD,
+        "Whether a child is called for a reply without records.",
+        default=False,
+    )
+    parent_poll: float = kcl(
+        "parentShardPollIntervalMillis",
+        millis(50, 3_600_000),
+        Reload.NEXT_CHILD,
+        "How often a shard looks whether its parents are finished.",
+        default=10.0,
+    )
+    shard_sync: float = kcl(
+        "shardSyncIntervalMillis",
+        millis(100, 86_400_000),
+        Reload.NOW,
+        "How often the list of shards is read again.",
+        default=60.0,
+    )
+    # KCL's own value: one reply waits while the child works on another. More would take memory and help nobody: a child
+    # that keeps up empties the queue, and one that does not is the bottleneck.
     prefetch_batches: int = 1
-    prefetch_bytes: int = 8 * 1024 * 1024
+    prefetch_bytes: int = own(
+        "prefetchBytes",
+        whole(1, unit="bytes"),
+        Reload.NEXT_CHILD,
+        "Most bytes of records that are read ahead, for each shard.",
+        default=8 * 1024 * 1024,
+    )
+    # KCL's own value. A record takes memory beside its bytes too, so this bounds what many small records take.
     prefetch_records: int = 30_000
-    reduced_tps_behind: float = 0.0
-    ignore_unexpected_children: bool = False
-    list_shards_backoff: float = 1.5
-    list_shards_tries: int = 50
-    skip_sync_if_leases: bool = False
-    retrieval: Retrieval = Retrieval.DEFAULT
-    consumer_arn: str | None = None
-    consumer_name: str | None = None
-    describe_stream_tries: int = 10
-    describe_consumer_tries: int = 10
-    register_consumer_tries: int = 10
-    consumer_backoff: float = 1.0
-    output: str | None = None
+    reduced_tps_behind: float = kcl(
+        "millisBehindLatestThresholdForReducedTps",
+        millis(0, 86_400_000),
+        Reload.NEXT_CHILD,
+        "A shard that is less than this behind is read no more often than in this time; 0 for no such limit.",
+        default=0.0,
+        aliases=("pollingConfig.millisBehindLatestThresholdForReducedTps",),
+    )
+    ignore_unexpected_children: bool = kcl(
+        "ignoreUnexpectedChildShards",
+        flag(),
+        Reload.NOW,
+        "Whether a child of a shard that is still open is ignored; otherwise it is an error.",
+        default=False,
+    )
+    list_shards_backoff: float = kcl(
+        "listShardsBackoffTimeInMillis",
+        millis(0, 3_600_000),
+        Reload.NOW,
+        "Wait before the list of shards is read again when Kinesis throttles.",
+        default=1.5,
+    )
+    list_shards_tries: int = kcl(
+        "maxListShardsRetryAttempts",
+        whole(1, 1_000_000),
+        Reload.NOW,
+        "Most tries to read the list of shards.",
+        default=50,
+    )
+    skip_sync_if_leases: bool = kcl(
+        "skipShardSyncAtWorkerInitializationIfLeasesExist",
+        flag(),
+        Reload.RESTART,
+        "Whether an application that has leases starts without a shard sync. As in KCL, `true` also lets"
+        " aggregated records of a foreign hash range pass.",
+        default=False,
+    )
+    retrieval: Retrieval = kcl(
+        "retrievalMode",
+        choice(Retrieval),
+        Reload.RESTART,
+        "How records are fetched. DEFAULT is polling here; in Java it is fan-out unless a polling key is set.",
+        default=Retrieval.DEFAULT,
+    )
+    consumer_arn: str | None = kcl(
+        "fanoutConfig.consumerArn",
+        text("a stream consumer's ARN, arn:aws:kinesis:…:stream/NAME/consumer/NAME:NUMBER", _ARN + _CONSUMER),
+        Reload.RESTART,
+        "The registered consumer to read as, with `retrievalMode=FANOUT`.",
+        default=None,
+    )
+    consumer_name: str | None = kcl(
+        "fanoutConfig.consumerName",
+        text("a consumer name", r"[A-Za-z0-9_.-]{1,128}"),
+        Reload.RESTART,
+        "The consumer to find or to register.",
+        default=None,
+        otherwise="applicationName",
+    )
+    describe_stream_tries: int = kcl(
+        "fanoutConfig.maxDescribeStreamSummaryRetries",
+        whole(1, 1_000),
+        Reload.RESTART,
+        "Most tries of DescribeStreamSummary before fan-out gives up.",
+        default=10,
+    )
+    describe_consumer_tries: int = kcl(
+        "fanoutConfig.maxDescribeStreamConsumerRetries",
+        whole(1, 1_000),
+        Reload.RESTART,
+        "Most tries of DescribeStreamConsumer before fan-out gives up.",
+        default=10,
+    )
+    register_consumer_tries: int = kcl(
+        "fanoutConfig.registerStreamConsumerRetries",
+        whole(1, 1_000),
+        Reload.RESTART,
+        "Most tries of RegisterStreamConsumer before fan-out gives up.",
+        default=10,
+    )
+    consumer_backoff: float = kcl(
+        "fanoutConfig.retryBackoffMillis",
+        millis(0, 3_600_000),
+        Reload.RESTART,
+        "Wait between two tries of these calls for fan-out.",
+        default=1.0,
+    )
+    output: str | None = own(
+        "output",
+        stream_output(),
+        Reload.RESTART,
+        "The stream that the children's messages are put on, for the next stage; with `childProtocol=markers`, and"
+        " `unitsOfWork` off.",
+        default=None,
+        otherwise="none",
+    )

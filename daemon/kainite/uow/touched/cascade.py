@@ -48,7 +48,7 @@ class Cascades:
     """The reach of each reference of a catalogue.
 
     Attributes:
-        on_delete, on_change: by reference; those that the target does not act on are left out.
+        on_delete, on_change: the action of each reference; references on which the target does not act are left out.
         guarded: references of which the whole may be written, so that each child has to read it.
     """
 

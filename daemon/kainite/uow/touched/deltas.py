@@ -1,7 +1,7 @@
 """The rule that two deltas, and so two units of work, depend on each other by: what a delta writes and reads.
 
-Two depend on each other when one writes what the other writes or reads (docs/architecture.md, *Decisions*). There are
-these tokens (:class:`~kainite.uow.touched.plan.TablePlan` computes them):
+Two deltas depend on each other when one writes what the other writes or reads (docs/decisions.md, *The order inside a
+unit*). There are these tokens (:class:`~kainite.uow.touched.plan.TablePlan` computes them):
 
 * **row**: (table, primary key), written by every delta on the row, with the old and the new key when the key changes;
 * **unique**: (table, unique key), written where a row takes or gives up a value, as far as the value is known. A key
@@ -31,18 +31,8 @@ and their like on update. For a foreign key with an action there are four more t
   delta on a child, but only where something can write it;
 * **overlap**: written by whatever touches rows of a table of which two foreign keys with actions share columns.
 
-Why that suffices, for a delta P on a parent and a delta C on a child row c, of different units. If P's cascade cannot
-touch c in either order, the two commute. If it can, then c is under the old value v of P before or after C, or under
-a new value. Either P and C are known: both have the cascade token of v, and P writes it. Or C does not know its old
-parent: C reads all parts, and P writes the part of v. Or P does not know v, or reaches c from further up: P writes
-the whole, and C reads it. Two deltas on parents commute, as far as their cascades are deletes or set columns that the
-other's do not read: rows that both delete are gone in both orders, below them both write the same whole, and for
-shared columns both write the overlap.
-
-What it costs: inserts, and updates that tell the old parent, share what they read, and nothing but a delete or a key
-change of their own parent waits for them. Deletes of parents do not wait for each other but for one pair in sixteen.
-Below a cascade of two levels each delete at the top waits for all that changes at the bottom; no delta says where at
-the bottom it strikes. Cascades through tables that the catalogue does not have are not seen.
+docs/decisions.md, *The conflict rule*, has the proof that these tokens suffice, and what they cost. Cascades through
+tables that the catalogue does not have are not seen.
 """
 
 from __future__ import annotations
@@ -57,11 +47,11 @@ from kainite.uow.touched.schema import TouchedSchema
 
 
 class TouchedKeys(Generic[T]):
-    """Tells the tokens of deltas; each table's plan is worked out once.
+    """Computes the tokens of deltas; each table's plan is made once.
 
     Args:
         catalogue: the target's tables.
-        spelling: what tokens are.
+        spelling: the rule by which values become tokens.
     """
 
     def __init__(self, catalogue: Catalogue, spelling: Spelling[T]) -> None:

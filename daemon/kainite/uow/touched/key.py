@@ -28,7 +28,7 @@ class Spelling(Generic[T]):
 
     Attributes:
         keyed: takes a space, a table and the names of columns; returns what makes a token of their values.
-        derived: makes another token of one, which no key's value has.
+        derived: makes another token out of a token; no key's value has that token.
         number: a whole number from a token, the same in every process for tokens that are stored.
     """
 

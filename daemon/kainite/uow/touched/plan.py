@@ -59,7 +59,7 @@ class Named(Generic[T]):
     """Columns of a table that foreign keys name.
 
     Attributes:
-        key: their existence.
+        key: makes the tokens of the parents' existence.
         cascade: set if some foreign key acts.
         on_delete, on_change: what follows from a delete, or a change of the columns; None if nothing.
     """
@@ -134,7 +134,7 @@ class TablePlan(Generic[T]):
             rows: tokens of rows, unique values and overlaps.
             existence: tokens of existence.
             cascades: tokens of cascades, parts and wholes.
-            read: all that is read.
+            read: tokens of everything that the delta reads.
 
         Raises:
             DeltaError: a key value does not fit its column.

@@ -56,9 +56,9 @@ def test_an_extractor_that_fails_in_a_cycle_is_asked_the_same_again_and_nothing_
 
 
 def test_what_is_put_before_the_end_comes_again_and_is_recognisable(bench: Any, whole: Whole) -> None:
-    path = bench.counting(7, "hang", extractorHoldBytes="0", extractorTimeoutMillis="1500")
+    path = bench.counting(7, "hang", extractorTimeoutMillis="1500")
     for _ in range(3):
-        assert bench.once(path) == 0
+        assert bench.once(path, hold_bytes=0) == 0
     units = bench.units()
     assert sorted(set(units)) == whole(7)
     assert len(units) > len(set(units)), "half of a cycle was put, and the whole of it again"

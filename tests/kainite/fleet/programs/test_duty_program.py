@@ -19,7 +19,7 @@ import pytest
 from kainite.base.clock import boot_seconds
 from kainite.fleet.model.records import Duty, Work
 from kainite.fleet.programs.duty_program import GUARD, DutyProgram
-from kainite.fleet.steps.plan import Phase, ProgramState
+from kainite.fleet.steps.plan import ProgramPhase, ProgramState
 
 CHILD = Path(__file__).parents[3] / "children" / "duty.py"
 LONG = 60.0
@@ -43,7 +43,7 @@ async def reaches(program: DutyProgram, holds: Callable[[ProgramState], bool]) -
     return program.state()
 
 
-def in_phase(phase: Phase) -> Callable[[ProgramState], bool]:
+def in_phase(phase: ProgramPhase) -> Callable[[ProgramState], bool]:
     return lambda state: state.phase is phase
 
 
@@ -68,8 +68,8 @@ async def gone(pid: int) -> None:
 
 async def test_a_line_says_that_it_is_ready(file: Path) -> None:
     async with running(Work(ready="at your service"), "--ready", "now at your service!", file=file) as program:
-        assert program.state().phase is Phase.STARTING
-        await reaches(program, in_phase(Phase.READY))
+        assert program.state().phase is ProgramPhase.STARTING
+        await reaches(program, in_phase(ProgramPhase.READY))
 
 
 async def test_without_a_line_it_is_ready_after_a_while(file: Path) -> None:
@@ -77,7 +77,7 @@ async def test_without_a_line_it_is_ready_after_a_while(file: Path) -> None:
         ready_in = program.ready_in()
         assert ready_in is not None
         assert 0 < ready_in <= 0.2
-        await reaches(program, in_phase(Phase.READY))
+        await reaches(program, in_phase(ProgramPhase.READY))
         assert program.ready_in() is None
 
 
@@ -85,8 +85,8 @@ async def test_a_program_that_is_stopped_has_its_grace(file: Path) -> None:
     async with running(Work(), file=file) as program:
         pid = await began(file)
         program.stop()
-        assert program.state().phase is Phase.STOPPING
-        state = await reaches(program, in_phase(Phase.ENDED))
+        assert program.state().phase is ProgramPhase.STOPPING
+        state = await reaches(program, in_phase(ProgramPhase.ENDED))
         assert state.told_to_end
         assert file.read_text().splitlines()[-1].startswith(f"ended {pid}")
 
@@ -95,26 +95,26 @@ async def test_a_program_that_ignores_term_is_killed(file: Path) -> None:
     async with running(Work(stop_grace=0.3), "--deaf", file=file) as program:
         pid = await began(file)
         program.stop()
-        state = await reaches(program, in_phase(Phase.ENDED))
+        state = await reaches(program, in_phase(ProgramPhase.ENDED))
         assert state.told_to_end
         await gone(pid)
 
 
 async def test_its_last_words_are_kept(file: Path) -> None:
     async with running(Work(), "--die", "3", file=file) as program:
-        state = await reaches(program, in_phase(Phase.ENDED))
+        state = await reaches(program, in_phase(ProgramPhase.ENDED))
         assert (state.clean, state.told_to_end) == (False, False)
         assert state.error == "it ended with status 3\nwhy it died"
 
 
 async def test_a_clean_end_is_one(file: Path) -> None:
     async with running(Work(), "--die", "0", file=file) as program:
-        assert (await reaches(program, in_phase(Phase.ENDED))).clean
+        assert (await reaches(program, in_phase(ProgramPhase.ENDED))).clean
 
 
 async def test_a_program_that_floods_stderr_neither_hangs_nor_fills_memory(file: Path) -> None:
     async with running(Work(), "--flood", "--die", "4", file=file) as program:
-        state = await reaches(program, in_phase(Phase.ENDED))
+        state = await reaches(program, in_phase(ProgramPhase.ENDED))
         assert state.error.splitlines()[0] == "it ended with status 4"
         assert len(state.error) < 10_000
 
@@ -122,7 +122,7 @@ async def test_a_program_that_floods_stderr_neither_hangs_nor_fills_memory(file:
 async def test_a_program_that_does_not_exist_has_failed() -> None:
     program = DutyProgram(Duty("d", Work()), ("/no/such/program",), boot_seconds() + LONG, LONG, lambda: None)
     try:
-        state = await reaches(program, in_phase(Phase.ENDED))
+        state = await reaches(program, in_phase(ProgramPhase.ENDED))
         assert "cannot start '/no/such/program'" in state.error
     finally:
         await program.close()
@@ -131,7 +131,7 @@ async def test_a_program_that_does_not_exist_has_failed() -> None:
 async def test_death_by_a_signal_is_a_failure(file: Path) -> None:
     async with running(Work(), file=file) as program:
         os.kill(await began(file), signal.SIGKILL)
-        state = await reaches(program, in_phase(Phase.ENDED))
+        state = await reaches(program, in_phase(ProgramPhase.ENDED))
         assert not state.clean
         assert "signal SIGKILL" in state.error
 
@@ -140,7 +140,7 @@ async def test_its_time_is_over_without_a_word(file: Path) -> None:
     until = boot_seconds() + 4.0
     async with running(Work(), "--deaf", lease=4.0, file=file) as program:
         pid = await began(file)
-        state = await reaches(program, in_phase(Phase.ENDED))
+        state = await reaches(program, in_phase(ProgramPhase.ENDED))
         assert state.told_to_end
         await gone(pid)
     last = float(file.read_text().splitlines()[-1].split()[2])
@@ -155,12 +155,12 @@ async def test_its_time_is_extended(file: Path) -> None:
         async with asyncio.timeout(30):
             while boot_seconds() < until + 0.5:
                 await asyncio.sleep(0.05)
-        assert program.state().phase is Phase.READY
+        assert program.state().phase is ProgramPhase.READY
 
 
 async def test_a_time_that_is_over_starts_nothing(file: Path) -> None:
     async with running(Work(), lease=-1.0, file=file) as program:
-        assert (await reaches(program, in_phase(Phase.ENDED))).told_to_end
+        assert (await reaches(program, in_phase(ProgramPhase.ENDED))).told_to_end
     assert not file.exists()
 
 
@@ -210,7 +210,7 @@ async def test_an_end_by_the_guards_warning_is_none_of_the_programs_own(file: Pa
         if extended:  # the table is back before the program's end is seen
             program.extend(boot_seconds() + LONG)
         assert boot_seconds() < until
-        assert (await reaches(program, in_phase(Phase.ENDED))).told_to_end
+        assert (await reaches(program, in_phase(ProgramPhase.ENDED))).told_to_end
 
 
 async def test_a_guard_that_does_not_obey_is_killed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +219,7 @@ async def test_a_guard_that_does_not_obey_is_killed(file: Path, monkeypatch: pyt
         pid = await began(file)
         os.killpg(os.getpgid(pid), signal.SIGSTOP)
         program.stop()
-        assert (await reaches(program, in_phase(Phase.ENDED))).told_to_end
+        assert (await reaches(program, in_phase(ProgramPhase.ENDED))).told_to_end
         await gone(pid)
 
 
@@ -228,7 +228,7 @@ async def test_long_last_words_are_cut() -> None:
     command = (sys.executable, "-c", say)
     program = DutyProgram(Duty("d", Work()), command, boot_seconds() + LONG, LONG, lambda: None)
     try:
-        state = await reaches(program, in_phase(Phase.ENDED))
+        state = await reaches(program, in_phase(ProgramPhase.ENDED))
         assert 2_000 < len(state.error) < 3_000
     finally:
         await program.close()
@@ -236,6 +236,6 @@ async def test_long_last_words_are_cut() -> None:
 
 async def test_a_command_that_no_system_takes_has_failed() -> None:
     program = DutyProgram(Duty("d", Work()), ("sh", "a\0b"), boot_seconds() + LONG, LONG, lambda: None)
-    assert program.state().phase is Phase.ENDED
+    assert program.state().phase is ProgramPhase.ENDED
     assert "null" in program.state().error
     await program.close()

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from kainite.fleet.model.records import Command, Duty, Lead, Message, Restart, Subject, Work, Worker
+from kainite.fleet.model.records import Command, Duty, Lead, Restart, Subject, Work, Worker, WorkerMessage
 from kainite.fleet.model.states import DutyStatus, LeadershipStatus, WorkerStatus
-from kainite.fleet.steps.plan import Phase
-from kainite.fleet.store.contract import MOST_CHANGES, Commit, Put
+from kainite.fleet.steps.plan import ProgramPhase
+from kainite.fleet.store.contract import MOST_CHANGES, FleetCommit, PutRecord
 from support.duty_fleet import TIMING, Fate, SimFleet
 
 
@@ -167,7 +167,7 @@ def test_a_program_of_an_earlier_assignment_ends_before_the_duty_starts_again(fl
 def test_a_status_is_not_written_over_what_an_operator_wrote_meanwhile(fleet: SimFleet) -> None:
     worker = fleet.worker("a", duties("d"))
     fleet.rounds(5)
-    worker.programs["d"].phase = Phase.ENDED
+    worker.programs["d"].phase = ProgramPhase.ENDED
     worker.begin()
     fleet.halt("d")
     while worker.go_on():
@@ -208,7 +208,7 @@ def test_a_program_that_dies_at_once_is_an_error_after_its_tries(fleet: SimFleet
     for _ in range(30):
         fleet.rounds(1)
         if "d" in worker.programs:
-            worker.programs["d"].phase = Phase.ENDED
+            worker.programs["d"].phase = ProgramPhase.ENDED
     duty = fleet.duty("d")
     assert (duty.status, duty.error) == (DutyStatus.ERROR, "status 1")
     fleet.rounds(50)
@@ -230,7 +230,7 @@ def test_a_program_that_hangs_in_starting_is_killed_and_counts_as_failed(fleet: 
 def test_a_clean_end_is_the_end_where_the_policy_says_so(fleet: SimFleet) -> None:
     worker = fleet.worker("a", (Duty("d", Work(restart=Restart.ON_FAILURE)),))
     fleet.rounds(6)
-    worker.programs["d"].phase, worker.programs["d"].clean = Phase.ENDED, True
+    worker.programs["d"].phase, worker.programs["d"].clean = ProgramPhase.ENDED, True
     fleet.rounds(10)
     assert fleet.duty("d").status is DutyStatus.STOPPED
 
@@ -381,7 +381,7 @@ def test_what_a_later_release_has_made_of_a_duty_or_a_worker_is_left_to_it(fleet
     rested = replace(picture.duties["d"], status=DutyStatus.UNKNOWN, extra={"status": "resting"})
     fleet.change(rested)
     other = Worker("later", "1", WorkerStatus.UNKNOWN, extra={"status": "learning"})
-    assert fleet.store.commit(Commit((Put(other),)))
+    assert fleet.store.commit(FleetCommit((PutRecord(other),)))
     fleet.add(Duty("f", Work()).given_to(other))
     fleet.rounds(3)
     assert fleet.running("d") == []
@@ -466,7 +466,7 @@ def test_a_hundred_duties_on_five_workers(fleet: SimFleet) -> None:
 
 
 def test_a_leader_of_no_worker_is_replaced(fleet: SimFleet) -> None:
-    assert fleet.store.commit(Commit((Put(Lead("ghost", "1", 7)),)))
+    assert fleet.store.commit(FleetCommit((PutRecord(Lead("ghost", "1", 7)),)))
     fleet.worker("a")
     fleet.rounds(3)
     lead = fleet.store.read().lead
@@ -480,7 +480,7 @@ def test_what_has_ended_for_good_is_not_run_again_by_a_move(fleet: SimFleet, cle
     first, _ = fleet.worker("a", (once,)), fleet.worker("b")
     fleet.rounds(5)
     program = first.programs["d"]
-    program.phase, program.clean = Phase.ENDED, clean
+    program.phase, program.clean = ProgramPhase.ENDED, clean
     fleet.change(replace(fleet.duty("d"), goal="b"))
     fleet.rounds(5)
     assert fleet.duty("d").status is status
@@ -551,7 +551,9 @@ def test_a_message_to_a_process_is_not_for_its_successor(fleet: SimFleet) -> Non
     worker = fleet.worker("a", process="new")
     fleet.rounds(12)
     for number, process in enumerate(("old", ""), 1):
-        assert fleet.store.commit(Commit((Put(Message("a", number, Command.SHUT_DOWN, process=process)),)))
+        assert fleet.store.commit(
+            FleetCommit((PutRecord(WorkerMessage("a", number, Command.SHUT_DOWN, process=process)),))
+        )
         fleet.rounds(2)
         assert worker.shut_down is (process == "")
 
@@ -577,7 +579,7 @@ def test_a_duty_that_fails_again_and_again_does_not_hold_up_the_moves_of_others(
     fleet.rounds(2)
     fleet.add(Duty("bad", Work(backoff=500.0, backoff_max=500.0, weight=0.1), goal="a"))
     fleet.rounds(4)
-    first.programs["bad"].phase = Phase.ENDED
+    first.programs["bad"].phase = ProgramPhase.ENDED
     fleet.rounds(2)
     assert (fleet.duty("bad").status, fleet.duty("bad").error) == (DutyStatus.WAITING, "status 1")
     fleet.send("a", Command.REBALANCE)

@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 
 from kainite.fleet.model.records import Command, Duty, Work
 from kainite.fleet.model.states import DutyStatus
-from kainite.fleet.steps.plan import Phase
+from kainite.fleet.steps.plan import ProgramPhase
 from support.duty_fleet import TIMING, Fate, SimFleet, SimWorker
 
 NAMES = ("one", "two", "three")
@@ -114,7 +114,7 @@ class FaultyFleet(RuleBasedStateMachine):
     def a_program_ends(self, place: int, duty: str, clean: bool) -> None:
         worker = self.pick(place)
         if worker and duty in worker.programs:
-            worker.programs[duty].phase, worker.programs[duty].clean = Phase.ENDED, clean
+            worker.programs[duty].phase, worker.programs[duty].clean = ProgramPhase.ENDED, clean
 
     @rule(place=places)
     def a_worker_dies(self, place: int) -> None:

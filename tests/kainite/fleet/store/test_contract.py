@@ -5,9 +5,17 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from kainite.fleet.model.records import Duty, Event, Lead, Message, Restart, Subject, Work, Worker
+from kainite.fleet.model.records import Duty, HistoryLine, Lead, Restart, Subject, Work, Worker, WorkerMessage
 from kainite.fleet.model.states import DutyStatus, WorkerStatus
-from kainite.fleet.store.contract import MOST_CHANGES, Change, Check, Commit, Delete, FleetStore, Put
+from kainite.fleet.store.contract import (
+    MOST_CHANGES,
+    CheckRecord,
+    DeleteRecord,
+    FleetCommit,
+    FleetStore,
+    PutRecord,
+    RecordChange,
+)
 from support.dynamodb_doubles import on_each_fleet_store
 
 pytestmark = on_each_fleet_store
@@ -16,13 +24,15 @@ WORK = Work("program", ("sh", "-c", "exit 1"), "", 2.5, ("a", "b"), Restart.NEVE
 RECORDS = (
     Worker("host/1", "i", WorkerStatus.DISABLED, ("big",), 3.0, ("log", "later"), "{}", True, 7),
     Duty("d", WORK, DutyStatus.RUNNING, "host/1", "i", 4, False, True, "b", True, "why\nnot"),
-    Message("host/1", 12, "kill", "d"),
-    Message("a", 2, "later", ""),
+    WorkerMessage("host/1", 12, "kill", "d"),
+    WorkerMessage("a", 2, "later", ""),
 )
 
 
-def commit(store: FleetStore, *changes: Change, led: Lead | None = None, events: tuple[Event, ...] = ()) -> bool:
-    return store.commit(Commit(changes, led, events))
+def commit(
+    store: FleetStore, *changes: RecordChange, led: Lead | None = None, events: tuple[HistoryLine, ...] = ()
+) -> bool:
+    return store.commit(FleetCommit(changes, led, events))
 
 
 def lead(store: FleetStore) -> Lead:
@@ -34,7 +44,7 @@ def lead(store: FleetStore) -> Lead:
 def test_records_are_read_as_they_were_written(store: FleetStore) -> None:
     assert store.read().workers == {}
     for record in RECORDS:
-        assert commit(store, Put(record))
+        assert commit(store, PutRecord(record))
     picture = store.read()
     assert picture.lead is None
     assert replace(picture.workers["host/1"], version="") == RECORDS[0]
@@ -43,33 +53,33 @@ def test_records_are_read_as_they_were_written(store: FleetStore) -> None:
 
 
 def test_of_two_writers_of_one_version_one_succeeds(store: FleetStore) -> None:
-    assert commit(store, Put(Worker("w", "1")))
-    assert not commit(store, Put(Worker("w", "2")))
+    assert commit(store, PutRecord(Worker("w", "1")))
+    assert not commit(store, PutRecord(Worker("w", "2")))
     seen = store.read().workers["w"]
-    assert commit(store, Put(replace(seen, incarnation="3")))
-    assert not commit(store, Put(replace(seen, incarnation="4")))
-    assert not commit(store, Delete(seen))
+    assert commit(store, PutRecord(replace(seen, incarnation="3")))
+    assert not commit(store, PutRecord(replace(seen, incarnation="4")))
+    assert not commit(store, DeleteRecord(seen))
     assert store.read().workers["w"].incarnation == "3"
 
 
 def test_each_write_moves_the_version(store: FleetStore) -> None:
     versions = set()
-    assert commit(store, Put(Worker("w", "1")))
+    assert commit(store, PutRecord(Worker("w", "1")))
     for _ in range(3):
         seen = store.read().workers["w"]
         versions.add(seen.version)
-        assert commit(store, Put(seen))
+        assert commit(store, PutRecord(seen))
     assert len(versions) == 3
 
 
 def test_a_commit_happens_whole_or_not_at_all(store: FleetStore) -> None:
-    assert commit(store, Put(Duty("old", Work())))
-    event = Event(Subject.DUTY, "new", "unassigned", "me", "a test")
-    assert not commit(store, Put(Duty("new", Work())), Put(Duty("old", Work())), events=(event,))
+    assert commit(store, PutRecord(Duty("old", Work())))
+    event = HistoryLine(Subject.DUTY, "new", "unassigned", "me", "a test")
+    assert not commit(store, PutRecord(Duty("new", Work())), PutRecord(Duty("old", Work())), events=(event,))
     assert set(store.read().duties) == {"old"}
     assert store.history(Subject.DUTY, "new", 9) == ()
     old = store.read().duties["old"]
-    assert commit(store, Put(Duty("new", Work())), Delete(old), events=(event,))
+    assert commit(store, PutRecord(Duty("new", Work())), DeleteRecord(old), events=(event,))
     assert set(store.read().duties) == {"new"}
     [line] = store.history(Subject.DUTY, "new", 9)
     assert line.at > 0
@@ -77,69 +87,73 @@ def test_a_commit_happens_whole_or_not_at_all(store: FleetStore) -> None:
 
 
 def test_a_former_leader_changes_nothing(store: FleetStore) -> None:
-    assert commit(store, Put(Lead("a", "1", 1)))
+    assert commit(store, PutRecord(Lead("a", "1", 1)))
     first = lead(store)
-    assert commit(store, Put(Duty("d", Work())), led=first)
-    assert commit(store, Put(first))  # it renews its lease
-    assert commit(store, Put(Duty("e", Work())), led=first)
-    assert commit(store, Put(replace(lead(store), worker="b", generation=2)))
-    assert not commit(store, Put(Duty("f", Work())), led=first)
-    assert commit(store, Put(Duty("f", Work())), led=lead(store))
+    assert commit(store, PutRecord(Duty("d", Work())), led=first)
+    assert commit(store, PutRecord(first))  # it renews its lease
+    assert commit(store, PutRecord(Duty("e", Work())), led=first)
+    assert commit(store, PutRecord(replace(lead(store), worker="b", generation=2)))
+    assert not commit(store, PutRecord(Duty("f", Work())), led=first)
+    assert commit(store, PutRecord(Duty("f", Work())), led=lead(store))
 
 
 def test_after_the_lead_was_given_back_nobody_leads(store: FleetStore) -> None:
-    assert commit(store, Put(Lead("a", "1", 1)))
+    assert commit(store, PutRecord(Lead("a", "1", 1)))
     first = lead(store)
-    assert commit(store, Put(replace(first, worker="", incarnation="")))
-    assert not commit(store, Put(Duty("d", Work())), led=first)
+    assert commit(store, PutRecord(replace(first, worker="", incarnation="")))
+    assert not commit(store, PutRecord(Duty("d", Work())), led=first)
     assert lead(store).generation == 1
 
 
 def test_a_new_record_must_be_new_in_a_transaction_too(store: FleetStore) -> None:
-    assert commit(store, Put(Worker("w", "1")), events=(Event(Subject.WORKER, "w", "alive", "w", "it starts"),))
-    assert not commit(store, Put(Worker("w", "2")), events=(Event(Subject.WORKER, "w", "alive", "w", "it starts"),))
+    assert commit(
+        store, PutRecord(Worker("w", "1")), events=(HistoryLine(Subject.WORKER, "w", "alive", "w", "it starts"),)
+    )
+    assert not commit(
+        store, PutRecord(Worker("w", "2")), events=(HistoryLine(Subject.WORKER, "w", "alive", "w", "it starts"),)
+    )
 
 
 def test_many_rivals_for_one_lead_have_one_winner(store: FleetStore) -> None:
     with ThreadPoolExecutor(8) as rivals:
-        won = list(rivals.map(lambda name: commit(store, Put(Lead(str(name), "1", 1))), range(8)))
+        won = list(rivals.map(lambda name: commit(store, PutRecord(Lead(str(name), "1", 1))), range(8)))
     assert sum(won) == 1
     assert lead(store).worker == str(won.index(True))
 
 
 def test_a_history_is_read_from_its_end(store: FleetStore) -> None:
     for number in range(5):
-        event = Event(Subject.WORKER, "w", "alive", "me", str(number), at=1_000 + number)
-        assert commit(store, Put(Worker(f"w{number}", "1")), events=(event,))
+        event = HistoryLine(Subject.WORKER, "w", "alive", "me", str(number), at=1_000 + number)
+        assert commit(store, PutRecord(Worker(f"w{number}", "1")), events=(event,))
     assert [event.why for event in store.history(Subject.WORKER, "w", 3)] == ["4", "3", "2"]
     assert store.history(Subject.DUTY, "w", 3) == ()
 
 
 def test_a_table_is_made_once(store: FleetStore) -> None:
-    assert commit(store, Put(Worker("w", "1")))
+    assert commit(store, PutRecord(Worker("w", "1")))
     store.create()
     assert set(store.read().workers) == {"w"}
 
 
 def test_a_read_of_many_pages_is_whole(store: FleetStore) -> None:
     for number in range(12):
-        assert commit(store, Put(Duty(f"d{number}", Work(command=("x" * 100_000,)))))
+        assert commit(store, PutRecord(Duty(f"d{number}", Work(command=("x" * 100_000,)))))
     assert len(store.read().duties) == 12
 
 
 def test_a_check_changes_nothing_and_fails_what_it_stands_with(store: FleetStore) -> None:
-    assert commit(store, Put(Worker("w", "1")))
+    assert commit(store, PutRecord(Worker("w", "1")))
     seen = store.read().workers["w"]
-    assert commit(store, Put(Message("w", 1, "kill")), Check(seen))
+    assert commit(store, PutRecord(WorkerMessage("w", 1, "kill")), CheckRecord(seen))
     assert store.read().workers["w"] == seen
-    assert commit(store, Put(seen))
-    assert not commit(store, Put(Message("w", 2, "kill")), Check(seen))
+    assert commit(store, PutRecord(seen))
+    assert not commit(store, PutRecord(WorkerMessage("w", 2, "kill")), CheckRecord(seen))
     assert len(store.read().messages) == 1
 
 
 def test_a_leaders_commit_may_have_so_many_changes_and_events(store: FleetStore) -> None:
-    assert commit(store, Put(Lead("a", "1", 1)))
-    duties = [Put(Duty(f"d{number}", Work())) for number in range(MOST_CHANGES - 1)]
-    event = Event(Subject.WORKER, "w", "alive", "w", "it starts")
+    assert commit(store, PutRecord(Lead("a", "1", 1)))
+    duties = [PutRecord(Duty(f"d{number}", Work())) for number in range(MOST_CHANGES - 1)]
+    event = HistoryLine(Subject.WORKER, "w", "alive", "w", "it starts")
     assert commit(store, *duties, led=lead(store), events=(event,))
     assert len(store.read().duties) == MOST_CHANGES - 1

@@ -7,7 +7,7 @@ import pytest
 from kainite.base.errors import LeaseTableError
 from kainite.leases.kcl3.coordinator_items import (
     ClientVersion,
-    Layout,
+    CoordinatorLayout,
     LeaderLock,
     client_version,
     coordinator_key,
@@ -46,13 +46,13 @@ def test_an_entry_whose_time_is_none_is_an_error_of_the_table(lut: object) -> No
 
 
 def test_this_workers_entry_is_the_one_that_java_writes_without_measurements() -> None:
-    assert worker_key(Layout.SPLIT, "j2") | worker_entry(Layout.SPLIT, 1795271378.9) == WORKER
+    assert worker_key(CoordinatorLayout.SPLIT, "j2") | worker_entry(CoordinatorLayout.SPLIT, 1795271378.9) == WORKER
 
 
 def test_in_a_single_table_the_entry_is_told_from_leases() -> None:
-    entry = worker_key(Layout.SINGLE, "w") | worker_entry(Layout.SINGLE, 1.0)
+    entry = worker_key(CoordinatorLayout.SINGLE, "w") | worker_entry(CoordinatorLayout.SINGLE, 1.0)
     assert (entry["leaseKey"], entry["entityType"]) == ({"S": "w"}, {"S": "WORKER_METRIC_STATS"})
-    assert coordinator_key(Layout.SINGLE, "Leader") == {"leaseKey": {"S": "Leader"}}
+    assert coordinator_key(CoordinatorLayout.SINGLE, "Leader") == {"leaseKey": {"S": "Leader"}}
 
 
 @pytest.mark.parametrize("item", [None, LEADER | {"isReleased": {"S": "1"}}])

@@ -23,13 +23,13 @@ from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.loading import load_state
 from kainite.log.state.units import UnitState
-from kainite.owner.owner import LogOwner
 from kainite.settings import LogSettings, UowEnd, UowOrder, UowSettings
 from kainite.store.memory import MemoryStore
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.uow.delta import UnitEnd
 from kainite.uow.fragment import Fragment, Reject
 from support.log_builders import fragment
+from support.owned_log import owned_log
 from support.waiting import until
 
 RULES = UowSettings(end=UowEnd.WATERMARK, grace=5.0)
@@ -343,7 +343,7 @@ class TestAShardThatIsNotReadFromItsBeginning:
 
     async def test_is_known_before_the_log_has_a_position_of_it(self) -> None:
         store, settings = MemoryStore(), LogSettings(table="t", owner="a", enabled=True, put_interval=0.0, poll=60.0)
-        async with LogOwner.open(store, settings, RULES) as owner:
+        async with owned_log(store, settings, RULES) as owner:
             for _ in range(2):
                 await owner.append("s0", BEFORE_ALL, BEFORE_ALL, (), started_ms=NOON)
             assert await owner.position("s0") is None
@@ -473,7 +473,7 @@ class TestAnOwner:
 
     async def test_releases_a_unit_and_retries_what_came_late_of_it(self) -> None:
         store, rules = MemoryStore(), replace(RULES, grace=0.0)
-        async with LogOwner.open(store, self.SETTINGS, rules) as owner:
+        async with owned_log(store, self.SETTINGS, rules) as owner:
             owner.judge_by(CurrentCatalogue(lambda: None, None, interval=0.0))
             await owner.append("s0", Position(1), Position(1), (part("T", 1),))
             owner.report(ReadingReport(frozenset({"s0", "s1"}), {}, {"s0": 0.0}, {"s0": NOON}))
@@ -495,7 +495,7 @@ class TestAnOwner:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         store, rules = MemoryStore(), replace(RULES, grace=0.0)
-        async with LogOwner.open(store, self.SETTINGS, rules) as owner:
+        async with owned_log(store, self.SETTINGS, rules) as owner:
             owner.judge_by(CurrentCatalogue(lambda: None, None, interval=0.0))
             await owner.append("s0", Position(1), Position(1), (part("T", 1),))
             owner.report(ReadingReport(frozenset({"s0"}), {}, {"s0": 0.0}, {"s0": NOON}))
@@ -519,9 +519,9 @@ class TestAnOwner:
 
     async def test_begins_anew_after_a_mount(self) -> None:
         store, rules = MemoryStore(), replace(RULES, grace=0.0)
-        async with LogOwner.open(store, self.SETTINGS, rules) as owner:
+        async with owned_log(store, self.SETTINGS, rules) as owner:
             await owner.append("s0", Position(1), Position(1), (part("T", 1),))
-        async with LogOwner.open(store, self.SETTINGS, rules) as owner:
+        async with owned_log(store, self.SETTINGS, rules) as owner:
             owner.report(ReadingReport(frozenset({"s0"}), {}, {}, {}))
             await asyncio.to_thread(lambda: None)
             assert list(owner.state.open) == ["T"]
@@ -530,9 +530,9 @@ class TestAnOwner:
 
     async def test_releases_what_a_former_owner_collected_though_no_more_records_come(self) -> None:
         store, rules = MemoryStore(), replace(RULES, grace=0.0)
-        async with LogOwner.open(store, self.SETTINGS, rules) as owner:
+        async with owned_log(store, self.SETTINGS, rules) as owner:
             await owner.append("s0", Position(1), Position(1), (part("T", 1),))
-        async with LogOwner.open(store, self.SETTINGS, rules) as owner:
+        async with owned_log(store, self.SETTINGS, rules) as owner:
             assert list(owner.state.open) == ["T"]
             owner.report(ReadingReport(frozenset({"s0"}), {}, {"s0": 0.0}))
             await until(lambda: owner.state.find("T") is not None)

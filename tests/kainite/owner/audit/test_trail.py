@@ -35,6 +35,7 @@ from support.http_double import DoubleServer
 from support.log_builders import fragment
 from support.names import unique
 from support.outcomes_log import LIMIT, OutcomesLog
+from support.owned_log import owned_log
 from support.waiting import until
 
 SETTINGS = LogSettings(table="t", owner="a", enabled=True, put_interval=0.0, poll=0.02, snapshot_entries=10)
@@ -181,7 +182,7 @@ def test_no_rows_write_nothing(place: Place) -> None:
 
 async def test_units_are_in_it_before_they_leave_the_log(place: Place) -> None:
     store = MemoryStore()
-    async with LogOwner.open(store, SETTINGS, UowSettings(), audit=trail_in(place)) as log:
+    async with owned_log(store, SETTINGS, UowSettings(), audit=trail_in(place)) as log:
         tids = await work(log, store)
         await go_on_until(log, lambda: low_water_mark(store) > tids[-1])
 
@@ -207,12 +208,12 @@ class CrashesOnce:
 async def test_a_crash_before_the_truncation_writes_units_again_and_loses_none(place: Place) -> None:
     store = MemoryStore()
     dying = CrashesOnce(trail_in(place))
-    async with LogOwner.open(store, SETTINGS, UowSettings(), audit=dying) as log:
+    async with owned_log(store, SETTINGS, UowSettings(), audit=dying) as log:
         tids = await work(log, store)
         await go_on_until(log, lambda: dying.crashed)
     written = statuses(place)
     assert low_water_mark(store) == 0
-    async with LogOwner.open(store, SETTINGS, UowSettings(), audit=trail_in(place)) as log:
+    async with owned_log(store, SETTINGS, UowSettings(), audit=trail_in(place)) as log:
         await go_on_until(log, lambda: low_water_mark(store) > tids[-1])
 
     assert written
@@ -223,7 +224,7 @@ async def test_one_that_cannot_be_written_truncates_nothing_and_stops_nobody_unt
     broken: Place, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = MemoryStore()
-    async with LogOwner.open(store, SETTINGS, UowSettings(), audit=trail_in(broken)) as log:
+    async with owned_log(store, SETTINGS, UowSettings(), audit=trail_in(broken)) as log:
         tids = await work(log, store)
         await go_on_until(log, lambda: "log upkeep put off" in caplog.text)
         assert low_water_mark(store) == 0

@@ -9,7 +9,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kainite.base.redaction import redacted_words
-from kainite.settings.kinds.values import Kind, command, flag, http_url, millis, names, show_target, target, whole
+from kainite.settings.kinds.values import (
+    ValueKind,
+    command_line,
+    flag,
+    http_url,
+    millis,
+    names,
+    show_target,
+    target,
+    whole,
+)
 
 FOLDER = Path("/etc/kainite")
 
@@ -30,7 +40,7 @@ def test_a_flag_is_true_in_every_spelling_of_kcl(text: str) -> None:
         (whole(1), "١"),
         (whole(1), "9" * 30),
         (millis(50), "-1"),
-        (command(), "''' x"),
+        (command_line(), "''' x"),
         (http_url(), "localhost:4566"),
         (http_url(), "http://"),
         (http_url(), "ftp://host"),
@@ -39,7 +49,7 @@ def test_a_flag_is_true_in_every_spelling_of_kcl(text: str) -> None:
         (target(), "exec:load 'it"),
     ],
 )
-def test_a_wrong_value_is_refused_with_what_is_allowed(kind: Kind, text: str) -> None:
+def test_a_wrong_value_is_refused_with_what_is_allowed(kind: ValueKind, text: str) -> None:
     with pytest.raises(ValueError) as raised:
         kind.parse(text, FOLDER)
     assert kind.allowed in str(raised.value) or "split" in str(raised.value)
@@ -53,7 +63,7 @@ def test_milliseconds_survive_being_seconds(number: int) -> None:
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=5))
 def test_a_command_reads_back_as_it_is_shown(words: list[str]) -> None:
     assume(redacted_words(words) == tuple(words))
-    assert command().parse(command().show(words), FOLDER) == tuple(words)
+    assert command_line().parse(command_line().show(words), FOLDER) == tuple(words)
 
 
 def test_names_lose_their_surrounding_space() -> None:

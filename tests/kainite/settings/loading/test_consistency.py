@@ -11,7 +11,7 @@ from kainite.base.address import Address
 from kainite.base.markers import Batching
 from kainite.settings.keys.table import KEYS
 from kainite.settings.loading.consistency import Overridden, clashes, contradictions, missing, overridden
-from kainite.settings.loading.overrides import Given
+from kainite.settings.loading.overrides import GivenText
 from kainite.settings.sections.child import ChildProtocol
 from kainite.settings.sections.uow import UowEnd, UowOrder
 
@@ -23,19 +23,13 @@ WATERMARK = {("uow", "end"): UowEnd.WATERMARK}
 REQUIRED = {key.name for key in KEYS if key.required}
 
 
-def given(text: str, origin: str = "file") -> Given:
-    return Given(text, "key", origin)
+def given(text: str, origin: str = "file") -> GivenText:
+    return GivenText(text, "key", origin)
 
 
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ({("log", "heartbeat"): 5.1}, "logHeartbeatMillis must be at most half of logLeaseMillis"),
-        ({("log", "lease"): 5.9}, "logHeartbeatMillis must be at most half of logLeaseMillis"),
-        (
-            {("child", "restart_backoff_max"): 1.0, ("child", "restart_backoff"): 2.0},
-            "childRestartBackoffMillis must not be above childRestartBackoffMaxMillis",
-        ),
         ({("uow", "order"): UowOrder.TIME}, "uowOrder=time needs uowEnd=watermark"),
         ({("uow", "order"): UowOrder.DENSE, **WATERMARK}, "uowOrder=dense needs uowEnd=marker"),
         ({("uow", "grace"): 301.0, **WATERMARK}, "uowGraceMillis must be at most half of uowTimeoutMillis"),
@@ -52,18 +46,18 @@ def given(text: str, origin: str = "file") -> Given:
         ({**OUTPUT, ("child", "protocol"): ChildProtocol.JSON_LINES}, "output needs childProtocol=markers"),
         ({**OUTPUT, ("stream", "name"): "next"}, "output is next, the stream that is read"),
         ({**OUTPUT, ("stream", "arn"): "arn:aws:kinesis:eu-west-1:1:stream/next"}, "output is next, the stream that"),
-        ({("markers", "eop"): b"\n"}, "markerEom, markerEop, markerEob, markerBnc: EOM is the same as EOP"),
+        ({("child.markers", "eop"): b"\n"}, "markerEom, markerEop, markerEob, markerBnc: EOM is the same as EOP"),
         (
-            {("markers", "eop"): b"\x06", ("markers", "batching"): Batching.WORKER},
+            {("child.markers", "eop"): b"\x06", ("child.markers", "batching"): Batching.WORKER},
             "markerEom, markerEop, markerEob, markerBnc: EOP is the same as BNC",
         ),
         (
-            {("markers", "eop"): b"\x06", ("apply", "target"): "exec:x", ("apply", "loader_batching"): Batching.WORKER},
-            "loaderMarkerEom, loaderMarkerEop, loaderMarkerEob, loaderMarkerBnc: EOP is the same as BNC",
-        ),
-        (
-            {("apply", "target"): "exec:x", ("apply", "loader_eop"): b"\n"},
-            "loaderMarkerEom, loaderMarkerEop, loaderMarkerEob, loaderMarkerBnc: EOM is the same as EOP",
+            {
+                ("child.markers", "eop"): b"\x06",
+                ("apply", "target"): "exec:x",
+                ("apply", "loader_batching"): Batching.WORKER,
+            },
+            "markerEom, markerEop, markerEob, markerBnc: EOP is the same as BNC",
         ),
     ],
 )
@@ -76,18 +70,15 @@ def test_values_that_contradict_each_other_are_a_problem(values: dict[tuple[str,
     "values",
     [
         {},
-        {("log", "heartbeat"): 5.0},
         {**OUTPUT, ("stream", "name"): "first"},
-        {("markers", "eop"): b"\x06"},  # BNC's default, which only batches of the child's use
-        {("markers", "eop"): b"\x06", ("markers", "batching"): Batching.SUPERVISOR},
+        {("child.markers", "eop"): b"\x06"},  # BNC's default, which only batches of the child's use
+        {("child.markers", "eop"): b"\x06", ("child.markers", "batching"): Batching.SUPERVISOR},
         {
-            ("markers", "eop"): b"\x06",
+            ("child.markers", "eop"): b"\x06",
             ("apply", "target"): "exec:x",
             ("apply", "loader_batching"): Batching.WORKER,
-            ("apply", "loader_bnc"): b"\x05",
+            ("child.markers", "bnc"): b"\x05",
         },
-        {("child", "restart_backoff"): 60.0},  # the longest wait grows with it where none is set
-        {("child", "restart_backoff_max"): 2.0, ("child", "restart_backoff"): 2.0},
         {("service", "listen"): Address("127.0.0.1", 0)},
         {("service", "listen"): Address("::1", 0), ("service", "secret_file"): FILE},
         {("service", "listen"): OPEN, **CERTIFICATE, ("service", "trust_file"): FILE},
@@ -126,7 +117,7 @@ def test_a_required_key_is_missing_unless_another_stands_in(present: set[str], a
     ],
 )
 def test_a_variable_that_may_be_meant_for_another_program(
-    key: str, winner: Given, other: Given, warned: bool, clashing: bool
+    key: str, winner: GivenText, other: GivenText, warned: bool, clashing: bool
 ) -> None:
     changed = [Overridden(key, winner, other)]
     assert (bool(overridden(changed)), bool(clashes(changed))) == (warned, clashing)

@@ -54,10 +54,10 @@ def test_two_workers_without_a_name_get_different_ones(tmp_path: Path) -> None:
 
 
 def test_times_are_milliseconds_in_the_file_and_seconds_in_the_program(tmp_path: Path) -> None:
-    settings = load_with(tmp_path, failoverTimeMillis="2500", logPutIntervalMillis="5", timeoutInSeconds="30")
+    settings = load_with(tmp_path, failoverTimeMillis="2500", uowGraceMillis="5", timeoutInSeconds="30")
 
     assert settings.leases.failover == 2.5
-    assert settings.log.put_interval == 0.005
+    assert settings.uow.grace == 0.005
     assert settings.child.reply_timeout == 30.0
 
 
@@ -196,11 +196,49 @@ def test_a_password_is_neither_in_messages_nor_in_repr(tmp_path: Path) -> None:
 
 
 def test_settings_that_contradict_each_other_are_a_problem(tmp_path: Path) -> None:
-    assert "logHeartbeatMillis" in problems_with(tmp_path, logLeaseMillis="5000")[0]
-    assert not problems_with(tmp_path, logLeaseMillis="5000", logHeartbeatMillis="1000")
-    contradiction = {"childRestartBackoffMillis": "40000", "childRestartBackoffMaxMillis": "30000"}
-    assert "childRestartBackoffMillis" in problems_with(tmp_path, **contradiction)[0]
-    assert load_with(tmp_path, taskBackoffTimeMillis="40000").child.restart_backoff_max == 40.0
+    assert "uowOrder=time needs" in problems_with(tmp_path, uowOrder="time")[0]
+    assert not problems_with(tmp_path, uowOrder="time", uowEnd="watermark")
+
+
+def test_times_follow_from_the_one_that_has_a_key(tmp_path: Path) -> None:
+    plain = load_with(tmp_path)
+    assert (plain.log.heartbeat, plain.log.poll, plain.fleet.ping) == (3.0, 0.25, 3.0)
+    assert plain.child.restart_backoff_max == 30.0
+
+    other = load_with(tmp_path, logLeaseMillis="2000", fleetPingTimeoutMillis="1000", taskBackoffTimeMillis="40000")
+    assert (other.log.heartbeat, other.log.poll, other.fleet.ping) == (0.6, 0.05, 0.5)
+    assert other.child.restart_backoff_max == 40.0
+    assert load_with(tmp_path, logLeaseMillis="3600000").log.poll == 1.0
+
+
+def test_a_key_that_is_a_constant_now_is_answered_and_has_no_effect(tmp_path: Path) -> None:
+    settings = load_with(tmp_path, logBatchBytes="4096", logHeartbeatMillis="50")
+
+    assert settings.log.batch_bytes == 256 * 1024
+    assert settings.log.heartbeat == 3.0
+    assert settings.unknown == ()
+    assert settings.warnings == (
+        "logHeartbeatMillis is a constant now (0.3 of logLeaseMillis); remove it",
+        "logBatchBytes is a constant now (262144); remove it",
+    )
+
+
+def test_nothing_starts_with_a_constant_that_would_change_what_the_file_means(tmp_path: Path) -> None:
+    assert problems_with(tmp_path, loaderMarkerEop=";", uowDedupWindow="9") == (
+        "uowDedupWindow is a constant now (2000000); remove it",
+        "loaderMarkerEop is a constant now (that of markerEop); remove it",
+    )
+
+
+@pytest.mark.parametrize("spelling", ["KAINITE_LOG_POLL_MILLIS", "KAINITE_LOGPOLLMILLIS"])
+def test_a_constant_is_answered_wherever_it_is_set(tmp_path: Path, spelling: str) -> None:
+    path = write(tmp_path, **MINIMAL)
+
+    by_option = examine(path, options=["--log-poll-millis", "5"], environment={})
+    by_variable = examine(path, environment={spelling: "5"})
+
+    assert by_option.warnings == by_variable.warnings
+    assert "logPollMillis is a constant now" in by_option.warnings[0]
 
 
 def test_choices_may_be_written_in_either_case(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kainite.base.errors import SettingsError
 from kainite.settings import Examination, examine
-from kainite.settings.keys.kcl_keys import KCL_KEYS
+from kainite.settings.keys.table import KCL_KEYS
 from kainite.settings.loading.overrides import (
     NOT_BARE,
     SPELLINGS,

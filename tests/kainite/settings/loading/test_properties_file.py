@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kainite.base.errors import SettingsError
-from kainite.settings.loading.overrides import Given
+from kainite.settings.loading.overrides import GivenText
 from kainite.settings.loading.properties_file import read_properties
 
 
@@ -67,7 +67,7 @@ def test_the_last_value_of_a_repeated_key_counts_and_another_one_is_warned_of(
 def test_a_setting_carries_its_spelling_and_origin(tmp_path: Path) -> None:
     path = tmp_path / "app.properties"
     path.write_text("awsCredentialsProvider=x\n")
-    assert read_properties(path)[0] == {"AwsCredentialsProvider": Given("x", "awsCredentialsProvider", "file")}
+    assert read_properties(path)[0] == {"AwsCredentialsProvider": GivenText("x", "awsCredentialsProvider", "file")}
 
 
 @pytest.mark.parametrize(

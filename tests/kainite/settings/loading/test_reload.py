@@ -8,8 +8,9 @@ import pytest
 
 from kainite.base.errors import SettingsError
 from kainite.settings import InitialPosition, examine
+from kainite.settings.key import Reload
 from kainite.settings.keys.table import KEYS
-from kainite.settings.loading.reload import When, changes, in_force, reread, when_of
+from kainite.settings.loading.reload import changes, in_force, reread
 
 FILE = "applicationName=app\nstreamName=orders\nexecutableName=python child.py\n"
 
@@ -22,11 +23,11 @@ def test_each_change_is_named_with_when_it_takes_effect(tmp_path: Path) -> None:
         FILE + "maxLeasesForWorker=3\ntimeoutInSeconds=5\ntableName=other\nkinesisClient.fipsEnabled=true\n"
     )
 
-    assert {change.key: change.when for change in changes(running, reread(running, {}))} == {
-        "maxLeasesForWorker": When.NOW,
-        "timeoutInSeconds": When.NEXT_CHILD,
-        "tableName": When.RESTART,
-        "kinesisClient.fipsEnabled": When.RESTART,
+    assert {change.key: change.reload for change in changes(running, reread(running, {}))} == {
+        "maxLeasesForWorker": Reload.NOW,
+        "timeoutInSeconds": Reload.NEXT_CHILD,
+        "tableName": Reload.RESTART,
+        "kinesisClient.fipsEnabled": Reload.RESTART,
     }
 
 
@@ -75,6 +76,6 @@ def test_a_file_that_is_wrong_now_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_what_names_tables_streams_and_addresses_waits_for_a_restart() -> None:
-    waiting = {key.name for key in KEYS if when_of(key) is When.RESTART}
+    waiting = {key.name for key in KEYS if key.reload is Reload.RESTART}
 
     assert {"applicationName", "tableName", "streamName", "workerId", "kinesisEndpoint", "metricsPort"} <= waiting

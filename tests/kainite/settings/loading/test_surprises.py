@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from kainite.settings.credentials import Provider, Source
-from kainite.settings.loading.overrides import Given
+from kainite.settings.credentials import CredentialsSource, Provider
+from kainite.settings.loading.overrides import GivenText
 from kainite.settings.loading.surprises import notes, problem_of, warnings
 from kainite.settings.sections.child import ChildProtocol
 from kainite.settings.sections.stream import Retrieval
@@ -13,20 +13,20 @@ from kainite.settings.sections.stream import Retrieval
 Values = dict[tuple[str, str], Any]
 
 
-def given(**texts: str) -> dict[str, Given]:
+def given(**texts: str) -> dict[str, GivenText]:
     """Returns the settings of a file with these texts, by key."""
-    return {key: Given(text, key, "file") for key, text in texts.items()}
+    return {key: GivenText(text, key, "file") for key, text in texts.items()}
 
 
 ARN = "arn:aws:kinesis:eu-west-1:123456789012:stream/orders"
-EXPLAINED: tuple[dict[str, Given], Values] = (
+EXPLAINED: tuple[dict[str, GivenText], Values] = (
     given(AwsCredentialsProvider="DefaultCredentialsProvider"),
     {("stream", "retrieval"): Retrieval.POLLING},
 )
 """Settings without any note."""
 
 
-def chain(*sources: Source) -> tuple[Provider, ...]:
+def chain(*sources: CredentialsSource) -> tuple[Provider, ...]:
     return tuple(Provider(f"{source.name}Provider", source) for source in sources)
 
 
@@ -56,7 +56,7 @@ def chain(*sources: Source) -> tuple[Provider, ...]:
         ),
         (
             {},
-            {("stream", "arn"): ARN, ("kinesis_client", "region"): "us-east-1", ("aws", "region"): "eu-west-1"},
+            {("stream", "arn"): ARN, ("aws.kinesis", "region"): "us-east-1", ("aws", "region"): "eu-west-1"},
             "streamArn: Kinesis is asked in the ARN's region eu-west-1",
         ),
         (
@@ -64,8 +64,12 @@ def chain(*sources: Source) -> tuple[Provider, ...]:
             {("child", "command"): ("python", "my child.py")},
             "executableName: quotes and backslashes",
         ),
-        ({}, {("aws", "credentials"): chain(Source.JVM)}, "JVMProvider: skipped, a process without a JVM"),
-        ({}, {("dynamodb_client", "credentials"): chain(Source.STATIC)}, "STATICProvider: the secret key stands in"),
+        ({}, {("aws", "credentials"): chain(CredentialsSource.JVM)}, "JVMProvider: skipped, a process without a JVM"),
+        (
+            {},
+            {("aws.dynamodb", "credentials"): chain(CredentialsSource.STATIC)},
+            "STATICProvider: the secret key stands in",
+        ),
         ({}, {("leases", "cleanup_completed"): False}, "cleanupLeasesUponShardCompletion: false keeps"),
         ({"maxActiveThreads": "-1"}, {}, "maxActiveThreads: "),
     ],
@@ -84,10 +88,10 @@ def test_a_setting_that_may_surprise_is_warned_of_once(texts: dict[str, str], va
         ({"fanoutConfig.consumerName": "x"}, {("stream", "retrieval"): Retrieval.FANOUT}),
         ({}, {("stream", "arn"): ARN}),
         ({}, {("stream", "arn"): ARN, ("stream", "name"): "orders", ("aws", "region"): "eu-west-1"}),
-        ({}, {("stream", "arn"): ARN, ("kinesis_client", "region"): "eu-west-1", ("aws", "region"): "us-east-1"}),
+        ({}, {("stream", "arn"): ARN, ("aws.kinesis", "region"): "eu-west-1", ("aws", "region"): "us-east-1"}),
         ({"executableName": "python  child.py"}, {("child", "command"): ("python", "child.py")}),
         ({"executableName": "python 'child"}, {}),  # an error already
-        ({}, {("aws", "credentials"): chain(Source.DEFAULT, Source.PROFILE)}),
+        ({}, {("aws", "credentials"): chain(CredentialsSource.DEFAULT, CredentialsSource.PROFILE)}),
         ({}, {("leases", "cleanup_completed"): True}),
         ({"maxActiveThreads": "3"}, {}),
     ],
@@ -104,7 +108,6 @@ def test_a_setting_that_means_what_java_makes_of_it_is_no_surprise(texts: dict[s
         ({}, {("stream", "retrieval"): Retrieval.DEFAULT}, "retrievalMode: DEFAULT polls here; Java would use fan-out"),
         ({}, {("stream", "skip_sync_if_leases"): True}, "skipShardSyncAtWorkerInitializationIfLeasesExist: true"),
         ({}, {("child", "protocol"): ChildProtocol.MARKERS}, "timeoutInSeconds: not set"),
-        ({"extractorOffsets": "Worker"}, {}, "extractorOffsets: Worker is an older name of extractor"),
     ],
 )
 def test_a_setting_that_is_worth_knowing_about_is_noted_once(
@@ -123,7 +126,6 @@ def test_a_setting_that_is_worth_knowing_about_is_noted_once(
         ({"maxRecords": "10"}, {("stream", "retrieval"): Retrieval.DEFAULT}),
         ({}, {("stream", "skip_sync_if_leases"): False}),
         ({}, {("child", "protocol"): ChildProtocol.MARKERS, ("child", "reply_timeout"): 5}),
-        ({"extractorOffsets": "extractor"}, {}),
     ],
 )
 def test_plain_settings_have_no_note(texts: dict[str, str], values: Values) -> None:

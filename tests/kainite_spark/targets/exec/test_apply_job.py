@@ -45,7 +45,7 @@ def properties(tmp_path: Path, world: World, moto_endpoint: str, table: str) -> 
     settings = {
         "applicationName": "loaders", "streamName": "none", "executableName": "none", "regionName": "us-east-1",
         "dynamoDBEndpoint": moto_endpoint, "logTableName": table, "target": world.database.target,
-        "catalogueFile": "catalogue.json", "applyMaster": "local[2]", "applyMaxUnits": "6",
+        "catalogueFile": "catalogue.json", "applyMaster": "local[2]",
     }  # fmt: skip
     path = tmp_path / "app.properties"
     path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
@@ -63,7 +63,8 @@ def test_the_command_loads_each_unit_once_and_parents_first(world: World, proper
     world.log.unit("bad", *noted("bad", insert(9, -1)))
     world.log.unit("behind", *noted("behind", update(9, 1)))
 
-    command = [sys.executable, "-m", "kainite", "apply", "-p", str(properties), "--once", "--json"]
+    program = Path(__file__).parents[3] / "end_to_end" / "apply_in_small_steps.py"
+    command = [sys.executable, str(program), str(properties), "6", "500", "--once"]
     done = subprocess.run(command, capture_output=True, timeout=LIMIT, check=False)
 
     assert done.returncode == 0, done.stderr.decode()

@@ -1,0 +1,84 @@
+"""The tasks of a log's owner, and its failure: the first error that a task cannot go on from.
+
+============  ========================================================================================================
+state         left by
+============  ========================================================================================================
+going on      a task raises an error, or :meth:`OwnerTasks.end`: failed. No task dies unnoticed
+failed        nothing; every later error is ignored, since the first one is the cause
+============  ========================================================================================================
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from kainite.base.errors import KainiteError, LogError, LogUnavailableError
+from kainite.base.logs import event
+
+_logger = logging.getLogger(__name__)
+
+Work = Callable[[], Awaitable[None]]
+
+
+class OwnerTasks:
+    """Runs the tasks until one of them fails, or until they are ended.
+
+    Args:
+        failed: is told the error, once, when the owner fails.
+    """
+
+    def __init__(self, failed: Callable[[KainiteError], None]) -> None:
+        self._tell = failed
+        self._failure: asyncio.Future[KainiteError] = asyncio.get_running_loop().create_future()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self, work: Work) -> None:
+        """Starts a task; whatever it raises is the owner's failure."""
+        self._tasks.append(asyncio.create_task(self._watched(work)))
+
+    def repeat(self, work: Work, name: str, pause: float) -> None:
+        """Starts a task that does its work again and again, also after the store did not answer.
+
+        Args:
+            work: is done again when it returns.
+            name: of the warning that the store did not answer.
+            pause: seconds after that.
+        """
+
+        async def repeated() -> None:
+            while True:
+                try:
+                    await work()
+                except LogUnavailableError as error:
+                    event(_logger, logging.WARNING, name, error=error)
+                    await asyncio.sleep(pause)
+
+        self.start(repeated)
+
+    async def failed(self) -> KainiteError:
+        """Waits until the owner cannot go on, and returns the error."""
+        return await asyncio.shield(self._failure)
+
+    async def end(self, reason: KainiteError) -> Sequence[Exception]:
+        """Ends all tasks; an owner that went on until now fails with ``reason``. Returns what no task should raise."""
+        for task in self._tasks:
+            task.cancel()
+        results = await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._fail(reason)
+        return [result for result in results if isinstance(result, Exception)]
+
+    async def _watched(self, work: Work) -> None:
+        try:
+            await work()
+        except KainiteError as error:
+            self._fail(error)
+        except Exception as error:
+            self._fail(LogError(f"the log's owner broke: {error!r}"))
+            raise
+
+    def _fail(self, error: KainiteError) -> None:
+        if not self._failure.done():
+            self._failure.set_result(error)
+            self._tell(error)

@@ -1,1 +1,0 @@
-"""Kainite's own keys, one module for each part of Kainite; own_keys joins them."""

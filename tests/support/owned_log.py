@@ -1,0 +1,36 @@
+"""A log that this process owns: mounted, and served as a daemon serves it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+
+from kainite.base.clock import boot_seconds
+from kainite.base.process_identity import ProcessIdentity
+from kainite.log.contract import LogStore
+from kainite.observe.meter import SILENT, Meter
+from kainite.owner.audit.trail import AuditTrail
+from kainite.owner.mount import mount
+from kainite.owner.owner import LogOwner
+from kainite.settings import LogSettings, UowSettings
+
+
+@asynccontextmanager
+async def owned_log(
+    store: LogStore,
+    settings: LogSettings,
+    uow: UowSettings,
+    *,
+    audit: AuditTrail | None = None,
+    clock: Callable[[], float] = boot_seconds,
+    process: ProcessIdentity | None = None,
+    meter: Meter = SILENT,
+) -> AsyncIterator[LogOwner]:
+    """Makes the store, mounts the partition at once or raises LogHeldError, and yields its owner."""
+    await asyncio.to_thread(store.create)
+    claim = partial(mount, store, settings.partition, settings.owner, settings.lease, clock=clock, process=process)
+    mounted = await asyncio.to_thread(claim, stripes=settings.stripes)
+    async with LogOwner.serve(store, settings, uow, mounted, audit=audit, clock=clock, meter=meter) as owner:
+        yield owner
