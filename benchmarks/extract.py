@@ -34,7 +34,7 @@ from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.extract.offsets.place import Place
 from kainite.extract.output.sink import Aggregation, Sink
 from kainite.extract.patience import Patience
-from kainite.extract.progress import Progress, Showing
+from kainite.extract.progress import ExtractionProgress, Showing
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import HashRange, Shard
 from kainite.kinesis.write.put import StreamWriter
@@ -160,7 +160,7 @@ async def measure(options: argparse.Namespace, *, ahead: bool, aggregation: bool
             cast(StreamClient, Lister(options.shards)), StreamWriter(client, "s"), ExtractSpread.UNIT, 60.0,
             Patience(1, 1, 1), how,
         )  # fmt: skip
-        progress, stop = Progress(Showing(line=False, events=False), sink.totals), asyncio.Event()
+        progress, stop = ExtractionProgress(Showing(line=False, events=False), sink.totals), asyncio.Event()
         delivery = Delivery(sink, file, progress, extract.ahead_bytes)
         extraction = CyclicExtraction(
             ExtractSettings(command, extract.mode, extract.offsets, interval=0.01, ahead_bytes=2**23 * ahead),

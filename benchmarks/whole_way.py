@@ -53,7 +53,7 @@ from whole_way_parts.units import MIXES, Mix, records, rendered, statement, uow
 from kainite.log.views.unit_times import load_units
 from kainite.store.dynamodb import DynamoDBStore
 from kainite_demo import services
-from kainite_demo.json_lines import JsonLines
+from kainite_demo.json_lines import JsonLinesFile
 from kainite_demo.latency import percentile
 from kainite_demo.postgres_server import postgres
 from kainite_demo.processes import Process
@@ -131,7 +131,7 @@ def run_kainite(mix: Mix, units: int, rate: float, shards: int, endpoint: str | 
 
 def batches_of(job: Process) -> tuple[float, ...]:
     """Returns what the apply job told of its micro-batches."""
-    told = [line for line in JsonLines(job.log).read() if line.get("event") == "micro-batch"]
+    told = [line for line in JsonLinesFile(job.log).read() if line.get("event") == "micro-batch"]
     return (len(told), *(median(float(line[name]) for line in told) for name in ("units", "ms", "spark_ms")))
 
 
@@ -202,7 +202,7 @@ def start(stack: ExitStack, folder: Path, target: str, kinesis: str, dynamodb: s
 
 def await_applied(units: int, daemon: Process, job: Process) -> None:
     """Waits until the apply job has told that all units are committed."""
-    log, committed, end = JsonLines(job.log), 0, time.monotonic() + LIMIT_S
+    log, committed, end = JsonLinesFile(job.log), 0, time.monotonic() + LIMIT_S
     while committed < units:
         time.sleep(0.25)
         committed += sum(line["committed"] for line in log.read() if line.get("event") == "micro-batch")

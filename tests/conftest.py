@@ -31,10 +31,15 @@ os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", SHORT_LIVED_JVM)
 os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED_JVM)
 
+# Hypothesis limits neither the time of an example nor that of making inputs: both limits would measure the machine. The
+# servers of other tests take its cores meanwhile, and in a fresh clone the first text that is made builds the tables of
+# Unicode, which takes seconds. A test that hangs is ended by its timeout. The profile "ci" has neither limit either.
+hypothesis.settings.register_profile(
+    "without-limits-of-time", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 # CI has 30 minutes on two cores for all tests; make test tries Hypothesis' own number of examples.
 hypothesis.settings.register_profile("brief", hypothesis.settings.get_profile("ci"), max_examples=25)
-if os.environ.get("CI"):
-    hypothesis.settings.load_profile("brief")
+hypothesis.settings.load_profile("brief" if os.environ.get("CI") else "without-limits-of-time")
 
 
 @pytest.fixture(autouse=True)

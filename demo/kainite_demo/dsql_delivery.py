@@ -53,7 +53,7 @@ class _Due:
     data: bytes
 
 
-class Delivery:
+class UntidyDelivery:
     """Holds records until they are due.
 
     Args:

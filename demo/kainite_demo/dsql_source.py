@@ -28,10 +28,10 @@ from kainite.base.logs import configure, event
 from kainite.capture.postgresql.pgoutput import decode
 from kainite.capture.postgresql.replication import ReplicationStream, SourceSlot
 from kainite.capture.postgresql.replication_frames import Data, parse_lsn
-from kainite.capture.postgresql.transactions import Assembler, Transaction
+from kainite.capture.postgresql.transactions import Assembler, SourceTransaction
 from kainite_demo import services
 from kainite_demo.dsql_changes import net_changes
-from kainite_demo.dsql_delivery import Delivery, Habits
+from kainite_demo.dsql_delivery import Habits, UntidyDelivery
 from kainite_demo.dsql_records import Committed, Recorder, name_of
 from kainite_demo.resharding import Resharding
 
@@ -76,7 +76,7 @@ class DsqlSource:
         stream: str,
         journal: Path,
         seed: int,
-        delivery: Delivery | None = None,
+        delivery: UntidyDelivery | None = None,
     ) -> None:
         choice = random.Random(seed)
         self._replication = replication
@@ -86,7 +86,7 @@ class DsqlSource:
         self._assembler = Assembler()
         self._clock = Clock()
         self._recorder = Recorder(choice, split=_SPLIT)
-        self._delivery = Delivery(Habits(), choice) if delivery is None else delivery
+        self._delivery = UntidyDelivery(Habits(), choice) if delivery is None else delivery
 
     def step(self) -> None:
         """Reads what has committed, and puts what is due."""
@@ -101,7 +101,7 @@ class DsqlSource:
         if batch:
             self._put(batch)
 
-    def _committed(self) -> Iterator[Transaction]:
+    def _committed(self) -> Iterator[SourceTransaction]:
         until = time.monotonic() + _TICK_S
         while (frame := self._replication.receive(max(0.0, until - time.monotonic()))) is not None:
             transaction = self._assembler.feed(decode(frame.payload)) if isinstance(frame, Data) else None
@@ -110,7 +110,7 @@ class DsqlSource:
             if time.monotonic() > until:
                 return
 
-    def _take(self, transaction: Transaction) -> None:
+    def _take(self, transaction: SourceTransaction) -> None:
         changes = tuple(net_changes(transaction.changes))
         committed = Committed(name_of(transaction.uow), self._clock.next(), changes)
         for record in self._recorder.records_of(committed, time.time_ns()):

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 
-class JsonLines:
+class JsonLinesFile:
     """A file's reader; each :meth:`read` yields the lines that were finished since the read before."""
 
     def __init__(self, path: Path) -> None:

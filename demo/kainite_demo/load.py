@@ -11,10 +11,10 @@ import psycopg
 from kainite.base.errors import DemoError
 from kainite.base.liveness import Sighting, observe
 from kainite_demo.killer import Killer
-from kainite_demo.monitor import Monitor
+from kainite_demo.monitor import RunMonitor
 from kainite_demo.processes import Process
 from kainite_demo.progress import Display, Figures
-from kainite_demo.run_layout import DAEMON, PGBENCH, Options, daemon_names, ready_events, victims
+from kainite_demo.run_layout import DAEMON, PGBENCH, RunOptions, daemon_names, ready_events, victims
 from kainite_demo.sustained import Standing
 
 _TICK = 0.25
@@ -39,7 +39,9 @@ class Load:
         display: shows what the monitor sees.
     """
 
-    def __init__(self, options: Options, processes: Mapping[str, Process], monitor: Monitor, display: Display) -> None:
+    def __init__(
+        self, options: RunOptions, processes: Mapping[str, Process], monitor: RunMonitor, display: Display
+    ) -> None:
         self.kills: Counter[str] = Counter()
         self.standing: Standing | None = None
         self._rate = options.rate

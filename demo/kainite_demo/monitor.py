@@ -7,21 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kainite_demo.invariant import Invariant
-from kainite_demo.json_lines import JsonLines
+from kainite_demo.json_lines import JsonLinesFile
 from kainite_demo.latency import AppliedTimes
 from kainite_demo.log_watch import LogWatch
 from kainite_demo.progress import Figures
 from kainite_demo.watching import Watching
 
 
-class Monitor:
+class RunMonitor:
     """The figures of a run; :meth:`poll` brings them up to date.
 
     ``committed_us`` holds each captured unit's commit time in the source by name, in the order of commits. ``ends``
     tells whether each unit has a record more, for its end.
     """
 
-    def __init__(self, journal: JsonLines, log: LogWatch, *, ends: bool = True) -> None:
+    def __init__(self, journal: JsonLinesFile, log: LogWatch, *, ends: bool = True) -> None:
         self.log = log
         self.invariant = Invariant()
         self.applied_times = AppliedTimes()

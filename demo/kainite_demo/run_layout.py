@@ -20,7 +20,7 @@ from kainite_demo.processes import Process
 PRECEDENCE, DAEMON, APPLY_JOB, EXTRACTOR, PGBENCH = "precedence", "daemon", "apply job", "extractor", "pgbench"
 
 
-class Source(StrEnum):
+class SourceKind(StrEnum):
     """How the source's transactions reach the stream: extracted, with their ends; or as Aurora DSQL's do, without."""
 
     POSTGRESQL = "postgresql"
@@ -28,7 +28,7 @@ class Source(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class RunOptions:
     """The size of a run: seconds and clients of pgbench, transactions a second, shards, scale.
 
     ``endpoint`` is the address of a running Kinesis and DynamoDB; ``settings`` is a file to begin with; so many
@@ -47,7 +47,7 @@ class Options:
     endpoint: str | None = None
     settings: Path | None = None
     daemons: int = 1
-    source: Source = Source.POSTGRESQL
+    source: SourceKind = SourceKind.POSTGRESQL
     fleet: bool = False
 
 
@@ -84,12 +84,12 @@ class RunLayout:
         return self.folder / "extractor.journal"
 
 
-def daemon_names(options: Options) -> tuple[str, ...]:
+def daemon_names(options: RunOptions) -> tuple[str, ...]:
     """Returns the names of the daemons' processes."""
     return (DAEMON, *(f"{DAEMON} {number}" for number in range(2, options.daemons + 1)))
 
 
-def ready_events(options: Options) -> dict[str, str]:
+def ready_events(options: RunOptions) -> dict[str, str]:
     """Returns the processes that run throughout, and the log event by which each reports that it is ready."""
     events = dict.fromkeys(daemon_names(options), "daemon ready")
     if not options.fleet:
@@ -99,19 +99,19 @@ def ready_events(options: Options) -> dict[str, str]:
     return events
 
 
-def duties(options: Options) -> tuple[DutyKind, ...]:
+def duties(options: RunOptions) -> tuple[DutyKind, ...]:
     """Returns what the fleet starts; DSQL is a service, and no duty."""
-    extract = (DutyKind.EXTRACT,) if options.source is Source.POSTGRESQL else ()
+    extract = (DutyKind.EXTRACT,) if options.source is SourceKind.POSTGRESQL else ()
     return (DutyKind.LOG, *extract, DutyKind.APPLY) if options.fleet else ()
 
 
-def victims(options: Options) -> tuple[str, ...]:
+def victims(options: RunOptions) -> tuple[str, ...]:
     """Returns the processes that a run kills; DSQL is a service, so nobody kills what stands in for it."""
     parts = tuple(ready_events(options)) if options.kill else ()
-    return tuple(name for name in parts if name != EXTRACTOR or options.source is Source.POSTGRESQL)
+    return tuple(name for name in parts if name != EXTRACTOR or options.source is SourceKind.POSTGRESQL)
 
 
-def processes(layout: RunLayout, options: Options) -> dict[str, Process]:
+def processes(layout: RunLayout, options: RunOptions) -> dict[str, Process]:
     """Returns all processes of a run by name, not started."""
     source = layout.source
     kainite = [sys.executable, "-m", "kainite", "--log-format", "json"]
@@ -123,7 +123,7 @@ def processes(layout: RunLayout, options: Options) -> dict[str, Process]:
         EXTRACTOR: [*kainite, "extract", *settings],
         PGBENCH: pgbench.run_command(source.url, options.clients, options.seconds, options.rate, options.seed),
     }
-    if options.source is Source.DSQL:
+    if options.source is SourceKind.DSQL:
         commands[EXTRACTOR] = dsql_command(layout, options)
     env = services.environment(layout.folder)
     needed = {PRECEDENCE, PGBENCH, *ready_events(options)}
@@ -139,7 +139,7 @@ def extractor_command(layout: RunLayout) -> list[str]:
     return [str(Path(sysconfig.get_path("scripts"), PROGRAM)), *_arguments(_source_options(layout))]
 
 
-def dsql_command(layout: RunLayout, options: Options) -> list[str]:
+def dsql_command(layout: RunLayout, options: RunOptions) -> list[str]:
     """Returns the command of the process that streams the source as Aurora DSQL does; it reshards in the middle."""
     more = {
         "endpoint": layout.endpoint,

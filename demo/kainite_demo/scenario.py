@@ -21,26 +21,26 @@ from kainite.store.dynamodb import DynamoDBStore
 from kainite_demo import invariant, pgbench, services
 from kainite_demo.compare import compare
 from kainite_demo.fleet_watch import FleetWatch
-from kainite_demo.json_lines import JsonLines
+from kainite_demo.json_lines import JsonLinesFile
 from kainite_demo.latency import latencies, percentile
 from kainite_demo.load import Load
 from kainite_demo.log_watch import LogWatch
-from kainite_demo.monitor import Monitor
+from kainite_demo.monitor import RunMonitor
 from kainite_demo.postgres_server import postgres
 from kainite_demo.processes import Process
 from kainite_demo.progress import Display
 from kainite_demo.run_layout import (
     EXTRACTOR,
     PRECEDENCE,
-    Options,
     RunLayout,
-    Source,
+    RunOptions,
+    SourceKind,
     duties,
     processes,
     ready_events,
 )
 from kainite_demo.settings_file import LOG_PARTITION, fleet_table, log_table, write_settings
-from kainite_demo.summary import Summary
+from kainite_demo.summary import RunSummary
 
 _READY_LIMIT = 120.0
 _GRACE = 15.0
@@ -48,7 +48,7 @@ _GRACE = 15.0
 _GRACE_OF_A_BROKEN_RUN = 2.0
 
 
-def run(options: Options, display: Display) -> Summary:
+def run(options: RunOptions, display: Display) -> RunSummary:
     """Runs the demo.
 
     Raises:
@@ -119,7 +119,7 @@ def _ending(running: dict[str, Process], display: Display) -> Iterator[dict[str,
 
 
 def _prepare(
-    layout: RunLayout, options: Options, running: dict[str, Process], fleet: FleetWatch, display: Display
+    layout: RunLayout, options: RunOptions, running: dict[str, Process], fleet: FleetWatch, display: Display
 ) -> None:
     """Starts and fills everything that the load needs."""
     services.create_stream(services.kinesis_client(layout.endpoint), layout.name, options.shards)
@@ -142,7 +142,7 @@ def _prepare(
     fleet.wait_until_running(_READY_LIMIT)
 
 
-def _start(options: Options, running: dict[str, Process], display: Display) -> None:
+def _start(options: RunOptions, running: dict[str, Process], display: Display) -> None:
     daemons = "the daemon" if options.daemons == 1 else f"{options.daemons} daemons"
     display.say(
         f"starting {daemons}{', of which the fleet starts the rest' if options.fleet else ' and the apply job'}"
@@ -164,7 +164,7 @@ def _initial_copy(layout: RunLayout, scale: int) -> None:
 
 
 def _wait_for_event(process: Process, event: str) -> None:
-    log = JsonLines(process.log)
+    log = JsonLinesFile(process.log)
     deadline = time.monotonic() + _READY_LIMIT
     while not any(line.get("event") == event for line in log.read()):
         process.check()
@@ -173,19 +173,19 @@ def _wait_for_event(process: Process, event: str) -> None:
         time.sleep(0.05)
 
 
-def _monitor(layout: RunLayout, options: Options) -> Monitor:
+def _monitor(layout: RunLayout, options: RunOptions) -> RunMonitor:
     store = DynamoDBStore(services.dynamodb_client(layout.endpoint), log_table(layout))
-    ends = options.source is Source.POSTGRESQL
-    return Monitor(JsonLines(layout.journal), LogWatch(store, LOG_PARTITION), ends=ends)
+    ends = options.source is SourceKind.POSTGRESQL
+    return RunMonitor(JsonLinesFile(layout.journal), LogWatch(store, LOG_PARTITION), ends=ends)
 
 
 def _summary(
-    monitor: Monitor, load: Load, rows: int, starts: dict[str, int], load_seconds: float, seconds: float
-) -> Summary:
+    monitor: RunMonitor, load: Load, rows: int, starts: dict[str, int], load_seconds: float, seconds: float
+) -> RunSummary:
     times = latencies(monitor.committed_us, monitor.applied_times.at_us)
     counts = monitor.log.counts
     assert load.standing is not None, "the load was carried"
-    return Summary(
+    return RunSummary(
         transactions=monitor.applied,
         records=monitor.records,
         rows_compared=rows,

@@ -10,13 +10,13 @@ from pathlib import Path
 import javaproperties
 
 from kainite.base.errors import DemoError
-from kainite_demo.run_layout import Options, RunLayout, Source, duties, extractor_command
+from kainite_demo.run_layout import RunLayout, RunOptions, SourceKind, duties, extractor_command
 from kainite_demo.services import REGION
 
 _PROCESSORS = Path(__file__).parents[2] / "record_processors"
 _PROCESSOR = {
-    Source.POSTGRESQL: _PROCESSORS / "postgresql_changes" / "processor.py",
-    Source.DSQL: _PROCESSORS / "aurora_dsql" / "processor.py",
+    SourceKind.POSTGRESQL: _PROCESSORS / "postgresql_changes" / "processor.py",
+    SourceKind.DSQL: _PROCESSORS / "aurora_dsql" / "processor.py",
 }
 LOG_PARTITION = "0"
 GRACE_MILLIS = 4000
@@ -27,7 +27,7 @@ def log_table(layout: RunLayout) -> str:
     return f"{layout.name}-log"
 
 
-def write_settings(layout: RunLayout, options: Options) -> None:
+def write_settings(layout: RunLayout, options: RunOptions) -> None:
     """Writes the file.
 
     Args:
@@ -59,7 +59,7 @@ def fleet_table(layout: RunLayout) -> str:
     return f"{layout.name}-Fleet"
 
 
-def _fleet(layout: RunLayout, options: Options) -> dict[str, str]:
+def _fleet(layout: RunLayout, options: RunOptions) -> dict[str, str]:
     if not options.fleet:
         return {}
     return {"fleet": "true", "fleetTableName": fleet_table(layout), "fleetDuties": ", ".join(duties(options))}
@@ -88,7 +88,7 @@ def _settings(layout: RunLayout) -> dict[str, str]:
 
 def _postgresql(layout: RunLayout) -> dict[str, str]:
     return {
-        "executableName": shlex.join([sys.executable, str(_PROCESSOR[Source.POSTGRESQL])]),
+        "executableName": shlex.join([sys.executable, str(_PROCESSOR[SourceKind.POSTGRESQL])]),
         "extractorName": shlex.join(extractor_command(layout)),
         "extractorMode": "cyclic",
         "extractorOffsets": str(layout.offset_file.offsets),
@@ -105,7 +105,7 @@ def _postgresql(layout: RunLayout) -> dict[str, str]:
 
 def _dsql(layout: RunLayout) -> dict[str, str]:
     stream = ["--stream", layout.name, "--region", REGION, "--endpoint", layout.endpoint]
-    processor = [sys.executable, str(_PROCESSOR[Source.DSQL]), "--catalogue", str(layout.catalogue), *stream]
+    processor = [sys.executable, str(_PROCESSOR[SourceKind.DSQL]), "--catalogue", str(layout.catalogue), *stream]
     return {
         "executableName": shlex.join(processor),
         "uowEnd": "watermark",
@@ -114,7 +114,7 @@ def _dsql(layout: RunLayout) -> dict[str, str]:
     }
 
 
-_OF_SOURCE: Mapping[Source, Callable[[RunLayout], dict[str, str]]] = {
-    Source.POSTGRESQL: _postgresql,
-    Source.DSQL: _dsql,
+_OF_SOURCE: Mapping[SourceKind, Callable[[RunLayout], dict[str, str]]] = {
+    SourceKind.POSTGRESQL: _postgresql,
+    SourceKind.DSQL: _dsql,
 }

@@ -10,7 +10,7 @@ from rich.text import Text
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class RunSummary:
     """The figures of a run in which nothing differed.
 
     Attributes:

@@ -51,7 +51,7 @@ def _no_stream(image: SplitImage) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class DsqlRules:
     """The options of the command line.
 
     Attributes:
@@ -71,7 +71,7 @@ class Rules:
     left_out: frozenset[str] = field(default_factory=frozenset)
 
 
-def deltas_of(record: Record, rules: Rules) -> list[Emitted]:
+def deltas_of(record: Record, rules: DsqlRules) -> list[Emitted]:
     """Returns the delta of a record; none for a piece of a row, and for a table that is left out.
 
     Raises:
@@ -100,7 +100,7 @@ def _table_of(source: Row) -> str:
     return f"{source['schema']}.{source['table']}"
 
 
-def _delta(name: str, message: Row, rules: Rules) -> Emitted:
+def _delta(name: str, message: Row, rules: DsqlRules) -> Emitted:
     """Returns the delta without its unit."""
     operation = OPERATIONS.get(message["op"], "upsert")
     if rules.upserts and operation != "delete":
@@ -133,7 +133,7 @@ def _shaped(operation: str, row: Row, rule: TableRule, name: str) -> Emitted:
     return {"op": operation, "key": key, "row": row}
 
 
-def _image(which: str, message: Row, rules: Rules) -> Row:
+def _image(which: str, message: Row, rules: DsqlRules) -> Row:
     """Returns the row before or after the change, whole."""
     kind = message.get("type", FULL)
     if kind not in (FULL, CHUNKED):
@@ -236,7 +236,7 @@ def main(
         raise click.ClickException(str(error)) from None
     ahead = _ahead(stream, region, endpoint, pieces_wait) if stream else None
     find = ahead.find if ahead else _no_stream
-    rules = Rules(current, find, prefix, upserts, Absent(absent), frozenset(leave_out))
+    rules = DsqlRules(current, find, prefix, upserts, Absent(absent), frozenset(leave_out))
     tell = partial(expected, ahead=ahead, left_out=rules.left_out) if ahead else lambda records: None
     run(partial(deltas_of, rules=rules), tell)
 

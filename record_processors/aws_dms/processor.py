@@ -34,7 +34,7 @@ MALFORMED: Final = (ValueError, KeyError, TypeError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class DmsRules:
     """The options of the command line.
 
     Attributes:
@@ -48,7 +48,7 @@ class Rules:
     before_image: str = "before-image"
 
 
-def deltas_of(record: Record, rules: Rules) -> list[Emitted]:
+def deltas_of(record: Record, rules: DmsRules) -> list[Emitted]:
     """Returns the deltas and ends of a record; a control record has no delta.
 
     Raises:
@@ -72,7 +72,7 @@ def deltas_of(record: Record, rules: Rules) -> list[Emitted]:
         return [*ends, refused(uow, f"a change that cannot be carried: {error!r}", record)]
 
 
-def _ends(metadata: Row, rules: Rules) -> list[Emitted]:
+def _ends(metadata: Row, rules: DmsRules) -> list[Emitted]:
     """Returns the end of the previous transaction; the first transaction of a task has no previous one."""
     before = metadata.get("prev-transaction-id")
     if before is None or before == metadata.get("transaction-id"):
@@ -80,7 +80,7 @@ def _ends(metadata: Row, rules: Rules) -> list[Emitted]:
     return [end_of(_unit(before, rules), metadata["prev-transaction-record-id"])]
 
 
-def _unit(transaction: Json, rules: Rules) -> str:
+def _unit(transaction: Json, rules: DmsRules) -> str:
     return f"{rules.prefix}{transaction}"
 
 
@@ -94,7 +94,7 @@ def _ordinal(metadata: Row) -> int:
     return int(number) - 1
 
 
-def _delta(message: Row, rules: Rules) -> Emitted:
+def _delta(message: Row, rules: DmsRules) -> Emitted:
     """Returns the delta without its unit."""
     metadata, data = message["metadata"], message["data"]
     name = ".".join(part for part in (metadata.get("schema-name"), metadata["table-name"]) if part)
@@ -135,7 +135,7 @@ def _images(operation: str, key: Row, data: Row, before: Row) -> tuple[Row, Row]
 def main(catalogue: Path | None, tables: Path | None, prefix: str, before_image: str) -> None:
     """Turns AWS DMS's records into deltas, for one shard, under kainite run."""
     try:
-        rules = Rules(read_tables(tables, catalogue), prefix, before_image)
+        rules = DmsRules(read_tables(tables, catalogue), prefix, before_image)
     except KainiteError as error:
         raise click.ClickException(str(error)) from None
     run(partial(deltas_of, rules=rules))

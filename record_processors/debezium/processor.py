@@ -51,7 +51,7 @@ MALFORMED: Final = (ValueError, KeyError, TypeError, AttributeError, ArithmeticE
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class DebeziumRules:
     """The options of the command line.
 
     Attributes:
@@ -67,7 +67,7 @@ class Rules:
     by_source: bool = False
 
 
-def deltas_of(record: Record, rules: Rules) -> list[Emitted]:
+def deltas_of(record: Record, rules: DebeziumRules) -> list[Emitted]:
     """Returns the deltas and ends of a record; none for a tombstone, a heartbeat, a change of schema.
 
     Raises:
@@ -95,7 +95,7 @@ def _without_schema(value: Json) -> tuple[Json, Schemas]:
     return value["payload"], {column["field"]: column for column in row.get("fields", ())}
 
 
-def _boundary(event: Row, rules: Rules) -> list[Emitted]:
+def _boundary(event: Row, rules: DebeziumRules) -> list[Emitted]:
     """Returns the end of a transaction.
 
     END says how many changes came. BEGIN ends nothing, nor does a transaction that changed no captured table.
@@ -114,7 +114,7 @@ def _other(event: Row) -> list[Emitted]:
     raise ValueError("neither a change nor a transaction's boundary")
 
 
-def _change(event: Row, schemas: Schemas, record: Record, rules: Rules) -> list[Emitted]:
+def _change(event: Row, schemas: Schemas, record: Record, rules: DebeziumRules) -> list[Emitted]:
     transaction = event.get("transaction")
     if event["op"] == MESSAGE:
         return []
@@ -132,7 +132,7 @@ def _change(event: Row, schemas: Schemas, record: Record, rules: Rules) -> list[
         return [refused(uow, f"a change that cannot be carried: {error!r}", record)]
 
 
-def _by_source(event: Row, schemas: Schemas, record: Record, rules: Rules) -> list[Emitted]:
+def _by_source(event: Row, schemas: Schemas, record: Record, rules: DebeziumRules) -> list[Emitted]:
     """Returns a change of the transaction that the ``source`` block names, with its commit time.
 
     Raises:
@@ -178,7 +178,7 @@ def _ordinal(source: Row, operation: str) -> Row:
     return {} if operation == "c" else {"ordinal": int(source["lsn"])}
 
 
-def _check_lone(event: Row, rules: Rules) -> None:
+def _check_lone(event: Row, rules: DebeziumRules) -> None:
     if event["op"] != SNAPSHOT and not rules.lone_changes:
         raise SettingsError(
             "a change names no transaction: set provide.transaction.metadata=true at Debezium, or give "
@@ -191,12 +191,12 @@ def _alone(record: Record, delta: Emitted, count: int) -> list[Emitted]:
     return [delta, end_of(record.place, count)]
 
 
-def _unit(transaction: str, rules: Rules) -> str:
+def _unit(transaction: str, rules: DebeziumRules) -> str:
     match = WITH_POSITION.fullmatch(transaction)
     return rules.prefix + (match[1] if match else transaction)
 
 
-def _delta(event: Row, schemas: Schemas, record: Record, rules: Rules) -> Emitted:
+def _delta(event: Row, schemas: Schemas, record: Record, rules: DebeziumRules) -> Emitted:
     """Returns the delta without its unit.
 
     Raises:
@@ -335,7 +335,7 @@ def main(
 ) -> None:
     """Turns Debezium's events into deltas, for one shard, under kainite run."""
     try:
-        rules = Rules(read_tables(tables, catalogue), prefix, lone_changes, source_transactions)
+        rules = DebeziumRules(read_tables(tables, catalogue), prefix, lone_changes, source_transactions)
     except KainiteError as error:
         raise click.ClickException(str(error)) from None
     run(partial(deltas_of, rules=rules))

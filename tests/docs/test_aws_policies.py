@@ -34,7 +34,7 @@ from kainite.kinesis.read.subscription import Subscriber
 from kainite.kinesis.shards import Shard
 from kainite.kinesis.start_position import StartAt
 from kainite.kinesis.write.put import StreamRecord, StreamWriter
-from kainite.leases.administration.reset import Change
+from kainite.leases.administration.reset import CheckpointChange
 from kainite.leases.administration.reset import apply as reset
 from kainite.leases.kcl3.coordinator_items import CoordinatorLayout
 from kainite.leases.kcl3.coordinator_table import CoordinatorTable
@@ -313,7 +313,9 @@ def reset_a_lease_that_moves(aws: Aws, worker: LeaseTable) -> None:
     assert lease is not None
     worker.renew(lease)
     table = LeaseTable(aws.client("dynamodb"), aws.application)
-    assert [done for _, done in reset(table, [Change(Shard(SHARD), lease, Checkpoint("8"))], force=True)] == [True]
+    assert [done for _, done in reset(table, [CheckpointChange(Shard(SHARD), lease, Checkpoint("8"))], force=True)] == [
+        True
+    ]
 
 
 @contextmanager

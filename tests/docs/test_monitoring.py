@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kainite.observe.metric import APPLY_METRICS, DAEMON_METRICS, Kind
+from kainite.observe.metric import APPLY_METRICS, DAEMON_METRICS, MetricKind
 from kainite.observe.prometheus import Prometheus
 
 PLACE = Path(__file__).parents[2] / "docs" / "monitoring"
@@ -23,7 +23,7 @@ def published() -> set[str]:
     """Returns the names of all series of a daemon and of an apply job."""
     pages = (Prometheus(metrics).render([]).decode() for metrics in (DAEMON_METRICS, APPLY_METRICS))
     types = {name for page in pages for name in re.findall(r"^# TYPE (\S+)", page, re.MULTILINE)}
-    timings = {metric.series for metric in (*DAEMON_METRICS, *APPLY_METRICS) if metric.kind is Kind.TIMING}
+    timings = {metric.series for metric in (*DAEMON_METRICS, *APPLY_METRICS) if metric.kind is MetricKind.TIMING}
     return types | {f"{name}_bucket" for name in timings}
 
 
@@ -52,7 +52,7 @@ def test_each_series_of_an_expression_is_published(expression: str) -> None:
 
 @pytest.mark.parametrize("expression", list(expressions()))
 def test_counters_are_asked_for_their_rate_and_gauges_are_not(expression: str) -> None:
-    counters = {metric.series for metric in (*DAEMON_METRICS, *APPLY_METRICS) if metric.kind is Kind.COUNTER}
+    counters = {metric.series for metric in (*DAEMON_METRICS, *APPLY_METRICS) if metric.kind is MetricKind.COUNTER}
     for name in SERIES.findall(expression):
         is_sum = name in counters or OF_HISTOGRAMS.search(name) is not None
         rated = re.search(rf"(rate|increase|absent)\({name}\b", expression) is not None

@@ -21,7 +21,7 @@ from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.file import write_catalogue
 from kainite.uow.catalogue.reflection import reflect
 from kainite_demo.dsql_changes import NetChange
-from kainite_demo.dsql_delivery import Delivery, Habits
+from kainite_demo.dsql_delivery import Habits, UntidyDelivery
 from kainite_demo.dsql_records import Committed, Recorder, name_of
 from kainite_demo.resharding import Resharding
 from support.names import unique
@@ -102,7 +102,7 @@ class Stream:
         self.units: list[str] = []
         self._pipeline = pipeline
         self._recorder = Recorder(choice, split=0.02)
-        self._delivery = Delivery(HABITS, choice)
+        self._delivery = UntidyDelivery(HABITS, choice)
         self._resharding = Resharding(pipeline.kinesis, pipeline.name, time.monotonic() + 2.0, apart=2.0)
 
     def run(self, transactions: int, each: float) -> None:

@@ -41,7 +41,7 @@ def attempt(reader: Reader, data: bytes) -> None:
 
 @pytest.mark.timeout(0 if INPUTS > 5_000 else 120)
 @pytest.mark.parametrize("name", READERS)
-@settings(max_examples=max(1, INPUTS // PORTION), deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=max(1, INPUTS // PORTION), database=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 2**62))
 def test_broken_input_is_a_documented_error(name: str, seed: int) -> None:
     for data in mutated(READERS[name].samples, seed, PORTION):
@@ -49,7 +49,7 @@ def test_broken_input_is_a_documented_error(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", READERS)
-@settings(max_examples=25, deadline=None, database=None)
+@settings(max_examples=25, database=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_are_a_documented_error(name: str, data: bytes) -> None:
     attempt(READERS[name], data)

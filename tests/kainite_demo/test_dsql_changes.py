@@ -8,24 +8,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.errors import SourceError
-from kainite.capture.postgresql.pgoutput import UNCHANGED, Delete, Insert, Relation, RelationColumn, Update
-from kainite.capture.postgresql.transactions import Change
+from kainite.capture.postgresql.pgoutput import (
+    UNCHANGED,
+    DeleteMessage,
+    InsertMessage,
+    Relation,
+    RelationColumn,
+    UpdateMessage,
+)
+from kainite.capture.postgresql.transactions import SourceChange
 from kainite_demo.dsql_changes import NetChange, net_changes, spelled
 
 ITEM = Relation(1, "public", "item", "d", (RelationColumn("id", 23, True), RelationColumn("note", 25, False)))
 LOG = Relation(2, "public", "log", "d", (RelationColumn("what", 25, False),))
 
 
-def insert(key: int, note: str | None = "a") -> Change:
-    return Change(ITEM, Insert(1, (str(key), note)))
+def insert(key: int, note: str | None = "a") -> SourceChange:
+    return SourceChange(ITEM, InsertMessage(1, (str(key), note)))
 
 
-def update(key: int, note: str | None = "b", *, was: int | None = None) -> Change:
-    return Change(ITEM, Update(1, (str(key), note), None if was is None else (str(was), None)))
+def update(key: int, note: str | None = "b", *, was: int | None = None) -> SourceChange:
+    return SourceChange(ITEM, UpdateMessage(1, (str(key), note), None if was is None else (str(was), None)))
 
 
-def delete(key: int) -> Change:
-    return Change(ITEM, Delete(1, (str(key), None)))
+def delete(key: int) -> SourceChange:
+    return SourceChange(ITEM, DeleteMessage(1, (str(key), None)))
 
 
 def net(op: str, key: int, note: str | None = None) -> NetChange:
@@ -50,15 +57,15 @@ def net(op: str, key: int, note: str | None = None) -> NetChange:
         ([update(1), insert(2)], [net("u", 1, "b"), net("c", 2, "a")]),
     ],
 )
-def test_the_net_effect_is_one_change_a_row(changes: list[Change], effect: list[NetChange]) -> None:
+def test_the_net_effect_is_one_change_a_row(changes: list[SourceChange], effect: list[NetChange]) -> None:
     assert net_changes(changes) == effect
 
 
 def test_rows_without_a_key_are_rows_of_their_own() -> None:
-    twice = [Change(LOG, Insert(2, ("x",))), Change(LOG, Insert(2, ("x",)))]
+    twice = [SourceChange(LOG, InsertMessage(2, ("x",))), SourceChange(LOG, InsertMessage(2, ("x",)))]
     assert net_changes(twice) == [NetChange("public", "log", "c", None, {"what": "x"})] * 2
     with pytest.raises(SourceError, match=r"public\.log has no primary key"):
-        net_changes([Change(LOG, Update(2, ("y",)))])
+        net_changes([SourceChange(LOG, UpdateMessage(2, ("y",)))])
 
 
 @given(seed=st.integers(), before=st.sets(st.integers(0, 3)))

@@ -5,14 +5,14 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite_demo.dsql_delivery import Delivery, Habits, hash_of
+from kainite_demo.dsql_delivery import Habits, UntidyDelivery, hash_of
 
 HABITS = Habits(spread=0.4, repeats=0.2, lagging=0.25, lag=0.3, burst_every=5.0, burst_pause=0.5)
 
 
 def delivered(seed: int, count: int, habits: Habits = HABITS) -> list[tuple[float, str, bytes]]:
     """Gives a record each 10 ms; returns when each came, its key and data."""
-    delivery, came = Delivery(habits, random.Random(seed)), []
+    delivery, came = UntidyDelivery(habits, random.Random(seed)), []
     for tick in range(count + 1000):
         if tick < count:
             delivery.give(b"%d" % tick, tick / 100)

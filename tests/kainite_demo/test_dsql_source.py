@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from kainite.capture.postgresql.replication import ReplicationStream, SourceSlot, create_slot
-from kainite_demo.dsql_delivery import Delivery, Habits
+from kainite_demo.dsql_delivery import Habits, UntidyDelivery
 from kainite_demo.dsql_source import Clock, DsqlSource
 from support.names import unique
 from support.waiting import eventually
@@ -49,7 +49,7 @@ def test_what_commits_in_postgresql_comes_as_dsqls_records(source: SourceSlot, k
             connection.execute("INSERT INTO item VALUES (3, 'x', 1)")
             connection.execute("DELETE FROM item WHERE id = 3")
     with ReplicationStream.open(source, begin) as replication:
-        dsql = DsqlSource(replication, kinesis, name, journal, seed=1, delivery=Delivery(TIDY, random.Random(1)))
+        dsql = DsqlSource(replication, kinesis, name, journal, seed=1, delivery=UntidyDelivery(TIDY, random.Random(1)))
         eventually(stepping(dsql, lambda: len(records_on(kinesis, name)) == 3))
     first, second, deleted = sorted(
         records_on(kinesis, name), key=lambda one: (one["source"]["ts_ns"], str(one["after"]))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kainite_demo.json_lines import JsonLines
+from kainite_demo.json_lines import JsonLinesFile
 
 
 def test_lines_are_given_once_and_only_when_whole(tmp_path: Path) -> None:
     path = tmp_path / "lines"
-    lines = JsonLines(path)
+    lines = JsonLinesFile(path)
     assert list(lines.read()) == []
     with path.open("ab", buffering=0) as file:
         file.write(b'{"a":1}\nnoise\n[2]\n{"b"')

@@ -8,11 +8,11 @@ from dataclasses import replace
 import orjson
 from rich.console import Console
 
-from kainite_demo.summary import Summary
+from kainite_demo.summary import RunSummary
 
 
 def test_the_summary_is_the_same_for_people_and_programs() -> None:
-    summary = Summary(
+    summary = RunSummary(
         transactions=3000,
         records=15000,
         rows_compared=2_003_220,
@@ -41,7 +41,7 @@ def test_the_summary_is_the_same_for_people_and_programs() -> None:
     assert "beyond this machine: the extractor did not keep up" in text(replace(summary, kills={}))
 
 
-def text(summary: Summary) -> str:
+def text(summary: RunSummary) -> str:
     out = io.StringIO()
     Console(file=out, width=120).print(summary.as_text())
     return out.getvalue()

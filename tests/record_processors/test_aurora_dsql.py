@@ -337,7 +337,7 @@ CHANGES = st.dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(changes=CHANGES, data=st.data())
 def test_a_transaction_has_each_row_once_however_its_records_come(
     child: Child, changes: dict[tuple[str, int], str], data: st.DataObject

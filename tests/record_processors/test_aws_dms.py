@@ -235,7 +235,7 @@ def test_what_is_no_record_of_dms_becomes_a_failed_unit_of_its_own(child: Child,
 SIZES = st.lists(st.integers(1, 4), min_size=2, max_size=8)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(sizes=SIZES, data=st.data())
 def test_every_transaction_but_the_last_is_complete_in_whatever_order_its_records_come(
     child: Child, sizes: list[int], data: st.DataObject

@@ -342,7 +342,7 @@ def tolerant() -> Iterator[Child]:
     child.close()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(events=st.lists(EVENTS | JSON, min_size=1, max_size=10), key=st.sampled_from(["default", '{"id":1}', "[1]"]))
 def test_whatever_comes_is_a_delta_an_end_or_rejected_and_never_the_end_of_the_process(
     tolerant: Child, events: list[Any], key: str
@@ -354,7 +354,7 @@ def test_whatever_comes_is_a_delta_an_end_or_rejected_and_never_the_end_of_the_p
     assert sum(len(part.rejects) for part in fragments) >= refused
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(number=st.decimals(allow_nan=False, allow_infinity=False), micros=st.integers(-(10**16), 10**17))
 def test_decimals_and_times_come_out_as_they_went_in(tolerant: Child, number: Decimal, micros: int) -> None:
     sign, digits, exponent = number.as_tuple()

@@ -387,15 +387,15 @@ async def _not_waited_for(work: Any) -> None:
 
 ANY_FENCE = """
     SELECT generation, micro_batch FROM kainite_fence
-    WHERE log_partition = %s AND generation >= 0 * %s AND micro_batch >= 0 * %s - 1"""
+    WHERE log_partition = ? AND generation >= 0 * ? AND micro_batch >= 0 * ? - 1"""
 
 ANY_GENERATION = """
     SELECT generation, micro_batch FROM kainite_fence
-    WHERE log_partition = %s AND generation >= 0 * %s AND micro_batch = %s"""
+    WHERE log_partition = ? AND generation >= 0 * ? AND micro_batch = ?"""
 
 ANY_MICRO_BATCH = """
     SELECT generation, micro_batch FROM kainite_fence
-    WHERE log_partition = %s AND generation = %s AND micro_batch >= 0 * %s - 1"""
+    WHERE log_partition = ? AND generation = ? AND micro_batch >= 0 * ? - 1"""
 
 APPLICATIONS = "kainite.waltz"
 SIGNED = "kainite.uow.touched.schema:TouchedSchema.plan"
@@ -546,18 +546,18 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("stop behind a busy unit", "kainite_spark.executor.group_commit:ApplyOptions.suited",
              lambda original: lambda self, alone, in_order: original(self, alone=alone, in_order=False), 500,
              aim="locked rows, prefix"),
-    Mutation("fence of the target", "kainite_spark.targets.sql.ledger:READ_FENCE", value(ANY_FENCE), 500,
+    Mutation("fence of the target", "kainite_spark.targets.sqlite.ledger:READ_FENCE", value(ANY_FENCE), 500,
              aim="frozen task"),
-    Mutation("generation in the fence", "kainite_spark.targets.sql.ledger:READ_FENCE", value(ANY_GENERATION), 200,
+    Mutation("generation in the fence", "kainite_spark.targets.sqlite.ledger:READ_FENCE", value(ANY_GENERATION), 200,
              aim="frozen task"),
-    Mutation("micro-batch in the fence", "kainite_spark.targets.sql.ledger:READ_FENCE", value(ANY_MICRO_BATCH), 500,
+    Mutation("micro-batch in the fence", "kainite_spark.targets.sqlite.ledger:READ_FENCE", value(ANY_MICRO_BATCH), 500,
              aim="frozen task"),
-    Mutation("fence closed before trimming", "kainite_spark.targets.sql.ledger:CLOSE_MICRO_BATCH",
+    Mutation("fence closed before trimming", "kainite_spark.targets.sqlite.ledger:CLOSE_MICRO_BATCH",
              value("UPDATE kainite_fence SET generation = generation"
-                    " WHERE %s IS NOT NULL AND log_partition = %s AND generation >= 0 * %s AND 0 * %s = 0"), 500,
+                    " WHERE ? IS NOT NULL AND log_partition = ? AND generation >= 0 * ? AND 0 * ? = 0"), 500,
              aim="frozen task"),
-    Mutation("acknowledgements below the oldest unit", "kainite_spark.targets.sql.ledger:TRIM",
-             value("DELETE FROM kainite_applied WHERE log_partition = %s AND transaction_id < %s + 1000000"), 2_000),
+    Mutation("acknowledgements below the oldest unit", "kainite_spark.targets.sqlite.ledger:TRIM",
+             value("DELETE FROM kainite_applied WHERE log_partition = ? AND transaction_id < ? + 1000000"), 2_000),
     Mutation("acknowledgement", "kainite_spark.targets.sqlite.target:SqliteSession._acknowledge",
              answering(None), 500, ("job_lost", "unanswered")),
     Mutation("acknowledgements are asked for", "kainite_spark.targets.sqlite.target:SqliteSession.applied",

@@ -72,7 +72,7 @@ from kainite_spark.driver.feeding import feed_of
 from kainite_spark.driver.job import ApplyJob
 from kainite_spark.driver.patience import patiently
 from kainite_spark.executor.group_commit import ApplyOptions, Retry, apply_units
-from kainite_spark.targets.sql.identifiers import quoted
+from kainite_spark.targets.sqlite.rendering import quoted
 from simulation.child import SimPipes
 from simulation.faults import Faults
 from simulation.loop import Hub, Process, SimEvent, SimThreading, SimTime

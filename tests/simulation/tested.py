@@ -270,7 +270,10 @@ def _signed_by_what_is_left(original: Any) -> Any:
 
 
 def _never_acts(original: Any) -> Any:
-    return lambda table, plan, *, whole: replace(original(table, plan, whole=whole), may_act=False)
+    def of(table: Any, plan: Any, accepting: Any, *, whole: bool) -> Any:
+        return replace(original(table, plan, accepting, whole=whole), may_act=False)
+
+    return of
 
 
 def _without_drift(self: Any, at: float) -> float:
@@ -445,7 +448,7 @@ TESTED: tuple[ShownByTest, ...] = (
             f"{NET_EFFECT_TESTS}::test_signatures_of_another_catalogue_stay_when_they_cannot_be_told_apart"),
     _tested("values that are dropped", f"{NET_EFFECT}:_FoldRules._droppable", answering(True),
             f"{NET_EFFECT_TESTS}::test_two_changes_stay_two"),
-    _tested("a cascade ends a fold", f"{NET_EFFECT}:_Rules.of", _never_acts,
+    _tested("a cascade ends a fold", f"{NET_EFFECT}:_TableRules.of", _never_acts,
             f"{NET_EFFECT_TESTS}::test_what_may_touch_the_row_in_between_ends_the_fold"),
     *(
         ShownByTest(mutation, test)

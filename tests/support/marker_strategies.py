@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import strategies as st
 
 from kainite.base.markers import Markers
-from kainite.child.markers.framing import Piece
+from kainite.child.markers.framing import MarkedPiece
 
 _ALPHABET = b"ab\n\0\x17\xff"
 
@@ -41,15 +41,15 @@ def cuts() -> st.SearchStrategy[list[int]]:
     return st.lists(st.integers(0, 10_000), max_size=12)
 
 
-def slowly_scanned(markers: Markers, data: bytes) -> tuple[list[Piece], bytes]:
+def slowly_scanned(markers: Markers, data: bytes) -> tuple[list[MarkedPiece], bytes]:
     """Scans byte by byte: returns the pieces, and the bytes after the last marker."""
-    pieces: list[Piece] = []
+    pieces: list[MarkedPiece] = []
     rest = b""
     for number in data:
         rest += bytes([number])
         for mark in markers.marks().values():
             if rest.endswith(markers.of(mark)):
-                pieces.append(Piece(rest.removesuffix(markers.of(mark)), mark))
+                pieces.append(MarkedPiece(rest.removesuffix(markers.of(mark)), mark))
                 rest = b""
                 break
     return pieces, rest

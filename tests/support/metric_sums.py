@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from kainite.observe.metric import Kind, Metric
+from kainite.observe.metric import Metric, MetricKind
 
 
 class Sums:
@@ -17,4 +17,4 @@ class Sums:
     def observe(self, observed: Metric, value: float, shard: str | None) -> None:
         assert shard is None
         self.seen[observed] += 1
-        self.values[observed] = value + (self.values[observed] if observed.kind is Kind.COUNTER else 0)
+        self.values[observed] = value + (self.values[observed] if observed.kind is MetricKind.COUNTER else 0)

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from kainite.log.format.entry import Outcome
+from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta, Operation
@@ -128,7 +129,8 @@ class Stores:
 
     def open(self, ddl: str = SHOP, schemas: tuple[str, ...] = ()) -> Store:
         self.database.run(ddl)
-        catalogue = reflect(self.database.url, schemas)
+        # A loader cannot be asked for its tables; the database behind it can.
+        catalogue = load_catalogue(None, self.database.target, schemas) or reflect(self.database.url, schemas)
         target = open_target(self.database.target, catalogue)
         self._targets.append(target)
         target.prepare(catalogue)

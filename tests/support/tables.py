@@ -1,9 +1,12 @@
-"""A catalogue made by hand: orders and what hangs on them, five levels deep."""
+"""Catalogues made by hand: orders and what hangs on them, five levels deep; and owners whose pets go with them."""
 
 from __future__ import annotations
 
-from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, Table, TypeFamily, UniqueKey
+from dataclasses import replace
 
+from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, ReferentialAction, Table, TypeFamily, UniqueKey
+
+CASCADE = ReferentialAction.CASCADE
 INTEGER, TEXT, NUMERIC = TypeFamily.INTEGER, TypeFamily.TEXT, TypeFamily.NUMERIC
 _TYPES = {INTEGER: "bigint", TEXT: "text", NUMERIC: "numeric(12,2)"}
 
@@ -17,6 +20,17 @@ def foreign_key(
     columns: tuple[str, ...], parent: str, parent_columns: tuple[str, ...], *, deferrable: bool = False
 ) -> ForeignKey:
     return ForeignKey(f"{'_'.join(columns)}_to_{parent}", columns, parent, parent_columns, deferrable)
+
+
+def acting(
+    column: str,
+    parent: str,
+    on_delete: ReferentialAction,
+    on_update: ReferentialAction = ReferentialAction.NO_ACTION,
+    named: str = "id",
+) -> ForeignKey:
+    """Returns a foreign key that acts."""
+    return replace(foreign_key((column,), parent, (named,)), on_delete=on_delete, on_update=on_update)
 
 
 def table(
@@ -69,4 +83,10 @@ SHOP = catalogue(
         foreign_key(("notify",), "customer", ("email",)),
     ),
     table("history", columns(customer=INTEGER, note=TEXT), (), foreign_key(("customer",), "customer", ("id",))),
+)
+
+PETS = catalogue(
+    table("owner", columns(id=INTEGER, name=INTEGER)),
+    table("pet", columns(id=INTEGER, owner=INTEGER, v=INTEGER), ("id",), acting("owner", "owner", CASCADE)),
+    table("toy", columns(id=INTEGER, pet=INTEGER, v=INTEGER), ("id",), acting("pet", "pet", CASCADE)),
 )

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = ("pyspark", "pandas", "pyarrow", "sqlalchemy", "psycopg", "moto")
+HEAVY = ("pyspark", "pandas", "pyarrow", "psycopg", "moto")
 
 PROGRAM = """
 import importlib, sys

@@ -24,7 +24,7 @@ class Turn(Enum):
     BROKEN = auto()
 
 
-class Move(Enum):
+class TurnMove(Enum):
     """The events that pass the turn on."""
 
     START = auto()  # the daemon starts an action
@@ -34,8 +34,8 @@ class Move(Enum):
 
 
 TURNS: Final = {
-    (Turn.OURS, Move.START): Turn.THEIRS,
-    (Turn.THEIRS, Move.STATUS): Turn.OURS,
-    (Turn.THEIRS, Move.CHECKPOINT): Turn.OWED,
-    (Turn.OWED, Move.REPLY): Turn.THEIRS,
+    (Turn.OURS, TurnMove.START): Turn.THEIRS,
+    (Turn.THEIRS, TurnMove.STATUS): Turn.OURS,
+    (Turn.THEIRS, TurnMove.CHECKPOINT): Turn.OWED,
+    (Turn.OWED, TurnMove.REPLY): Turn.THEIRS,
 }

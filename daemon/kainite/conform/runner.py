@@ -22,7 +22,7 @@ from kainite.child.markers.extraction import Extraction
 from kainite.child.markers.start_parameters import start_parameters
 from kainite.child.piped_process import Program
 from kainite.child.process import SHARD_VARIABLE
-from kainite.conform.cases.case import Call, Case, EndOfInput, Extract, Held, Messages, Stage, Step
+from kainite.conform.cases.case import Case, EndOfInput, Extract, Messages, ScriptedCall, Stage, Step, Withheld
 from kainite.conform.cases.extractor import extractor_cases
 from kainite.conform.cases.json_lines import json_lines_cases
 from kainite.conform.cases.loader import loader_cases
@@ -33,7 +33,7 @@ from kainite.conform.exchange.extraction import ExtractionDriver
 from kainite.conform.exchange.json_lines import SHARD, JsonLinesDriver
 from kainite.conform.exchange.markers import MarkersDriver
 from kainite.conform.exchange.step_result import StepResult
-from kainite.conform.report.findings import CaseResult, CaseVerdict, Finding, Report
+from kainite.conform.report.findings import CaseResult, CaseVerdict, ConformReport, Finding
 from kainite.conform.report.judging import (
     judge_arrangements,
     judge_call,
@@ -69,7 +69,7 @@ Driver: TypeAlias = JsonLinesDriver | MarkersDriver | ExtractionDriver
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ConformOptions:
     """The cases to try, the command to try them on, and the time limits.
 
     Attributes:
@@ -101,7 +101,7 @@ class CaseProgress:
     result: CaseResult | None = None
 
 
-def run(options: Options, progress: Callable[[CaseProgress], None] = lambda _: None) -> Report:
+def run(options: ConformOptions, progress: Callable[[CaseProgress], None] = lambda _: None) -> ConformReport:
     """Runs all cases; ``progress`` is called before and after each.
 
     Raises:
@@ -111,7 +111,9 @@ def run(options: Options, progress: Callable[[CaseProgress], None] = lambda _: N
     return asyncio.run(run_cases(options, progress))
 
 
-async def run_cases(options: Options, progress: Callable[[CaseProgress], None] = lambda _: None) -> Report:
+async def run_cases(
+    options: ConformOptions, progress: Callable[[CaseProgress], None] = lambda _: None
+) -> ConformReport:
     """Does what :func:`run` does, on a running loop."""
     cases = cases_of(options)
     results: dict[str, CaseResult] = {}
@@ -121,10 +123,10 @@ async def run_cases(options: Options, progress: Callable[[CaseProgress], None] =
         limits = _with_hold(limits, results)
         results[case.name] = _left_out(case, results) or _without_repeats(await _tried(case, options, limits), results)
         progress(CaseProgress(case, number, len(cases), results[case.name]))
-    return Report(options.child.command, options.child.protocol, tuple(results.values()))
+    return ConformReport(options.child.command, options.child.protocol, tuple(results.values()))
 
 
-def cases_of(options: Options) -> tuple[Case, ...]:
+def cases_of(options: ConformOptions) -> tuple[Case, ...]:
     """Returns the chosen cases of the dialect.
 
     Raises:
@@ -138,7 +140,7 @@ def cases_of(options: Options) -> tuple[Case, ...]:
     return tuple(case for case in cases if not options.only or case.name in options.only)
 
 
-def _all_cases(options: Options) -> tuple[Case, ...]:
+def _all_cases(options: ConformOptions) -> tuple[Case, ...]:
     child = options.child
     if options.stage is Stage.EXTRACT:
         return extractor_cases(options.extract)
@@ -171,7 +173,7 @@ def _without_repeats(result: CaseResult, results: dict[str, CaseResult]) -> Case
     return replace(result, findings=tuple(finding for finding in result.findings if finding not in said))
 
 
-async def _tried(case: Case, options: Options, limits: AnswerLimits) -> CaseResult:
+async def _tried(case: Case, options: ConformOptions, limits: AnswerLimits) -> CaseResult:
     """Takes one child through the case, or one for each life of its arrangements."""
     began = time.monotonic()
     if not case.arrangements:
@@ -194,7 +196,7 @@ def _result(case: Case, findings: list[Finding], lived: _CaseRun, began: float) 
     return CaseResult(case.name, case.title, tuple(findings), lived.slowest, time.monotonic() - began, exchange)
 
 
-async def _lived(case: Case, options: Options, limits: AnswerLimits) -> _CaseRun:
+async def _lived(case: Case, options: ConformOptions, limits: AnswerLimits) -> _CaseRun:
     """Starts a child, takes it through the case's steps, and ends it."""
     own = replace(limits, timeout=limits.timeout * case.patience, hold=limits.hold or UNKNOWN_HOLD_S)
     child, driver = _started(options, own, case.held)
@@ -206,7 +208,7 @@ async def _lived(case: Case, options: Options, limits: AnswerLimits) -> _CaseRun
     return case_run
 
 
-def _started(options: Options, limits: AnswerLimits, held: Held | None) -> tuple[ChildRun, Driver]:
+def _started(options: ConformOptions, limits: AnswerLimits, held: Withheld | None) -> tuple[ChildRun, Driver]:
     child = options.child
     environment = {SHARD_VARIABLE: SHARD, **_AS_A_SERVICE}
     if child.protocol in _FORMS:
@@ -225,7 +227,7 @@ def _started(options: Options, limits: AnswerLimits, held: Held | None) -> tuple
 
 
 def _extractor_started(
-    options: Options, limits: AnswerLimits, held: Held | None, environment: Mapping[str, str]
+    options: ConformOptions, limits: AnswerLimits, held: Withheld | None, environment: Mapping[str, str]
 ) -> tuple[ChildRun, Driver]:
     spoken = options.child.markers
     extraction = Extraction(spoken.extraction, cyclic=options.extract.mode is ExtractMode.CYCLIC)
@@ -238,7 +240,9 @@ def _extractor_started(
 class _CaseRun:
     """One child's way through a case."""
 
-    def __init__(self, case: Case, options: Options, limits: AnswerLimits, child: ChildRun, driver: Driver) -> None:
+    def __init__(
+        self, case: Case, options: ConformOptions, limits: AnswerLimits, child: ChildRun, driver: Driver
+    ) -> None:
         self.findings: list[Finding] = []
         self.slowest: float | None = None
         self._refused = False  # a loader has refused the unit that it was sent
@@ -276,7 +280,7 @@ class _CaseRun:
     async def _taken(self, step: Step) -> StepResult | None:
         own = self._options.samples.own
         match step, self._driver:
-            case Call(), JsonLinesDriver() as driver:
+            case ScriptedCall(), JsonLinesDriver() as driver:
                 step_result = await driver.ask(step)
                 self.findings += judge_call(self._case, step, step_result, self._limits.slow, own_samples=own)
             case Messages(), MarkersDriver() as driver:

@@ -22,7 +22,7 @@ from kainite.child.markers.extraction import CycleDone, Extracted, Unfinished
 from kainite.extract.extractor import HELD_LIMIT, Extractor
 from kainite.extract.output.sink import Sink
 from kainite.extract.patience import Patience
-from kainite.extract.progress import Progress
+from kainite.extract.progress import ExtractionProgress
 from kainite.settings import ChildSettings, ExtractSettings
 
 _SHOWN_RESIDUE = 200
@@ -46,7 +46,7 @@ class PlainExtraction:
         extract: ExtractSettings,
         child: ChildSettings,
         sink: Sink,
-        progress: Progress,
+        progress: ExtractionProgress,
         patience: Patience,
         stop: asyncio.Event,
     ) -> None:

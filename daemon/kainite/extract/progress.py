@@ -35,7 +35,7 @@ class Showing:
     events: bool
 
 
-class Progress:
+class ExtractionProgress:
     """The progress of one extraction.
 
     Args:

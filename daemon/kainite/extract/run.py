@@ -24,7 +24,7 @@ from kainite.extract.offsets.offset_file import OffsetFile, offset_file_of
 from kainite.extract.output.sink import Aggregation, Sink
 from kainite.extract.patience import Patience
 from kainite.extract.plain_extraction import PlainExtraction
-from kainite.extract.progress import Progress, Showing
+from kainite.extract.progress import ExtractionProgress, Showing
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.write.put import StreamWriter
 from kainite.settings import ExtractMode, Settings
@@ -77,7 +77,7 @@ async def extract(
     settings: Settings, offset_file: OffsetFile | None, showing: Showing, stop: asyncio.Event, *, once: bool
 ) -> None:
     sink = _sink(settings)
-    progress = Progress(showing, sink.totals)
+    progress = ExtractionProgress(showing, sink.totals)
     extract, child, patience = settings.extract, settings.child, _patience(settings)
     extraction: PlainExtraction | CyclicExtraction
     if extract.mode is ExtractMode.PLAIN:

@@ -35,7 +35,7 @@ _BODY = "KainiteBody"
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class GetRecordsReply:
     """A GetRecords reply, payloads still base64.
 
     Attributes:
@@ -172,7 +172,7 @@ class StreamClient:
         return body
 
 
-def parse_reply(body: bytes) -> Reply:
+def parse_reply(body: bytes) -> GetRecordsReply:
     """Parses the body of a GetRecords reply.
 
     Raises:
@@ -183,7 +183,7 @@ def parse_reply(body: bytes) -> Reply:
         children = tuple(map(Shard.from_end_of_parent, reply.ChildShards or ()))
     except (msgspec.DecodeError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StreamUnavailableError(f"GetRecords answered what is no reply ({error!r}): {body[:80]!r}") from error
-    return Reply(reply.Records, reply.MillisBehindLatest, reply.NextShardIterator, children)
+    return GetRecordsReply(reply.Records, reply.MillisBehindLatest, reply.NextShardIterator, children)
 
 
 def _keep_body(response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: object) -> None:

@@ -27,13 +27,13 @@ _PLAIN = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     body: bytes
     content_type: str = _PLAIN
     status: HTTPStatus = HTTPStatus.OK
 
 
-Page = Callable[[], Awaitable[Answer]]
+Page = Callable[[], Awaitable[HttpResponse]]
 
 
 @asynccontextmanager
@@ -104,7 +104,7 @@ class _Endpoint:
         while await reader.read(MAX_HEAD):  # until the client has closed: an abort before that may cost it the answer
             pass
 
-    async def _answer(self, head: bytes) -> tuple[str, Answer]:
+    async def _answer(self, head: bytes) -> tuple[str, HttpResponse]:
         parts = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
         if len(parts) != 3 or not parts[2].startswith("HTTP/1."):
             return "GET", _error(HTTPStatus.BAD_REQUEST)
@@ -121,11 +121,11 @@ class _Endpoint:
             return method, _error(HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
-def _error(status: HTTPStatus, more: str = "") -> Answer:
-    return Answer(f"{status.phrase}{more}\n".encode(), status=status)
+def _error(status: HTTPStatus, more: str = "") -> HttpResponse:
+    return HttpResponse(f"{status.phrase}{more}\n".encode(), status=status)
 
 
-def _message(answer: Answer, *, with_body: bool) -> bytes:
+def _message(answer: HttpResponse, *, with_body: bool) -> bytes:
     lines = [
         f"HTTP/1.1 {answer.status.value} {answer.status.phrase}",
         f"Content-Type: {answer.content_type}",

@@ -7,7 +7,7 @@ from typing import Protocol
 from kainite.observe.metric import Metric
 
 
-class Sink(Protocol):
+class MetricSink(Protocol):
     """A publisher; called on the event loop and from threads, and must not block."""
 
     def observe(self, metric: Metric, value: float, shard: str | None) -> None: ...
@@ -16,7 +16,7 @@ class Sink(Protocol):
 class Meter:
     """Passes each observation to all of ``sinks``."""
 
-    def __init__(self, *sinks: Sink) -> None:
+    def __init__(self, *sinks: MetricSink) -> None:
         self._sinks = sinks
 
     def observe(self, metric: Metric, value: float = 1, shard: str | None = None) -> None:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from kainite.settings import MetricsLevel
 
 
-class Unit(StrEnum):
+class MetricUnit(StrEnum):
     """CloudWatch's units."""
 
     COUNT = "Count"
@@ -20,7 +20,7 @@ class Unit(StrEnum):
     MILLIS = "Milliseconds"
 
 
-class Kind(StrEnum):
+class MetricKind(StrEnum):
     """The way in which observations add up."""
 
     COUNTER = "counter"  # a sum over time
@@ -46,8 +46,8 @@ class Metric:
     operation: str
     name: str
     series: str
-    kind: Kind
-    unit: Unit
+    kind: MetricKind
+    unit: MetricUnit
     help: str
     level: MetricsLevel = MetricsLevel.SUMMARY
     per_shard: bool = False
@@ -55,261 +55,285 @@ class Metric:
 
 
 RECORDS_PROCESSED = Metric(
-    "ProcessTask", "RecordsProcessed", "kainite_records_processed_total", Kind.COUNTER, Unit.COUNT,
+    "ProcessTask", "RecordsProcessed", "kainite_records_processed_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Records given to children.", per_shard=True,
 )  # fmt: skip
 DATA_BYTES_PROCESSED = Metric(
-    "ProcessTask", "DataBytesProcessed", "kainite_data_processed_bytes_total", Kind.COUNTER, Unit.BYTES,
+    "ProcessTask", "DataBytesProcessed", "kainite_data_processed_bytes_total", MetricKind.COUNTER, MetricUnit.BYTES,
     "Payload bytes of the records given to children.", per_shard=True,
 )  # fmt: skip
 MILLIS_BEHIND_LATEST = Metric(
-    "ProcessTask", "MillisBehindLatest", "kainite_behind_latest_seconds", Kind.GAUGE, Unit.MILLIS,
+    "ProcessTask", "MillisBehindLatest", "kainite_behind_latest_seconds", MetricKind.GAUGE, MetricUnit.MILLIS,
     "Time by which the shard is behind its newest record.", per_shard=True,
 )  # fmt: skip
 PROCESS_RECORDS_TIME = Metric(
-    "ProcessTask", "RecordProcessor.processRecords.Time", "kainite_process_records_seconds", Kind.TIMING, Unit.MILLIS,
+    "ProcessTask", "RecordProcessor.processRecords.Time", "kainite_process_records_seconds",
+    MetricKind.TIMING, MetricUnit.MILLIS,
     "Time that the child takes for a batch.", per_shard=True,
 )  # fmt: skip
 GET_RECORDS_TIME = Metric(
-    "ProcessTask", "KinesisDataFetcher.getRecords.Time", "kainite_get_records_seconds", Kind.TIMING, Unit.MILLIS,
+    "ProcessTask", "KinesisDataFetcher.getRecords.Time", "kainite_get_records_seconds",
+    MetricKind.TIMING, MetricUnit.MILLIS,
     "Time of a GetRecords call.", MetricsLevel.DETAILED, per_shard=True,
 )  # fmt: skip
 GET_RECORDS_SUCCESS = Metric(
-    "ProcessTask", "KinesisDataFetcher.getRecords.Success", "kainite_get_records_success_total", Kind.COUNTER,
-    Unit.COUNT, "GetRecords calls that succeeded (an observation of 1; 0 for one that failed).",
+    "ProcessTask", "KinesisDataFetcher.getRecords.Success", "kainite_get_records_success_total", MetricKind.COUNTER,
+    MetricUnit.COUNT, "GetRecords calls that succeeded (an observation of 1; 0 for one that failed).",
     MetricsLevel.DETAILED, per_shard=True,
 )  # fmt: skip
 EXPIRED_ITERATOR = Metric(
-    "ProcessTask", "ExpiredIterator", "kainite_expired_iterators_total", Kind.COUNTER, Unit.COUNT,
+    "ProcessTask", "ExpiredIterator", "kainite_expired_iterators_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Iterators that expired.", per_shard=True,
 )  # fmt: skip
 INITIALIZE_TIME = Metric(
-    "InitializeTask", "RecordProcessor.initialize.Time", "kainite_child_initialize_seconds", Kind.TIMING, Unit.MILLIS,
+    "InitializeTask", "RecordProcessor.initialize.Time", "kainite_child_initialize_seconds",
+    MetricKind.TIMING, MetricUnit.MILLIS,
     "Time that a child takes to start.",
 )  # fmt: skip
 SHUTDOWN_TIME = Metric(
-    "ShutdownTask", "RecordProcessor.shutdown.Time", "kainite_child_shutdown_seconds", Kind.TIMING, Unit.MILLIS,
+    "ShutdownTask", "RecordProcessor.shutdown.Time", "kainite_child_shutdown_seconds",
+    MetricKind.TIMING, MetricUnit.MILLIS,
     "Time that a child takes to end.",
 )  # fmt: skip
 CHILD_FAILURES = Metric(
-    "Child", "Failures", "kainite_child_failures_total", Kind.COUNTER, Unit.COUNT, "Children that failed.",
+    "Child", "Failures", "kainite_child_failures_total", MetricKind.COUNTER, MetricUnit.COUNT, "Children that failed.",
     per_shard=True,
 )  # fmt: skip
 REJECTED_MESSAGES = Metric(
-    "Child", "RejectedMessages", "kainite_child_rejected_messages_total", Kind.COUNTER, Unit.COUNT,
+    "Child", "RejectedMessages", "kainite_child_rejected_messages_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Messages left out: not sendable, called bad by the child, or fatal to it.",
     per_shard=True,
 )  # fmt: skip
 CURRENT_LEASES = Metric(
-    "RenewAllLeases", "CurrentLeases", "kainite_leases_held", Kind.GAUGE, Unit.COUNT, "Leases held.", per_worker=True
+    "RenewAllLeases",
+    "CurrentLeases",
+    "kainite_leases_held",
+    MetricKind.GAUGE,
+    MetricUnit.COUNT,
+    "Leases held.",
+    per_worker=True,
 )
 LOST_LEASES = Metric(
-    "RenewAllLeases", "LostLeases", "kainite_leases_lost_total", Kind.COUNTER, Unit.COUNT,
+    "RenewAllLeases", "LostLeases", "kainite_leases_lost_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Leases lost to other workers.", per_worker=True,
 )  # fmt: skip
 TOTAL_LEASES = Metric(
-    "TakeLeases", "TotalLeases", "kainite_leases", Kind.GAUGE, Unit.COUNT, "Leases of the application.",
+    "TakeLeases", "TotalLeases", "kainite_leases", MetricKind.GAUGE, MetricUnit.COUNT, "Leases of the application.",
     MetricsLevel.DETAILED, per_worker=True,
 )  # fmt: skip
 NUM_WORKERS = Metric(
-    "TakeLeases", "NumWorkers", "kainite_workers", Kind.GAUGE, Unit.COUNT, "Workers of the application.",
+    "TakeLeases", "NumWorkers", "kainite_workers", MetricKind.GAUGE, MetricUnit.COUNT, "Workers of the application.",
     per_worker=True,
 )  # fmt: skip
 NEEDED_LEASES = Metric(
-    "TakeLeases", "NeededLeases", "kainite_leases_needed", Kind.GAUGE, Unit.COUNT,
+    "TakeLeases", "NeededLeases", "kainite_leases_needed", MetricKind.GAUGE, MetricUnit.COUNT,
     "Leases that this worker lacks of its share.", MetricsLevel.DETAILED, per_worker=True,
 )  # fmt: skip
 LEASES_TO_TAKE = Metric(
-    "TakeLeases", "LeasesToTake", "kainite_leases_to_take", Kind.GAUGE, Unit.COUNT, "Leases chosen to be taken.",
+    "TakeLeases", "LeasesToTake", "kainite_leases_to_take",
+    MetricKind.GAUGE, MetricUnit.COUNT, "Leases chosen to be taken.",
     MetricsLevel.DETAILED, per_worker=True,
 )  # fmt: skip
 TAKEN_LEASES = Metric(
-    "TakeLeases", "TakenLeases", "kainite_leases_taken_total", Kind.COUNTER, Unit.COUNT, "Leases taken.",
+    "TakeLeases", "TakenLeases", "kainite_leases_taken_total", MetricKind.COUNTER, MetricUnit.COUNT, "Leases taken.",
     per_worker=True,
 )  # fmt: skip
 UNTAKEN_LEASES = Metric(
-    "TakeLeases", "UntakenLeases", "kainite_leases_untaken_total", Kind.COUNTER, Unit.COUNT,
+    "TakeLeases", "UntakenLeases", "kainite_leases_untaken_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Leases that another worker took first.", per_worker=True,
 )  # fmt: skip
 EXPIRED_LEASES = Metric(
-    "TakeLeases", "ExpiredLeases", "kainite_leases_expired", Kind.GAUGE, Unit.COUNT,
+    "TakeLeases", "ExpiredLeases", "kainite_leases_expired", MetricKind.GAUGE, MetricUnit.COUNT,
     "Leases that no worker renewed for the failover time.", per_worker=True,
 )  # fmt: skip
 VERY_OLD_LEASES = Metric(
-    "TakeLeases", "VeryOldLeases", "kainite_leases_very_old", Kind.GAUGE, Unit.COUNT,
+    "TakeLeases", "VeryOldLeases", "kainite_leases_very_old", MetricKind.GAUGE, MetricUnit.COUNT,
     "Leases that no worker renewed for three failover times.", per_worker=True,
 )  # fmt: skip
 LEASE_SPILLOVER = Metric(
-    "TakeLeases", "LeaseSpillover", "kainite_leases_spillover", Kind.GAUGE, Unit.COUNT,
+    "TakeLeases", "LeaseSpillover", "kainite_leases_spillover", MetricKind.GAUGE, MetricUnit.COUNT,
     "Leases beyond maxLeasesForWorker.", per_worker=True,
 )  # fmt: skip
 PARTIAL_STREAMS = Metric(
-    "PeriodicShardSyncManager", "NumStreamsWithPartialLeases", "kainite_partial_streams", Kind.GAUGE, Unit.COUNT,
+    "PeriodicShardSyncManager", "NumStreamsWithPartialLeases", "kainite_partial_streams",
+    MetricKind.GAUGE, MetricUnit.COUNT,
     "1 while the leases leave hash keys of the stream uncovered.",
 )  # fmt: skip
 STREAMS_TO_SYNC = Metric(
-    "PeriodicShardSyncManager", "NumStreamsToSync", "kainite_streams_to_sync", Kind.GAUGE, Unit.COUNT,
+    "PeriodicShardSyncManager", "NumStreamsToSync", "kainite_streams_to_sync", MetricKind.GAUGE, MetricUnit.COUNT,
     "1 when a shard sync is due, which creates missing leases.",
 )  # fmt: skip
 IS_LEADER = Metric(
-    "LeaderDecider", "LeaderDecider:IsLeader", "kainite_leader", Kind.GAUGE, Unit.COUNT,
+    "LeaderDecider", "LeaderDecider:IsLeader", "kainite_leader", MetricKind.GAUGE, MetricUnit.COUNT,
     "1 while this worker is the leader.", MetricsLevel.DETAILED,
 )  # fmt: skip
 
 UNITS_COLLECTED = Metric(
-    "UnitsOfWork", "UnitsCollected", "kainite_units_collected_total", Kind.COUNTER, Unit.COUNT,
+    "UnitsOfWork", "UnitsCollected", "kainite_units_collected_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Units of work that got their place in the log, failed ones included.",
 )  # fmt: skip
 UNIT_DELTAS = Metric(
-    "UnitsOfWork", "DeltasCollected", "kainite_unit_deltas_collected_total", Kind.COUNTER, Unit.COUNT,
+    "UnitsOfWork", "DeltasCollected", "kainite_unit_deltas_collected_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Deltas of these units.",
 )  # fmt: skip
 UNIT_CONFLICTS = Metric(
-    "UnitsOfWork", "Conflicts", "kainite_unit_conflicts_total", Kind.COUNTER, Unit.COUNT,
+    "UnitsOfWork", "Conflicts", "kainite_unit_conflicts_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Units of work that conflicted with a unit in progress when they got their place.",
 )  # fmt: skip
 UNITS_COMMITTED = Metric(
-    "UnitsOfWork", "UnitsCommitted", "kainite_units_committed_total", Kind.COUNTER, Unit.COUNT,
+    "UnitsOfWork", "UnitsCommitted", "kainite_units_committed_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Units of work that the target has, as the log knows.",
 )  # fmt: skip
 UNITS_FAILED = Metric(
-    "UnitsOfWork", "UnitsFailed", "kainite_units_failed_total", Kind.COUNTER, Unit.COUNT,
+    "UnitsOfWork", "UnitsFailed", "kainite_units_failed_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Units of work that failed; one that fails again after a retry counts again.",
 )  # fmt: skip
 UNITS_DISCARDED = Metric(
-    "UnitsOfWork", "UnitsDiscarded", "kainite_units_discarded_total", Kind.COUNTER, Unit.COUNT,
+    "UnitsOfWork", "UnitsDiscarded", "kainite_units_discarded_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Units of work that were discarded: by a person, overtaken by a correction, or sent again.",
 )  # fmt: skip
 OPEN_UNITS = Metric(
-    "UnitsOfWork", "UnitsOpen", "kainite_open_units", Kind.GAUGE, Unit.COUNT,
+    "UnitsOfWork", "UnitsOpen", "kainite_open_units", MetricKind.GAUGE, MetricUnit.COUNT,
     "Units of work that are being collected: parts of them are still to come.",
 )  # fmt: skip
 UNITS_IN_PROGRESS = Metric(
-    "UnitsOfWork", "UnitsInProgress", "kainite_units_in_progress", Kind.GAUGE, Unit.COUNT,
+    "UnitsOfWork", "UnitsInProgress", "kainite_units_in_progress", MetricKind.GAUGE, MetricUnit.COUNT,
     "Units of work in the log that the target does not have yet, as the log knows.",
 )  # fmt: skip
 FAILED_UNITS = Metric(
-    "UnitsOfWork", "FailedUnits", "kainite_failed_units", Kind.GAUGE, Unit.COUNT,
+    "UnitsOfWork", "FailedUnits", "kainite_failed_units", MetricKind.GAUGE, MetricUnit.COUNT,
     "Failed units of work that nobody has retried or discarded.",
 )  # fmt: skip
 BLOCKED_UNITS = Metric(
-    "UnitsOfWork", "BlockedUnits", "kainite_blocked_units", Kind.GAUGE, Unit.COUNT,
+    "UnitsOfWork", "BlockedUnits", "kainite_blocked_units", MetricKind.GAUGE, MetricUnit.COUNT,
     "Units of work that wait for a failed one.",
 )  # fmt: skip
 OLDEST_UNIT = Metric(
-    "UnitsOfWork", "OldestUnit", "kainite_oldest_unit_seconds", Kind.GAUGE, Unit.MILLIS,
+    "UnitsOfWork", "OldestUnit", "kainite_oldest_unit_seconds", MetricKind.GAUGE, MetricUnit.MILLIS,
     "Time for which this owner has known the oldest unit of work in progress; 0 without one.",
 )  # fmt: skip
 LATE_UNITS = Metric(
-    "UnitsOfWork", "LateUnits", "kainite_late_units_total", Kind.COUNTER, Unit.COUNT,
+    "UnitsOfWork", "LateUnits", "kainite_late_units_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Units of work that hold what came late (uowEnd=watermark); uowGraceMillis was too short for them.",
 )  # fmt: skip
 WATERMARK_BEHIND = Metric(
-    "UnitsOfWork", "WatermarkBehind", "kainite_watermark_behind_seconds", Kind.GAUGE, Unit.MILLIS,
+    "UnitsOfWork", "WatermarkBehind", "kainite_watermark_behind_seconds", MetricKind.GAUGE, MetricUnit.MILLIS,
     "Time by which the watermark is behind (uowEnd=watermark); 0 while it is not known.",
 )  # fmt: skip
 LOG_BATCHES = Metric(
-    "Log", "Batches", "kainite_log_batches_total", Kind.COUNTER, Unit.COUNT, "Batches that the log's owner wrote."
+    "Log",
+    "Batches",
+    "kainite_log_batches_total",
+    MetricKind.COUNTER,
+    MetricUnit.COUNT,
+    "Batches that the log's owner wrote.",
 )
 LOG_BYTES = Metric(
-    "Log", "Bytes", "kainite_log_queued_bytes_total", Kind.COUNTER, Unit.BYTES,
+    "Log", "Bytes", "kainite_log_queued_bytes_total", MetricKind.COUNTER, MetricUnit.BYTES,
     "Bytes of entries that the log's owner wrote, before compression, approximately.",
 )  # fmt: skip
 LOG_APPEND_TIME = Metric(
-    "Log", "Append.Time", "kainite_log_append_seconds", Kind.TIMING, Unit.MILLIS,
+    "Log", "Append.Time", "kainite_log_append_seconds", MetricKind.TIMING, MetricUnit.MILLIS,
     "Time from an append at the log's owner until it is durable.",
 )  # fmt: skip
 LOG_PUT_TIME = Metric(
-    "Log", "Put.Time", "kainite_log_put_seconds", Kind.TIMING, Unit.MILLIS,
+    "Log", "Put.Time", "kainite_log_put_seconds", MetricKind.TIMING, MetricUnit.MILLIS,
     "Time until a batch of the log is durable, tries included.",
 )  # fmt: skip
-LOG_OWNED = Metric("Log", "Owner", "kainite_log_owner", Kind.GAUGE, Unit.COUNT, "1 while this process owns the log.")
+LOG_OWNED = Metric(
+    "Log", "Owner", "kainite_log_owner", MetricKind.GAUGE, MetricUnit.COUNT, "1 while this process owns the log."
+)
 LOG_FOLLOWED = Metric(
-    "Log", "Follower", "kainite_log_follower", Kind.GAUGE, Unit.COUNT,
+    "Log", "Follower", "kainite_log_follower", MetricKind.GAUGE, MetricUnit.COUNT,
     "1 while this process appends through an owner elsewhere; neither: it reaches no log.",
 )  # fmt: skip
 LOG_SETTLED = Metric(
-    "Log", "OwnerAge", "kainite_log_owner_age_seconds", Kind.GAUGE, Unit.MILLIS,
+    "Log", "OwnerAge", "kainite_log_owner_age_seconds", MetricKind.GAUGE, MetricUnit.MILLIS,
     "Time since this process became the log's owner, or reached the one it appends through; 0 while it reaches none.",
 )  # fmt: skip
 LOG_PEERS = Metric(
-    "Log", "Peers", "kainite_log_peers", Kind.GAUGE, Unit.COUNT,
+    "Log", "Peers", "kainite_log_peers", MetricKind.GAUGE, MetricUnit.COUNT,
     "Processes that append through this one while it owns the log.",
 )  # fmt: skip
 LOG_CREDIT = Metric(
-    "Log", "UnansweredBytes", "kainite_log_unanswered_bytes", Kind.GAUGE, Unit.BYTES,
+    "Log", "UnansweredBytes", "kainite_log_unanswered_bytes", MetricKind.GAUGE, MetricUnit.BYTES,
     "Bytes of their appends that the owner has not answered; each may have 8 MiB.",
 )  # fmt: skip
 LOG_WAITING = Metric(
-    "Log", "QueuedAppends", "kainite_log_waiting_appends", Kind.GAUGE, Unit.COUNT,
+    "Log", "QueuedAppends", "kainite_log_waiting_appends", MetricKind.GAUGE, MetricUnit.COUNT,
     "Appends at the owner that are not durable yet.",
 )  # fmt: skip
 LOG_WAITING_BYTES = Metric(
-    "Log", "QueuedBytes", "kainite_log_waiting_bytes", Kind.GAUGE, Unit.BYTES,
+    "Log", "QueuedBytes", "kainite_log_waiting_bytes", MetricKind.GAUGE, MetricUnit.BYTES,
     "Bytes of these appends, approximately; at 64 MiB appends wait.",
 )  # fmt: skip
 
 FEED_LAG = Metric(
-    "Log", "Feed.Lag", "kainite_feed_lag_entries", Kind.GAUGE, Unit.COUNT,
+    "Log", "Feed.Lag", "kainite_feed_lag_entries", MetricKind.GAUGE, MetricUnit.COUNT,
     "Durable entries that the slowest follower of the log has not taken; 0 without one.",
 )  # fmt: skip
 
 APPLIED_UNITS = Metric(
-    "Apply", "UnitsCommitted", "kainite_apply_units_committed_total", Kind.COUNTER, Unit.COUNT,
+    "Apply", "UnitsCommitted", "kainite_apply_units_committed_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Units of work that the apply job committed, or found committed.",
 )  # fmt: skip
 APPLY_FAILURES = Metric(
-    "Apply", "UnitsFailed", "kainite_apply_units_failed_total", Kind.COUNTER, Unit.COUNT,
+    "Apply", "UnitsFailed", "kainite_apply_units_failed_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Units of work that the target refused.",
 )  # fmt: skip
 APPLY_WAITING = Metric(
-    "Apply", "UnitsWaiting", "kainite_apply_waiting_units", Kind.GAUGE, Unit.COUNT,
+    "Apply", "UnitsWaiting", "kainite_apply_waiting_units", MetricKind.GAUGE, MetricUnit.COUNT,
     "Units of work that the apply job has read and not yet tried: its lag in units.",
 )  # fmt: skip
 APPLY_DELAYED = Metric(
-    "Apply", "UnitsDelayed", "kainite_apply_delayed_units", Kind.GAUGE, Unit.COUNT,
+    "Apply", "UnitsDelayed", "kainite_apply_delayed_units", MetricKind.GAUGE, MetricUnit.COUNT,
     "Units of work that are tried again later, because rows were locked.",
 )  # fmt: skip
 APPLY_FAILED = Metric(
-    "Apply", "FailedUnits", "kainite_apply_failed_units", Kind.GAUGE, Unit.COUNT,
+    "Apply", "FailedUnits", "kainite_apply_failed_units", MetricKind.GAUGE, MetricUnit.COUNT,
     "Failed units of work that nobody has retried or discarded.",
 )  # fmt: skip
 APPLY_BLOCKED = Metric(
-    "Apply", "BlockedUnits", "kainite_apply_blocked_units", Kind.GAUGE, Unit.COUNT,
+    "Apply", "BlockedUnits", "kainite_apply_blocked_units", MetricKind.GAUGE, MetricUnit.COUNT,
     "Units of work that wait for a failed one.",
 )  # fmt: skip
 APPLY_LAG = Metric(
-    "Apply", "Lag", "kainite_apply_lag_seconds", Kind.GAUGE, Unit.MILLIS,
+    "Apply", "Lag", "kainite_apply_lag_seconds", MetricKind.GAUGE, MetricUnit.MILLIS,
     "Time since the apply job read the oldest unit of work that waits; 0 without one.",
 )  # fmt: skip
 APPLY_FOLLOWED = Metric(
-    "Apply", "Followed", "kainite_apply_followed", Kind.GAUGE, Unit.COUNT,
+    "Apply", "Followed", "kainite_apply_followed", MetricKind.GAUGE, MetricUnit.COUNT,
     "1 while the log's owner sends what becomes durable; 0 while the log is read.",
 )  # fmt: skip
 MICRO_BATCHES = Metric(
-    "Apply", "MicroBatches", "kainite_apply_micro_batches_total", Kind.COUNTER, Unit.COUNT, "Micro-batches."
+    "Apply", "MicroBatches", "kainite_apply_micro_batches_total", MetricKind.COUNTER, MetricUnit.COUNT, "Micro-batches."
 )
 MICRO_BATCH_TIME = Metric(
-    "Apply", "MicroBatch.Time", "kainite_apply_micro_batch_seconds", Kind.TIMING, Unit.MILLIS,
+    "Apply", "MicroBatch.Time", "kainite_apply_micro_batch_seconds", MetricKind.TIMING, MetricUnit.MILLIS,
     "Time of a micro-batch, from its plan to the last outcome.",
 )  # fmt: skip
 POLL_TIME = Metric(
-    "Apply", "Poll.Time", "kainite_apply_poll_seconds", Kind.TIMING, Unit.MILLIS, "Time of a read of the log's index."
+    "Apply",
+    "Poll.Time",
+    "kainite_apply_poll_seconds",
+    MetricKind.TIMING,
+    MetricUnit.MILLIS,
+    "Time of a read of the log's index.",
 )
 RUN_TIME = Metric(
-    "Apply", "Run.Time", "kainite_apply_run_seconds", Kind.TIMING, Unit.MILLIS,
+    "Apply", "Run.Time", "kainite_apply_run_seconds", MetricKind.TIMING, MetricUnit.MILLIS,
     "Time of a micro-batch's Spark job: reading, assembling, committing.",
 )  # fmt: skip
 OUTCOMES_TIME = Metric(
-    "Apply", "Outcomes.Time", "kainite_apply_outcomes_seconds", Kind.TIMING, Unit.MILLIS,
+    "Apply", "Outcomes.Time", "kainite_apply_outcomes_seconds", MetricKind.TIMING, MetricUnit.MILLIS,
     "Time until outcomes are durable.",
 )  # fmt: skip
 APPLY_GROUPS = Metric(
-    "Apply", "Groups", "kainite_apply_groups_total", Kind.COUNTER, Unit.COUNT,
+    "Apply", "Groups", "kainite_apply_groups_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Transactions at the target: groups of units that were tried.",
 )  # fmt: skip
 GROUPS_SPLIT = Metric(
-    "Apply", "GroupsSplit", "kainite_apply_groups_split_total", Kind.COUNTER, Unit.COUNT,
+    "Apply", "GroupsSplit", "kainite_apply_groups_split_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Groups that the target did not take, and that were cut in two.",
 )  # fmt: skip
 

@@ -15,7 +15,7 @@ import prometheus_client as client
 
 import kainite
 from kainite.observe.health import Health, ShardHealth
-from kainite.observe.metric import DAEMON_METRICS, Kind, Metric, Unit
+from kainite.observe.metric import DAEMON_METRICS, Metric, MetricKind, MetricUnit
 
 CONTENT_TYPE = client.CONTENT_TYPE_LATEST
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
@@ -49,7 +49,7 @@ class Prometheus:
     def observe(self, metric: Metric, value: float, shard: str | None) -> None:
         key = (metric, shard if metric.per_shard else None)
         series = self._series.get(key) or self._begin(key)
-        if metric.unit is Unit.MILLIS:
+        if metric.unit is MetricUnit.MILLIS:
             value /= 1000
         match series:
             case client.Counter():
@@ -93,9 +93,9 @@ class Prometheus:
 def _family(metric: Metric, registry: client.CollectorRegistry) -> Family:
     labels = ["shard"] if metric.per_shard else []
     match metric.kind:
-        case Kind.COUNTER:
+        case MetricKind.COUNTER:
             return client.Counter(metric.series, metric.help, labels, registry=registry)
-        case Kind.GAUGE:
+        case MetricKind.GAUGE:
             return client.Gauge(metric.series, metric.help, labels, registry=registry)
-        case Kind.TIMING:
+        case MetricKind.TIMING:
             return client.Histogram(metric.series, metric.help, labels, registry=registry, buckets=BUCKETS)

@@ -19,7 +19,7 @@ from kainite.base import display
 from kainite.base.redaction import redacted_tree
 from kainite.observe import health
 from kainite.observe.health import HealthLimits, ShardHealth, WorkerFacts
-from kainite.observe.meter import Meter, Sink
+from kainite.observe.meter import Meter, MetricSink
 from kainite.observe.metric import DAEMON_METRICS, Metric
 from kainite.observe.shard_status import ShardStatus
 from kainite.settings import MetricsLevel, Settings
@@ -40,7 +40,7 @@ def cloudwatch_level(settings: Settings) -> MetricsLevel:
     return MetricsLevel.NONE if double else MetricsLevel.SUMMARY
 
 
-class Report(Protocol):
+class ProcessHealth(Protocol):
     """What a process says about its health; :class:`~kainite.observe.health.HealthReport` is the daemon's."""
 
     @property
@@ -93,7 +93,9 @@ async def publishing(
 
 
 @asynccontextmanager
-async def publishing_of(settings: Settings, wanted: Publishers, verdict: Callable[[], Report]) -> AsyncIterator[Meter]:
+async def publishing_of(
+    settings: Settings, wanted: Publishers, verdict: Callable[[], ProcessHealth]
+) -> AsyncIterator[Meter]:
     """Publishes what the meter of any process is given until the end.
 
     Args:
@@ -104,7 +106,7 @@ async def publishing_of(settings: Settings, wanted: Publishers, verdict: Callabl
     Raises:
         SettingsError: the endpoint's address cannot be listened on.
     """
-    sinks: list[Sink] = []
+    sinks: list[MetricSink] = []
     async with AsyncExitStack() as stack:
         if wanted.level is not MetricsLevel.NONE:
             sinks.append(await _cloudwatch(stack, settings, wanted.level))
@@ -113,7 +115,7 @@ async def publishing_of(settings: Settings, wanted: Publishers, verdict: Callabl
         yield Meter(*sinks)
 
 
-async def _cloudwatch(stack: AsyncExitStack, settings: Settings, level: MetricsLevel) -> Sink:
+async def _cloudwatch(stack: AsyncExitStack, settings: Settings, level: MetricsLevel) -> MetricSink:
     from kainite.observe.cloudwatch import CloudWatch
 
     leases = settings.leases
@@ -125,32 +127,32 @@ async def _cloudwatch(stack: AsyncExitStack, settings: Settings, level: MetricsL
 
 
 async def _endpoint(
-    stack: AsyncExitStack, metrics: Sequence[Metric], host: str, port: int, verdict: Callable[[], Report]
-) -> Sink:
-    from kainite.observe.http_endpoint import Answer, serving
+    stack: AsyncExitStack, metrics: Sequence[Metric], host: str, port: int, verdict: Callable[[], ProcessHealth]
+) -> MetricSink:
+    from kainite.observe.http_endpoint import HttpResponse, serving
     from kainite.observe.prometheus import CONTENT_TYPE, Prometheus
 
     prometheus = Prometheus(metrics)
 
-    def answer(good: bool, judged: Report) -> Answer:
+    def answer(good: bool, judged: ProcessHealth) -> HttpResponse:
         status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
         body = display.as_json(redacted_tree(judged.as_json()), orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-        return Answer(body.encode(), "application/json", status)
+        return HttpResponse(body.encode(), "application/json", status)
 
-    async def live() -> Answer:
-        return Answer(b"the loop turns\n")
+    async def live() -> HttpResponse:
+        return HttpResponse(b"the loop turns\n")
 
-    async def ready() -> Answer:
+    async def ready() -> HttpResponse:
         judged = verdict()
         return answer(judged.ready, judged)
 
-    async def healthy() -> Answer:
+    async def healthy() -> HttpResponse:
         judged = verdict()
         return answer(judged.healthy, judged)
 
-    async def scraped() -> Answer:
+    async def scraped() -> HttpResponse:
         # Thousands of shards take a moment to print: not on the loop that reads them.
-        return Answer(await asyncio.to_thread(prometheus.render, verdict().shards), CONTENT_TYPE)
+        return HttpResponse(await asyncio.to_thread(prometheus.render, verdict().shards), CONTENT_TYPE)
 
     pages = {HEALTH: healthy, READY: ready, LIVE: live, METRICS: scraped}
     await stack.enter_async_context(serving(pages, host, port))

@@ -34,7 +34,7 @@ import orjson
 
 from kainite.base.errors import StreamError
 from kainite.base.retry import AWS_BACKOFF, retry
-from kainite.kinesis.client import Reply, StreamClient, parse_reply
+from kainite.kinesis.client import GetRecordsReply, StreamClient, parse_reply
 from kainite.kinesis.failures import stream_error
 from kainite.kinesis.shards import Shard
 from kainite.kinesis.start_position import StartAt
@@ -93,7 +93,7 @@ class Stream(Protocol):
         """Returns an iterator from the first record that arrived at ``since`` (epoch seconds) or later."""
         ...
 
-    def read(self, iterator: str) -> Reply: ...
+    def read(self, iterator: str) -> GetRecordsReply: ...
 
 
 def joined(image: SplitImage, pieces: dict[int, str]) -> str:
@@ -167,7 +167,7 @@ class PieceSearch:
             if shard.id not in reading:
                 reading[shard.id] = self._stream.iterator(shard.id, since)
 
-    def _next(self, reply: Reply, made: float) -> str | None:
+    def _next(self, reply: GetRecordsReply, made: float) -> str | None:
         """Returns the position at which the search of the shard goes on; None when the shard has been searched."""
         read_to = self._clock() - (reply.millis_behind_latest or 0) / 1000
         return reply.next_iterator if read_to < made + self._wait else None
@@ -190,7 +190,7 @@ class _Search:
         """Returns when the last of the main records was made."""
         return max(image.made for image in self.wanted.values())
 
-    def take(self, reply: Reply) -> None:
+    def take(self, reply: GetRecordsReply) -> None:
         """Takes the fragments among records."""
         names = [name.encode() for name in self.wanted]
         for record in reply.records:
@@ -289,7 +289,7 @@ class KinesisStream:
         start = StartAt("AT_TIMESTAMP", timestamp=since)
         return self._again(lambda: self._client.iterator(shard_id, start)[0])
 
-    def read(self, iterator: str) -> Reply:
+    def read(self, iterator: str) -> GetRecordsReply:
         """Returns the next records.
 
         Raises:

@@ -32,7 +32,7 @@ _LISTED_CAUSE: Final = 200
 
 
 @dataclass(slots=True)
-class _Unit:
+class _FailedUnit:
     """One failed unit while it grows; of a unit with one item, ``listing`` is not used."""
 
     causes: list[str] = field(default_factory=list)
@@ -62,8 +62,8 @@ class Unprocessed:
     """Gathers what belongs to no unit, for one append."""
 
     def __init__(self) -> None:
-        self._units: dict[str, _Unit] = {}
-        self._lines = _Unit()
+        self._units: dict[str, _FailedUnit] = {}
+        self._lines = _FailedUnit()
         self._room = PAYLOADS
 
     def add(self, name: str, cause: str, text: str) -> None:
@@ -76,7 +76,7 @@ class Unprocessed:
         """
         if name not in self._units and len(self._units) >= MAX_UNITS:
             name = next(reversed(self._units))
-        self._units.setdefault(name, _Unit()).add(cause, self._kept(text), listed=True)
+        self._units.setdefault(name, _FailedUnit()).add(cause, self._kept(text), listed=True)
 
     def add_line(self, cause: str, text: str) -> None:
         """Takes an emitted line, or a part of one, that names no unit."""
@@ -90,10 +90,12 @@ class Unprocessed:
             units[lines] = self._with_lines(units.get(lines))
         return [unit.fragment(name) for name, unit in units.items()]
 
-    def _with_lines(self, same: _Unit | None) -> _Unit:
+    def _with_lines(self, same: _FailedUnit | None) -> _FailedUnit:
         if same is None:
             return self._lines
-        both = _Unit(more=same.more + self._lines.more, text=same.text, listing=[*same.listing, *self._lines.listing])
+        both = _FailedUnit(
+            more=same.more + self._lines.more, text=same.text, listing=[*same.listing, *self._lines.listing]
+        )
         causes = [*same.causes, *self._lines.causes]
         both.causes, both.more = causes[:MAX_CAUSES], both.more + max(0, len(causes) - MAX_CAUSES)
         return both

@@ -28,7 +28,7 @@ class Validator:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        self._rules: dict[str, _Rules] = {}
+        self._rules: dict[str, _TableRules] = {}
 
     def checked(self, delta: Delta) -> Delta:
         """Returns the delta in its normal form.
@@ -43,25 +43,25 @@ class Validator:
             raise _wrong_column(rules, "before", delta.before)
         return _keyed(delta, rules) if rules.key else _keyless(delta, rules)
 
-    def _rules_of(self, name: str) -> _Rules:
+    def _rules_of(self, name: str) -> _TableRules:
         table = self._catalogue.find(name)
         if table is None:
             raise DeltaError(f"table {name!r} is not in the target's catalogue")
         writable = {column.name for column in table.columns.values() if not column.generated}
-        rules = _Rules(table, frozenset(table.primary_key), frozenset(table.columns), frozenset(writable))
+        rules = _TableRules(table, frozenset(table.primary_key), frozenset(table.columns), frozenset(writable))
         self._rules[name] = rules
         return rules
 
 
 @dataclass(frozen=True, slots=True)
-class _Rules:
+class _TableRules:
     table: Table
     key: frozenset[str]
     columns: frozenset[str]
     writable: frozenset[str]
 
 
-def _keyless(delta: Delta, rules: _Rules) -> Delta:
+def _keyless(delta: Delta, rules: _TableRules) -> Delta:
     name = rules.table.name
     if delta.op is not Operation.INSERT:
         raise DeltaError(f"table {name!r} has no primary key: it takes inserts only, no {delta.op}")
@@ -70,7 +70,7 @@ def _keyless(delta: Delta, rules: _Rules) -> Delta:
     return delta if delta.table == name else replace(delta, table=name)
 
 
-def _keyed(delta: Delta, rules: _Rules) -> Delta:
+def _keyed(delta: Delta, rules: _TableRules) -> Delta:
     key, row = delta.key, delta.row
     if delta.op is Operation.INSERT and not key:
         key = {name: row[name] for name in rules.table.primary_key if name in row}
@@ -85,7 +85,7 @@ def _keyed(delta: Delta, rules: _Rules) -> Delta:
     return replace(delta, table=rules.table.name, key=key, row=row)
 
 
-def _row_with_key(key: Row, row: Row, rules: _Rules) -> Row:
+def _row_with_key(key: Row, row: Row, rules: _TableRules) -> Row:
     for name, value in key.items():
         # Mostly they are identical; values that are spelled differently may still be equal.
         if name in row and row[name] != value and not _same(rules.table, name, value, row[name]):
@@ -98,7 +98,7 @@ def _same(table: Table, name: str, one: object, other: object) -> bool:
     return other is not None and canonical(one) == canonical(other)
 
 
-def _wrong_key(rules: _Rules, key: Row) -> DeltaError:
+def _wrong_key(rules: _TableRules, key: Row) -> DeltaError:
     named = ", ".join(rules.table.primary_key)
     missing = _first(rules.key - key.keys())
     if missing is not None:
@@ -107,7 +107,7 @@ def _wrong_key(rules: _Rules, key: Row) -> DeltaError:
     return DeltaError(f"{extra!r} is no key column of {rules.table.name!r}: its primary key is ({named})")
 
 
-def _wrong_column(rules: _Rules, field: str, row: Row) -> DeltaError:
+def _wrong_column(rules: _TableRules, field: str, row: Row) -> DeltaError:
     name = _first(row.keys() - rules.columns)
     if name is not None:
         return DeltaError(f"table {rules.table.name!r} has no column {name!r}, which {field!r} names")

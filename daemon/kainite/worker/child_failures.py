@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class Consequence:
     """The consequence of a failure.
 
     Attributes:
@@ -77,7 +77,7 @@ class ChildFailures:
         batch: Span | None = None,
         in_flight: Span | None = None,
         answered: bool = False,
-    ) -> Failure:
+    ) -> Consequence:
         """Counts a failure, logs it, and decides what follows.
 
         Args:
@@ -97,9 +97,9 @@ class ChildFailures:
         pause = settings.restart_backoff if left_out else decision.pause
         event(logger, logging.ERROR, "shard failed", shard=self._shard, state=state.name, error=error,
               tries=decision.tries, pause=pause)  # fmt: skip
-        return Failure(pause, decision.tries, culprit, left_out, decision.poison)
+        return Consequence(pause, decision.tries, culprit, left_out, decision.poison)
 
-    def report(self, failure: Failure, stderr: Iterable[str] | None) -> None:
+    def report(self, failure: Consequence, stderr: Iterable[str] | None) -> None:
         """Logs records that are left out or poison; called when the child has ended and ``stderr`` is complete."""
         if failure.culprit and (failure.left_out or failure.poison):
             event(logger, logging.ERROR, "records left out" if failure.left_out else "poison batch", shard=self._shard,

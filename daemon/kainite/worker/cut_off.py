@@ -20,7 +20,7 @@ LOOK_EVERY_S: Final = 0.5
 """The seconds between two looks."""
 
 
-class Log(Protocol):
+class LogConnectivity(Protocol):
     """The log: :class:`~kainite.peers.sharing.shared_log.SharedLog`."""
 
     @property
@@ -33,7 +33,7 @@ class Shards(Protocol):
     async def give_back(self) -> None: ...
 
 
-async def give_back_while_cut_off(log: Log, shards: Shards) -> NoReturn:
+async def give_back_while_cut_off(log: LogConnectivity, shards: Shards) -> NoReturn:
     """Gives the shards back whenever the daemon is cut off, until cancelled."""
     told = False
     while True:

@@ -24,6 +24,7 @@ from kainite.base.errors import KainiteError, SettingsError, SparkStalledError, 
 from kainite.base.garbage import collect_rarely, keep_what_is_loaded
 from kainite.base.logs import event
 from kainite.settings.credentials import Provider
+from kainite.settings.kinds.target_kinds import driver_packages
 from kainite_spark.driver.job_watch import JobWatch, SparkLimits, progress_of
 from kainite_spark.driver.spark_thread import SparkThread
 from kainite_spark.driver.stall import Progress
@@ -50,8 +51,9 @@ _INSTALL: Final = (
     "the executors' Python cannot run Kainite: set applyPython to one that has kainite[spark] installed (docs/spark.md)"
 )
 _CREDENTIALS: Final = "give the executors a role, or set applyAwsFrom=driver (docs/spark.md)"
+_NEEDED: Final = ("kainite", "boto3", "orjson", "backports", *driver_packages())
 _ADVICE: Final = (
-    (re.compile(r"No module named '(kainite|boto3|orjson|sqlalchemy|psycopg|backports)"), _INSTALL),
+    (re.compile(rf"No module named '({'|'.join(_NEEDED)})"), _INSTALL),
     (re.compile(r"Cannot run program|PYTHON_VERSION_MISMATCH|Python in worker has different version"), _INSTALL),
 )
 _PYTHON_ERROR = re.compile(r"^((?!org\.|java|py4j)[\w.]+: .+)$", re.MULTILINE)

@@ -1,10 +1,10 @@
-"""The fence: which apply job, and which of its micro-batches, may write to a target."""
+"""The fence: which apply job, and which of its micro-batches, may write to a target; and the errors of who may not."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kainite.base.errors import TargetFencedError
+from kainite.base.errors import TargetFencedError, TargetUnavailableError
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,4 +29,15 @@ def outranked(log_partition: str, generation: int) -> TargetFencedError:
     return TargetFencedError(
         f"a newer apply job than generation {generation} owns log partition {log_partition!r} in the target: "
         "stop this one"
+    )
+
+
+def already_applied(fence: Fence) -> TargetUnavailableError:
+    """Returns the error of a group of which another task acknowledged a unit meanwhile.
+
+    The caller reads the acknowledgements again and applies the rest.
+    """
+    return TargetUnavailableError(
+        f"units of log partition {fence.log_partition!r} were acknowledged by another task meanwhile: "
+        "read the acknowledgements again"
     )

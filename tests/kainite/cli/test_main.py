@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from kainite import __version__
 from kainite.cli.main import main
 
-SLOW_TO_IMPORT = ("boto3", "botocore", "rich", "pyspark", "sqlalchemy", "psycopg", "moto")
+SLOW_TO_IMPORT = ("boto3", "botocore", "rich", "pyspark", "psycopg", "moto")
 
 
 def leaves(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:

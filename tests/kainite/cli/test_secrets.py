@@ -60,7 +60,7 @@ def encodings(password: str) -> tuple[str, ...]:
     return password, quote(password, safe=""), every, password.replace("%", "%25")
 
 
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(PASSWORDS, st.integers(0, 3))
 @example("p%zzword", 0)
 @example("pa@ssword", 0)
@@ -104,7 +104,7 @@ def test_no_command_shows_a_secret_of_another_key(sound_file: Path, key: str, te
     assert "gehe" not in shown
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(PASSWORDS, st.integers(1, 2))
 def test_the_apply_job_s_waiting_and_its_error_hide_the_password(
     caplog: pytest.LogCaptureFixture, sound_file: Path, password: str, encoding: int

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kainite.base.markers import Batching
-from kainite.conform import CaseResult, CaseVerdict, Options, run
+from kainite.conform import CaseResult, CaseVerdict, ConformOptions, run
 from kainite.conform.exchange.child_run import AnswerLimits
 from kainite.settings import ChildProtocol, ChildSettings, MarkersSettings
 
@@ -86,7 +86,7 @@ SILENTLY = {
 
 def tried(child: ChildSettings, case: str, fault: str) -> CaseResult:
     limits = SILENT if fault in SILENTLY else PATIENT
-    report = run(Options(child, limits=limits, large=1_000_000, only=(case,)))
+    report = run(ConformOptions(child, limits=limits, large=1_000_000, only=(case,)))
     assert [result.name for result in report.results] == [case]
     return report.results[0]
 
@@ -148,7 +148,7 @@ def test_a_child_that_loses_nothing_passes(child: ChildSettings) -> None:
 
 
 def test_cases_that_build_on_a_failed_one_are_left_out() -> None:
-    report = run(Options(json_lines_child("dies"), limits=replace(PATIENT, hold=None), large=10_000))
+    report = run(ConformOptions(json_lines_child("dies"), limits=replace(PATIENT, hold=None), large=10_000))
     verdicts = {result.name: result.verdict for result in report.results}
 
     assert verdicts["one-record"] is CaseVerdict.FAIL
@@ -159,7 +159,9 @@ def test_cases_that_build_on_a_failed_one_are_left_out() -> None:
 
 def test_a_fault_free_child_passes_each_of_these_cases() -> None:
     cases = tuple({case for case, _ in JSON_LINES.values()})
-    report = run(Options(json_lines_child("none"), limits=replace(PATIENT, hold=None), large=1_000_000, only=cases))
+    report = run(
+        ConformOptions(json_lines_child("none"), limits=replace(PATIENT, hold=None), large=1_000_000, only=cases)
+    )
 
     assert {result.name: result.text for result in report.results if result.verdict > CaseVerdict.PASS} == {}
 
@@ -167,7 +169,7 @@ def test_a_fault_free_child_passes_each_of_these_cases() -> None:
 @pytest.mark.parametrize("batching", ["single", "worker", "supervisor"])
 def test_a_fault_free_markers_child_passes_all_cases_but_the_optional_one(batching: str) -> None:
     child = markers_child("none", batching)
-    report = run(Options(child, limits=replace(PATIENT, hold=None), large=100_000))
+    report = run(ConformOptions(child, limits=replace(PATIENT, hold=None), large=100_000))
 
     assert {result.name: result.text for result in report.results if result.verdict > CaseVerdict.NOTE} == {}
     assert {result.name for result in report.results if result.verdict is CaseVerdict.NOTE} <= {"eob-eom"}

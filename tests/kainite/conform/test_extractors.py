@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kainite.conform import CaseVerdict, Options, Report, run
+from kainite.conform import CaseVerdict, ConformOptions, ConformReport, run
 from kainite.conform.cases.case import Stage
 from kainite.conform.exchange.child_run import AnswerLimits
 from kainite.settings import ChildProtocol, ChildSettings, ExtractMode, ExtractOffsets, ExtractSettings
@@ -12,15 +12,17 @@ from kainite.settings import ChildProtocol, ChildSettings, ExtractMode, ExtractO
 CYCLES = r"""while read -r request; do printf '{"uow":"T"}\n%s\0' "$1"; done"""
 
 
-def tried(script: str, offsets: ExtractOffsets | None = None, *, argument: str = "", timeout: float = 20.0) -> Report:
+def tried(
+    script: str, offsets: ExtractOffsets | None = None, *, argument: str = "", timeout: float = 20.0
+) -> ConformReport:
     mode = ExtractMode.PLAIN if offsets is None else ExtractMode.CYCLIC
     extract = ExtractSettings(mode=mode, offsets=offsets or ExtractOffsets.EXTRACTOR)
     child = ChildSettings(("sh", "-c", script, "sh", argument), protocol=ChildProtocol.MARKERS)
     limits = AnswerLimits(timeout=timeout, slow=60.0)
-    return run(Options(child, limits=limits, stage=Stage.EXTRACT, extract=extract))
+    return run(ConformOptions(child, limits=limits, stage=Stage.EXTRACT, extract=extract))
 
 
-def noted(report: Report) -> dict[str, tuple[CaseVerdict, str]]:
+def noted(report: ConformReport) -> dict[str, tuple[CaseVerdict, str]]:
     """Returns verdict and text of each case above PASS."""
     return {one.name: (one.verdict, one.text) for one in report.results if one.verdict > CaseVerdict.PASS}
 

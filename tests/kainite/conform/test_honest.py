@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kainite.conform import CaseResult, CaseVerdict, Options, Report, run
+from kainite.conform import CaseResult, CaseVerdict, ConformOptions, ConformReport, run
 from kainite.conform.cases.samples import Samples, generic, read_samples
 from kainite.conform.exchange.child_run import AnswerLimits
 from kainite.settings import ChildProtocol, ChildSettings
@@ -31,17 +31,17 @@ def tried(
     samples: Samples | None = None,
     large: int = 10_000_000,
     only: tuple[str, ...] = (),
-) -> Report:
+) -> ConformReport:
     child = ChildSettings(command, protocol=protocol)
-    return run(Options(child, samples or generic(), LIMITS, large=large, only=only))
+    return run(ConformOptions(child, samples or generic(), LIMITS, large=large, only=only))
 
 
-def noted(report: Report) -> dict[str, str]:
+def noted(report: ConformReport) -> dict[str, str]:
     """Returns the findings above PASS, by case."""
     return {result.name: result.text for result in report.results if result.verdict > CaseVerdict.PASS}
 
 
-def result_of(report: Report, name: str) -> CaseResult:
+def result_of(report: ConformReport, name: str) -> CaseResult:
     return next(result for result in report.results if result.name == name)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kainite.base.markers import Batching
-from kainite.conform import CaseVerdict, Options, Report, run
+from kainite.conform import CaseVerdict, ConformOptions, ConformReport, run
 from kainite.conform.cases.case import Stage
 from kainite.conform.exchange.child_run import AnswerLimits
 from kainite.settings import ChildProtocol, ChildSettings, MarkersSettings
@@ -19,14 +19,14 @@ from support.loaders import documented_loader, least_loader
 BROKEN = Path(__file__).parents[2] / "children" / "broken" / "loader.py"
 
 
-def tried(command: tuple[str, ...] | None, batching: Batching = Batching.SINGLE, *only: str) -> Report:
+def tried(command: tuple[str, ...] | None, batching: Batching = Batching.SINGLE, *only: str) -> ConformReport:
     assert command is not None
     child = ChildSettings(command, protocol=ChildProtocol.MARKERS, markers=MarkersSettings(batching=batching))
     limits = AnswerLimits(timeout=60.0, slow=60.0)
-    return run(Options(child, limits=limits, only=only, stage=Stage.LOAD))
+    return run(ConformOptions(child, limits=limits, only=only, stage=Stage.LOAD))
 
 
-def noted(report: Report) -> dict[str, str]:
+def noted(report: ConformReport) -> dict[str, str]:
     return {result.name: result.text for result in report.results if result.verdict > CaseVerdict.PASS}
 
 

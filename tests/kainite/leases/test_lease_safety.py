@@ -161,7 +161,6 @@ def test_no_two_workers_believe_they_hold_one_lease_and_checkpoints_never_go_bac
         settings=settings(
             max_examples=25,
             stateful_step_count=25,
-            deadline=None,
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         ),

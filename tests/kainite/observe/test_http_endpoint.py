@@ -10,17 +10,17 @@ import pytest
 
 from kainite.base.errors import SettingsError
 from kainite.observe import http_endpoint
-from kainite.observe.http_endpoint import Answer, serving
+from kainite.observe.http_endpoint import HttpResponse, serving
 
 LOCAL = "127.0.0.1"
 LIMIT = 20.0
 
 
-async def _page() -> Answer:
-    return Answer(b"hello\n")
+async def _page() -> HttpResponse:
+    return HttpResponse(b"hello\n")
 
 
-async def _broken() -> Answer:
+async def _broken() -> HttpResponse:
     raise ValueError("no such thing")
 
 

@@ -6,14 +6,14 @@ import re
 
 import pytest
 
-from kainite.observe.metric import METRICS, Kind, Metric, Unit
+from kainite.observe.metric import METRICS, Metric, MetricKind, MetricUnit
 
 # https://prometheus.io/docs/practices/naming/
 SUFFIX = {
-    (Kind.COUNTER, Unit.COUNT): "_total",
-    (Kind.COUNTER, Unit.BYTES): "_bytes_total",
-    (Kind.GAUGE, Unit.MILLIS): "_seconds",
-    (Kind.TIMING, Unit.MILLIS): "_seconds",
+    (MetricKind.COUNTER, MetricUnit.COUNT): "_total",
+    (MetricKind.COUNTER, MetricUnit.BYTES): "_bytes_total",
+    (MetricKind.GAUGE, MetricUnit.MILLIS): "_seconds",
+    (MetricKind.TIMING, MetricUnit.MILLIS): "_seconds",
 }
 
 
@@ -26,5 +26,5 @@ def test_no_name_is_used_twice() -> None:
 def test_series_are_named_as_prometheus_wants_it(metric: Metric) -> None:
     assert re.fullmatch(r"kainite(_[a-z]+)+", metric.series)
     assert metric.series.endswith(SUFFIX.get((metric.kind, metric.unit), ""))
-    assert (metric.kind is Kind.COUNTER) == metric.series.endswith("_total")
+    assert (metric.kind is MetricKind.COUNTER) == metric.series.endswith("_total")
     assert not (metric.per_shard and metric.per_worker), "KCL sets one or the other"

@@ -15,7 +15,7 @@ from kainite.observe.metric import (
     MILLIS_BEHIND_LATEST,
     PROCESS_RECORDS_TIME,
     RECORDS_PROCESSED,
-    Kind,
+    MetricKind,
 )
 from kainite.observe.prometheus import Prometheus
 from kainite.observe.shard_status import ShardStatus
@@ -68,7 +68,7 @@ def test_timings_are_histograms_of_seconds() -> None:
 def test_every_metric_of_the_table_is_there_before_anything_was_observed() -> None:
     page = Prometheus().render([]).decode()
 
-    kinds = {Kind.COUNTER: "counter", Kind.GAUGE: "gauge", Kind.TIMING: "histogram"}
+    kinds = {MetricKind.COUNTER: "counter", MetricKind.GAUGE: "gauge", MetricKind.TIMING: "histogram"}
     assert [m.series for m in DAEMON_METRICS if f"# TYPE {m.series} {kinds[m.kind]}\n" not in page] == []
     assert "kainite_build_info{" in page
     assert "process_resident_memory_bytes " in page

@@ -329,7 +329,7 @@ def test_interleaved_owners_on_memory(schedule: list[int]) -> None:
 
 @on_each_double
 @given(SCHEDULES)
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_interleaved_owners_on_dynamodb(
     dynamodb_store: DynamoDBStore, partitions: Callable[[], str], schedule: list[int]
 ) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.record import RawRecord
-from kainite.kinesis.client import Reply, StreamClient
+from kainite.kinesis.client import GetRecordsReply, StreamClient
 from kainite.kinesis.shards import Shard
 from kainite.processors.crc32c import crc32c
 from kainite.processors.pieces import (
@@ -46,8 +46,8 @@ class Lists:
     ``later`` are shards that appear when all replies of the others were read once.
     """
 
-    replies: dict[str, list[Reply]]
-    later: dict[str, list[Reply]] = field(default_factory=dict)
+    replies: dict[str, list[GetRecordsReply]]
+    later: dict[str, list[GetRecordsReply]] = field(default_factory=dict)
     since: list[float] = field(default_factory=list)
     now: float = COMMITTED
 
@@ -58,7 +58,7 @@ class Lists:
         self.since.append(since)
         return f"{shard_id}/0"
 
-    def read(self, iterator: str) -> Reply:
+    def read(self, iterator: str) -> GetRecordsReply:
         shard, place = iterator.rsplit("/", 1)
         replies = self.replies[shard]
         if replies[int(place)].next_iterator is None:
@@ -69,13 +69,13 @@ class Lists:
         self.now += seconds
 
 
-def shard(name: str, *batches: Sequence[bytes], ends: bool = False) -> dict[str, list[Reply]]:
+def shard(name: str, *batches: Sequence[bytes], ends: bool = False) -> dict[str, list[GetRecordsReply]]:
     """Returns a shard with these batches; afterwards it is at its tip, or ends."""
 
-    def reply(place: int, batch: Sequence[bytes], last: bool) -> Reply:
+    def reply(place: int, batch: Sequence[bytes], last: bool) -> GetRecordsReply:
         records = [RawRecord("1", "k", base64.b64encode(data).decode()) for data in batch]
         follows = None if last and ends else f"{name}/{place if last else place + 1}"
-        return Reply(records, 0 if last else 1000, follows, ())
+        return GetRecordsReply(records, 0 if last else 1000, follows, ())
 
     whole: list[Sequence[bytes]] = [*batches, []]
     return {name: [reply(place, batch, place == len(whole) - 1) for place, batch in enumerate(whole)]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kainite.uow.catalogue.tables import Action, Catalogue, Table
+from kainite.uow.catalogue.tables import Catalogue, ReferentialAction, Table
 from kainite.uow.scheme import Comparisons, Scheme
 from support.tables import INTEGER, catalogue, columns, foreign_key, table
 
@@ -19,12 +19,12 @@ def parted(one: Catalogue, other: Catalogue, tables: set[str], others: set[str])
     return comparisons.parted("one", tables, "other", others)
 
 
-def acting(child: Table, action: Action) -> Table:
+def acting(child: Table, action: ReferentialAction) -> Table:
     return replace(child, foreign_keys=(replace(child.foreign_keys[0], on_delete=action),))
 
 
 def test_an_action_is_a_change_of_signatures() -> None:
-    one, other = catalogue(PARENT, CHILD), catalogue(PARENT, acting(CHILD, Action.CASCADE))
+    one, other = catalogue(PARENT, CHILD), catalogue(PARENT, acting(CHILD, ReferentialAction.CASCADE))
     assert Scheme.of(one).id != Scheme.of(other).id
     assert parted(one, other, {"p"}, {"c"})
 

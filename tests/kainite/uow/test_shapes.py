@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kainite.base.errors import DeltaError
 from kainite.uow import shapes
-from kainite.uow.catalogue.tables import Action, Catalogue, TypeFamily, UniqueKey
+from kainite.uow.catalogue.tables import Catalogue, ReferentialAction, TypeFamily, UniqueKey
 from kainite.uow.delta import parse_delta
 from kainite.uow.identity import identity_of, identity_of_emitted
 from kainite.uow.signing import SignedDeltas, Signing
@@ -21,7 +21,7 @@ from support.tables import INTEGER, SHOP, columns, foreign_key
 
 ID = columns(id=INTEGER)
 AGAIN = UniqueKey("ab", ("a", "b"), nulls_distinct=False)
-CASCADE = replace(foreign_key(("o",), "owner", ("id",)), on_delete=Action.CASCADE)
+CASCADE = replace(foreign_key(("o",), "owner", ("id",)), on_delete=ReferentialAction.CASCADE)
 COMPUTED = {"n": replace(columns(n=INTEGER)["n"], generated=True)}
 TABLES = Catalogue(
     {

@@ -10,7 +10,7 @@ from kainite.base.errors import ChildExitedError, StreamError
 from kainite.base.position import Position
 from kainite.child.events import Span
 from kainite.settings import ChildProtocol, ChildSettings, MarkersSettings, OnDeath
-from kainite.worker.child_failures import ChildFailures, Failure
+from kainite.worker.child_failures import ChildFailures, Consequence
 from kainite.worker.consumer_states import ConsumerState
 
 DIED = ChildExitedError("it died")
@@ -27,7 +27,7 @@ def settings(on_death: OnDeath = OnDeath.RETRY) -> ChildSettings:
 
 def failures(
     state: ConsumerState, count: int, on_death: OnDeath = OnDeath.RETRY, **on_what: Span | None
-) -> list[Failure]:
+) -> list[Consequence]:
     failing = ChildFailures("s", settings(on_death))
     return [failing.failed(DIED, state, settings(on_death), answered=True, **on_what) for _ in range(count)]
 
@@ -76,7 +76,7 @@ def test_the_part_in_flight_is_the_culprit() -> None:
 def test_records_are_reported_with_the_last_words_of_the_child(
     left_out: bool, poison: bool, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ChildFailures("s", settings()).report(Failure(1, 3, BATCH, left_out, poison), ["one", "two"])
+    ChildFailures("s", settings()).report(Consequence(1, 3, BATCH, left_out, poison), ["one", "two"])
     assert events(caplog, name) == [{"shard": "s", "first": 1, "last": 9, "tries": 3, "stderr": "one\ntwo"}]
 
 

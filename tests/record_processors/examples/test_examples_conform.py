@@ -10,7 +10,7 @@ import pytest
 
 from kainite.conform.cases.samples import read_samples
 from kainite.conform.exchange.child_run import AnswerLimits
-from kainite.conform.runner import Options, run_cases
+from kainite.conform.runner import ConformOptions, run_cases
 from kainite.new_processor.catalogue import EXAMPLES, JSON_LINES, MARKERS, SAMPLES, Example, folder
 from kainite.settings import ChildSettings
 from support.example_processors import LIMIT
@@ -34,7 +34,7 @@ async def test_an_example_conforms(example: Example, command_of: Callable[[Examp
     large = LARGE.get(example.language, 10_000_000)
     cases = OF_SLOW_STARTERS if example.language == "java" else CASES[example.dialect]
 
-    report = await run_cases(Options(child, limits=AnswerLimits(timeout=LIMIT), large=large, only=cases))
+    report = await run_cases(ConformOptions(child, limits=AnswerLimits(timeout=LIMIT), large=large, only=cases))
 
     assert report.ok(), [(result.name, result.text, result.exchange) for result in report.results]
     assert [result.name for result in report.results] == list(cases)

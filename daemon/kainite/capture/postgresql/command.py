@@ -23,7 +23,7 @@ from kainite.base.redaction import learn, redacted, secrets_in_url
 from kainite.child.markers.framing import Scanner
 
 if TYPE_CHECKING:
-    from kainite.capture.postgresql.extractor import Extractor
+    from kainite.capture.postgresql.extractor import PostgresExtractor
 
 PROGRAM = "kainite-extract-postgresql"
 _READ_SIZE = 64 * 1024
@@ -90,7 +90,7 @@ def _run(source: str, slot: str, publication: str, journal: Path | None) -> None
     """
     try:
         # Imported here, so that --help and the message below need no database driver.
-        from kainite.capture.postgresql.extractor import Extractor
+        from kainite.capture.postgresql.extractor import PostgresExtractor
         from kainite.capture.postgresql.replication import SourceSlot
     except ImportError as error:
         raise MissingExtraError(
@@ -98,12 +98,12 @@ def _run(source: str, slot: str, publication: str, journal: Path | None) -> None
         ) from error
     if sys.stdin.isatty():
         click.echo(f"{PROGRAM}: reads requests from standard input; name it as extractorName (--help)", err=True)
-    extractor = Extractor(SourceSlot(source, slot, publication), journal)
+    extractor = PostgresExtractor(SourceSlot(source, slot, publication), journal)
     _serve(extractor, markers_of(os.environ), sys.stdin.fileno(), sys.stdout.buffer)
     extractor.close()
 
 
-def _serve(extractor: Extractor, markers: Markers, requests: int, answers: BinaryIO) -> None:
+def _serve(extractor: PostgresExtractor, markers: Markers, requests: int, answers: BinaryIO) -> None:
     scanner = Scanner(markers)
     while data := os.read(requests, _READ_SIZE):
         for request in scanner.feed(data):

@@ -32,7 +32,7 @@ from kainite.capture.postgresql.pgoutput import decode
 from kainite.capture.postgresql.records import records_of
 from kainite.capture.postgresql.replication import ReplicationStream, SourceSlot
 from kainite.capture.postgresql.replication_frames import Data, format_lsn, parse_lsn
-from kainite.capture.postgresql.transactions import Assembler, Transaction
+from kainite.capture.postgresql.transactions import Assembler, SourceTransaction
 
 # Seconds that an answer without any transaction may take.
 _IDLE = 0.2
@@ -66,7 +66,7 @@ class Offset:
         return {"lsn": format_lsn(self.lsn), "number": self.number}
 
 
-class Extractor:
+class PostgresExtractor:
     """Answers the requests of one process, one after the other.
 
     Args:
@@ -107,7 +107,7 @@ class Extractor:
         if self._stream is not None:
             self._stream.close()
 
-    def _collect(self, stream: ReplicationStream) -> Iterator[Transaction]:
+    def _collect(self, stream: ReplicationStream) -> Iterator[SourceTransaction]:
         """Yields the transactions that have committed, up to about one PutRecords call of them."""
         size, until = 0, time.monotonic() + _IDLE
         while size < _RECORDS and (frame := stream.receive(until - time.monotonic())) is not None:
@@ -117,7 +117,7 @@ class Extractor:
                 size += len(transaction.changes) + 1
                 yield transaction
 
-    def _note(self, transactions: Sequence[Transaction]) -> None:
+    def _note(self, transactions: Sequence[SourceTransaction]) -> None:
         if self._journal is None:
             return
         line = orjson.dumps({"commits": [(t.uow, t.commit_us, len(t.changes)) for t in transactions]})

@@ -37,7 +37,7 @@ Values: TypeAlias = tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Begin:
+class BeginMessage:
     """The start of a transaction that committed at ``final_lsn``, at ``commit_us`` (Unix µs)."""
 
     final_lsn: int
@@ -46,7 +46,7 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class CommitMessage:
     """The end of a transaction: everything below ``end_lsn`` may be acknowledged with it."""
 
     commit_lsn: int
@@ -78,13 +78,13 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Insert:
+class InsertMessage:
     relation: int
     new: Values
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class UpdateMessage:
     """An updated row; ``key`` holds the old key columns if the key changed, ``old`` the old row if it is sent."""
 
     relation: int
@@ -94,7 +94,7 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class DeleteMessage:
     """A deleted row: either ``key`` (key columns, the others null) or ``old`` (the whole row) is set."""
 
     relation: int
@@ -103,7 +103,7 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
-class Truncate:
+class TruncateMessage:
     relations: tuple[int, ...]
 
 
@@ -120,7 +120,17 @@ class Origin:
     name: str
 
 
-Message: TypeAlias = Begin | Commit | Relation | Insert | Update | Delete | Truncate | TypeName | Origin
+Message: TypeAlias = (
+    BeginMessage
+    | CommitMessage
+    | Relation
+    | InsertMessage
+    | UpdateMessage
+    | DeleteMessage
+    | TruncateMessage
+    | TypeName
+    | Origin
+)
 
 
 def decode(data: bytes) -> Message:
@@ -189,13 +199,13 @@ class Cursor:
             raise SourceError(f"pgoutput: {len(self._data) - self._at} bytes too many in a message")
 
 
-def _begin(cursor: Cursor) -> Begin:
-    return Begin(final_lsn=cursor.number(8), commit_us=cursor.time(), xid=cursor.number(4))
+def _begin(cursor: Cursor) -> BeginMessage:
+    return BeginMessage(final_lsn=cursor.number(8), commit_us=cursor.time(), xid=cursor.number(4))
 
 
-def _commit(cursor: Cursor) -> Commit:
+def _commit(cursor: Cursor) -> CommitMessage:
     cursor.number(1)  # flags, none are defined
-    return Commit(commit_lsn=cursor.number(8), end_lsn=cursor.number(8), commit_us=cursor.time())
+    return CommitMessage(commit_lsn=cursor.number(8), end_lsn=cursor.number(8), commit_us=cursor.time())
 
 
 def _relation(cursor: Cursor) -> Relation:
@@ -210,31 +220,31 @@ def _column(cursor: Cursor) -> RelationColumn:
     return RelationColumn(name, type_oid, bool(flags & 1))
 
 
-def _insert(cursor: Cursor) -> Insert:
+def _insert(cursor: Cursor) -> InsertMessage:
     relation = cursor.number(4)
     _expect(cursor.char(), "N")
-    return Insert(relation, _values(cursor))
+    return InsertMessage(relation, _values(cursor))
 
 
-def _update(cursor: Cursor) -> Update:
+def _update(cursor: Cursor) -> UpdateMessage:
     relation, mark = cursor.number(4), cursor.char()
     key = _values(cursor) if mark == "K" else None
     old = _values(cursor) if mark == "O" else None
     _expect(mark if key is None and old is None else cursor.char(), "N")
-    return Update(relation, _values(cursor), key, old)
+    return UpdateMessage(relation, _values(cursor), key, old)
 
 
-def _delete(cursor: Cursor) -> Delete:
+def _delete(cursor: Cursor) -> DeleteMessage:
     relation, mark = cursor.number(4), cursor.char()
     _expect(mark, "KO")
     values = _values(cursor)
-    return Delete(relation, key=values) if mark == "K" else Delete(relation, old=values)
+    return DeleteMessage(relation, key=values) if mark == "K" else DeleteMessage(relation, old=values)
 
 
-def _truncate(cursor: Cursor) -> Truncate:
+def _truncate(cursor: Cursor) -> TruncateMessage:
     count = cursor.number(4)
     cursor.number(1)  # CASCADE and RESTART IDENTITY
-    return Truncate(tuple(cursor.number(4) for _ in range(count)))
+    return TruncateMessage(tuple(cursor.number(4) for _ in range(count)))
 
 
 def _type(cursor: Cursor) -> TypeName:

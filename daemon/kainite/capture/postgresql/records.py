@@ -16,18 +16,20 @@ A transaction that PostgreSQL sends again gives the same records.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
 
 from kainite.base.errors import SourceError
-from kainite.capture.postgresql.pgoutput import UNCHANGED, Delete, Insert, Relation, Update, Values
-from kainite.capture.postgresql.transactions import Change, Transaction
+from kainite.capture.postgresql.pgoutput import UNCHANGED, DeleteMessage, InsertMessage, Relation, UpdateMessage, Values
+from kainite.capture.postgresql.transactions import SourceChange, SourceTransaction
 
 Texts: TypeAlias = dict[str, str | None]
 
+_OPERATIONS: Final = {InsertMessage: "insert", UpdateMessage: "update", DeleteMessage: "delete"}
 
-def records_of(transaction: Transaction, number: int) -> Iterator[bytes]:
+
+def records_of(transaction: SourceTransaction, number: int) -> Iterator[bytes]:
     """Yields a transaction's records: its changes, then its end.
 
     Args:
@@ -44,7 +46,7 @@ def records_of(transaction: Transaction, number: int) -> Iterator[bytes]:
         yield orjson.dumps({**unit, **body})
 
 
-def _body(change: Change, ordinal: int, count: int) -> dict[str, Any]:
+def _body(change: SourceChange, ordinal: int, count: int) -> dict[str, Any]:
     relation = change.relation
     key, new = _key_and_new(change)
     sent = key.keys() | new.keys()
@@ -52,22 +54,22 @@ def _body(change: Change, ordinal: int, count: int) -> dict[str, Any]:
         "ordinal": ordinal,
         "count": count,
         "relation": f"{relation.schema}.{relation.name}",
-        "operation": type(change.row).__name__.lower(),
+        "operation": _OPERATIONS[type(change.row)],
         "types": {column.name: column.type_oid for column in relation.columns if column.name in sent},
         "key": key,
         "new": new,
     }
 
 
-def _key_and_new(change: Change) -> tuple[Texts, Texts]:
+def _key_and_new(change: SourceChange) -> tuple[Texts, Texts]:
     relation, row = change.relation, change.row
     _check_identity(relation)
     match row:
-        case Insert():
+        case InsertMessage():
             return _texts(relation, row.new, key_only=True), _texts(relation, row.new)
-        case Update():
+        case UpdateMessage():
             return _texts(relation, row.key or row.new, key_only=True), _texts(relation, row.new)
-        case Delete():
+        case DeleteMessage():
             return _texts(relation, row.key or (), key_only=True), {}
 
 

@@ -12,24 +12,24 @@ from typing import TypeAlias
 
 from kainite.base.errors import SourceError
 from kainite.capture.postgresql.pgoutput import (
-    Begin,
-    Commit,
-    Delete,
-    Insert,
+    BeginMessage,
+    CommitMessage,
+    DeleteMessage,
+    InsertMessage,
     Message,
     Origin,
     Relation,
-    Truncate,
+    TruncateMessage,
     TypeName,
-    Update,
+    UpdateMessage,
 )
 from kainite.capture.postgresql.replication_frames import format_lsn
 
-RowChange: TypeAlias = Insert | Update | Delete
+RowChange: TypeAlias = InsertMessage | UpdateMessage | DeleteMessage
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SourceChange:
     """A row change, and the table as it was when the row changed."""
 
     relation: Relation
@@ -37,7 +37,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Transaction:
+class SourceTransaction:
     """A committed transaction.
 
     Attributes:
@@ -52,7 +52,7 @@ class Transaction:
     commit_lsn: int
     end_lsn: int
     commit_us: int
-    changes: tuple[Change, ...]
+    changes: tuple[SourceChange, ...]
 
     @property
     def uow(self) -> str:
@@ -64,10 +64,10 @@ class Assembler:
     """Collects messages; :meth:`feed` returns a transaction at its Commit."""
 
     relations: dict[int, Relation] = field(default_factory=dict)
-    begin: Begin | None = None
-    changes: list[Change] = field(default_factory=list)
+    begin: BeginMessage | None = None
+    changes: list[SourceChange] = field(default_factory=list)
 
-    def feed(self, message: Message) -> Transaction | None:
+    def feed(self, message: Message) -> SourceTransaction | None:
         """Takes the next message of the connection.
 
         Returns:
@@ -77,38 +77,38 @@ class Assembler:
             SourceError: the message does not belong here, or cannot become deltas (TRUNCATE).
         """
         match message:
-            case Begin():
+            case BeginMessage():
                 self._start(message)
-            case Commit():
+            case CommitMessage():
                 return self._finish(message)
             case Relation():
                 self.relations[message.oid] = message
-            case Truncate():
+            case TruncateMessage():
                 raise SourceError(f"TRUNCATE of {self._names(message)} cannot be carried as deltas: use DELETE")
-            case Insert() | Update() | Delete():
+            case InsertMessage() | UpdateMessage() | DeleteMessage():
                 self._change(message)
             case TypeName() | Origin():
                 pass
         return None
 
-    def _start(self, begin: Begin) -> None:
+    def _start(self, begin: BeginMessage) -> None:
         if self.begin is not None:
             raise SourceError(f"pgoutput: transaction {begin.xid} begins inside {self.begin.xid}")
         self.begin = begin
 
-    def _finish(self, commit: Commit) -> Transaction:
+    def _finish(self, commit: CommitMessage) -> SourceTransaction:
         begin, changes = self.begin, tuple(self.changes)
         if begin is None or begin.final_lsn != commit.commit_lsn:
             raise SourceError(f"pgoutput: commit at {format_lsn(commit.commit_lsn)} without its begin")
         self.begin, self.changes = None, []
-        return Transaction(begin.xid, commit.commit_lsn, commit.end_lsn, commit.commit_us, changes)
+        return SourceTransaction(begin.xid, commit.commit_lsn, commit.end_lsn, commit.commit_us, changes)
 
     def _change(self, row: RowChange) -> None:
         relation = self.relations.get(row.relation)
         if self.begin is None or relation is None:
             raise SourceError(f"pgoutput: change of table {row.relation} outside a transaction, or before its relation")
-        self.changes.append(Change(relation, row))
+        self.changes.append(SourceChange(relation, row))
 
-    def _names(self, truncate: Truncate) -> str:
+    def _names(self, truncate: TruncateMessage) -> str:
         known = (self.relations.get(oid) for oid in truncate.relations)
         return ", ".join(f"{r.schema}.{r.name}" for r in known if r) or "a table"

@@ -64,13 +64,13 @@ from kainite.child.json_lines.messages import (
 )
 from kainite.child.json_lines.misread import of_another_form
 from kainite.child.line_buffer import Line, LineBuffer
-from kainite.child.turns import TURNS, Move, Turn
+from kainite.child.turns import TURNS, Turn, TurnMove
 
 MAX_LINE = 64 * 2**20
 MAX_EMITTED = 256 * 2**20
 
 
-class Phase(Enum):
+class ChildPhase(Enum):
     """The state of the child in its life."""
 
     NEW = auto()
@@ -80,13 +80,13 @@ class Phase(Enum):
 
 
 PHASES: Final = {
-    (Phase.NEW, Action.INITIALIZE): Phase.RUNNING,
-    (Phase.RUNNING, Action.PROCESS_RECORDS): Phase.RUNNING,
-    (Phase.RUNNING, Action.SHUTDOWN_REQUESTED): Phase.STOPPING,
-    (Phase.RUNNING, Action.LEASE_LOST): Phase.ENDED,
-    (Phase.RUNNING, Action.SHARD_ENDED): Phase.ENDED,
-    (Phase.STOPPING, Action.LEASE_LOST): Phase.ENDED,
-    (Phase.STOPPING, Action.SHARD_ENDED): Phase.ENDED,
+    (ChildPhase.NEW, Action.INITIALIZE): ChildPhase.RUNNING,
+    (ChildPhase.RUNNING, Action.PROCESS_RECORDS): ChildPhase.RUNNING,
+    (ChildPhase.RUNNING, Action.SHUTDOWN_REQUESTED): ChildPhase.STOPPING,
+    (ChildPhase.RUNNING, Action.LEASE_LOST): ChildPhase.ENDED,
+    (ChildPhase.RUNNING, Action.SHARD_ENDED): ChildPhase.ENDED,
+    (ChildPhase.STOPPING, Action.LEASE_LOST): ChildPhase.ENDED,
+    (ChildPhase.STOPPING, Action.SHARD_ENDED): ChildPhase.ENDED,
 }
 
 
@@ -100,7 +100,7 @@ class JsonLines:
     """
 
     def __init__(self, spelling: Spelling = KCL, *, max_line: int = MAX_LINE, max_emitted: int = MAX_EMITTED) -> None:
-        self.phase = Phase.NEW
+        self.phase = ChildPhase.NEW
         self.turn = Turn.OURS
         self.action: Action | None = None  # the outstanding one, or the last one
         self.held = 0  # bytes of lines that next_event has not handed out
@@ -137,7 +137,7 @@ class JsonLines:
 
     def reply(self, request: CheckpointRequested, error: str | None = None) -> bytes:
         """Answers the checkpoint request handed out last; ``error`` is a KCL exception's simple name."""
-        self._move(Move.REPLY)
+        self._move(TurnMove.REPLY)
         return reply_line(request, error, self._spelling)
 
     def receive(self, data: bytes) -> None:
@@ -178,11 +178,11 @@ class JsonLines:
                 asked = self._spelling.names[self.action]
                 if response_for != asked:
                     return self._break(f"answered {response_for!r}, but was asked {asked!r}")
-                self._move(Move.STATUS)
+                self._move(TurnMove.STATUS)
                 self.has_answered = True
                 return ActionDone(self.action)
             case CheckpointRequested():
-                self._move(Move.CHECKPOINT)
+                self._move(TurnMove.CHECKPOINT)
             case Emitted(text):
                 self._emitted += len(text)
                 if self._emitted > self._max_emitted:
@@ -197,10 +197,10 @@ class JsonLines:
         phase = PHASES.get((self.phase, action))
         if phase is None:
             raise ValueError(f"{action} cannot be started in {self}")
-        self._move(Move.START)
+        self._move(TurnMove.START)
         self.phase, self.action, self._emitted = phase, action, 0
 
-    def _move(self, move: Move) -> None:
+    def _move(self, move: TurnMove) -> None:
         turn = TURNS.get((self.turn, move))
         if turn is None:
             raise ValueError(f"{move.name} is not a move in {self}")

@@ -52,7 +52,7 @@ from kainite.child.events import (
 from kainite.child.markers.emit_line import emit_line
 from kainite.child.markers.exchange import MAX_ANSWER, Answer, Exchange, Violation, bad_message
 from kainite.child.markers.records import RecordMessage, read_records
-from kainite.child.turns import TURNS, Move, Turn
+from kainite.child.turns import TURNS, Turn, TurnMove
 from kainite.settings import CheckpointAt, MarkersSettings, OnBadMessage, OnEmptyAnswer
 
 _SHOWN = 2_000
@@ -128,9 +128,9 @@ class MarkersDialect:
 
     def reply(self, request: CheckpointRequested, error: str | None = None) -> bytes:
         """Takes the reply; sends nothing. The next checkpoint makes up for one that was not stored."""
-        if (self.turn, Move.REPLY) not in TURNS:
+        if (self.turn, TurnMove.REPLY) not in TURNS:
             raise ValueError(f"nobody asked for a reply in {self}")
-        self.turn = TURNS[self.turn, Move.REPLY]
+        self.turn = TURNS[self.turn, TurnMove.REPLY]
         return b""
 
     def receive(self, data: bytes) -> None:
@@ -171,18 +171,18 @@ class MarkersDialect:
         return message
 
     def _start(self, action: Action, *events: Event) -> bytes:
-        if (self.turn, Move.START) not in TURNS:
+        if (self.turn, TurnMove.START) not in TURNS:
             raise ValueError(f"{action} cannot be started in {self}")
-        self.turn, self.action = TURNS[self.turn, Move.START], action
+        self.turn, self.action = TURNS[self.turn, TurnMove.START], action
         self._events.extend(events)
         return b""
 
     def _handed_out(self, happened: Event) -> Event:
         match happened:
             case ActionDone():
-                self.turn = TURNS[self.turn, Move.STATUS]
+                self.turn = TURNS[self.turn, TurnMove.STATUS]
             case CheckpointRequested():
-                self.turn = TURNS[self.turn, Move.CHECKPOINT]
+                self.turn = TURNS[self.turn, TurnMove.CHECKPOINT]
             case ProtocolViolation():
                 self.turn = Turn.BROKEN
         return happened

@@ -44,7 +44,7 @@ from typing import Final, TypeAlias
 
 from kainite.base.markers import USED, Batching, Mark, Markers
 from kainite.child.events import Send
-from kainite.child.markers.framing import MAX_MESSAGE, Piece, Scanner
+from kainite.child.markers.framing import MAX_MESSAGE, MarkedPiece, Scanner
 
 MAX_ANSWER: Final = 256 * 2**20
 
@@ -74,14 +74,14 @@ class Violation:
 ExchangeEvent: TypeAlias = Send | Answer | Violation
 
 
-class _State(Enum):
+class _ExchangeState(Enum):
     IDLE = auto()  # every message is answered
     READY = auto()  # the next bytes may be written
     ASKED = auto()  # the worker has to answer
     BROKEN = auto()
 
 
-class _Move(Enum):
+class _ExchangeMove(Enum):
     SEND = auto()
     ASK = auto()
     ONE_MORE = auto()  # BNC
@@ -90,11 +90,11 @@ class _Move(Enum):
 
 
 _TRANSITIONS: Final = {
-    (_State.IDLE, _Move.SEND): _State.READY,
-    (_State.READY, _Move.ASK): _State.ASKED,
-    (_State.ASKED, _Move.ONE_MORE): _State.READY,
-    (_State.ASKED, _Move.ANSWERED): _State.READY,
-    (_State.ASKED, _Move.ANSWERED_LAST): _State.IDLE,
+    (_ExchangeState.IDLE, _ExchangeMove.SEND): _ExchangeState.READY,
+    (_ExchangeState.READY, _ExchangeMove.ASK): _ExchangeState.ASKED,
+    (_ExchangeState.ASKED, _ExchangeMove.ONE_MORE): _ExchangeState.READY,
+    (_ExchangeState.ASKED, _ExchangeMove.ANSWERED): _ExchangeState.READY,
+    (_ExchangeState.ASKED, _ExchangeMove.ANSWERED_LAST): _ExchangeState.IDLE,
 }
 
 
@@ -129,8 +129,8 @@ class Exchange:
         self._scanner = Scanner(self._markers, max_message)
         self._max_message = max_message
         self._max_answer = max_answer
-        self._state = _State.IDLE
-        self._pieces: deque[Piece] = deque()
+        self._state = _ExchangeState.IDLE
+        self._pieces: deque[MarkedPiece] = deque()
         self._ended = False
         self._messages: Sequence[bytes] = ()
         self._first = 0  # index of the first message of the request in flight
@@ -153,11 +153,11 @@ class Exchange:
         Raises:
             ValueError: earlier messages are not answered yet, or the conversation is broken.
         """
-        if self._state is not _State.IDLE:
+        if self._state is not _ExchangeState.IDLE:
             raise ValueError(f"messages cannot be sent in {self}")
         self._messages, self._first, self._sent = messages, 0, 0
         if messages or self._batching is not Batching.SINGLE:
-            self._move(_Move.SEND)
+            self._move(_ExchangeMove.SEND)
 
     def receive(self, data: bytes) -> None:
         """Takes what the worker wrote, in any chunking."""
@@ -171,13 +171,13 @@ class Exchange:
 
     def next_event(self) -> ExchangeEvent | None:
         """Returns what to write, or what was answered; None until more input or more messages come."""
-        while self._state is not _State.BROKEN:
+        while self._state is not _ExchangeState.BROKEN:
             if self._pieces:
                 piece = self._pieces.popleft()
                 self.held -= len(piece.payload) + 1
                 if (happened := self._read(piece)) is not None:
                     return happened
-            elif self._state is _State.READY:
+            elif self._state is _ExchangeState.READY:
                 return self._ask()
             else:
                 return self._stuck()
@@ -188,13 +188,13 @@ class Exchange:
             return self._break(f"wrote more than {self._max_message} bytes without a marker")
         if (misplaced := self._scanner.waits_at(self._unused)) is not None:
             return self._misplaced(self._unused[misplaced])
-        if self._ended and self._state is _State.ASKED:
+        if self._ended and self._state is _ExchangeState.ASKED:
             return self._break("ended its output before EOP")
         return None
 
     def _ask(self) -> Send:
         """Returns the next message or batch of messages; EOB where the worker's batch takes no more."""
-        self._move(_Move.ASK)
+        self._move(_ExchangeMove.ASK)
         size = self._batch_size if self._batching is Batching.SUPERVISOR else 1
         # A worker may leave bad messages out of its count, so it may ask for one more after a whole batch: it gets EOB.
         if self._batching is Batching.WORKER and self._is_full():
@@ -204,18 +204,18 @@ class Exchange:
         self._closed = self._batching is Batching.SUPERVISOR or not batch
         return Send(b"".join([*batch, self._markers.eob] if self._closed else batch))
 
-    def _read(self, piece: Piece) -> ExchangeEvent | None:
+    def _read(self, piece: MarkedPiece) -> ExchangeEvent | None:
         # The worker's ``print`` adds a line end, which reads as an EOM, after an EOP or BNC.
         noise = self._after_mark and not piece.payload and piece.mark is Mark.EOM
         self._after_mark = piece.mark is not Mark.EOM
         if noise:
             return None
-        if self._state is _State.READY and self._pleas:
+        if self._state is _ExchangeState.READY and self._pleas:
             return self._break(
                 f"wrote {_shown(piece)} after BNC, which asks for one more message: read that first, and write no BNC"
                 f" after the message that completes a batch of {self._batch_size}"
             )
-        if self._state is not _State.ASKED:
+        if self._state is not _ExchangeState.ASKED:
             return self._break(f"wrote {_shown(piece)} while nothing was asked of it")
         # A worker that waits after a BNC which nobody answers would wait for ever.
         if (misplaced := self._unused.get(piece.payload)) is not None:
@@ -236,7 +236,7 @@ class Exchange:
                 return self._misplaced(Mark.EOB)
 
     def _misplaced(self, mark: Mark) -> Violation:
-        if self._state is not _State.ASKED:
+        if self._state is not _ExchangeState.ASKED:
             return self._break(f"wrote {mark.name} while nothing was asked of it")
         if mark is Mark.BNC:
             return self._break(f"wrote BNC, but batching is {self._batching}")
@@ -253,7 +253,7 @@ class Exchange:
         self._suspect = self._closed and self._is_full() and self._batching is Batching.WORKER
         self._first, self._pleas = self._sent, 0
         self._answer, self._answer_bytes = [], 0
-        self._move(_Move.ANSWERED if self._sent < len(self._messages) else _Move.ANSWERED_LAST)
+        self._move(_ExchangeMove.ANSWERED if self._sent < len(self._messages) else _ExchangeMove.ANSWERED_LAST)
         return answer
 
     def _one_more(self) -> Violation | None:
@@ -264,17 +264,17 @@ class Exchange:
         if self._batch_size == 1:
             return self._break("wrote BNC, but a batch has one message")
         self._pleas += 1
-        self._move(_Move.ONE_MORE)
+        self._move(_ExchangeMove.ONE_MORE)
         return None
 
     def _is_full(self) -> bool:
         return self._sent - self._first >= self._batch_size
 
-    def _move(self, move: _Move) -> None:
+    def _move(self, move: _ExchangeMove) -> None:
         self._state = _TRANSITIONS[self._state, move]
 
     def _break(self, reason: str) -> Violation:
-        self._state = _State.BROKEN
+        self._state = _ExchangeState.BROKEN
         return Violation(reason)
 
     def __repr__(self) -> str:
@@ -300,5 +300,5 @@ def bad_message(payload: bytes) -> str | None:
 _REPORT_START: Final = 64  # a report begins with its key, perhaps after blanks
 
 
-def _shown(piece: Piece) -> str:
+def _shown(piece: MarkedPiece) -> str:
     return f"{piece.mark.name} after {piece.payload[:200]!r}" if piece.payload else piece.mark.name

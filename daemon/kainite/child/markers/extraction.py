@@ -24,7 +24,7 @@ from typing import Final, TypeAlias
 
 from kainite.base.markers import EXTRACTION, Mark, Markers
 from kainite.child.markers.exchange import Violation
-from kainite.child.markers.framing import MAX_MESSAGE, Piece, Scanner
+from kainite.child.markers.framing import MAX_MESSAGE, MarkedPiece, Scanner
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +49,22 @@ class Unfinished:
 ExtractionEvent: TypeAlias = Extracted | CycleDone | Unfinished | Violation
 
 
-class _State(Enum):
+class _ExtractionState(Enum):
     IDLE = auto()  # no cycle is requested
     ASKED = auto()  # a cycle is in flight; always, for a plain worker
     BROKEN = auto()
 
 
-class _Move(Enum):
+class _ExtractionMove(Enum):
     REQUEST = auto()
     EOP = auto()
 
 
-_PLAIN: Final = {(_State.ASKED, _Move.EOP): _State.ASKED}
-_CYCLIC: Final = {(_State.IDLE, _Move.REQUEST): _State.ASKED, (_State.ASKED, _Move.EOP): _State.IDLE}
+_PLAIN: Final = {(_ExtractionState.ASKED, _ExtractionMove.EOP): _ExtractionState.ASKED}
+_CYCLIC: Final = {
+    (_ExtractionState.IDLE, _ExtractionMove.REQUEST): _ExtractionState.ASKED,
+    (_ExtractionState.ASKED, _ExtractionMove.EOP): _ExtractionState.IDLE,
+}
 
 
 class Extraction:
@@ -80,18 +83,18 @@ class Extraction:
         self.held = 0
         self._cyclic = cyclic
         self._transitions = _CYCLIC if cyclic else _PLAIN
-        self._state = _State.IDLE if cyclic else _State.ASKED
+        self._state = _ExtractionState.IDLE if cyclic else _ExtractionState.ASKED
         self._markers = markers.using(EXTRACTION)
         self._max_message = max_message
         self._scanner = Scanner(self._markers, max_message)
-        self._pieces: deque[Piece] = deque()
+        self._pieces: deque[MarkedPiece] = deque()
         self._residue = b""
         self._after_mark = False  # the last piece ended with EOP
 
     @property
     def asked(self) -> bool:
         """Returns whether a cycle is in flight; always true for a plain worker that is not broken."""
-        return self._state is _State.ASKED
+        return self._state is _ExtractionState.ASKED
 
     def request(self, payload: bytes = b"") -> bytes:
         """Requests a cycle; returns the bytes to write.
@@ -100,10 +103,10 @@ class Extraction:
             MessageRefusedError: ``payload`` holds a marker.
             ValueError: a cycle is in flight, or the worker is a plain one.
         """
-        if (self._state, _Move.REQUEST) not in self._transitions:
+        if (self._state, _ExtractionMove.REQUEST) not in self._transitions:
             raise ValueError("a cycle cannot be requested now")
         request = self._markers.message(payload)
-        self._move(_Move.REQUEST)
+        self._move(_ExtractionMove.REQUEST)
         return request
 
     def receive(self, data: bytes) -> None:
@@ -118,7 +121,7 @@ class Extraction:
 
     def next_event(self) -> ExtractionEvent | None:
         """Returns what happened next; None until more input or a request comes."""
-        while self._state is not _State.BROKEN:
+        while self._state is not _ExtractionState.BROKEN:
             if self._pieces:
                 if (happened := self._read(self._pieces[0])) is not None:
                     return happened
@@ -131,25 +134,25 @@ class Extraction:
                 return None
         return None
 
-    def _read(self, piece: Piece) -> ExtractionEvent | None:
+    def _read(self, piece: MarkedPiece) -> ExtractionEvent | None:
         noise = self._after_mark and not piece.payload and piece.mark is Mark.EOM
         if not noise and not self.asked:
             return self._break("wrote while no cycle was requested")
         if piece.payload and piece.mark is Mark.EOP:  # first the message, then its EOP
-            self._pieces[0] = Piece(b"", Mark.EOP)
+            self._pieces[0] = MarkedPiece(b"", Mark.EOP)
             self.held -= len(piece.payload)
             return Extracted(piece.payload)
         self._pieces.popleft()
         self.held -= len(piece.payload) + 1
         self._after_mark = piece.mark is Mark.EOP
         if piece.mark is Mark.EOP:
-            self._move(_Move.EOP)
+            self._move(_ExtractionMove.EOP)
             return CycleDone() if self._cyclic else None
         return None if noise else Extracted(piece.payload)
 
-    def _move(self, move: _Move) -> None:
+    def _move(self, move: _ExtractionMove) -> None:
         self._state = self._transitions[self._state, move]
 
     def _break(self, reason: str) -> Violation:
-        self._state = _State.BROKEN
+        self._state = _ExtractionState.BROKEN
         return Violation(reason)

@@ -16,7 +16,7 @@ MAX_MESSAGE: Final = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class MarkedPiece:
     """The bytes since the previous marker, and the marker that ends them."""
 
     payload: bytes
@@ -49,18 +49,18 @@ class Scanner:
         """Returns the text of ``texts`` that equals all bytes since the last marker; None where no text does."""
         return next((text for text in texts if self._rest == text), None)
 
-    def feed(self, data: bytes) -> list[Piece]:
+    def feed(self, data: bytes) -> list[MarkedPiece]:
         """Takes the next bytes; returns the pieces that they finish."""
         if self.too_long:
             return []
         begin, unseen = 0, max(0, len(self._rest) - self._overlap)
         self._rest += data
-        pieces: list[Piece] = []
+        pieces: list[MarkedPiece] = []
         while (found := self._pattern.search(self._rest, unseen)) is not None and not self.too_long:
             payload = bytes(self._rest[begin : found.start()])
             self.too_long = len(payload) > self._max_message
             if not self.too_long:
-                pieces.append(Piece(payload, self._marks[found.group()]))
+                pieces.append(MarkedPiece(payload, self._marks[found.group()]))
             begin = unseen = found.end()
         del self._rest[:begin]
         self.too_long = self.too_long or len(self._rest) - self._overlap > self._max_message

@@ -43,7 +43,7 @@ class Weight(Enum):
     OPTIONAL = auto()  # the daemon does not make such a request unless told to: any failure is a note
 
 
-class Held(Enum):
+class Withheld(Enum):
     """The part that is held back for a moment, to see whether the child answers without having read it."""
 
     REQUESTS = auto()  # the ends of requests
@@ -59,7 +59,7 @@ class Refuse:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ScriptedCall:
     """One call, to be answered.
 
     Attributes:
@@ -134,7 +134,7 @@ class Extract:
     offset_wanted: bool = False
 
 
-Step: TypeAlias = Call | Messages | Extract | EndOfInput
+Step: TypeAlias = ScriptedCall | Messages | Extract | EndOfInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class Case:
     steps: tuple[Step, ...]
     needs: tuple[str, ...] = ()
     weight: Weight = Weight.REQUIRED
-    held: Held | None = None
+    held: Withheld | None = None
     strict_output: bool = False
     patience: float = 1.0
     arrangements: tuple[Arrangement, ...] = ()

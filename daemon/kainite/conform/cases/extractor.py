@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kainite.conform.cases.case import Case, EndOfInput, Extract, Held
+from kainite.conform.cases.case import Case, EndOfInput, Extract, Withheld
 from kainite.settings import ExtractMode, ExtractOffsets, ExtractSettings
 
 ONE_CYCLE: Final = "one-cycle"
@@ -23,7 +23,7 @@ def extractor_cases(extract: ExtractSettings) -> tuple[Case, ...]:
     one = Extract(_REQUESTS[extract.offsets], extract.offsets is ExtractOffsets.KAINITE)
     return (
         Case(ONE_CYCLE, "one cycle: messages and EOP", (one,)),
-        Case("reads-first", "each request read before it is answered", (one, one), held=Held.REQUESTS),
+        Case("reads-first", "each request read before it is answered", (one, one), held=Withheld.REQUESTS),
         Case("asked-again", "the same request again, to the same process", (one, one), _NEEDS),
         Case("end-of-input", "its input ends: it ends too", (one, EndOfInput()), _NEEDS),
     )

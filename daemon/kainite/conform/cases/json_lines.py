@@ -9,13 +9,13 @@ from kainite.child.events import Action
 from kainite.conform.cases.case import (
     ONE_RECORD,
     Arrangement,
-    Call,
     Case,
     Checkpointing,
     EndOfInput,
-    Held,
     Refuse,
+    ScriptedCall,
     Weight,
+    Withheld,
 )
 from kainite.conform.cases.samples import BINARY, ODD_KEYS, ODD_TEXTS, Samples, padded, records
 from kainite.leases.holding.checkpoint_requests import CheckpointErrorName
@@ -34,10 +34,10 @@ FAILURES: Final = (
 )
 """Names, errors, and how often each error is given; None: every time, because the condition does not pass."""
 
-_INITIALIZE = Call(Action.INITIALIZE)
-_LEASE_LOST = Call(Action.LEASE_LOST, checkpoint=Checkpointing.FORBIDDEN)
-_SHARD_ENDED = Call(Action.SHARD_ENDED, checkpoint=Checkpointing.REQUIRED)
-_SHUTDOWN = Call(Action.SHUTDOWN_REQUESTED, checkpoint=Checkpointing.WISE)
+_INITIALIZE = ScriptedCall(Action.INITIALIZE)
+_LEASE_LOST = ScriptedCall(Action.LEASE_LOST, checkpoint=Checkpointing.FORBIDDEN)
+_SHARD_ENDED = ScriptedCall(Action.SHARD_ENDED, checkpoint=Checkpointing.REQUIRED)
+_SHUTDOWN = ScriptedCall(Action.SHUTDOWN_REQUESTED, checkpoint=Checkpointing.WISE)
 _FIRST: Final = "initialize"
 _NEEDS: Final = (_FIRST, ONE_RECORD)
 
@@ -63,24 +63,24 @@ def json_lines_cases(dialect: ChildProtocol, samples: Samples, large: int) -> tu
 
 
 def _of_later_form(case: Case) -> bool:
-    calls = [step for step in case.steps if isinstance(step, Call)]
+    calls = [step for step in case.steps if isinstance(step, ScriptedCall)]
     return bool(calls) and (
         calls[0].start != _INITIALIZE.start or any(call.action is Action.SHUTDOWN_REQUESTED for call in calls)
     )
 
 
-def _life(*calls: Call) -> tuple[Call, ...]:
+def _life(*calls: ScriptedCall) -> tuple[ScriptedCall, ...]:
     return (_INITIALIZE, *calls)
 
 
-def _process(taken: tuple[RawRecord, ...], behind: int | None = 0) -> Call:
-    return Call(Action.PROCESS_RECORDS, taken, behind=behind)
+def _process(taken: tuple[RawRecord, ...], behind: int | None = 0) -> ScriptedCall:
+    return ScriptedCall(Action.PROCESS_RECORDS, taken, behind=behind)
 
 
 def _calls(samples: Samples) -> tuple[Case, ...]:
     one = _process(samples.records(1))
-    at_number = Call(Action.INITIALIZE, start=samples.records(1)[0].sequence, sub=3)
-    without_number = Call(Action.INITIALIZE, start=None, sub=None)
+    at_number = ScriptedCall(Action.INITIALIZE, start=samples.records(1)[0].sequence, sub=3)
+    without_number = ScriptedCall(Action.INITIALIZE, start=None, sub=None)
     several = [_process(samples.records(3, 3 * number), behind=9000 - 3000 * number) for number in range(4)]
     return (
         Case(_FIRST, "initialize at the stream's beginning", _life()),
@@ -88,7 +88,7 @@ def _calls(samples: Samples) -> tuple[Case, ...]:
         Case("initialize-at-number", "initialize at a sequence number", (at_number,), (_FIRST,)),
         Case("initialize-anew", "initialize without a sequence number", (without_number,), (_FIRST,)),
         Case("reads-first", "each request read before it is answered", _life(one, one, _SHARD_ENDED), (_FIRST,),
-             held=Held.REQUESTS),
+             held=Withheld.REQUESTS),
         Case("only-messages", "nothing but messages on standard output", _life(one, *several, _SHARD_ENDED), _NEEDS,
              strict_output=True),
         Case("many-records", "many records, some out of an aggregate",
@@ -102,7 +102,7 @@ def _calls(samples: Samples) -> tuple[Case, ...]:
 def _odd(samples: Samples, large: int) -> tuple[Case, ...]:
     texts = records([text.encode() for text in ODD_TEXTS])
     bulk = samples.large(large) if samples.own else padded(large, PIECES).records(PIECES)
-    unknown = Call(Action.PROCESS_RECORDS, samples.records(2), unknown_field=True)
+    unknown = ScriptedCall(Action.PROCESS_RECORDS, samples.records(2), unknown_field=True)
     return (
         Case("odd-keys", "partition keys beyond ASCII, with quotes, U+2028", _life(_process(samples.keyed(ODD_KEYS))),
              _NEEDS),
@@ -117,14 +117,16 @@ def _odd(samples: Samples, large: int) -> tuple[Case, ...]:
 
 def _checkpoints(samples: Samples) -> tuple[Case, ...]:
     one = _process(samples.records(1))
-    granted = Case("checkpoint", "checkpoints that are granted", _life(one, _SHARD_ENDED), _NEEDS, held=Held.REPLIES)
+    granted = Case(
+        "checkpoint", "checkpoints that are granted", _life(one, _SHARD_ENDED), _NEEDS, held=Withheld.REPLIES
+    )
     return (granted, *(_refused(samples, *failure) for failure in FAILURES))
 
 
 def _refused(samples: Samples, name: str, error: CheckpointErrorName, times: int | None) -> Case:
     refuse = Refuse(error, times)
-    process = Call(Action.PROCESS_RECORDS, samples.records(1), refuse=refuse, may_end=True)
-    end = Call(Action.SHARD_ENDED, refuse=refuse, may_end=True)
+    process = ScriptedCall(Action.PROCESS_RECORDS, samples.records(1), refuse=refuse, may_end=True)
+    end = ScriptedCall(Action.SHARD_ENDED, refuse=refuse, may_end=True)
     return Case(f"checkpoint-{name}", f"checkpoints that fail: {error.value}", _life(process, end), _NEEDS)
 
 
@@ -141,7 +143,7 @@ def _ends(samples: Samples) -> tuple[Case, ...]:
     )
 
 
-def _same_deltas(samples: Samples, last: Call) -> Case:
+def _same_deltas(samples: Samples, last: ScriptedCall) -> Case:
     """Returns the case that shows what a child loses: each of its faults shows in another arrangement."""
     taken, aggregate = samples.records(COMPARED), samples.aggregated(COMPARED, 0)
     each = [_process((record,)) for record in taken]

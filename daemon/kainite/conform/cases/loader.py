@@ -6,7 +6,7 @@ import json
 from typing import Any, Final
 
 from kainite.base.markers import Batching
-from kainite.conform.cases.case import ONE_MESSAGE, Case, EndOfInput, Held, Loading, Messages
+from kainite.conform.cases.case import ONE_MESSAGE, Case, EndOfInput, Loading, Messages, Withheld
 from kainite.conform.cases.samples import Samples
 
 LOG: Final = "kainite-conform/0"
@@ -23,7 +23,7 @@ def loader_cases(batching: Batching, samples: Samples) -> tuple[Case, ...]:
     prepare, (a, b, c, d) = _ask("prepare"), map(_Job, range(1, 5))
     cases = [
         Case(ONE_MESSAGE, "prepare: an answer and EOP", (prepare,)),
-        Case("reads-first", "each request read before it is answered", (prepare, prepare), held=Held.REQUESTS),
+        Case("reads-first", "each request read before it is answered", (prepare, prepare), held=Withheld.REQUESTS),
         Case("take-over", "an apply job and a micro-batch begin", (prepare, *_Job(0).begin()), _NEEDS),
         Case("load", "a unit is loaded, and listed as applied",
              (prepare, *a.begin(), a.applied(), a.load(), a.applied(a.first), a.trim()), _NEEDS),

@@ -7,7 +7,7 @@ from typing import Final
 
 from kainite.base.errors import MessageRefusedError
 from kainite.base.markers import Batching, Markers
-from kainite.conform.cases.case import ONE_MESSAGE, Arrangement, Case, EndOfInput, Held, Messages, Weight
+from kainite.conform.cases.case import ONE_MESSAGE, Arrangement, Case, EndOfInput, Messages, Weight, Withheld
 from kainite.conform.cases.samples import BINARY, ODD_TEXTS, Samples, padded
 
 LARGE_PATIENCE: Final = 6.0
@@ -45,7 +45,7 @@ def _messages(samples: Samples) -> tuple[Case, ...]:
     one = _of(samples, 1)
     return (
         Case(ONE_MESSAGE, "one message: an answer and EOP", (one,)),
-        Case("reads-first", "each message read before it is answered", (one, one, one), held=Held.REQUESTS),
+        Case("reads-first", "each message read before it is answered", (one, one, one), held=Withheld.REQUESTS),
         Case("several-messages", "messages one after another", (_of(samples, 10), _of(samples, 3)), _NEEDS),
     )
 

@@ -8,7 +8,7 @@ from kainite.base.checkpoint import SHARD_END, Checkpoint
 from kainite.base.position import Position
 from kainite.base.record import position_of
 from kainite.child.events import Action, CheckpointRequested
-from kainite.conform.cases.case import Call
+from kainite.conform.cases.case import ScriptedCall
 from kainite.leases.holding.checkpoint_requests import CheckpointErrorName, CheckpointRequest, Grant, decide_checkpoint
 
 _START = Checkpoint("TRIM_HORIZON")
@@ -45,7 +45,7 @@ class CheckpointAnswers:
         """Tells whether the checkpoint is at the last record that was delivered, or behind it."""
         return self._delivered is None or self._stored >= self._delivered
 
-    def deliver(self, call: Call) -> None:
+    def deliver(self, call: ScriptedCall) -> None:
         """Takes note of a call that is about to be made."""
         if call.action is Action.INITIALIZE and call.start is not None:
             self._stored = Checkpoint(call.start, call.sub or 0)
@@ -53,7 +53,7 @@ class CheckpointAnswers:
             self._delivered = Checkpoint.at(position_of(call.records[-1]))
             self._places.update(map(position_of, call.records))
 
-    def answer(self, call: Call, request: CheckpointRequested, before: int) -> AnsweredCheckpoint:
+    def answer(self, call: ScriptedCall, request: CheckpointRequested, before: int) -> AnsweredCheckpoint:
         """Answers a request; ``before`` says how many requests the call had already."""
         if call.action in _WITHOUT_CHECKPOINTER:
             return AnsweredCheckpoint(request, CheckpointErrorName.INVALID_STATE.value)

@@ -7,7 +7,7 @@ from typing import Final
 
 from kainite.child.markers.exchange import Violation
 from kainite.child.markers.extraction import CycleDone, Extracted, Extraction, ExtractionEvent, Unfinished
-from kainite.conform.cases.case import Extract, Held
+from kainite.conform.cases.case import Extract, Withheld
 from kainite.conform.exchange.child_run import LATE_S, AnswerLimits, ChildGone, ChildRun
 from kainite.conform.exchange.step_result import Reaction, StepResult
 
@@ -29,11 +29,13 @@ class ExtractionDriver:
 
     settled = True
 
-    def __init__(self, child: ChildRun, extraction: Extraction, limits: AnswerLimits, held: Held | None = None) -> None:
+    def __init__(
+        self, child: ChildRun, extraction: Extraction, limits: AnswerLimits, held: Withheld | None = None
+    ) -> None:
         self._child = child
         self._extraction = extraction
         self._limits = limits
-        self._hold = (limits.hold or 0.0) if held is Held.REQUESTS else 0.0
+        self._hold = (limits.hold or 0.0) if held is Withheld.REQUESTS else 0.0
         self._messages: list[bytes] = []
         self._began = 0.0
 

@@ -14,7 +14,7 @@ from kainite.child.events import Action, ActionDone, CheckpointRequested, Emitte
 from kainite.child.json_lines.dialect import JsonLines
 from kainite.child.json_lines.misread import why_unreadable
 from kainite.child.turns import Turn
-from kainite.conform.cases.case import Call, Held
+from kainite.conform.cases.case import ScriptedCall, Withheld
 from kainite.conform.exchange.checkpoint_answers import AnsweredCheckpoint, CheckpointAnswers
 from kainite.conform.exchange.child_run import LATE_S, AnswerLimits, ChildGone, ChildRun
 from kainite.conform.exchange.delta_check import DeltaCheck
@@ -40,15 +40,15 @@ class JsonLinesDriver:
     """
 
     def __init__(
-        self, child: ChildRun, dialect: JsonLines, render: Render, limits: AnswerLimits, held: Held | None = None
+        self, child: ChildRun, dialect: JsonLines, render: Render, limits: AnswerLimits, held: Withheld | None = None
     ) -> None:
         self._child = child
         self._dialect = dialect
         self._render = render
         self._limits = limits
         hold = limits.hold or 0.0
-        self._hold_request = hold if held is Held.REQUESTS else 0.0
-        self._hold_reply = hold if held is Held.REPLIES else 0.0
+        self._hold_request = hold if held is Withheld.REQUESTS else 0.0
+        self._hold_reply = hold if held is Withheld.REPLIES else 0.0
         self._granting = CheckpointAnswers()
         self._began = 0.0
         self._asked: list[AnsweredCheckpoint] = []
@@ -57,7 +57,7 @@ class JsonLinesDriver:
         self._emitted = 0
         self._deltas = DeltaCheck()
 
-    async def ask(self, call: Call) -> StepResult:
+    async def ask(self, call: ScriptedCall) -> StepResult:
         """Makes one call, and reads until the child has answered it, or will never answer it."""
         self._asked, self._junk, self._emitted, self._began = [], [], 0, self._child.now()
         self._heard.clear()
@@ -86,7 +86,7 @@ class JsonLinesDriver:
             return None  # other cases try how a child ends
         return StepResult("", Reaction.EARLY, self._child.transcript.last_heard()) if spoke else None
 
-    async def _request_and_serve(self, call: Call) -> StepResult:
+    async def _request_and_serve(self, call: ScriptedCall) -> StepResult:
         request = self._request(call)
         if request is None:
             return self._result(call, Reaction.LEFT_OUT)
@@ -99,7 +99,7 @@ class JsonLinesDriver:
         self._began = self._child.now()
         return await self._served(call)
 
-    async def _served(self, call: Call) -> StepResult:
+    async def _served(self, call: ScriptedCall) -> StepResult:
         hasty = False
         while len(self._asked) < MOST_CHECKPOINTS and self._seconds() < MOST_TIMEOUTS * self._limits.timeout:
             match await self._child.until(self._next, self._limits.timeout):
@@ -117,7 +117,7 @@ class JsonLinesDriver:
                     hasty = await self._reply(call, request)
         return self._result(call, Reaction.ENDLESS)
 
-    async def _reply(self, call: Call, request: CheckpointRequested) -> bool:
+    async def _reply(self, call: ScriptedCall, request: CheckpointRequested) -> bool:
         """Replies to a checkpoint request; returns whether the child went on before it had the reply."""
         held = await self._child.until(lambda: self._dialect.held or None, self._hold_reply)
         asked = self._granting.answer(call, request, len(self._asked))
@@ -125,7 +125,7 @@ class JsonLinesDriver:
         self._child.write(self._dialect.reply(request, asked.error))
         return bool(held)
 
-    async def _silent(self, call: Call) -> StepResult:
+    async def _silent(self, call: ScriptedCall) -> StepResult:
         """Returns the result for a child that does not answer; one that does when its input ends did not flush."""
         waited = self._seconds()
         self._child.transcript.happened(f"no answer in {waited:.1f} s")
@@ -138,7 +138,7 @@ class JsonLinesDriver:
             late = None
         return self._result(call, Reaction.SILENT if late is None else Reaction.FLUSHED_LATE, f"{waited:.0f} s")
 
-    def _request(self, call: Call) -> bytes | None:
+    def _request(self, call: ScriptedCall) -> bytes | None:
         match call.action:
             case Action.INITIALIZE:
                 return self._dialect.initialize(SHARD, call.start, call.sub)
@@ -167,7 +167,7 @@ class JsonLinesDriver:
     def _seconds(self) -> float:
         return self._child.now() - self._began
 
-    def _result(self, call: Call, reaction: Reaction, detail: str = "") -> StepResult:
+    def _result(self, call: ScriptedCall, reaction: Reaction, detail: str = "") -> StepResult:
         return StepResult(call.action.value, reaction, detail, self._seconds(), tuple(self._asked), self._emitted,
                      self._deltas.taken(), tuple(self._junk))  # fmt: skip
 

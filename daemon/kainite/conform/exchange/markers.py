@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from kainite.base.markers import Markers
 from kainite.child.events import Send
 from kainite.child.markers.exchange import Answer, Exchange, ExchangeEvent, Violation, bad_message
-from kainite.conform.cases.case import Held, Messages
+from kainite.conform.cases.case import Messages, Withheld
 from kainite.conform.exchange.child_run import LATE_S, AnswerLimits, ChildGone, ChildRun
 from kainite.conform.exchange.delta_check import DeltaCheck
 from kainite.conform.exchange.step_result import Reaction, StepResult
@@ -36,7 +36,7 @@ class MarkersDriver:
         markers: Markers,
         batch_size: int,
         limits: AnswerLimits,
-        held: Held | None = None,
+        held: Withheld | None = None,
     ) -> None:
         self._child = child
         self._exchange = exchange
@@ -44,7 +44,7 @@ class MarkersDriver:
         self._batch_size = batch_size
         self._requests = 0  # since the last answer
         self._limits = limits
-        self._hold = (limits.hold or 0.0) if held is Held.REQUESTS else 0.0
+        self._hold = (limits.hold or 0.0) if held is Withheld.REQUESTS else 0.0
         self._began = 0.0
         self._output_before = 0  # bytes, when the last request was written
         self._slowest = 0.0

@@ -20,7 +20,7 @@ KEPT_LAST: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TranscriptLine:
     """One line of the transcript; ``at`` is in seconds since the child was started."""
 
     at: float
@@ -37,8 +37,8 @@ class Transcript:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._began = clock()
-        self._first: list[Entry] = []
-        self._last: deque[Entry] = deque(maxlen=KEPT_LAST)
+        self._first: list[TranscriptLine] = []
+        self._last: deque[TranscriptLine] = deque(maxlen=KEPT_LAST)
         self._left_out = 0
 
     def said(self, data: bytes) -> None:
@@ -70,7 +70,7 @@ class Transcript:
             self._add(mark, shown(line))
 
     def _add(self, mark: str, text: str) -> None:
-        entry = Entry(self._clock() - self._began, mark, text)
+        entry = TranscriptLine(self._clock() - self._began, mark, text)
         if len(self._first) < KEPT_FIRST:
             self._first.append(entry)
             return

@@ -65,7 +65,7 @@ class CaseResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ConformReport:
     """The results of all cases of one command."""
 
     command: tuple[str, ...]

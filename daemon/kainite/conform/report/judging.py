@@ -9,7 +9,7 @@ from typing import Final
 from kainite.base.checkpoint import SHARD_END
 from kainite.child.events import Action
 from kainite.child.markers.exchange import bad_message
-from kainite.conform.cases.case import Call, Case, Checkpointing, Extract, Messages, Step, Weight
+from kainite.conform.cases.case import Case, Checkpointing, Extract, Messages, ScriptedCall, Step, Weight
 from kainite.conform.exchange.checkpoint_answers import AnsweredCheckpoint
 from kainite.conform.exchange.step_result import Reaction, StepResult
 from kainite.conform.exchange.transcript import shown
@@ -45,7 +45,7 @@ _TAKES_EOM: Final = "takes an EOM after EOB for a message; Kainite writes none t
 _SHOWN: Final = 100
 
 
-def judge_call(case: Case, call: Call, result: StepResult, slow: float, *, own_samples: bool) -> list[Finding]:
+def judge_call(case: Case, call: ScriptedCall, result: StepResult, slow: float, *, own_samples: bool) -> list[Finding]:
     """Returns the findings about one call of a ``json-lines`` child.
 
     Args:
@@ -159,7 +159,7 @@ def _junk(case: Case, result: StepResult) -> Iterator[Finding]:
         yield Finding(CaseVerdict.FAIL, text) if case.strict_output else Finding(CaseVerdict.NOTE, text, once=True)
 
 
-def _checkpoints(call: Call, result: StepResult) -> Iterator[Finding]:
+def _checkpoints(call: ScriptedCall, result: StepResult) -> Iterator[Finding]:
     asked = result.checkpoints
     for one in asked:
         if one.cause:
@@ -202,7 +202,7 @@ def _tries(tries: int, error: str) -> Finding:
     return Finding(CaseVerdict.PASS, f"asked {tries} times, told {error}" if tries > 1 else f"gave up after {error}")
 
 
-def _emitted(call: Call, result: StepResult) -> Iterator[Finding]:
+def _emitted(call: ScriptedCall, result: StepResult) -> Iterator[Finding]:
     if result.emitted and call.action is not Action.PROCESS_RECORDS:
         yield Finding(CaseVerdict.FAIL, f"emitted in {result.asked}: emit only between processRecords and its status")
 

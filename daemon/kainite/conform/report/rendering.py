@@ -12,7 +12,7 @@ from rich.text import Text
 
 from kainite.base.redaction import redacted_words, shown_command
 from kainite.conform.exchange.transcript import printable
-from kainite.conform.report.findings import CaseResult, CaseVerdict, Report
+from kainite.conform.report.findings import CaseResult, CaseVerdict, ConformReport
 
 _STYLES: Final = {
     CaseVerdict.SKIPPED: "dim",
@@ -43,17 +43,17 @@ def print_exchange(console: Console, result: CaseResult) -> None:
         console.print(Text(f"          {line}", "dim"), soft_wrap=True)
 
 
-def summary(report: Report) -> str:
+def summary(report: ConformReport) -> str:
     """Returns the last line: the command, and how many cases have each verdict."""
     counts = [f"{number} {verdict.name}" for verdict in reversed(CaseVerdict) if (number := report.count(verdict))]
     return f"{_command(report)}: {report.dialect}, {len(report.results)} cases: {', '.join(counts)}"
 
 
-def _command(report: Report) -> str:
+def _command(report: ConformReport) -> str:
     return shown_command(report.command)
 
 
-def as_json(report: Report, *, strict: bool) -> dict[str, Any]:
+def as_json(report: ConformReport, *, strict: bool) -> dict[str, Any]:
     """Returns the whole report as JSON; times are in seconds."""
     return {
         "command": list(redacted_words(report.command)),
@@ -63,7 +63,7 @@ def as_json(report: Report, *, strict: bool) -> dict[str, Any]:
     }
 
 
-def write_junit(report: Report, path: Path, *, strict: bool) -> None:
+def write_junit(report: ConformReport, path: Path, *, strict: bool) -> None:
     """Writes JUnit's XML, which every CI server shows, with one test case for each case.
 
     A case that fails has the exchange in its ``failure``; notes and slow answers are failures only when ``strict``.
@@ -82,7 +82,7 @@ def write_junit(report: Report, path: Path, *, strict: bool) -> None:
     ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 
 
-def _add_case(suite: ElementTree.Element, report: Report, result: CaseResult, *, strict: bool) -> None:
+def _add_case(suite: ElementTree.Element, report: ConformReport, result: CaseResult, *, strict: bool) -> None:
     case = ElementTree.SubElement(
         suite,
         "testcase",

@@ -40,11 +40,11 @@ from enum import Enum, auto
 from typing import Final, TypeAlias
 
 from kainite.base.errors import ChildProtocolError
-from kainite.extract.offsets.place import Given, Place, after_putting, before_asking, offset_in, request_of
+from kainite.extract.offsets.place import GivenOffset, Place, after_putting, before_asking, offset_in, request_of
 from kainite.settings import ExtractOffsets
 
 
-class Stage(Enum):
+class CycleState(Enum):
     """The state of a cycle; see the module's table."""
 
     BEGUN = auto()
@@ -75,7 +75,7 @@ class Listen:
 
 
 @dataclass(frozen=True, slots=True)
-class Put:
+class PutMessages:
     """A step: put all of these messages on the stream."""
 
     messages: tuple[bytes, ...]
@@ -86,15 +86,15 @@ class Over:
     """The end of a cycle: no step is left."""
 
 
-Step: TypeAlias = Store | Ask | Listen | Put | Over
+Step: TypeAlias = Store | Ask | Listen | PutMessages | Over
 
-_NEXT: Final[Mapping[Stage, Stage]] = {
-    Stage.BEGUN: Stage.ASKING,
-    Stage.ASKING: Stage.LISTENING,
-    Stage.LISTENING: Stage.LISTENING,
-    Stage.ANSWERED: Stage.ON_STREAM,
-    Stage.ON_STREAM: Stage.OVER,
-    Stage.OVER: Stage.OVER,
+_NEXT: Final[Mapping[CycleState, CycleState]] = {
+    CycleState.BEGUN: CycleState.ASKING,
+    CycleState.ASKING: CycleState.LISTENING,
+    CycleState.LISTENING: CycleState.LISTENING,
+    CycleState.ANSWERED: CycleState.ON_STREAM,
+    CycleState.ON_STREAM: CycleState.OVER,
+    CycleState.OVER: CycleState.OVER,
 }
 
 
@@ -126,13 +126,13 @@ class Cycle:
         self._offsets = offsets
         self._hold_bytes = hold_bytes
         self._held: list[bytes] = []
-        self._given: Given | None = None
+        self._given: GivenOffset | None = None
         asked = before_asking(offsets, place, now)
-        self._stage = Stage.OVER if asked is None else Stage.BEGUN
+        self._stage = CycleState.OVER if asked is None else CycleState.BEGUN
         self._asked = place if asked is None else asked
 
     @property
-    def stage(self) -> Stage:
+    def stage(self) -> CycleState:
         return self._stage
 
     @property
@@ -146,7 +146,7 @@ class Cycle:
         return self._offsets is ExtractOffsets.KAINITE and self._given is not None and self._given.ahead
 
     def step(self) -> Step:
-        """Returns the next step. It stays the same until :meth:`done` or, while listening, until the extractor writes."""
+        """Returns the next step: the same one until :meth:`done` or, while listening, until the extractor writes."""
         while (step := self._step()) is None:
             self._stage = _NEXT[self._stage]
         return step
@@ -156,10 +156,10 @@ class Cycle:
         match self.step():
             case Store(place):
                 self.place = place
-            case Put() if self._stage is Stage.LISTENING:
+            case PutMessages() if self._stage is CycleState.LISTENING:
                 self.put_early = True
                 self._drop_held()
-            case Put():
+            case PutMessages():
                 self._drop_held()
         self._stage = _NEXT[self._stage]
 
@@ -188,22 +188,22 @@ class Cycle:
                 f"the extractor gave {self.messages} messages and no new offset: it must give one as"
                 ' {"offset":…} before EOP, or the same messages come again'
             )
-        self._stage = Stage.ANSWERED
+        self._stage = CycleState.ANSWERED
 
     def _step(self) -> Step | None:
         """Returns the step of the current state; None where the state has nothing to do."""
         match self._stage:
-            case Stage.BEGUN:
+            case CycleState.BEGUN:
                 return self._store(self._asked)
-            case Stage.ASKING:
+            case CycleState.ASKING:
                 return Ask(request_of(self._offsets, self.place, self._stored))
-            case Stage.LISTENING:
-                return Put(tuple(self._held)) if self.held_bytes > self._hold_bytes else Listen()
-            case Stage.ANSWERED:
-                return Put(tuple(self._held)) if self._held else None
-            case Stage.ON_STREAM:
+            case CycleState.LISTENING:
+                return PutMessages(tuple(self._held)) if self.held_bytes > self._hold_bytes else Listen()
+            case CycleState.ANSWERED:
+                return PutMessages(tuple(self._held)) if self._held else None
+            case CycleState.ON_STREAM:
                 return self._store(self.next_place)
-            case Stage.OVER:
+            case CycleState.OVER:
                 return Over()
 
     def _store(self, place: Place) -> Store | None:

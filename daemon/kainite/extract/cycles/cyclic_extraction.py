@@ -15,11 +15,11 @@ from kainite.base.errors import ChildError
 from kainite.base.logs import event
 from kainite.base.waiting import wait_until_set
 from kainite.child.markers.extraction import CycleDone, Extracted
-from kainite.extract.cycles.cycle import Ask, Cycle, Listen, Over, Put, Stage, Store
+from kainite.extract.cycles.cycle import Ask, Cycle, CycleState, Listen, Over, PutMessages, Store
 from kainite.extract.cycles.delivery import Delivery
 from kainite.extract.extractor import Extractor
 from kainite.extract.patience import Patience
-from kainite.extract.progress import Progress
+from kainite.extract.progress import ExtractionProgress
 from kainite.settings import ChildSettings, ExtractOffsets, ExtractSettings
 
 DEFAULT_INTERVAL = 1.0
@@ -43,7 +43,7 @@ class CyclicExtraction:
         extract: ExtractSettings,
         child: ChildSettings,
         delivery: Delivery,
-        progress: Progress,
+        progress: ExtractionProgress,
         patience: Patience,
         stop: asyncio.Event,
     ) -> None:
@@ -117,7 +117,7 @@ class CyclicExtraction:
         """Asks for a cycle, and hands it over once it is answered; returns how many messages it brought."""
         offsets, hold = self._extract.offsets, self._extract.hold_bytes
         cycle = Cycle(offsets, self._place, datetime.now(UTC), hold, self._delivery.behind)
-        while cycle.stage not in (Stage.ANSWERED, Stage.OVER):
+        while cycle.stage not in (CycleState.ANSWERED, CycleState.OVER):
             match cycle.step():
                 case Over():
                     break
@@ -126,7 +126,7 @@ class CyclicExtraction:
                     continue
                 case Ask(request):
                     self._running_extractor().ask(request)
-                case Put(messages):
+                case PutMessages(messages):
                     await self._delivery.put_early(messages)
                 case Store(place):
                     await self._delivery.store(place)

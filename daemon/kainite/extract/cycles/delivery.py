@@ -37,11 +37,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from kainite.base.waiting import Changes
-from kainite.extract.cycles.cycle import Cycle, Put, Store
+from kainite.extract.cycles.cycle import Cycle, PutMessages, Store
 from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.extract.offsets.place import Place
 from kainite.extract.output.sink import Sink
-from kainite.extract.progress import Progress
+from kainite.extract.progress import ExtractionProgress
 
 
 class Delivery:
@@ -57,7 +57,9 @@ class Delivery:
         stored: the stored place.
     """
 
-    def __init__(self, sink: Sink, offset_file: OffsetFile | None, progress: Progress, ahead_bytes: int) -> None:
+    def __init__(
+        self, sink: Sink, offset_file: OffsetFile | None, progress: ExtractionProgress, ahead_bytes: int
+    ) -> None:
         self.stored = Place(None) if offset_file is None else offset_file.load()
         self._sink = sink
         self._offset_file = offset_file
@@ -141,7 +143,7 @@ class Delivery:
         return sum(cycle.held_bytes for cycle in self._waiting)
 
     async def _deliver(self, group: Sequence[Cycle]) -> None:
-        puts = [(cycle, step.messages) for cycle in group if isinstance(step := cycle.step(), Put)]
+        puts = [(cycle, step.messages) for cycle in group if isinstance(step := cycle.step(), PutMessages)]
         if puts:
             await self._sink.put([message for _, messages in puts for message in messages])
         for cycle, _ in puts:

@@ -46,7 +46,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenOffset:
     """The offset that an extractor gave in this cycle.
 
     Attributes:
@@ -98,7 +98,7 @@ def request_of(offsets: ExtractOffsets, place: Place, stored: Place | None) -> b
     return orjson.dumps(request if stored is None else {**request, "stored": stored.start})
 
 
-def after_putting(offsets: ExtractOffsets, place: Place, given: Given | None) -> Place:
+def after_putting(offsets: ExtractOffsets, place: Place, given: GivenOffset | None) -> Place:
     """Returns the place that holds once all messages of the cycle are on the stream."""
     match offsets:
         case ExtractOffsets.TIME:
@@ -108,7 +108,7 @@ def after_putting(offsets: ExtractOffsets, place: Place, given: Given | None) ->
     return place
 
 
-def offset_in(message: bytes) -> Given | None:
+def offset_in(message: bytes) -> GivenOffset | None:
     """Returns the offset that a message gives; None for other messages.
 
     Such a message is a JSON object with the key ``offset`` and no other one but ``ahead``, which is true or false.
@@ -128,7 +128,7 @@ def offset_in(message: bytes) -> Given | None:
         return None
     if not keeps_digits(message):
         raise ChildProtocolError(f"the extractor gave an offset with {TOO_LONG}: {message[:200]!r}")
-    return Given(value["offset"], ahead)
+    return GivenOffset(value["offset"], ahead)
 
 
 def keeps_digits(text: bytes) -> bool:

@@ -35,18 +35,18 @@ def aggregated(records: Iterable[StreamRecord], limit: int) -> list[StreamRecord
         limit: most bytes of an aggregate.
     """
     made: list[StreamRecord] = []
-    groups: dict[str, _Group] = {}
+    groups: dict[str, _OpenAggregate] = {}
     for record in records:
         group = groups.get(record.hash_key)
         if group is None or not group.takes(record):
             if group is not None:
                 made.append(group.packed())
-            group = groups[record.hash_key] = _Group(limit)
+            group = groups[record.hash_key] = _OpenAggregate(limit)
         group.add(record)
     return [*made, *(group.packed() for group in groups.values())]
 
 
-class _Group:
+class _OpenAggregate:
     """The records of one hash key that an aggregate will hold."""
 
     def __init__(self, limit: int) -> None:

@@ -34,7 +34,7 @@ SeekShard = Callable[[str], SeekResult]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CheckpointChange:
     """The planned change of one shard.
 
     Attributes:
@@ -76,7 +76,7 @@ def select(leases: Sequence[Lease], shard_ids: Collection[str], table: str) -> t
 
 def plan(
     leases: Sequence[Lease], chosen: Sequence[Lease], listed: Sequence[Shard], seek: SeekShard, *, everything: bool
-) -> tuple[Change, ...]:
+) -> tuple[CheckpointChange, ...]:
     """Returns the changes that a reset would make, parents first.
 
     Args:
@@ -99,19 +99,19 @@ def plan(
     return tuple(_warned(change, known, shards) for change in changes if change is not None)
 
 
-def _change(shard: Shard, lease: Lease | None, seek: SeekShard, *, gone: bool) -> Change | None:
+def _change(shard: Shard, lease: Lease | None, seek: SeekShard, *, gone: bool) -> CheckpointChange | None:
     finished = lease is None or lease.checkpoint == SHARD_END
     if gone and lease is not None:
-        return Change(shard, lease, lease.checkpoint, "left alone: the stream does not list it any more")
+        return CheckpointChange(shard, lease, lease.checkpoint, "left alone: the stream does not list it any more")
     sought = seek(shard.id)
     if not finished:
-        return Change(shard, lease, sought.checkpoint)
+        return CheckpointChange(shard, lease, sought.checkpoint)
     if not sought.followed or sought.checkpoint == LATEST:
-        return None if lease is None else Change(shard, lease, SHARD_END, "left alone: no record follows")
-    return Change(shard, lease, sought.checkpoint, "read again" if lease else "gets a lease again")
+        return None if lease is None else CheckpointChange(shard, lease, SHARD_END, "left alone: no record follows")
+    return CheckpointChange(shard, lease, sought.checkpoint, "read again" if lease else "gets a lease again")
 
 
-def _warned(change: Change, leases: Mapping[str, Lease], chosen: Collection[str]) -> Change:
+def _warned(change: CheckpointChange, leases: Mapping[str, Lease], chosen: Collection[str]) -> CheckpointChange:
     """Returns the change, with a note when children of the shard have begun and are not reset with it."""
     ahead = sorted(
         lease.key
@@ -124,14 +124,16 @@ def _warned(change: Change, leases: Mapping[str, Lease], chosen: Collection[str]
         return change
     warning = f"its records are delivered after those of its children {', '.join(ahead)}, which have begun"
     note = f"{change.note}; {warning}" if change.note else warning
-    return Change(change.shard, change.lease, change.after, note)
+    return CheckpointChange(change.shard, change.lease, change.after, note)
 
 
 def _shard_of(lease: Lease) -> Shard:
     return Shard(lease.key, tuple(sorted(lease.parents)), lease.hash_range)
 
 
-def apply(table: LeaseTable, changes: Sequence[Change], *, force: bool) -> Iterator[tuple[Change, bool]]:
+def apply(
+    table: LeaseTable, changes: Sequence[CheckpointChange], *, force: bool
+) -> Iterator[tuple[CheckpointChange, bool]]:
     """Makes the changes one by one; yields each with whether it was made.
 
     A lease that was written since it was read is left unchanged; with ``force`` it is read and reset again.

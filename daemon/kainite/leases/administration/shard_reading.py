@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from kainite.base.errors import StreamError
 from kainite.base.retry import AWS_BACKOFF, retry
-from kainite.kinesis.client import Reply, StreamClient, parse_reply
+from kainite.kinesis.client import GetRecordsReply, StreamClient, parse_reply
 from kainite.kinesis.failures import stream_error
 from kainite.kinesis.start_position import StartAt
 
@@ -24,7 +24,9 @@ PAUSE_S = 0.25
 MOST_PAGES = 400
 
 
-def pages(stream: StreamClient, shard_id: str, start: StartAt, limit: int, most: int = MOST_PAGES) -> Iterator[Reply]:
+def pages(
+    stream: StreamClient, shard_id: str, start: StartAt, limit: int, most: int = MOST_PAGES
+) -> Iterator[GetRecordsReply]:
     """Yields replies from ``start`` until the newest record, the shard's end, or ``most`` pages.
 
     Args:
@@ -50,7 +52,7 @@ def pages(stream: StreamClient, shard_id: str, start: StartAt, limit: int, most:
         iterator = reply.next_iterator
 
 
-def _page(stream: StreamClient, iterator: str, limit: int) -> Reply:
+def _page(stream: StreamClient, iterator: str, limit: int) -> GetRecordsReply:
     return parse_reply(stream.get_records(iterator, limit))
 
 

@@ -1,8 +1,9 @@
 """Checks a database's address before any library reads it.
 
-An address whose password holds a raw ``@``, ``/``, ``%`` or space is read differently by libpq, by SQLAlchemy and by a
-reader, and the libraries' messages then quote pieces of the password as a host, a port or a token. So an address that
-can be read in two ways is refused here, by a message that quotes nothing. Pure.
+A driver and a person read an address differently when its password holds a raw ``@``, ``/``, ``%`` or space. The
+driver's message then quotes a piece of the password as a host, a port or a token. So this module refuses an address
+that can be read in two ways, and its message quotes nothing of the address. Every kind of target whose address has the
+form ``scheme://user:password@host`` uses it. Pure.
 """
 
 from __future__ import annotations

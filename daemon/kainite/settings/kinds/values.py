@@ -16,14 +16,11 @@ from urllib.parse import urlsplit
 
 from kainite.base.address import parse_address
 from kainite.base.redaction import redacted, redacted_url, secrets_in_url, secrets_in_words, shown_command
-from kainite.settings.kinds.target_url import problem_of_database_url
-from kainite.settings.loader_command import EXEC, command_words, loader_command
+from kainite.settings.kinds.target_kinds import address_of, expected
+from kainite.settings.loader_command import command_words
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
-_SQLITE = "sqlite:///"
-_POSTGRESQL = frozenset({"postgresql", "postgres", "postgresql+psycopg"})
-"""The spellings of one scheme; libraries differ in which ones they know, so they get the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,34 +214,27 @@ def http_url() -> ValueKind:
 
 
 def target() -> ValueKind:
-    """Returns the kind of a target; a relative SQLite file starts from the folder of the settings file."""
-    allowed = "postgresql://user@host/database, sqlite:///file or exec:COMMAND"
+    """Returns the kind of a target: the address of one of the kinds of targets."""
 
     def parse(value: str, folder: Path) -> str:
-        if loader_command(value) is not None:
-            return value
-        if value.startswith(_SQLITE):
-            return _SQLITE + str((folder / value.removeprefix(_SQLITE)).absolute())
-        scheme, separator, rest = value.partition("://")
-        if scheme not in _POSTGRESQL or not separator:
+        address = address_of(value)
+        if address is None:
             # The text is not repeated: what was not understood may hold a password anywhere.
-            raise ValueError(f"must be {allowed}")
-        if problem := problem_of_database_url(value):
-            raise ValueError(problem)
-        return f"postgresql://{rest}"
+            raise ValueError(f"must be {expected()}")
+        return address.parse(value, folder)
 
-    return ValueKind(allowed, parse, show_target, secrets=_secrets_in_target)
+    return ValueKind(expected(), parse, show_target, secrets=_secrets_in_target)
 
 
 def show_target(value: str) -> str:
     """Returns a target without its secrets: an address without its password, a loader's command without its own."""
-    if not value.startswith(EXEC):
-        return redacted_url(value)
-    return EXEC + shown_command(command_words(value.removeprefix(EXEC)))
+    address = address_of(value)
+    return address.show(value) if address else redacted_url(value)
 
 
 def _secrets_in_target(value: str) -> Iterable[str]:
-    return _secrets_in_command(value.removeprefix(EXEC)) if value.startswith(EXEC) else secrets_in_url(value)
+    address = address_of(value)
+    return address.secrets(value) if address else secrets_in_url(value)
 
 
 def _secrets_in_command(value: str) -> Iterable[str]:

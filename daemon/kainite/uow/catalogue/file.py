@@ -1,23 +1,94 @@
 """The catalogue as a JSON file, so that a shard host needs neither the target nor its driver.
 
-``kainite precedence --write FILE`` writes the file. People can read and compare it:
-it is indented, tables are in order of name, defaults are left out. ``kainite_catalogue`` is its version.
+``kainite precedence --write FILE`` writes the file. People can read and compare it, and write one by hand: it is
+indented, tables are in order of name, defaults are left out. ``kainite_catalogue`` is the file's version. The structs
+of this module are the file's format; an error names the path of what is wrong (``tables.orders.columns.id``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Final, Literal, TypeVar
 
-import orjson
+import msgspec
 
 from kainite.base.errors import CatalogueError
-from kainite.uow.catalogue.tables import Action, Catalogue, Column, ForeignKey, Table, TypeFamily, UniqueKey
-from kainite.uow.delta import Json
+from kainite.uow.catalogue.tables import (
+    Catalogue,
+    Column,
+    ForeignKey,
+    ReferentialAction,
+    Table,
+    TypeFamily,
+    UniqueKey,
+)
 
-VERSION = 1
+VERSION: Final = 1
+
 T = TypeVar("T")
+
+_PLACE = re.compile(r"(?P<problem>.*) - at `(?:key in )?\$(?P<path>.*)`", re.DOTALL)
+
+
+_CHOICES: Final = {"family": TypeFamily, "on_delete": ReferentialAction, "on_update": ReferentialAction}
+"""What may be written into a field that takes one of a few words."""
+
+
+class FileVersion(msgspec.Struct):
+    """What tells a catalogue from another JSON file."""
+
+    kainite_catalogue: Literal[1]
+
+
+class FileColumn(msgspec.Struct, omit_defaults=True):
+    """A :class:`~kainite.uow.catalogue.tables.Column` as the file has it, under its name."""
+
+    type: str
+    family: TypeFamily
+    nullable: bool = True
+    generated: bool = False
+
+
+class FileUniqueKey(msgspec.Struct, omit_defaults=True):
+    """A :class:`~kainite.uow.catalogue.tables.UniqueKey` as the file has it."""
+
+    name: str
+    columns: tuple[str, ...]
+    nulls_distinct: bool = True
+
+
+class FileForeignKey(msgspec.Struct, omit_defaults=True):
+    """A :class:`~kainite.uow.catalogue.tables.ForeignKey` as the file has it."""
+
+    name: str
+    columns: tuple[str, ...]
+    parent: str
+    parent_columns: tuple[str, ...]
+    deferrable: bool = False
+    on_delete: ReferentialAction = ReferentialAction.NO_ACTION
+    on_update: ReferentialAction = ReferentialAction.NO_ACTION
+
+
+class FileTable(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """A :class:`~kainite.uow.catalogue.tables.Table` as the file has it, under its name."""
+
+    schema: str | None = None
+    columns: dict[str, msgspec.Raw]
+    primary_key: tuple[str, ...]
+    unique_keys: tuple[FileUniqueKey, ...]
+    foreign_keys: tuple[FileForeignKey, ...]
+    part_of: str | None = None
+    judged: tuple[str, ...] | None = None
+
+
+class FileCatalogue(msgspec.Struct, kw_only=True):
+    """The whole file. What stands under a name is decoded by itself, so that an error can name it."""
+
+    kainite_catalogue: int = VERSION
+    default_schema: str | None = None
+    tables: dict[str, msgspec.Raw]
 
 
 def write_catalogue(catalogue: Catalogue, path: Path) -> None:
@@ -50,165 +121,103 @@ def read_catalogue(path: Path) -> Catalogue:
 
 def dumps(catalogue: Catalogue) -> bytes:
     """Returns the file's contents."""
-    document = {
-        "kainite_catalogue": VERSION,
-        "default_schema": catalogue.default_schema,
-        "tables": {name: _table_json(catalogue.tables[name]) for name in sorted(catalogue.tables)},
-    }
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    tables = {name: _encoded(_file_table(catalogue.tables[name])) for name in sorted(catalogue.tables)}
+    document = FileCatalogue(default_schema=catalogue.default_schema, tables=tables)
+    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 
 
 def loads(data: bytes) -> Catalogue:
     """Returns the catalogue in a file's contents; raises a CatalogueError that names the faulty place."""
     try:
-        document = orjson.loads(data)
-    except ValueError as error:
+        msgspec.json.decode(data, type=FileVersion)
+    except msgspec.ValidationError:
+        raise CatalogueError(
+            f"not a catalogue of version {VERSION}: write it anew with kainite precedence --write"
+        ) from None
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise CatalogueError(f"invalid JSON: {error}") from None
-    if not isinstance(document, dict) or document.get("kainite_catalogue") != VERSION:
-        raise CatalogueError(f"not a catalogue of version {VERSION}: write it anew with kainite precedence --write")
-    tables = _field(document, "tables", dict, "the file")
-    found = {name: _table(name, _typed(table, dict, f"table {name!r}")) for name, table in tables.items()}
-    _check_references(found)
-    return Catalogue(found, _optional(document, "default_schema", str, None, "the file"))
+    document = _decoded(data, FileCatalogue, "")
+    tables = {name: _table(name, raw) for name, raw in document.tables.items()}
+    for problem in _wrong_references(tables):
+        raise CatalogueError(problem)
+    return Catalogue(tables, document.default_schema)
 
 
-def _table_json(table: Table) -> dict[str, Json]:
-    shown: dict[str, Json] = {
-        "schema": table.schema,
-        "columns": {name: _column_json(column) for name, column in table.columns.items()},
-        "primary_key": table.primary_key,
-        "unique_keys": [
-            {"name": key.name, "columns": key.columns, **({} if key.nulls_distinct else {"nulls_distinct": False})}
-            for key in table.unique_keys
-        ],
-        "foreign_keys": [_foreign_key_json(key) for key in table.foreign_keys],
-    }
-    optional = {"part_of": table.part_of, "judged": table.judged}
-    return shown | {field: value for field, value in optional.items() if value is not None}
+def _file_table(table: Table) -> FileTable:
+    return FileTable(
+        schema=table.schema,
+        columns={
+            name: _encoded(msgspec.convert(column, FileColumn, from_attributes=True))
+            for name, column in table.columns.items()
+        },
+        primary_key=table.primary_key,
+        unique_keys=msgspec.convert(table.unique_keys, tuple[FileUniqueKey, ...], from_attributes=True),
+        foreign_keys=msgspec.convert(table.foreign_keys, tuple[FileForeignKey, ...], from_attributes=True),
+        part_of=table.part_of,
+        judged=table.judged,
+    )
 
 
-def _column_json(column: Column) -> dict[str, Json]:
-    shown: dict[str, Json] = {"type": column.type, "family": column.family.value}
-    if not column.nullable:
-        shown["nullable"] = False
-    if column.generated:
-        shown["generated"] = True
-    return shown
-
-
-def _foreign_key_json(key: ForeignKey) -> dict[str, Json]:
-    shown: dict[str, Json] = {
-        "name": key.name,
-        "columns": key.columns,
-        "parent": key.parent,
-        "parent_columns": key.parent_columns,
-    }
-    if key.deferrable:
-        shown["deferrable"] = True
-    actions = {"on_delete": key.on_delete, "on_update": key.on_update}
-    return shown | {event: action.value for event, action in actions.items() if action is not Action.NO_ACTION}
-
-
-def _table(name: str, json: Mapping[str, Json]) -> Table:
-    where = f"table {name!r}"
+def _table(name: str, raw: msgspec.Raw) -> Table:
+    where = f"tables.{name}"
+    found = _decoded(raw, FileTable, where)
     columns = {
-        column: _column(column, _typed(described, dict, f"column {column!r} of {where}"), where)
-        for column, described in _field(json, "columns", dict, where).items()
+        column: Column(column, **msgspec.structs.asdict(_decoded(described, FileColumn, f"{where}.columns.{column}")))
+        for column, described in found.columns.items()
     }
     table = Table(
         name=name,
-        schema=_optional(json, "schema", str, None, where),
+        schema=found.schema,
         columns=columns,
-        primary_key=_names(json, "primary_key", where),
-        unique_keys=tuple(_unique_key(key, where) for key in _field(json, "unique_keys", list, where)),
-        foreign_keys=tuple(_foreign_key(key, where) for key in _field(json, "foreign_keys", list, where)),
-        part_of=_optional(json, "part_of", str, None, where),
-        judged=_names(json, "judged", where) if "judged" in json else None,
+        primary_key=found.primary_key,
+        unique_keys=tuple(UniqueKey(**msgspec.structs.asdict(key)) for key in found.unique_keys),
+        foreign_keys=tuple(ForeignKey(**msgspec.structs.asdict(key)) for key in found.foreign_keys),
+        part_of=found.part_of,
+        judged=found.judged,
     )
-    keys = [
-        table.primary_key,
-        *(key.columns for key in table.unique_keys),
-        *(key.columns for key in table.foreign_keys),
-        table.judged or (),
-    ]
-    for column in sorted({column for key in keys for column in key} - columns.keys()):
-        raise CatalogueError(f"{where}: a key names column {column!r}, which it does not have")
+    for problem in _wrong_keys(table, where):
+        raise CatalogueError(problem)
     return table
 
 
-def _column(name: str, json: Mapping[str, Json], table: str) -> Column:
-    where = f"column {name!r} of {table}"
-    family = _field(json, "family", str, where)
-    if family not in list(TypeFamily):
-        raise CatalogueError(f"{where}: 'family' must be one of {', '.join(TypeFamily)}")
-    return Column(
-        name=name,
-        type=_field(json, "type", str, where),
-        family=TypeFamily(family),
-        nullable=_optional(json, "nullable", bool, True, where),
-        generated=_optional(json, "generated", bool, False, where),
-    )
+def _wrong_keys(table: Table, where: str) -> Iterator[str]:
+    """Yields what is wrong with a table's keys."""
+    for number, key in enumerate(table.foreign_keys):
+        if not 0 < len(key.columns) == len(key.parent_columns):
+            yield f"{where}.foreign_keys[{number}]: columns and parent_columns must be as many, and not none"
+    named = {
+        "primary_key": table.primary_key,
+        "judged": table.judged or (),
+        **{f"unique_keys[{number}].columns": key.columns for number, key in enumerate(table.unique_keys)},
+        **{f"foreign_keys[{number}].columns": key.columns for number, key in enumerate(table.foreign_keys)},
+    }
+    for field, columns in named.items():
+        for column in columns:
+            if column not in table.columns:
+                yield f"{where}.{field}: there is no column {column!r}"
 
 
-def _unique_key(json: Json, table: str) -> UniqueKey:
-    where = f"a unique key of {table}"
-    key = _typed(json, dict, where)
-    distinct = _optional(key, "nulls_distinct", bool, True, where)
-    return UniqueKey(_field(key, "name", str, where), _names(key, "columns", where), distinct)
-
-
-def _foreign_key(json: Json, table: str) -> ForeignKey:
-    where = f"a foreign key of {table}"
-    key = _typed(json, dict, where)
-    found = ForeignKey(
-        name=_field(key, "name", str, where),
-        columns=_names(key, "columns", where),
-        parent=_field(key, "parent", str, where),
-        parent_columns=_names(key, "parent_columns", where),
-        deferrable=_optional(key, "deferrable", bool, False, where),
-        on_delete=_action(key, "on_delete", where),
-        on_update=_action(key, "on_update", where),
-    )
-    if not 0 < len(found.columns) == len(found.parent_columns):
-        raise CatalogueError(f"{where}: 'columns' and 'parent_columns' must be as many, and not none")
-    return found
-
-
-def _action(json: Mapping[str, Json], field: str, where: str) -> Action:
-    action = _optional(json, field, str, Action.NO_ACTION, where)
-    if action not in list(Action):
-        raise CatalogueError(f"{field!r} of {where} must be one of {', '.join(Action)}")
-    return Action(action)
-
-
-def _check_references(tables: Mapping[str, Table]) -> None:
+def _wrong_references(tables: Mapping[str, Table]) -> Iterator[str]:
+    """Yields the foreign keys that name a column which their parent does not have."""
     for table in tables.values():
-        for key in table.foreign_keys:
+        for number, key in enumerate(table.foreign_keys):
             parent = tables.get(key.parent)
             for column in sorted(set(key.parent_columns) - parent.columns.keys()) if parent else ():
-                raise CatalogueError(
-                    f"table {table.name!r}: a foreign key names column {column!r}, which {key.parent!r} does not have"
-                )
+                where = f"tables.{table.name}.foreign_keys[{number}].parent_columns"
+                yield f"{where}: {key.parent!r} has no column {column!r}"
 
 
-def _names(json: Mapping[str, Json], field: str, where: str) -> tuple[str, ...]:
-    names: Sequence[Json] = _field(json, field, list, where)
-    return tuple(_typed(name, str, f"{field!r} of {where}") for name in names)
+def _encoded(value: FileColumn | FileTable) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(value))
 
 
-def _field(json: Mapping[str, Json], field: str, kind: type[T], where: str) -> T:
-    if field not in json:
-        raise CatalogueError(f"{where}: {field!r} is missing")
-    return _typed(json[field], kind, f"{field!r} of {where}")
-
-
-def _optional(json: Mapping[str, Json], field: str, kind: type[T], default: T | None, where: str) -> T:
-    value = json.get(field, default)
-    return cast("T", value) if value is None else _typed(value, kind, f"{field!r} of {where}")
-
-
-def _typed(value: Json, kind: type[T], where: str) -> T:
-    if not isinstance(value, kind):
-        names = {dict: "an object", list: "an array", str: "a string", bool: "true or false"}
-        raise CatalogueError(f"{where} must be {names[kind]}")
-    return value
+def _decoded(data: bytes | msgspec.Raw, kind: type[T], where: str) -> T:
+    """Returns what ``data`` holds; an error names the field by its path from the file's beginning."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.ValidationError, ValueError, RecursionError) as error:
+        place = _PLACE.fullmatch(str(error))
+        path = f"{where}{place['path'] if place else ''}".removeprefix(".") or "the file"
+        problem = place["problem"] if place else str(error)
+        choices = _CHOICES.get(path.rpartition(".")[2], ())
+        raise CatalogueError(f"{path}: {problem}" + (f"; one of {', '.join(choices)}" if choices else "")) from None

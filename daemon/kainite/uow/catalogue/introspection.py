@@ -1,19 +1,21 @@
-"""Describes what each kind of database reads differently from its own catalogue."""
+"""Describes what each kind of database tells of its tables: the contract of its reader of the catalogue.
+
+One suite of tests holds for all readers: a catalogue that is read from a schema with everything in it
+(``tests/kainite/targets/golden``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol, TypeAlias
 
-from kainite.uow.catalogue.tables import Action, Column, UniqueKey
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
+from kainite.uow.catalogue.tables import Column, ReferentialAction, UniqueKey
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundForeignKey:
     """A foreign key as the database has it: its parent does not have the name by which deltas call it yet."""
 
     name: str
@@ -22,32 +24,54 @@ class Found:
     parent: str
     parent_columns: tuple[str, ...]
     deferrable: bool
-    on_delete: Action = Action.NO_ACTION
-    on_update: Action = Action.NO_ACTION
+    on_delete: ReferentialAction = ReferentialAction.NO_ACTION
+    on_update: ReferentialAction = ReferentialAction.NO_ACTION
 
 
-class Dialect(Protocol):
-    """The queries that differ between kinds of databases; ``schema`` is None for SQLite's only schema."""
+@dataclass(frozen=True, slots=True)
+class FoundTable:
+    """A table as the database has it.
 
-    def columns(self, connection: Connection, schema: str | None, tables: Sequence[str]) -> Mapping[str, list[Column]]:
-        """Returns the columns of each table, in the table's order."""
+    Attributes:
+        schema: None where tables have no schema.
+        name: without the schema.
+        columns: in the table's order.
+        primary_key: in the key's order; empty without one.
+        unique_keys: the unique constraints and indexes, without the primary key.
+        foreign_keys: their names are spelled as in the parent tables.
+        part_of: schema and name of the outermost table, for a partition or an heir.
+        judged: see :attr:`kainite.uow.catalogue.tables.Table.judged`.
+    """
 
-    def unique_keys(
-        self, connection: Connection, schema: str | None, tables: Sequence[str]
-    ) -> Mapping[str, list[UniqueKey]]:
-        """Returns the unique constraints and indexes of each table, without the primary key."""
+    schema: str | None
+    name: str
+    columns: tuple[Column, ...]
+    primary_key: tuple[str, ...]
+    unique_keys: tuple[UniqueKey, ...]
+    foreign_keys: tuple[FoundForeignKey, ...]
+    part_of: tuple[str | None, str] | None
+    judged: tuple[str, ...] | None
 
-    def foreign_keys(
-        self, connection: Connection, schema: str | None, tables: Sequence[str]
-    ) -> Mapping[str, list[Found]]:
-        """Returns the foreign keys of each table; names are spelled as in the parent tables."""
 
-    def families(
-        self, connection: Connection, schema: str | None, tables: Sequence[str]
-    ) -> Mapping[str, tuple[str | None, str]]:
-        """Returns schema and name of the outermost table that the rows of each partition or heir belong to."""
+class CatalogueReader(Protocol):
+    """A connection by which one database's tables are read."""
 
-    def judged(
-        self, connection: Connection, schema: str | None, tables: Sequence[str]
-    ) -> Mapping[str, tuple[str, ...] | None]:
-        """Returns :attr:`~kainite.uow.catalogue.tables.Table.judged` of each table."""
+    def default_schema(self) -> str | None:
+        """Returns the schema whose tables deltas call without a schema; None when the connection has none."""
+
+    def schemas(self) -> Sequence[str]:
+        """Returns the names of all schemas."""
+
+    def table_names(self, schema: str | None) -> Sequence[str]:
+        """Returns the names of a schema's tables: neither views nor tables that are stored elsewhere."""
+
+    def tables(self, schema: str | None, names: Sequence[str]) -> Sequence[FoundTable]:
+        """Returns these tables of a schema, in the order of ``names``."""
+
+
+Reading: TypeAlias = Callable[[str], AbstractContextManager[CatalogueReader]]
+"""Connects to the target that a URL names, and closes the connection at the end.
+
+Raises TargetUnavailableError when the target does not answer, also in the middle, and CatalogueError when there is no
+such database.
+"""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kainite.settings.loader_command import EXEC
+from kainite.settings.kinds.target_kinds import kind_of
 from kainite.uow.catalogue import file as files
+from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.catalogue.tables import Catalogue
 
 
@@ -15,22 +16,20 @@ def load_catalogue(catalogue_file: Path | None, target: str | None, schemas: Seq
 
     Args:
         catalogue_file: a file written by ``kainite precedence --write``.
-        target: the target's URL, or a loader's command, which cannot be read from.
+        target: the target's address; a loader, for one, cannot be asked for its tables.
         schemas: the target's schemas to read; none for its default schema.
 
     Returns:
-        None when neither a file nor a database is set.
+        None when there is no file, and no target that can be asked for its tables.
 
     Raises:
         CatalogueError: the file or the target's tables cannot be used.
         TargetUnavailableError: the target does not answer.
         MissingExtraError: reading the target needs a package that is not installed.
+        SettingsError: no kind of target has such an address.
     """
     if catalogue_file is not None:
         return files.read_catalogue(catalogue_file)
-    if target is None or target.startswith(EXEC):
+    if target is None or kind_of(target).catalogue is None:
         return None
-    # Imported here, so that a host with a catalogue file needs no database driver.
-    from kainite.uow.catalogue.reflection import reflect
-
     return reflect(target, schemas)

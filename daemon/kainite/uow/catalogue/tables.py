@@ -1,7 +1,7 @@
 """The model of the target's tables: columns, keys and foreign keys.
 
-The catalogue is read once from the target (:mod:`kainite.uow.catalogue.reflection`) or from a JSON
-file, so that a shard host needs no database driver, and is immutable afterwards.
+The catalogue is read from the target (:mod:`kainite.uow.catalogue.reflection`) or from a JSON file. A shard host with a
+file needs no database driver. A catalogue does not change; another read gives another one.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class UniqueKey:
     nulls_distinct: bool = True
 
 
-class Action(StrEnum):
+class ReferentialAction(StrEnum):
     """The target's action on child rows when their parent goes away, or changes the columns that name it.
 
     ``NO_ACTION`` stands for ``RESTRICT`` too: the target changes nothing, and refuses what leaves an orphan.
@@ -75,13 +75,13 @@ class ForeignKey:
     parent: str
     parent_columns: tuple[str, ...]
     deferrable: bool = False
-    on_delete: Action = Action.NO_ACTION
-    on_update: Action = Action.NO_ACTION
+    on_delete: ReferentialAction = ReferentialAction.NO_ACTION
+    on_update: ReferentialAction = ReferentialAction.NO_ACTION
 
     @property
     def acts(self) -> bool:
         """Returns whether the target changes child rows by itself."""
-        return self.on_delete is not Action.NO_ACTION or self.on_update is not Action.NO_ACTION
+        return any(action is not ReferentialAction.NO_ACTION for action in (self.on_delete, self.on_update))
 
 
 @dataclass(frozen=True, slots=True)

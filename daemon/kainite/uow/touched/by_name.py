@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from kainite.uow.delta import Delta, Json, Operation, Row
-from kainite.uow.touched.key import Key
+from kainite.uow.touched.key import ColumnKey
 from kainite.uow.touched.plan import TablePlan
 
 CACHED: Final = 8_192
@@ -71,7 +71,7 @@ class SigningByName:
 
     def __init__(self) -> None:
         self._memory = _Memory()
-        self._tokens_known: dict[int, tuple[Key[int], Token]] = {}
+        self._tokens_known: dict[int, tuple[ColumnKey[int], Token]] = {}
 
     def sign(self, plan: TablePlan[int], delta: Delta) -> Sign | None:
         """Returns what signs deltas with the operation and the names of ``delta``; None where a foreign key acts.
@@ -91,7 +91,7 @@ class SigningByName:
             return _update(rows, writes, reads)
         return _update_of_values(rows)
 
-    def _changes(self, keys: Iterable[Key[int]], delta: Delta) -> tuple[_Change, ...]:
+    def _changes(self, keys: Iterable[ColumnKey[int]], delta: Delta) -> tuple[_Change, ...]:
         known = delta.before.keys() | delta.key.keys()
         return tuple(
             _Change(self._token_of(key), tuple(names) if names <= known else None)
@@ -99,10 +99,10 @@ class SigningByName:
             if (names := key.columns & delta.row.keys())
         )
 
-    def _tokens(self, keys: Iterable[Key[int]]) -> tuple[Token, ...]:
+    def _tokens(self, keys: Iterable[ColumnKey[int]]) -> tuple[Token, ...]:
         return tuple(map(self._token_of, keys))
 
-    def _token_of(self, key: Key[int]) -> Token:
+    def _token_of(self, key: ColumnKey[int]) -> Token:
         if len(key.parts) != 1 or not key.nulls_distinct:
             return key.token
         if (found := self._tokens_known.get(id(key))) is None:
@@ -113,7 +113,7 @@ class SigningByName:
 # These make closures: each is called for every delta, and passes on as little as possible.
 
 
-def _remembered(memory: _Memory, key: Key[int]) -> Token:
+def _remembered(memory: _Memory, key: ColumnKey[int]) -> Token:
     """Returns the token of a key of one column."""
     column, canonical = key.parts[0]
     finish, known = key.finish, memory.another()

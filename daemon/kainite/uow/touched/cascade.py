@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeAlias
 
-from kainite.uow.catalogue.tables import Action, ForeignKey
+from kainite.uow.catalogue.tables import ForeignKey, ReferentialAction
 from kainite.uow.touched.family import Family
 
 Reference: TypeAlias = tuple[str, tuple[str, ...]]
@@ -75,11 +75,11 @@ class Cascades:
             (child, key, action)
             for child, key in self._incoming[reference[0]]
             if reference_of(key) == reference
-            and (action := key.on_delete if columns is None else key.on_update) is not Action.NO_ACTION
+            and (action := key.on_delete if columns is None else key.on_update) is not ReferentialAction.NO_ACTION
         ]
         if not direct:
             return None
-        defaults = {reference for _, _, action in direct if action is Action.SET_DEFAULT}
+        defaults = {reference for _, _, action in direct if action is ReferentialAction.SET_DEFAULT}
         wholes = set(defaults)
         overlaps = {child for child, _, _ in direct} & self._overlaps
         todo = [_next(child, key, action, columns) for child, key, action in direct]
@@ -91,10 +91,12 @@ class Cascades:
             done.add(here)
             for child, key in self._incoming.get(table, ()):
                 action = key.on_delete if changed is None else key.on_update
-                if action is Action.NO_ACTION or (changed is not None and changed.isdisjoint(key.parent_columns)):
+                if action is ReferentialAction.NO_ACTION or (
+                    changed is not None and changed.isdisjoint(key.parent_columns)
+                ):
                     continue
                 wholes.add(reference_of(key))
-                if action is Action.SET_DEFAULT:
+                if action is ReferentialAction.SET_DEFAULT:
                     defaults.add(reference_of(key))
                 overlaps |= {child} & self._overlaps
                 todo.append(_next(child, key, action, changed))
@@ -106,8 +108,8 @@ def reference_of(key: ForeignKey) -> Reference:
     return key.parent, tuple(sorted(key.parent_columns))
 
 
-def _next(child: str, key: ForeignKey, action: Action, changed: frozenset[str] | None) -> _Changed:
-    deletes = changed is None and action is Action.CASCADE
+def _next(child: str, key: ForeignKey, action: ReferentialAction, changed: frozenset[str] | None) -> _Changed:
+    deletes = changed is None and action is ReferentialAction.CASCADE
     return child, None if deletes else frozenset(key.columns)
 
 
@@ -130,7 +132,10 @@ def _overlaps(keys: Iterable[ForeignKey]) -> bool:
 
 def _sets(key: ForeignKey) -> bool:
     """Returns whether the target may change the columns of the foreign key by itself."""
-    return key.on_update is not Action.NO_ACTION or key.on_delete in (Action.SET_NULL, Action.SET_DEFAULT)
+    return key.on_update is not ReferentialAction.NO_ACTION or key.on_delete in (
+        ReferentialAction.SET_NULL,
+        ReferentialAction.SET_DEFAULT,
+    )
 
 
 def _always_told(family: Family, columns: Iterable[str]) -> bool:

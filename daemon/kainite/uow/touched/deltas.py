@@ -41,7 +41,7 @@ from typing import Generic
 
 from kainite.base.errors import DeltaError
 from kainite.uow.catalogue.tables import Catalogue
-from kainite.uow.touched.key import Spelling, T
+from kainite.uow.touched.key import T, TokenMaker
 from kainite.uow.touched.plan import TablePlan
 from kainite.uow.touched.schema import TouchedSchema
 
@@ -54,7 +54,7 @@ class TouchedKeys(Generic[T]):
         spelling: the rule by which values become tokens.
     """
 
-    def __init__(self, catalogue: Catalogue, spelling: Spelling[T]) -> None:
+    def __init__(self, catalogue: Catalogue, spelling: TokenMaker[T]) -> None:
         self._catalogue = catalogue
         self._schema = TouchedSchema(catalogue, spelling)
         self._plans: dict[str, TablePlan[T]] = {}

@@ -1,6 +1,6 @@
 """Keys of tables, and the tokens that their values become.
 
-A token is whatever a :class:`Spelling` makes of a key's canonical value: a 64-bit hash (``HASHED``), or text
+A token is whatever a :class:`TokenMaker` makes of a key's canonical value: a 64-bit hash (``HASHED``), or text
 (``PLAIN``), which costs less where it is not stored. Values that may be equal to the target have the same token
 (:mod:`kainite.uow.canonical`); a token that stands for too much costs parallelism, never correctness. For
 the same reason values are joined without escaping.
@@ -23,7 +23,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
-class Spelling(Generic[T]):
+class TokenMaker(Generic[T]):
     """Makes tokens.
 
     Attributes:
@@ -38,7 +38,7 @@ class Spelling(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Key(Generic[T]):
+class ColumnKey(Generic[T]):
     """Some columns of a table whose values become one token.
 
     Attributes:
@@ -94,8 +94,8 @@ def _plain(space: str, table: str, columns: Sequence[str]) -> Callable[[str], st
     return "\0".join((space, table, *columns, "")).__add__
 
 
-HASHED: Spelling[int] = Spelling(_hashed, 0x9E3779B97F4A7C15.__xor__, int)
+HASHED: TokenMaker[int] = TokenMaker(_hashed, 0x9E3779B97F4A7C15.__xor__, int)
 """64-bit BLAKE2b hashes as unsigned integers: the signatures."""
 
-PLAIN: Spelling[str] = Spelling(_plain, "\1".__add__, hash)
+PLAIN: TokenMaker[str] = TokenMaker(_plain, "\1".__add__, hash)
 """Text, for one process."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Generic
 
 from kainite.uow.delta import Delta, Operation, Row
-from kainite.uow.touched.key import Key, Spelling, T
+from kainite.uow.touched.key import ColumnKey, T, TokenMaker
 
 PARTS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Action(Generic[T]):
+class CascadeTokens(Generic[T]):
     """The tokens that a delete or a change of a parent writes beside its value.
 
     Attributes:
@@ -29,12 +29,12 @@ class Action(Generic[T]):
 class Cascade(Generic[T]):
     """The tokens of one reference of which some foreign key acts."""
 
-    spelling: Spelling[T]
+    spelling: TokenMaker[T]
     parts: tuple[T, ...]
     whole: T
     read_always: frozenset[T]
 
-    def write_old(self, key: Key[T], image: Row, written: set[T]) -> None:
+    def write_old(self, key: ColumnKey[T], image: Row, written: set[T]) -> None:
         """Adds what a parent writes that gives up its value in ``image``."""
         token = key.token(image)
         if token is not None:
@@ -43,7 +43,7 @@ class Cascade(Generic[T]):
         elif key.unknown(image):
             written.add(self.whole)
 
-    def read_old(self, key: Key[T], image: Row, read: set[T]) -> None:
+    def read_old(self, key: ColumnKey[T], image: Row, read: set[T]) -> None:
         """Adds what a child reads whose old values are in ``image``."""
         read.update(self.read_always)
         token = key.token(image)
@@ -64,17 +64,17 @@ class Named(Generic[T]):
         on_delete, on_change: what follows from a delete, or a change of the columns; None if nothing.
     """
 
-    key: Key[T]
+    key: ColumnKey[T]
     cascade: Cascade[T] | None
-    on_delete: Action[T] | None
-    on_change: Action[T] | None
+    on_delete: CascadeTokens[T] | None
+    on_change: CascadeTokens[T] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Parent(Generic[T]):
     """A foreign key: the parent's existence by the child's columns; ``cascade`` is set if the foreign key acts."""
 
-    key: Key[T]
+    key: ColumnKey[T]
     cascade: Cascade[T] | None
 
 
@@ -90,8 +90,8 @@ class TablePlan(Generic[T]):
         parents: the table's own foreign keys.
     """
 
-    rows: tuple[Key[T], ...]
-    unique: tuple[Key[T], ...]
+    rows: tuple[ColumnKey[T], ...]
+    unique: tuple[ColumnKey[T], ...]
     unclear: frozenset[T]
     named: tuple[Named[T], ...]
     parents: tuple[Parent[T], ...]
@@ -211,7 +211,7 @@ def _changed(delta: Delta, old: Row) -> set[str]:
     return {name for name, value in delta.row.items() if name not in old or old[name] != value}
 
 
-def _add(keys: Iterable[Key[T]], image: Row, into: set[T]) -> None:
+def _add(keys: Iterable[ColumnKey[T]], image: Row, into: set[T]) -> None:
     for key in keys:
         if (token := key.token(image)) is not None:
             into.add(token)
@@ -224,7 +224,7 @@ def _read_named(parent: Parent[T], image: Row, read: set[T]) -> None:
             read.add(parent.cascade.spelling.derived(token))
 
 
-def _act(named: Named[T], action: Action[T], old: Row, new: Row | None, rows: set[T], cascades: set[T]) -> None:
+def _act(named: Named[T], action: CascadeTokens[T], old: Row, new: Row | None, rows: set[T], cascades: set[T]) -> None:
     assert named.cascade is not None, "a foreign key that acts has a cascade"
     named.cascade.write_old(named.key, old, cascades)
     if new is not None and (token := named.key.token(new)) is not None:

@@ -10,8 +10,8 @@ from kainite.uow.canonical import Canonical, canonical_of
 from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, UniqueKey
 from kainite.uow.touched.cascade import Cascades, Reach, Reference, reference_of
 from kainite.uow.touched.family import Family, families
-from kainite.uow.touched.key import Key, Spelling, T
-from kainite.uow.touched.plan import PARTS, Action, Cascade, Named, Parent, TablePlan
+from kainite.uow.touched.key import ColumnKey, T, TokenMaker
+from kainite.uow.touched.plan import PARTS, Cascade, CascadeTokens, Named, Parent, TablePlan
 
 
 class TouchedSchema(Generic[T]):
@@ -22,7 +22,7 @@ class TouchedSchema(Generic[T]):
         spelling: what tokens are.
     """
 
-    def __init__(self, catalogue: Catalogue, spelling: Spelling[T]) -> None:
+    def __init__(self, catalogue: Catalogue, spelling: TokenMaker[T]) -> None:
         self.spelling = spelling
         self._families = families(catalogue)
         tables = {family.name: family for family in self._families.values()}
@@ -54,10 +54,10 @@ class TouchedSchema(Generic[T]):
         reaches = (*self._reaches.on_delete.values(), *self._reaches.on_change.values())
         return frozenset(self._overlap(table) for reach in reaches for table in reach.overlaps)
 
-    def _key(self, space: str, family: Family, columns: Sequence[str], nulls_distinct: bool = True) -> Key[T]:
+    def _key(self, space: str, family: Family, columns: Sequence[str], nulls_distinct: bool = True) -> ColumnKey[T]:
         parts = tuple((name, canonical_of([family.columns[name]])) for name in columns)
         finish = self.spelling.keyed(space, family.name, columns)
-        return Key(family.name, finish, parts, frozenset(columns), nulls_distinct)
+        return ColumnKey(family.name, finish, parts, frozenset(columns), nulls_distinct)
 
     def _named(self, reference: Reference) -> Named[T]:
         return Named(
@@ -72,22 +72,22 @@ class TouchedSchema(Generic[T]):
         own = _by_parent_column(key)
         return Parent(self._existence(family.name, reference, own), self._cascades.get(reference) if key.acts else None)
 
-    def _existence(self, table: str, reference: Reference, columns: Sequence[str]) -> Key[T]:
+    def _existence(self, table: str, reference: Reference, columns: Sequence[str]) -> ColumnKey[T]:
         """Returns the key of a reference's value, read from ``columns`` of ``table``, parent or child."""
         parts = tuple(zip(columns, self._references[reference], strict=True))
-        return Key(table, self.spelling.keyed("existence", *reference), parts, frozenset(columns))
+        return ColumnKey(table, self.spelling.keyed("existence", *reference), parts, frozenset(columns))
 
     def _cascade(self, reference: Reference) -> Cascade[T]:
         guarded = reference in self._reaches.guarded
         whole = self._whole(reference)
         return Cascade(self.spelling, self._parts(reference), whole, frozenset({whole} if guarded else ()))
 
-    def _action(self, reach: Reach | None) -> Action[T] | None:
+    def _action(self, reach: Reach | None) -> CascadeTokens[T] | None:
         if reach is None:
             return None
         parts = (part for reference in reach.defaults for part in self._parts(reference))
         written = frozenset({*parts, *(self._whole(reference) for reference in reach.wholes)})
-        return Action(written, frozenset(self._overlap(table) for table in reach.overlaps))
+        return CascadeTokens(written, frozenset(self._overlap(table) for table in reach.overlaps))
 
     def _parts(self, reference: Reference) -> tuple[T, ...]:
         finish = self.spelling.keyed("part", *reference)

@@ -52,7 +52,7 @@ class LoaderProcess:
     def __init__(self, settings: LoaderSettings) -> None:
         self._settings = settings
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._conversation: _Conversation | None = None
+        self._conversation: _LoaderConversation | None = None
 
     def start(self) -> None:
         """Starts the process, unless it runs; raises ChildExitedError."""
@@ -61,7 +61,7 @@ class LoaderProcess:
             if self._conversation.process.broken.done():
                 self._abandon()
         if self._conversation is None:
-            self._conversation = self._run(_Conversation.start(self._settings))
+            self._conversation = self._run(_LoaderConversation.start(self._settings))
 
     def ask(self, messages: Sequence[bytes], take: Callable[[Answer], None]) -> None:
         """Sends messages, in batches as the settings say, and waits for all answers.
@@ -103,7 +103,7 @@ class LoaderProcess:
         return self._loop.run_until_complete(work)
 
 
-class _Conversation:
+class _LoaderConversation:
     """One process and the exchange of messages with it."""
 
     def __init__(self, settings: LoaderSettings) -> None:
@@ -116,7 +116,7 @@ class _Conversation:
         self.process = PipedProcess.start(_program(settings), Hooks(self._output, self._news.set, self._news.set))
 
     @classmethod
-    async def start(cls, settings: LoaderSettings) -> _Conversation:
+    async def start(cls, settings: LoaderSettings) -> _LoaderConversation:
         """Starts the process on the running loop; raises ChildExitedError."""
         return cls(settings)
 

@@ -1,7 +1,7 @@
 """The requests to a loader, and the meaning of its answers (docs/targets.md). Pure.
 
 A request is a JSON object in ASCII, with its ``action`` first. An answer is all messages before its EOP: none
-for *done*, otherwise objects of one field each, which is a field of :class:`Reply` or one of these:
+for *done*, otherwise objects of one field each, which is a field of :class:`LoaderReply` or one of these:
 
 * ``{"bad": cause}``: refused; nothing of the request is loaded;
 * ``{"fenced": cause}``: a newer job or micro-batch may write, the sender of this request may not;
@@ -26,7 +26,7 @@ _REFUSALS = {"bad": TargetRejectedError, "fenced": TargetFencedError, "retry": T
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class LoaderReply:
     """The contents of an answer beside *done*.
 
     Attributes:
@@ -70,7 +70,7 @@ def trim(fence: Fence, below: int) -> bytes:
     return _message("trim", {**_fence(fence), "below": below})
 
 
-def read_answer(messages: Sequence[bytes]) -> Reply:
+def read_answer(messages: Sequence[bytes]) -> LoaderReply:
     """Returns what an answer says.
 
     Raises:
@@ -87,7 +87,7 @@ def read_answer(messages: Sequence[bytes]) -> Reply:
                 trimmed += count
             case other:
                 raise _refusal(other, message)
-    return Reply(found, trimmed)
+    return LoaderReply(found, trimmed)
 
 
 def _refusal(said: dict[str, Json], message: bytes) -> Exception:

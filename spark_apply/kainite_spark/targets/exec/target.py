@@ -73,14 +73,14 @@ class ExecSession:
     def close(self) -> None:
         self._loader.close()
 
-    def ask(self, request: bytes, fenced: TargetFencedError | None = None) -> say.Reply:
+    def ask(self, request: bytes, fenced: TargetFencedError | None = None) -> say.LoaderReply:
         """Sends one request that is not a unit; returns the reply.
 
         Raises:
             TargetFencedError: ``fenced``, if the loader answers that a newer job or micro-batch may write.
             TargetError: as :func:`~kainite_spark.targets.exec.messages.read_answer`.
         """
-        replies: list[say.Reply] = []
+        replies: list[say.LoaderReply] = []
         with _translated(fenced):
             message = self._markers.message(request)
             self._loader.ask([message], lambda answer: replies.append(say.read_answer(answer.messages)))

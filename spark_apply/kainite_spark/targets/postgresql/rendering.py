@@ -18,8 +18,7 @@ import orjson
 from kainite.base.errors import TargetRejectedError
 from kainite.uow.catalogue.tables import Table
 from kainite.uow.delta import Delta, Operation, Row
-from kainite_spark.targets.sql.identifiers import escaped_for_psycopg, quoted
-from kainite_spark.targets.statements.planner import Shape, Statement
+from kainite_spark.targets.statements.planner import Statement, StatementShape
 
 MOST_BYTES = 16 * 2**20
 """Most characters of a statement's JSON parameter; a single row that has more goes alone.
@@ -32,7 +31,7 @@ _IMPOSSIBLE = 2**30 - 2**20
 """PostgreSQL takes no message, and no value, of a gigabyte or more."""
 
 
-def render(shape: Shape, table: Table) -> str:
+def render(shape: StatementShape, table: Table) -> str:
     """Returns the statement for any number of rows of ``shape``, whose values :func:`parameters` gives."""
     match shape.op:
         case Operation.INSERT:
@@ -46,7 +45,7 @@ def render(shape: Shape, table: Table) -> str:
             return f"DELETE FROM {_table_name(table)} AS t USING {source} WHERE {_same_key(shape)}"
 
 
-def parameters(shape: Shape, deltas: Sequence[Delta]) -> tuple[str, ...]:
+def parameters(shape: StatementShape, deltas: Sequence[Delta]) -> tuple[str, ...]:
     """Returns the statement's one or two JSON parameters."""
     if shape.op is Operation.DELETE:
         return (_dumps([delta.key for delta in deltas]),)
@@ -76,21 +75,21 @@ def cut(statement: Statement, most: int) -> Iterator[Statement]:
     yield Statement(statement.shape, part)
 
 
-def _insert(shape: Shape, table: Table) -> str:
+def _insert(shape: StatementShape, table: Table) -> str:
     columns = ", ".join(map(_quoted, shape.columns))
     selected = ", ".join(f"d.{_quoted(column)}" for column in shape.columns)
     source = f"{_records()} AS d({_typed(table, shape.columns)})"
     return f"INSERT INTO {_table_name(table)} ({columns}) OVERRIDING SYSTEM VALUE SELECT {selected} FROM {source}"
 
 
-def _on_conflict(shape: Shape) -> str:
+def _on_conflict(shape: StatementShape) -> str:
     target = ", ".join(map(_quoted, shape.key))
     changed = [_quoted(column) for column in shape.columns if column not in shape.key]
     action = f"UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in changed)}" if changed else "NOTHING"
     return f"ON CONFLICT ({target}) DO {action}"
 
 
-def _update(shape: Shape, table: Table) -> str:
+def _update(shape: StatementShape, table: Table) -> str:
     if shape.moves:
         return _moving_update(shape, table)
     assigned = ", ".join(f"{_quoted(column)} = d.{_quoted(column)}" for column in shape.columns)
@@ -99,7 +98,7 @@ def _update(shape: Shape, table: Table) -> str:
     return f"UPDATE {_table_name(table)} AS t SET {assigned} FROM {source} WHERE {_same_key(shape)}"
 
 
-def _moving_update(shape: Shape, table: Table) -> str:
+def _moving_update(shape: StatementShape, table: Table) -> str:
     rows = f"{_records()} AS ({_typed(table, shape.columns)})"
     keys = f"{_records()} AS ({_typed(table, shape.key)})"
     names = [f"new{i}" for i in range(len(shape.columns))] + [f"old{i}" for i in range(len(shape.key))]
@@ -114,7 +113,13 @@ def _table_name(table: Table) -> str:
 
 
 def _quoted(identifier: str) -> str:
-    return escaped_for_psycopg(quoted(identifier))
+    """Returns an identifier in double quotes, as PostgreSQL reads it, whatever is in it."""
+    return _escaped('"' + identifier.replace('"', '""') + '"')
+
+
+def _escaped(sql: str) -> str:
+    """Returns SQL text in which psycopg finds no placeholder: it reads ``%%`` as a percent sign."""
+    return sql.replace("%", "%%")
 
 
 def _records() -> str:
@@ -122,10 +127,10 @@ def _records() -> str:
 
 
 def _typed(table: Table, columns: Iterable[str]) -> str:
-    return ", ".join(f"{_quoted(column)} {escaped_for_psycopg(table.columns[column].type)}" for column in columns)
+    return ", ".join(f"{_quoted(column)} {_escaped(table.columns[column].type)}" for column in columns)
 
 
-def _same_key(shape: Shape) -> str:
+def _same_key(shape: StatementShape) -> str:
     return " AND ".join(f"t.{_quoted(column)} = d.{_quoted(column)}" for column in shape.key)
 
 

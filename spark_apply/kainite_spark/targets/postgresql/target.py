@@ -17,25 +17,23 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final
 
 import psycopg
 from psycopg import errors
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from kainite.base.errors import TargetError
 from kainite.base.redaction import learn, secrets_in_url
+from kainite.targets.postgresql.connection import connect
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
-from kainite_spark.targets.fence import Fence, fence_lost, outranked
+from kainite_spark.targets.fence import Fence, already_applied, fence_lost, outranked
+from kainite_spark.targets.postgresql import ledger
 from kainite_spark.targets.postgresql.driver_connection import DriverConnection
 from kainite_spark.targets.postgresql.errors import translated
 from kainite_spark.targets.postgresql.rendering import MOST_BYTES, cut, parameters, render
 from kainite_spark.targets.schema import Schema
-from kainite_spark.targets.sql import ledger
-from kainite_spark.targets.statements.planner import Planner, Shape, Statement
-
-_CONNECT_SECONDS = 10
+from kainite_spark.targets.statements.planner import Planner, Statement, StatementShape
+from kainite_spark.targets.statements.row_counts import check_rows
 
 ROW_WAIT_S = 1
 """How long a task waits for a lock, in seconds: a group of 500 units with one locked row is cut in two nine
@@ -48,17 +46,10 @@ _FENCE_WAIT_S = 30
 _SESSION = """
     SET lock_timeout = '{wait}s'; SET idle_in_transaction_session_timeout = '60s'; SET TimeZone = 'UTC'"""
 
-_ACKNOWLEDGE = f"""
-    WITH fence AS MATERIALIZED ({ledger.READ_FENCE} FOR SHARE)
-    INSERT INTO kainite_applied (log_partition, transaction_id, uow)
-    SELECT %s, u.tid, u.uow FROM fence, unnest(%s::bigint[], %s::text[]) AS u(tid, uow)"""
-
 _PLAN_ANEW = "DISCARD PLANS"
 """PostgreSQL keeps the plans by which it checks foreign keys for the life of a session, or until it analyzes the table.
 A check that was planned while the table was nearly empty reads all of it for each row: with order entry PostgreSQL
 took 1,533 microseconds of processor time a unit, and takes 214 with plans that are made for each transaction."""
-
-_APPLIED = "SELECT transaction_id FROM kainite_applied WHERE log_partition = %s AND transaction_id = ANY(%s)"
 
 
 class PostgresSession:
@@ -68,12 +59,12 @@ class PostgresSession:
         self._url = url
         self._schema = schema
         self._planner = Planner(schema.catalogue, schema.levels)
-        self._sql: dict[Shape, str] = {}
+        self._sql: dict[StatementShape, str] = {}
         self._connection: psycopg.Connection | None = None
 
     def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
         with self._transaction() as connection:
-            return {tid for (tid,) in connection.execute(_APPLIED, (log_partition, list(tids)))}
+            return {tid for (tid,) in connection.execute(ledger.APPLIED, (log_partition, list(tids)))}
 
     def apply(self, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
         if units:
@@ -131,7 +122,7 @@ class PostgresSession:
         which = (fence.log_partition, fence.generation, fence.micro_batch)
         acknowledged = (fence.log_partition, [unit.tid for unit in units], [unit.uow for unit in units])
         connection.execute(_PLAN_ANEW)
-        sent.acknowledgement = connection.execute(_ACKNOWLEDGE, (*which, *acknowledged))
+        sent.acknowledgement = connection.execute(ledger.ACKNOWLEDGE, (*which, *acknowledged))
         if self._schema.cyclic:
             connection.execute("SET CONSTRAINTS ALL DEFERRED")
         small = all(unit.size for unit in units) and sum(unit.size for unit in units) <= MOST_BYTES
@@ -157,15 +148,14 @@ class _Sent:
         if self._fence_lost():
             raise fence_lost(self.fence)
         for statement, cursor in self.cursors:
-            if cursor.rowcount != len(statement.deltas) and statement.shape.counts_rows:
-                raise ledger.missed(statement, cursor.rowcount)
+            check_rows(statement, cursor.rowcount)
 
     def failure(self, error: psycopg.Error) -> TargetError:
         """Returns Kainite's error for an error in the pipeline; a lost fence comes first, as it explains all others."""
         if self._fence_lost():
             return fence_lost(self.fence)
         if isinstance(error, errors.UniqueViolation) and error.diag.table_name == "kainite_applied":
-            return ledger.already_applied(self.fence)
+            return already_applied(self.fence)
         failed = (statement.shape.table for statement, cursor in self.cursors if cursor.pgresult is None)
         return translated(error, next(failed, None))
 
@@ -216,7 +206,7 @@ class PostgresTarget:
         with self._transaction() as connection:
             _advance(connection, ledger.CLOSE_MICRO_BATCH, fence)
             # A statement of its own, whose snapshot has what the tasks committed while the fence waited for them.
-            return {tid for (tid,) in connection.execute(_APPLIED, (fence.log_partition, list(tids)))}
+            return {tid for (tid,) in connection.execute(ledger.APPLIED, (fence.log_partition, list(tids)))}
 
     def trim(self, fence: Fence, below: int) -> int:
         with self._transaction() as connection:
@@ -246,33 +236,14 @@ def _advance(connection: psycopg.Connection, sql: str, fence: Fence) -> None:
         raise fence_lost(fence)
 
 
-_LIVENESS: Final = {
-    "keepalives_idle": 20,
-    "keepalives_interval": 10,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 40_000,
-}
-"""Seconds, seconds, probes and milliseconds after which libpq gives a silent connection up."""
-
-
 def _connect(url: str, lock_wait: int) -> psycopg.Connection:
     """Opens a connection without prepared statements: a plan made while a table was small would be used for ever.
 
     ``plan_cache_mode`` is no alternative: it also makes the server plan the foreign keys' checks anew for
     each row, which was measured to double the time of an insert.
-
-    A network that swallows packets without a word is noticed within a minute, unless the URL says otherwise: a kept
-    connection would wait for TCP's own limit, a quarter of an hour or longer.
     """
     try:
-        given = conninfo_to_dict(url)
-        connection = psycopg.connect(
-            make_conninfo(url, **{name: value for name, value in _LIVENESS.items() if name not in given}),
-            connect_timeout=_CONNECT_SECONDS,
-            application_name="kainite apply",
-            autocommit=True,
-            prepare_threshold=None,
-        )
+        connection = connect(url, "kainite apply")
         connection.execute(_SESSION.format(wait=lock_wait).encode())
         connection.autocommit = False
     except psycopg.Error as error:

@@ -13,13 +13,17 @@ import orjson
 
 from kainite.uow.catalogue.tables import Table
 from kainite.uow.delta import Delta, Json, Operation
-from kainite_spark.targets.sql.identifiers import quoted
-from kainite_spark.targets.statements.planner import Shape
+from kainite_spark.targets.statements.planner import StatementShape
 
 Value: TypeAlias = str | bytes | int | float | None
 
 
-def render(shape: Shape, table: Table) -> str:
+def quoted(identifier: str) -> str:
+    """Returns an identifier in double quotes, as SQLite reads it, whatever is in it."""
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def render(shape: StatementShape, table: Table) -> str:
     """Returns the statement for one row of ``shape``, whose values :func:`parameters` gives."""
     match shape.op:
         case Operation.INSERT:
@@ -33,7 +37,7 @@ def render(shape: Shape, table: Table) -> str:
             return f"DELETE FROM {quoted(table.name)} WHERE {_where(shape)}"
 
 
-def parameters(shape: Shape, table: Table, delta: Delta) -> list[Value]:
+def parameters(shape: StatementShape, table: Table, delta: Delta) -> list[Value]:
     """Returns the values of one row: the written columns, then the key that identifies the row.
 
     Raises:
@@ -46,18 +50,18 @@ def parameters(shape: Shape, table: Table, delta: Delta) -> list[Value]:
     return values
 
 
-def _insert(shape: Shape, table: Table) -> str:
+def _insert(shape: StatementShape, table: Table) -> str:
     columns = ", ".join(map(quoted, shape.columns))
     return f"INSERT INTO {quoted(table.name)} ({columns}) VALUES ({', '.join('?' * len(shape.columns))})"
 
 
-def _on_conflict(shape: Shape) -> str:
+def _on_conflict(shape: StatementShape) -> str:
     changed = [quoted(column) for column in shape.columns if column not in shape.key]
     action = f"UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in changed)}" if changed else "NOTHING"
     return f"ON CONFLICT ({', '.join(map(quoted, shape.key))}) DO {action}"
 
 
-def _where(shape: Shape) -> str:
+def _where(shape: StatementShape) -> str:
     return " AND ".join(f"{quoted(column)} = ?" for column in shape.key)
 
 

@@ -17,18 +17,14 @@ from pathlib import Path
 from kainite.base.errors import TargetBusyError, TargetError, TargetRejectedError, TargetUnavailableError
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
-from kainite_spark.targets.fence import Fence, fence_lost, outranked
+from kainite_spark.targets.fence import Fence, already_applied, fence_lost, outranked
 from kainite_spark.targets.schema import Schema
-from kainite_spark.targets.sql import ledger
+from kainite_spark.targets.sqlite import ledger
 from kainite_spark.targets.sqlite.rendering import parameters, render
-from kainite_spark.targets.statements.planner import Planner, Shape, Statement
+from kainite_spark.targets.statements.planner import Planner, Statement, StatementShape
+from kainite_spark.targets.statements.row_counts import check_rows
 
 _BUSY_SECONDS = 5.0
-
-_ACKNOWLEDGE = "INSERT INTO kainite_applied (log_partition, transaction_id, uow) VALUES (?, ?, ?)"
-_APPLIED = """
-    SELECT transaction_id FROM kainite_applied
-    WHERE log_partition = ? AND transaction_id IN (SELECT value FROM json_each(?))"""
 
 # Primary result codes that are not the unit's fault: the file, the disk, a lock of another connection.
 _UNAVAILABLE = frozenset(
@@ -52,12 +48,12 @@ class SqliteSession:
     def __init__(self, path: str, schema: Schema) -> None:
         self._schema = schema
         self._planner = Planner(schema.catalogue, schema.levels)
-        self._sql: dict[Shape, str] = {}
+        self._sql: dict[StatementShape, str] = {}
         self._connection = _connect(path)
 
     def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
         with _translated():
-            rows = self._connection.execute(_APPLIED, (log_partition, str(list(tids))))
+            rows = self._connection.execute(ledger.APPLIED, (log_partition, str(list(tids))))
             return {tid for (tid,) in rows}
 
     def apply(self, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
@@ -72,7 +68,7 @@ class SqliteSession:
 
     def _apply(self, fence: Fence, units: Sequence[Unit], statements: Iterable[Statement]) -> None:
         with _transaction(self._connection) as connection:
-            if connection.execute(ledger.qmark(ledger.READ_FENCE), _values(fence)).fetchone() is None:
+            if connection.execute(ledger.READ_FENCE, _values(fence)).fetchone() is None:
                 raise fence_lost(fence)
             if self._schema.cyclic:
                 connection.execute("PRAGMA defer_foreign_keys = ON")
@@ -82,9 +78,9 @@ class SqliteSession:
 
     def _acknowledge(self, connection: sqlite3.Connection, fence: Fence, units: Sequence[Unit]) -> None:
         try:
-            connection.executemany(_ACKNOWLEDGE, [(fence.log_partition, unit.tid, unit.uow) for unit in units])
+            connection.executemany(ledger.ACKNOWLEDGE, [(fence.log_partition, unit.tid, unit.uow) for unit in units])
         except sqlite3.IntegrityError as error:
-            raise ledger.already_applied(fence) from error
+            raise already_applied(fence) from error
 
     def _execute(self, connection: sqlite3.Connection, statement: Statement) -> None:
         shape, deltas = statement.shape, statement.deltas
@@ -96,8 +92,7 @@ class SqliteSession:
             cursor = connection.executemany(sql, (parameters(shape, table, delta) for delta in deltas))
         except (sqlite3.Error, OverflowError, ValueError) as error:
             raise _meaning(error, shape.table) from error
-        if cursor.rowcount != len(deltas) and shape.counts_rows:
-            raise ledger.missed(statement, cursor.rowcount)
+        check_rows(statement, cursor.rowcount)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +113,7 @@ class SqliteTarget:
 
     def raise_generation(self, log_partition: str, generation: int) -> None:
         with self._transaction() as connection:
-            sql = ledger.qmark(ledger.RAISE_GENERATION)
+            sql = ledger.RAISE_GENERATION
             if connection.execute(sql, (log_partition, generation)).rowcount != 1:
                 raise outranked(log_partition, generation)
 
@@ -129,12 +124,12 @@ class SqliteTarget:
     def close_micro_batch(self, fence: Fence, tids: Collection[int]) -> set[int]:
         with self._transaction() as connection:
             _advance(connection, ledger.CLOSE_MICRO_BATCH, fence)
-            return {tid for (tid,) in connection.execute(_APPLIED, (fence.log_partition, str(list(tids))))}
+            return {tid for (tid,) in connection.execute(ledger.APPLIED, (fence.log_partition, str(list(tids))))}
 
     def trim(self, fence: Fence, below: int) -> int:
         with self._transaction() as connection:
             _advance(connection, ledger.CLOSE_MICRO_BATCH, fence)
-            return connection.execute(ledger.qmark(ledger.TRIM), (fence.log_partition, below)).rowcount
+            return connection.execute(ledger.TRIM, (fence.log_partition, below)).rowcount
 
     def close(self) -> None:
         """Does nothing: each call has a connection of its own."""
@@ -151,7 +146,7 @@ class SqliteTarget:
 
 def _advance(connection: sqlite3.Connection, sql: str, fence: Fence) -> None:
     values = (fence.micro_batch, fence.log_partition, fence.generation, fence.micro_batch)
-    if connection.execute(ledger.qmark(sql), values).rowcount != 1:
+    if connection.execute(sql, values).rowcount != 1:
         raise fence_lost(fence)
 
 

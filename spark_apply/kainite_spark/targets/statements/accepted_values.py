@@ -1,7 +1,8 @@
 """Tells of a value whether its column surely takes it. Pure.
 
 The rule is one-sided: a value of which this module is not sure may be taken or refused, and the target has to be asked.
-Limits are those of PostgreSQL, and lower than SQLite's. What a target judges beyond a column's type is not known here
+Limits are those of PostgreSQL, and lower than SQLite's. A kind of target with other limits gives the planner a rule of
+its own. What a target judges beyond a column's type is not known here
 (:attr:`kainite.uow.catalogue.tables.Table.judged`).
 """
 
@@ -18,6 +19,7 @@ from kainite.uow.catalogue.tables import Column
 from kainite.uow.delta import Json
 
 Accepts: TypeAlias = Callable[[Json], bool]
+Accepting: TypeAlias = Callable[[Column], Accepts]
 
 _MOST_TEXT = 600
 """Characters of a text that no index is too small for."""

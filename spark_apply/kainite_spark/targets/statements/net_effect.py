@@ -41,10 +41,10 @@ from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite.uow.delta import Delta, Json, Operation, Row
 from kainite.uow.signature import Signatures
 from kainite.uow.touched.deltas import TouchedKeys
-from kainite.uow.touched.key import Key
+from kainite.uow.touched.key import ColumnKey
 from kainite.uow.touched.plan import TablePlan
 from kainite_spark.targets.contract import Unit
-from kainite_spark.targets.statements.accepted_values import Accepts, accepting
+from kainite_spark.targets.statements.accepted_values import Accepting, Accepts, accepting
 
 _SCALARS = (str, int, float, bool, type(None))
 
@@ -55,13 +55,15 @@ class NetEffect:
     Args:
         catalogue: the target's tables.
         keys: their tokens.
+        accepting: tells which values a column surely takes.
     """
 
-    def __init__(self, catalogue: Catalogue, keys: TouchedKeys[str]) -> None:
+    def __init__(self, catalogue: Catalogue, keys: TouchedKeys[str], accepting: Accepting = accepting) -> None:
         self._catalogue = catalogue
+        self._accepting = accepting
         self._keys = keys
         self._signing = _Signing(catalogue)
-        self._rules: dict[str, _Rules] = {}
+        self._rules: dict[str, _TableRules] = {}
         self._wholes = frozenset(table.part_of for table in catalogue.tables.values())
 
     def of(self, units: Sequence[Unit]) -> list[Unit]:
@@ -86,11 +88,13 @@ class NetEffect:
         written, read = self._signing.without(unit, kept, lost)
         return replace(unit, deltas=tuple(kept), written=written, read=read)
 
-    def _rules_of(self, name: str) -> _Rules:
+    def _rules_of(self, name: str) -> _TableRules:
         table = self._catalogue.find(name)
         if table is None:
             raise TargetRejectedError(f"the target has no table {name}")
-        rules = self._rules[name] = _Rules.of(table, self._keys.plan(name), whole=table.name in self._wholes)
+        rules = self._rules[name] = _TableRules.of(
+            table, self._keys.plan(name), self._accepting, whole=table.name in self._wholes
+        )
         return rules
 
 
@@ -139,14 +143,14 @@ class _FoldRules:
         accepts: tells of a column's value whether the target surely takes it.
     """
 
-    key: Key[str]
+    key: ColumnKey[str]
     primary_key: tuple[str, ...]
     guarded: frozenset[str]
     required: frozenset[str]
     accepts: Mapping[str, Accepts]
 
     @classmethod
-    def of(cls, table: Table, plan: TablePlan[str]) -> _FoldRules | None:
+    def of(cls, table: Table, plan: TablePlan[str], accepting: Accepting) -> _FoldRules | None:
         """Returns a table's rules; None where changes of its rows are not folded."""
         if table.judged is None or len(plan.rows) != 1 or plan.unclear:
             return None
@@ -186,8 +190,8 @@ class _FoldRules:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rules:
-    """What is to know of a table.
+class _TableRules:
+    """The keys of a table, and the rules for changes of its rows.
 
     Attributes:
         plan: its keys.
@@ -200,10 +204,18 @@ class _Rules:
     fold: _FoldRules | None
 
     @classmethod
-    def of(cls, table: Table, plan: TablePlan[str], *, whole: bool) -> _Rules:
-        """Returns a table's rules; ``whole``: other tables are part of it, whose deltas may be on its rows."""
+    def of(cls, table: Table, plan: TablePlan[str], accepting: Accepting, *, whole: bool) -> _TableRules:
+        """Returns a table's rules.
+
+        Args:
+            table: the table.
+            plan: its keys.
+            accepting: tells which values a column surely takes.
+            whole: whether other tables are part of it, whose deltas may be on its rows.
+        """
         may_act = any(key.on_delete or key.on_change for key in plan.named)
-        return cls(plan, may_act, None if whole or table.part_of is not None else _FoldRules.of(table, plan))
+        part = whole or table.part_of is not None
+        return cls(plan, may_act, None if part else _FoldRules.of(table, plan, accepting))
 
 
 class _Fold:
@@ -222,7 +234,7 @@ class _Fold:
         # By a row's token, the unit and the place in it of the change that later ones may join.
         self._open: dict[str, tuple[int, int]] = {}
 
-    def add(self, unit: int, delta: Delta, rules: _Rules) -> None:
+    def add(self, unit: int, delta: Delta, rules: _TableRules) -> None:
         if rules.may_act and rules.plan.acts(delta):
             self._open.clear()
         elif rules.fold is not None and self._joined(unit, delta, rules.fold):

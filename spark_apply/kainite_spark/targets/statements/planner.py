@@ -18,6 +18,7 @@ from kainite.base.errors import DeltaError, TargetRejectedError
 from kainite.uow.catalogue.tables import Catalogue, Table, TypeFamily
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
+from kainite_spark.targets.statements.accepted_values import Accepting, accepting
 from kainite_spark.targets.statements.layers import conflict_layers
 from kainite_spark.targets.statements.net_effect import NetEffect
 from kainite_spark.targets.statements.self_reference import depths, references_itself
@@ -25,7 +26,7 @@ from kainite_spark.targets.statements.steps import PHASES, Stepper
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class StatementShape:
     """The properties that all deltas of one statement share.
 
     Attributes:
@@ -53,7 +54,7 @@ class Shape:
 class Statement:
     """One set-based statement; its ``deltas`` touch different rows and all have ``shape``."""
 
-    shape: Shape
+    shape: StatementShape
     deltas: Sequence[Delta]
 
     MAX_ROWS: ClassVar[int] = 10_000
@@ -62,8 +63,8 @@ class Statement:
 FOLDED_LAYERS = 16
 """Layers from which folding is worth its work: it takes about as long as the statements of so many layers."""
 
-_Groups: TypeAlias = dict[Shape, list[Delta]]
-_Part: TypeAlias = tuple[int, Shape, list[Delta]]
+_Groups: TypeAlias = dict[StatementShape, list[Delta]]
+_Part: TypeAlias = tuple[int, StatementShape, list[Delta]]
 
 
 class Planner:
@@ -72,14 +73,15 @@ class Planner:
     Args:
         catalogue: the target's tables.
         levels: precedence by table name (:func:`kainite.uow.precedence.levels.precedence_map`).
+        accepting: tells which values a column of this kind of target surely takes.
     """
 
-    def __init__(self, catalogue: Catalogue, levels: Mapping[str, int]) -> None:
+    def __init__(self, catalogue: Catalogue, levels: Mapping[str, int], accepting: Accepting = accepting) -> None:
         self._catalogue = catalogue
         self._levels = levels
         self._stepper = Stepper(catalogue)
-        self._net_effect = NetEffect(catalogue, self._stepper.keys)
-        self._shapes: dict[tuple[object, ...], Shape] = {}
+        self._net_effect = NetEffect(catalogue, self._stepper.keys, accepting)
+        self._shapes: dict[tuple[object, ...], StatementShape] = {}
         self._opaque_keys: dict[str, frozenset[str]] = {}
 
     def plan(self, units: Sequence[Unit], *, folded: bool = False) -> Iterator[Statement]:
@@ -134,11 +136,11 @@ class Planner:
         except DeltaError as error:
             raise TargetRejectedError(str(error)) from error
 
-    def _rank(self, shape: Shape) -> tuple[int, int]:
+    def _rank(self, shape: StatementShape) -> tuple[int, int]:
         level = self._levels.get(shape.table, 1)
         return PHASES[shape.op], -level if shape.op is Operation.DELETE else level
 
-    def _shape(self, delta: Delta) -> Shape:
+    def _shape(self, delta: Delta) -> StatementShape:
         moves = delta.op is Operation.UPDATE and (_moves(delta) or self._may_spell_anew(delta))
         signature = (delta.table, delta.op, moves, *delta.key, None, *delta.row)
         shape = self._shapes.get(signature)
@@ -167,13 +169,13 @@ def _moves(delta: Delta) -> bool:
     return any(row.get(column, value) != value for column, value in delta.key.items())
 
 
-def _shape(table: Table, delta: Delta, moves: bool) -> Shape:
+def _shape(table: Table, delta: Delta, moves: bool) -> StatementShape:
     key, row = frozenset(delta.key), frozenset(delta.row)
     unknown = sorted((key | row) - table.columns.keys())
     if unknown:
         raise TargetRejectedError(f"{table.name} has no column {unknown[0]}")
     if delta.op is Operation.INSERT:
-        return Shape(table.name, delta.op, tuple(sorted(row | key)), ())
+        return StatementShape(table.name, delta.op, tuple(sorted(row | key)), ())
     if key != frozenset(table.primary_key):
         named = ", ".join(table.primary_key) or "missing, so that it takes inserts only"
         raise TargetRejectedError(f"{table.name}: cannot {delta.op} by ({', '.join(sorted(key))}): its key is {named}")
@@ -182,7 +184,7 @@ def _shape(table: Table, delta: Delta, moves: bool) -> Shape:
         Operation.UPDATE: row if moves else (row - key) or key,
         Operation.DELETE: frozenset[str](),
     }[delta.op]
-    return Shape(table.name, delta.op, tuple(sorted(columns)), table.primary_key, moves)
+    return StatementShape(table.name, delta.op, tuple(sorted(columns)), table.primary_key, moves)
 
 
 def _by_depth(found: Sequence[int], family: _Groups) -> Iterator[_Part]:
@@ -193,7 +195,7 @@ def _by_depth(found: Sequence[int], family: _Groups) -> Iterator[_Part]:
     listed = [(shape, delta) for shape, rows in family.items() for delta in rows]
     deep = [(depth, shape, delta) for depth, (shape, delta) in zip(found, listed, strict=True)]
     deep.sort(key=lambda row: row[0], reverse=deep[0][1].op is Operation.DELETE)
-    parts: dict[tuple[int, Shape], list[Delta]] = {}
+    parts: dict[tuple[int, StatementShape], list[Delta]] = {}
     for depth, shape, delta in deep:
         parts.setdefault((depth if len(family) > 1 else 0, shape), []).append(delta)
     yield from ((depth, shape, rows) for (depth, shape), rows in parts.items())

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from kainite.uow.canonical import is_opaque
 from kainite.uow.catalogue.tables import Table
 from kainite.uow.delta import Delta, Operation, Row
-from kainite.uow.touched.key import Key
+from kainite.uow.touched.key import ColumnKey
 from kainite.uow.touched.plan import TablePlan
 
 _Value: TypeAlias = tuple[str, ...]
@@ -59,7 +59,7 @@ def _image(delta: Delta) -> Row:
     return {**written, **delta.key} if delta.op is Operation.DELETE else {**delta.key, **written}
 
 
-def _values(keys: Iterable[Key[str]], image: Row) -> Iterable[_Value]:
+def _values(keys: Iterable[ColumnKey[str]], image: Row) -> Iterable[_Value]:
     """Returns the values of ``keys`` that are known; tokens of a reference are the same for parent and child."""
     for key in keys:
         token = key.token(image)

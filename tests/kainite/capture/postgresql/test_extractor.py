@@ -23,12 +23,12 @@ import pytest
 
 from kainite.base.errors import SourceError
 from kainite.capture.postgresql.command import PROGRAM, markers_of
-from kainite.capture.postgresql.extractor import Extractor, Offset
+from kainite.capture.postgresql.extractor import Offset, PostgresExtractor
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.extract.offsets.place import Place
 from kainite.settings import ExtractOffsets
-from kainite_demo.json_lines import JsonLines
+from kainite_demo.json_lines import JsonLinesFile
 from support.names import unique
 
 SHARDS = 3
@@ -83,7 +83,7 @@ class Bench:
     def child(self) -> int | None:
         """Returns the process id of the extractor that was started last."""
         return max(
-            (line["pid"] for line in JsonLines(self.log).read() if line["event"] == "child started"), default=None
+            (line["pid"] for line in JsonLinesFile(self.log).read() if line["event"] == "child started"), default=None
         )
 
     def kill_child(self) -> None:
@@ -195,7 +195,7 @@ def test_each_transaction_arrives_once_spread_over_the_shards(bench: Bench) -> N
     assert all(len(records) == records[0]["count"] + 1 for records in units.values()), "nothing comes twice"
     shards = bench.kinesis.list_shards(StreamName=bench.stream)["Shards"]
     assert all(list(bench.records(shard["ShardId"])) for shard in shards)
-    journal = [commit for line in JsonLines(bench.journal).read() for commit in line["commits"]]
+    journal = [commit for line in JsonLinesFile(bench.journal).read() for commit in line["commits"]]
     assert {uow: changes for uow, _, changes in journal} == {uow: unit[0]["count"] for uow, unit in units.items()}
     assert all(abs(time.time() - commit / 1e6) < 300 for _, commit, _ in journal)
 
@@ -234,7 +234,7 @@ def test_what_is_not_on_the_stream_is_not_acknowledged(bench: Bench, tmp_path: P
     request = orjson.dumps({"start": bench.offset_file.load().start, "end": None})
     given = []
     for _ in range(2):
-        extractor = Extractor(bench.source, tmp_path / "journal")
+        extractor = PostgresExtractor(bench.source, tmp_path / "journal")
         given.append(list(extractor.answer(request)))
         extractor.close()
     assert given[0] == given[1], "the same request brings the same answer"
@@ -247,7 +247,7 @@ def test_what_is_not_on_the_stream_is_not_acknowledged(bench: Bench, tmp_path: P
 
 def test_asked_ahead_it_acknowledges_what_is_stored_and_no_more(bench: Bench, tmp_path: Path) -> None:
     start, asked = bench.offset_file.load().start, bench.offset_file.load().start
-    extractor = Extractor(bench.source, tmp_path / "journal")
+    extractor = PostgresExtractor(bench.source, tmp_path / "journal")
     for number in range(3):
         with psycopg.connect(bench.source.url) as connection:
             connection.execute("INSERT INTO item VALUES (%s, 'x', 1)", [number])
@@ -255,7 +255,7 @@ def test_asked_ahead_it_acknowledges_what_is_stored_and_no_more(bench: Bench, tm
         asked = orjson.loads(offset)["offset"]
         assert orjson.loads(offset)["ahead"] is True
     extractor.close()
-    again = Extractor(bench.source, tmp_path / "journal")
+    again = PostgresExtractor(bench.source, tmp_path / "journal")
     units = [orjson.loads(message).get("number") for message in again.answer(orjson.dumps({"start": start}))]
     again.close()
     assert units == [1, 1, 2, 2, 3, 3, None], "a fresh process has all that is not stored"
@@ -263,7 +263,7 @@ def test_asked_ahead_it_acknowledges_what_is_stored_and_no_more(bench: Bench, tm
 
 def test_a_request_that_does_not_follow_its_last_answer_is_refused(bench: Bench, tmp_path: Path) -> None:
     start = bench.offset_file.load().start
-    extractor = Extractor(bench.source, tmp_path / "journal")
+    extractor = PostgresExtractor(bench.source, tmp_path / "journal")
     list(extractor.answer(orjson.dumps({"start": start, "end": None})))
     with pytest.raises(SourceError, match=r"asked from .*'number': 7"):
         list(extractor.answer(orjson.dumps({"start": {**start, "number": 7}, "end": None})))
@@ -275,7 +275,7 @@ def test_a_request_that_does_not_follow_its_last_answer_is_refused(bench: Bench,
 )
 def test_what_is_no_request_of_its_kind_is_refused(bench: Bench, tmp_path: Path, request_: bytes) -> None:
     with pytest.raises(SourceError, match=r"no request|no offset|no LSN"):
-        list(Extractor(bench.source, tmp_path / "journal").answer(request_))
+        list(PostgresExtractor(bench.source, tmp_path / "journal").answer(request_))
 
 
 def test_markers_are_read_from_the_environment() -> None:

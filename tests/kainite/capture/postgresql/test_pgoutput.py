@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from kainite.base.errors import SourceError
 from kainite.capture.postgresql.pgoutput import (
     UNCHANGED,
-    Begin,
-    Commit,
-    Delete,
-    Insert,
+    BeginMessage,
+    CommitMessage,
+    DeleteMessage,
+    InsertMessage,
     Origin,
     Relation,
     RelationColumn,
-    Truncate,
+    TruncateMessage,
     TypeName,
-    Update,
+    UpdateMessage,
     decode,
 )
 from kainite.capture.postgresql.replication_frames import (
@@ -40,8 +40,8 @@ MESSAGES = [decode(payload) for payload in PAYLOADS]
 
 
 def test_a_transaction_is_framed_by_begin_and_commit() -> None:
-    assert MESSAGES[0] == Begin(final_lsn=0x172C828, commit_us=1_795_255_365_867_544, xid=759)
-    assert MESSAGES[4] == Commit(commit_lsn=0x172C828, end_lsn=0x172C858, commit_us=1_795_255_365_867_544)
+    assert MESSAGES[0] == BeginMessage(final_lsn=0x172C828, commit_us=1_795_255_365_867_544, xid=759)
+    assert MESSAGES[4] == CommitMessage(commit_lsn=0x172C828, end_lsn=0x172C858, commit_us=1_795_255_365_867_544)
 
 
 def test_a_relation_names_its_columns_types_and_key() -> None:
@@ -55,26 +55,26 @@ def test_a_relation_names_its_columns_types_and_key() -> None:
 
 
 def test_values_come_as_text_null_or_unchanged() -> None:
-    inserts = [m for m in MESSAGES if isinstance(m, Insert)]
-    updates = [m for m in MESSAGES if isinstance(m, Update)]
+    inserts = [m for m in MESSAGES if isinstance(m, InsertMessage)]
+    updates = [m for m in MESSAGES if isinstance(m, UpdateMessage)]
     assert inserts[0].new == ("1", "Käse", "1.50", "t", "glad", "x" * 3000)
     assert inserts[-1].new == (None, "")
-    assert updates[0] == Update(16389, ("1", None, "2.00", "t", "glad", UNCHANGED))
+    assert updates[0] == UpdateMessage(16389, ("1", None, "2.00", "t", "glad", UNCHANGED))
 
 
 def test_a_changed_key_and_an_old_row_come_with_their_update_or_delete() -> None:
     nothing = (None,) * 5
-    assert [m for m in MESSAGES if isinstance(m, Update | Delete)][1:] == [
-        Update(16389, ("9", None, "2.00", "t", "glad", UNCHANGED), key=("1", *nothing)),
-        Update(16402, ("1", "b"), old=("1", "a")),
-        Delete(16402, old=("1", "b")),
-        Delete(16389, key=("9", *nothing)),
+    assert [m for m in MESSAGES if isinstance(m, UpdateMessage | DeleteMessage)][1:] == [
+        UpdateMessage(16389, ("9", None, "2.00", "t", "glad", UNCHANGED), key=("1", *nothing)),
+        UpdateMessage(16402, ("1", "b"), old=("1", "a")),
+        DeleteMessage(16402, old=("1", "b")),
+        DeleteMessage(16389, key=("9", *nothing)),
     ]
 
 
 def test_origins_and_truncates_are_read() -> None:
     assert Origin(0xAB, "elsewhere") in MESSAGES
-    assert Truncate((16389, 16397)) in MESSAGES
+    assert TruncateMessage((16389, 16397)) in MESSAGES
 
 
 def test_keepalives_say_how_far_the_server_is_and_whether_it_waits() -> None:

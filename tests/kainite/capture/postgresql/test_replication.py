@@ -9,10 +9,10 @@ import psycopg
 import pytest
 
 from kainite.base.errors import SourceError
-from kainite.capture.postgresql.pgoutput import Insert, decode
+from kainite.capture.postgresql.pgoutput import InsertMessage, decode
 from kainite.capture.postgresql.replication import ReplicationStream, SourceSlot, create_slot
 from kainite.capture.postgresql.replication_frames import Data, Keepalive, format_lsn
-from kainite.capture.postgresql.transactions import Assembler, Transaction
+from kainite.capture.postgresql.transactions import Assembler, SourceTransaction
 
 LIMIT = 10.0
 
@@ -28,8 +28,8 @@ def made(source: SourceSlot) -> int:
         return slot.lsn
 
 
-def read(stream: ReplicationStream, count: int) -> list[Transaction]:
-    assembler, found = Assembler(), list[Transaction]()
+def read(stream: ReplicationStream, count: int) -> list[SourceTransaction]:
+    assembler, found = Assembler(), list[SourceTransaction]()
     deadline = time.monotonic() + LIMIT
     while len(found) < count and time.monotonic() < deadline:
         frame = stream.receive(0.1)
@@ -38,9 +38,9 @@ def read(stream: ReplicationStream, count: int) -> list[Transaction]:
     return found
 
 
-def ids(transactions: list[Transaction]) -> list[list[str]]:
+def ids(transactions: list[SourceTransaction]) -> list[list[str]]:
     rows = [[change.row for change in t.changes] for t in transactions]
-    return [[str(row.new[0]) for row in some if isinstance(row, Insert)] for some in rows]
+    return [[str(row.new[0]) for row in some if isinstance(row, InsertMessage)] for some in rows]
 
 
 def confirmed(source: SourceSlot) -> str:

@@ -10,61 +10,61 @@ import pytest
 from kainite.base.errors import SourceError
 from kainite.capture.postgresql.pgoutput import (
     UNCHANGED,
-    Begin,
-    Commit,
-    Delete,
-    Insert,
+    BeginMessage,
+    CommitMessage,
+    DeleteMessage,
+    InsertMessage,
     Message,
     Relation,
     RelationColumn,
-    Truncate,
+    TruncateMessage,
     TypeName,
-    Update,
+    UpdateMessage,
 )
 from kainite.capture.postgresql.records import records_of
-from kainite.capture.postgresql.transactions import Assembler, Change, Transaction
+from kainite.capture.postgresql.transactions import Assembler, SourceChange, SourceTransaction
 
 ITEM = Relation(7, "shop", "item", "d", (RelationColumn("id", 23, True), RelationColumn("name", 25, False)))
 NOTE = Relation(8, "shop", "note", "d", (RelationColumn("text", 25, False),))
 
 
-def feed(*messages: Message) -> list[Transaction]:
+def feed(*messages: Message) -> list[SourceTransaction]:
     assembler = Assembler()
     return [t for t in map(assembler.feed, messages) if t is not None]
 
 
-def transaction(*changes: Change) -> Transaction:
-    return Transaction(xid=754, commit_lsn=0x17184C0, end_lsn=0x17184F0, commit_us=1, changes=changes)
+def transaction(*changes: SourceChange) -> SourceTransaction:
+    return SourceTransaction(xid=754, commit_lsn=0x17184C0, end_lsn=0x17184F0, commit_us=1, changes=changes)
 
 
-def bodies(unit: Transaction) -> list[dict[str, Any]]:
+def bodies(unit: SourceTransaction) -> list[dict[str, Any]]:
     return [orjson.loads(record) for record in records_of(unit, 17)]
 
 
 def test_a_commit_hands_the_transaction_out_and_relations_are_remembered() -> None:
     first, second = feed(
-        Begin(10, 5, 1),
+        BeginMessage(10, 5, 1),
         TypeName(1, "a", "b"),
         ITEM,
-        Insert(7, ("1", "x")),
-        Commit(10, 11, 5),
-        Begin(20, 6, 2),
-        Delete(7, key=("1", None)),
-        Commit(20, 21, 6),
+        InsertMessage(7, ("1", "x")),
+        CommitMessage(10, 11, 5),
+        BeginMessage(20, 6, 2),
+        DeleteMessage(7, key=("1", None)),
+        CommitMessage(20, 21, 6),
     )
-    assert first == Transaction(1, 10, 11, 5, (Change(ITEM, Insert(7, ("1", "x"))),))
-    assert second.changes == (Change(ITEM, Delete(7, key=("1", None))),)
+    assert first == SourceTransaction(1, 10, 11, 5, (SourceChange(ITEM, InsertMessage(7, ("1", "x"))),))
+    assert second.changes == (SourceChange(ITEM, DeleteMessage(7, key=("1", None))),)
 
 
 @pytest.mark.parametrize(
     ("messages", "complaint"),
     [
-        ([Begin(10, 5, 1), Begin(20, 6, 2)], "transaction 2 begins inside 1"),
-        ([Commit(10, 11, 5)], "without its begin"),
-        ([Begin(10, 5, 1), Commit(20, 21, 5)], "without its begin"),
-        ([Begin(10, 5, 1), Insert(7, ("1", "x"))], "before its relation"),
-        ([ITEM, Insert(7, ("1", "x"))], "outside a transaction"),
-        ([ITEM, NOTE, Begin(10, 5, 1), Truncate((7, 8))], "TRUNCATE of shop.item, shop.note"),
+        ([BeginMessage(10, 5, 1), BeginMessage(20, 6, 2)], "transaction 2 begins inside 1"),
+        ([CommitMessage(10, 11, 5)], "without its begin"),
+        ([BeginMessage(10, 5, 1), CommitMessage(20, 21, 5)], "without its begin"),
+        ([BeginMessage(10, 5, 1), InsertMessage(7, ("1", "x"))], "before its relation"),
+        ([ITEM, InsertMessage(7, ("1", "x"))], "outside a transaction"),
+        ([ITEM, NOTE, BeginMessage(10, 5, 1), TruncateMessage((7, 8))], "TRUNCATE of shop.item, shop.note"),
     ],
 )
 def test_messages_out_of_place_are_refused(messages: list[Message], complaint: str) -> None:
@@ -73,7 +73,7 @@ def test_messages_out_of_place_are_refused(messages: list[Message], complaint: s
 
 
 def test_each_change_says_where_it_belongs_and_the_end_how_many_there_are() -> None:
-    insert, end = bodies(transaction(Change(ITEM, Insert(7, ("1", None)))))
+    insert, end = bodies(transaction(SourceChange(ITEM, InsertMessage(7, ("1", None)))))
     assert insert == {
         "uow": "pg-754-0/17184C0",
         "number": 17,
@@ -91,9 +91,9 @@ def test_each_change_says_where_it_belongs_and_the_end_how_many_there_are() -> N
 def test_an_update_names_the_old_key_when_the_key_changed_and_omits_what_was_not_sent() -> None:
     moved, kept, gone, _ = bodies(
         transaction(
-            Change(ITEM, Update(7, ("9", UNCHANGED), key=("1", None))),
-            Change(ITEM, Update(7, ("9", "y"))),
-            Change(ITEM, Delete(7, key=("9", None))),
+            SourceChange(ITEM, UpdateMessage(7, ("9", UNCHANGED), key=("1", None))),
+            SourceChange(ITEM, UpdateMessage(7, ("9", "y"))),
+            SourceChange(ITEM, DeleteMessage(7, key=("9", None))),
         )
     )
     assert (moved["key"], moved["new"]) == ({"id": "1"}, {"id": "9"})
@@ -102,7 +102,7 @@ def test_an_update_names_the_old_key_when_the_key_changed_and_omits_what_was_not
 
 
 def test_a_table_without_a_key_has_none() -> None:
-    insert, _ = bodies(transaction(Change(NOTE, Insert(8, ("hello",)))))
+    insert, _ = bodies(transaction(SourceChange(NOTE, InsertMessage(8, ("hello",)))))
     assert (insert["key"], insert["new"]) == ({}, {"text": "hello"})
 
 
@@ -110,9 +110,9 @@ def test_a_table_without_a_key_has_none() -> None:
 def test_a_replica_identity_that_is_not_the_primary_key_is_refused(identity: str) -> None:
     relation = Relation(7, "shop", "item", identity, ITEM.columns)
     with pytest.raises(SourceError, match="REPLICA IDENTITY DEFAULT"):
-        bodies(transaction(Change(relation, Insert(7, ("1", "x")))))
+        bodies(transaction(SourceChange(relation, InsertMessage(7, ("1", "x")))))
 
 
 def test_values_that_do_not_fit_their_table_are_refused() -> None:
     with pytest.raises(SourceError, match="1 values for 2 columns of item"):
-        bodies(transaction(Change(ITEM, Insert(7, ("1",)))))
+        bodies(transaction(SourceChange(ITEM, InsertMessage(7, ("1",)))))

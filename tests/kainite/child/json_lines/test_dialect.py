@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.child.events import Action, ActionDone, CheckpointRequested, Emitted, Event, ProtocolViolation, SkippedLine
-from kainite.child.json_lines.dialect import JsonLines, Phase
+from kainite.child.json_lines.dialect import ChildPhase, JsonLines
 from kainite.child.json_lines.messages import KCL, V0, Spelling
 from kainite.child.turns import Turn
 
@@ -147,7 +147,7 @@ def test_actions_out_of_phase_are_the_daemons_own_defect() -> None:
     ended = running()
     ended.shard_ended()
     events(ended, status("shardEnded"))
-    assert ended.phase is Phase.ENDED
+    assert ended.phase is ChildPhase.ENDED
     with pytest.raises(ValueError, match="leaseLost cannot be started"):
         ended.lease_lost()
     with pytest.raises(ValueError, match="START is not a move"):
@@ -165,7 +165,7 @@ def test_a_whole_life_in_the_first_form() -> None:
     assert dialect.reply(CheckpointRequested("7")) == b'{"action":"checkpoint","checkpoint":"7","error":null}\n'
     assert events(dialect, status("processRecords")) == [ActionDone(Action.PROCESS_RECORDS)]
     assert dialect.shutdown_requested() is None
-    assert dialect.phase is Phase.RUNNING
+    assert dialect.phase is ChildPhase.RUNNING
     assert dialect.lease_lost() == b'{"action":"shutdown","reason":"ZOMBIE"}\n'
     assert events(dialect, status("shutdown")) == [ActionDone(Action.LEASE_LOST)]
 

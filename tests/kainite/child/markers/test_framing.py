@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kainite.base.errors import MessageRefusedError
 from kainite.base.markers import Mark, Markers
-from kainite.child.markers.framing import Piece, Scanner
+from kainite.child.markers.framing import MarkedPiece, Scanner
 from support.marker_strategies import chunked, cuts, marker_sets, slowly_scanned, texts
 
 LIMIT = 20
@@ -57,7 +57,7 @@ def test_an_end_that_reads_as_a_marker_with_eom_is_refused() -> None:
 
 @given(marker_sets(), texts())
 def test_exactly_those_payloads_are_sent_that_arrive(markers: Markers, payload: bytes) -> None:
-    arrives = slowly_scanned(markers, payload + markers.eom) == ([Piece(payload, Mark.EOM)], b"")
+    arrives = slowly_scanned(markers, payload + markers.eom) == ([MarkedPiece(payload, Mark.EOM)], b"")
     try:
         framed = markers.message(payload)
     except MessageRefusedError:
@@ -77,7 +77,7 @@ def test_a_stream_is_cut_alike_in_any_chunking(markers: Markers, data: bytes, pl
 @given(marker_sets(), texts(max_size=60))
 def test_a_marker_is_known_by_its_last_byte(markers: Markers, data: bytes) -> None:
     scanner = Scanner(markers)
-    so_far: list[Piece] = []
+    so_far: list[MarkedPiece] = []
     for end in range(len(data)):
         so_far += scanner.feed(data[end : end + 1])
         assert so_far == slowly_scanned(markers, data[: end + 1])[0]
@@ -109,4 +109,4 @@ def test_a_megabyte_in_small_chunks_is_one_message() -> None:
     scanner = Scanner(Markers())
     data = b"x" * 2**20 + b"\n"
     pieces = [piece for begin in range(0, len(data), 4096) for piece in scanner.feed(data[begin : begin + 4096])]
-    assert pieces == [Piece(data[:-1], Mark.EOM)]
+    assert pieces == [MarkedPiece(data[:-1], Mark.EOM)]

@@ -6,10 +6,10 @@ import tempfile
 from pathlib import Path
 from xml.etree import ElementTree
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.conform import CaseResult, CaseVerdict, Finding, Report
+from kainite.conform import CaseResult, CaseVerdict, ConformReport, Finding
 from kainite.conform.exchange.transcript import KEPT_FIRST, KEPT_LAST, SHOWN, Transcript, shown
 from kainite.conform.report.rendering import write_junit
 from kainite.settings import ChildProtocol
@@ -46,13 +46,12 @@ def test_what_is_shown_has_a_limit(data: bytes) -> None:
     assert len(shown(data)) <= 10 * SHOWN  # an escape of one character has ten at most
 
 
-@settings(deadline=None)  # it writes files
 @given(st.text(max_size=200), st.sampled_from(CaseVerdict))
 def test_junit_is_xml_whatever_a_child_said(said: str, verdict: CaseVerdict) -> None:
     result = CaseResult(
         "one-record", "one record", (Finding(verdict, said),), exchange=(shown(said.encode("utf-8", "replace")),)
     )
-    report = Report(("python", said), ChildProtocol.JSON_LINES, (result,))
+    report = ConformReport(("python", said), ChildProtocol.JSON_LINES, (result,))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.xml"
         write_junit(report, path, strict=True)

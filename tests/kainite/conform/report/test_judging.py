@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from kainite.child.events import Action
-from kainite.conform.cases.case import Call, Case, Checkpointing, Messages, Weight
+from kainite.conform.cases.case import Case, Checkpointing, Messages, ScriptedCall, Weight
 from kainite.conform.exchange.step_result import Reaction, StepResult
 from kainite.conform.report.findings import CaseVerdict
 from kainite.conform.report.judging import judge_call, judge_end, judge_idle, judge_messages, over
 
-PROCESS = Call(Action.PROCESS_RECORDS)
+PROCESS = ScriptedCall(Action.PROCESS_RECORDS)
 SLOW_S = 1.0
 
 
-def case(step: Call | Messages = PROCESS, weight: Weight = Weight.REQUIRED) -> Case:
+def case(step: ScriptedCall | Messages = PROCESS, weight: Weight = Weight.REQUIRED) -> Case:
     return Case("case", "a case", (step,), weight=weight)
 
 
-def verdicts(call: Call, result: StepResult, weight: Weight = Weight.REQUIRED) -> list[CaseVerdict]:
+def verdicts(call: ScriptedCall, result: StepResult, weight: Weight = Weight.REQUIRED) -> list[CaseVerdict]:
     return [finding.verdict for finding in judge_call(case(call, weight), call, result, SLOW_S, own_samples=True)]
 
 
@@ -40,25 +40,25 @@ def test_every_reaction_but_an_answer_fails_and_ends_the_case(reaction: Reaction
         (PROCESS, StepResult("processRecords", Reaction.ANSWERED, seconds=1.1), [CaseVerdict.SLOW]),
         (PROCESS, StepResult("processRecords", Reaction.ANSWERED, junk=("hello",)), [CaseVerdict.NOTE]),
         (PROCESS, StepResult("processRecords", Reaction.ANSWERED, rejects=("no op",)), [CaseVerdict.FAIL]),
-        (Call(Action.INITIALIZE), StepResult("initialize", Reaction.ANSWERED, emitted=1), [CaseVerdict.FAIL]),
+        (ScriptedCall(Action.INITIALIZE), StepResult("initialize", Reaction.ANSWERED, emitted=1), [CaseVerdict.FAIL]),
         (
-            Call(Action.SHARD_ENDED, checkpoint=Checkpointing.REQUIRED),
+            ScriptedCall(Action.SHARD_ENDED, checkpoint=Checkpointing.REQUIRED),
             StepResult("shardEnded", Reaction.ANSWERED),
             [CaseVerdict.FAIL],
         ),
         (
-            Call(Action.SHUTDOWN_REQUESTED, checkpoint=Checkpointing.WISE),
+            ScriptedCall(Action.SHUTDOWN_REQUESTED, checkpoint=Checkpointing.WISE),
             StepResult("shutdownRequested", Reaction.ANSWERED),
             [CaseVerdict.NOTE],
         ),
         (
-            Call(Action.PROCESS_RECORDS, may_end=True),
+            ScriptedCall(Action.PROCESS_RECORDS, may_end=True),
             StepResult("processRecords", Reaction.GONE, "ended with status 1"),
             [CaseVerdict.PASS],
         ),
     ],
 )
-def test_a_call_s_result_has_its_findings(call: Call, result: StepResult, expected: list[CaseVerdict]) -> None:
+def test_a_call_s_result_has_its_findings(call: ScriptedCall, result: StepResult, expected: list[CaseVerdict]) -> None:
     assert verdicts(call, result) == expected
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.errors import ChildProtocolError
-from kainite.extract.cycles.cycle import Ask, Cycle, Listen, Over, Put, Stage, Store
+from kainite.extract.cycles.cycle import Ask, Cycle, CycleState, Listen, Over, PutMessages, Store
 from kainite.extract.offsets.place import Place, moment_of, moment_text
 from kainite.settings import ExtractOffsets
 
@@ -125,7 +125,7 @@ class World:
                     message = next(answer, None)
                     cycle.end() if message is None else cycle.message(message)
                     continue
-                case Put(messages):
+                case PutMessages(messages):
                     kept = len(messages) // 2 if fault is Fault.CRASH_AFTER else len(messages)
                     self.stream += messages[-kept:] if kept else ()  # PutRecords keeps no order either
                 case Store(place):
@@ -216,7 +216,7 @@ def test_a_dead_extractors_half_answer_leaves_nothing_on_the_stream() -> None:
     cycle.message(b"x" * 100)
     assert isinstance(cycle.step(), Listen)
     cycle.message(b"y")
-    assert cycle.step() == Put((b"x" * 100, b"y")), "more than is to be held is put before the end"
+    assert cycle.step() == PutMessages((b"x" * 100, b"y")), "more than is to be held is put before the end"
 
 
 def test_an_answer_without_messages_stores_and_puts_nothing() -> None:
@@ -226,7 +226,7 @@ def test_an_answer_without_messages_stores_and_puts_nothing() -> None:
     cycle.message(b"")
     cycle.end()
     assert cycle.step() == Over()
-    assert (cycle.stage, cycle.messages) == (Stage.OVER, 0)
+    assert (cycle.stage, cycle.messages) == (CycleState.OVER, 0)
 
 
 def test_an_offset_may_move_without_messages() -> None:

@@ -28,7 +28,7 @@ from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.extract.offsets.place import Place
 from kainite.extract.output.sink import Aggregation, Sink
 from kainite.extract.patience import Patience
-from kainite.extract.progress import Progress
+from kainite.extract.progress import ExtractionProgress
 from kainite.kinesis.aggregation import EVERY_KEY, expand
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import Shard
@@ -93,7 +93,7 @@ class Run:
         )
         self.file.save(self.begin)
         sink = self.stream.sink(aggregation)
-        progress = Progress(SILENT, sink.totals)
+        progress = ExtractionProgress(SILENT, sink.totals)
         delivery = Delivery(sink, self.file, progress, ahead_bytes)
         return CyclicExtraction(extract, ChildSettings(()), delivery, progress, Patience(0.01, 0.01, 3), self.stop)
 
@@ -224,7 +224,7 @@ class Source:
 async def _life(source: Source, answers: Sequence[tuple[int, int]]) -> None:
     """Reads on from the stored place, and delivers meanwhile; then dies."""
     sink = source.stream.sink()
-    delivery = Delivery(sink, cast(OffsetFile, source), Progress(SILENT, sink.totals), ahead_bytes=4)
+    delivery = Delivery(sink, cast(OffsetFile, source), ExtractionProgress(SILENT, sink.totals), ahead_bytes=4)
     delivering = asyncio.create_task(delivery.run())
     reading = asyncio.create_task(_read(source, delivery, answers))
     await asyncio.wait({reading, delivering}, return_when=asyncio.FIRST_COMPLETED)

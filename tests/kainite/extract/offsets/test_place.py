@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.errors import ChildProtocolError, SourceError
-from kainite.extract.offsets.place import Given, Place, before_asking, first_place, moment_of, moment_text, offset_in
+from kainite.extract.offsets.place import (
+    GivenOffset,
+    Place,
+    before_asking,
+    first_place,
+    moment_of,
+    moment_text,
+    offset_in,
+)
 from kainite.settings import ExtractOffsets
 
 
@@ -42,11 +50,11 @@ def test_any_json_is_a_beginning_for_a_childs_offsets() -> None:
 @pytest.mark.parametrize(
     ("message", "given"),
     [
-        (b'{"offset":5}', Given(5)),
-        (b'{"offset":null}', Given(None)),
-        (b' {"offset": {"a":[1]}} ', Given({"a": [1]})),
-        (b'{"offset":5,"ahead":true}', Given(5, ahead=True)),
-        (b'{"offset":5,"ahead":false}', Given(5)),
+        (b'{"offset":5}', GivenOffset(5)),
+        (b'{"offset":null}', GivenOffset(None)),
+        (b' {"offset": {"a":[1]}} ', GivenOffset({"a": [1]})),
+        (b'{"offset":5,"ahead":true}', GivenOffset(5, ahead=True)),
+        (b'{"offset":5,"ahead":false}', GivenOffset(5)),
         (b'{"offset":5,"ahead":1}', None),
         (b'{"ahead":true}', None),
         (b'{"offset":5,"uow":"T"}', None),
@@ -56,7 +64,7 @@ def test_any_json_is_a_beginning_for_a_childs_offsets() -> None:
         (b"\xff\"offset\"", None),
     ],
 )  # fmt: skip
-def test_an_offset_is_an_object_with_its_keys_alone(message: bytes, given: Given | None) -> None:
+def test_an_offset_is_an_object_with_its_keys_alone(message: bytes, given: GivenOffset | None) -> None:
     assert offset_in(message) == given
 
 
@@ -66,8 +74,8 @@ def test_an_offset_is_an_object_with_its_keys_alone(message: bytes, given: Given
 def test_an_offset_that_would_come_back_as_another_is_refused(number: bytes) -> None:
     with pytest.raises(ChildProtocolError, match="cannot hold: it must be a text"):
         offset_in(b'{"offset":{"scn":[' + number + b"]}}")
-    assert offset_in(b'{"offset":"' + number + b'"}') == Given(number.decode())
-    assert offset_in(b'{"offset":18446744073709551615}') == Given(2**64 - 1)
+    assert offset_in(b'{"offset":"' + number + b'"}') == GivenOffset(number.decode())
+    assert offset_in(b'{"offset":18446744073709551615}') == GivenOffset(2**64 - 1)
 
 
 def test_a_range_that_was_chosen_by_a_clock_that_ran_fast_is_asked_for_when_its_end_is_past() -> None:

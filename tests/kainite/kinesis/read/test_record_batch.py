@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.position import Position
@@ -42,7 +42,6 @@ def test_batches_hold_what_follows_the_start_and_never_straddle_the_cut(
     assert len(batches) <= 2
 
 
-@settings(deadline=None)  # the first aggregate builds the classes of its messages
 @given(
     st.lists(st.tuples(st.integers(1, 40), st.integers(0, 6)), unique_by=lambda one: one[0], max_size=15).map(sorted),
     st.none() | st.builds(Position, st.integers(0, 41), st.integers(0, 7)),

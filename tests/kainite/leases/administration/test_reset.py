@@ -9,7 +9,7 @@ import pytest
 from kainite.base.checkpoint import LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.base.errors import LeaseTableError
 from kainite.kinesis.shards import Shard
-from kainite.leases.administration.reset import Change, apply, parse_position, plan, select
+from kainite.leases.administration.reset import CheckpointChange, apply, parse_position, plan, select
 from kainite.leases.administration.seek_to_timestamp import SeekResult
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
@@ -29,7 +29,7 @@ def everywhere(checkpoint: Checkpoint, *, followed: bool = True) -> Callable[[st
     return lambda _shard: SeekResult(checkpoint, followed)
 
 
-def afters(changes: tuple[Change, ...]) -> Mapping[str, Checkpoint]:
+def afters(changes: tuple[CheckpointChange, ...]) -> Mapping[str, Checkpoint]:
     return {change.shard.id: change.after for change in changes if change.needed}
 
 
@@ -114,7 +114,7 @@ def test_the_holder_loses_the_lease_and_cannot_write_over_the_reset(table: Lease
     held = table.checkpoint(held, Checkpoint("9"))
     assert held is not None
 
-    assert [done for _, done in apply(table, [Change(Shard("s"), held, AT_7)], force=False)] == [True]
+    assert [done for _, done in apply(table, [CheckpointChange(Shard("s"), held, AT_7)], force=False)] == [True]
 
     assert table.renew(held) is None
     assert table.checkpoint(held, Checkpoint("10")) is None
@@ -127,7 +127,7 @@ def test_a_lease_that_moved_since_is_left_alone_unless_forced(table: LeaseTable)
     read = table.scan()[0]
     held = table.take(read, "w")
     assert held is not None
-    change = Change(Shard("s"), read, AT_7)
+    change = CheckpointChange(Shard("s"), read, AT_7)
 
     assert [done for _, done in apply(table, [change], force=False)] == [False]
     assert table.renew(held) is not None
@@ -137,7 +137,7 @@ def test_a_lease_that_moved_since_is_left_alone_unless_forced(table: LeaseTable)
 
 
 def test_a_lease_that_was_gone_is_made_again_and_one_that_is_deleted_is_not(table: LeaseTable) -> None:
-    gone = Change(Shard("x"), Lease("x"), AT_7)
-    made = list(apply(table, [Change(CHILDREN[0], None, TRIM_HORIZON), gone], force=True))
+    gone = CheckpointChange(Shard("x"), Lease("x"), AT_7)
+    made = list(apply(table, [CheckpointChange(CHILDREN[0], None, TRIM_HORIZON), gone], force=True))
     assert [done for _, done in made] == [True, False]
     assert table.scan() == (Lease("a", parents=frozenset({"p"})),)

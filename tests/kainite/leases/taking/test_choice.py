@@ -191,7 +191,7 @@ class Worker:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_fleet_comes_to_rest_in_balance_and_leaves_no_dead_workers_lease(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 14), "leases")
     table = {f"s{n}": Lease(f"s{n}") for n in range(count)}

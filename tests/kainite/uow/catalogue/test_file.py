@@ -10,7 +10,7 @@ import pytest
 
 from kainite.base.errors import CatalogueError
 from kainite.uow.catalogue.file import dumps, loads, read_catalogue, write_catalogue
-from kainite.uow.catalogue.tables import Action, Catalogue, Column, ForeignKey, UniqueKey
+from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, ReferentialAction, Table, UniqueKey
 from support.tables import INTEGER, SHOP, TEXT, catalogue, columns, table
 
 ODD = catalogue(
@@ -21,7 +21,14 @@ ODD = catalogue(
         UniqueKey("partial", ()),
         UniqueKey("k", ("b", "id"), nulls_distinct=False),
         ForeignKey("f", ("id",), "elsewhere.x", ("id",), deferrable=True),
-        ForeignKey("g", ("id",), "elsewhere.x", ("id",), on_delete=Action.SET_NULL, on_update=Action.CASCADE),
+        ForeignKey(
+            "g",
+            ("id",),
+            "elsewhere.x",
+            ("id",),
+            on_delete=ReferentialAction.SET_NULL,
+            on_update=ReferentialAction.CASCADE,
+        ),
     ),
     replace(table("other.part", columns(id=INTEGER)), part_of="other.t", judged=()),
     replace(table("other.judged", columns(id=INTEGER, a=TEXT)), judged=("a",)),
@@ -70,41 +77,81 @@ def changed(path: tuple[str | int, ...], value: Any) -> bytes:
     return orjson.dumps(document)
 
 
-ORDERS = ("tables", "orders")
+def no_catalogue(*contents: bytes) -> list[tuple[bytes, str]]:
+    return [(each, "not a catalogue of version 1: write it anew") for each in contents]
 
 
 @pytest.mark.parametrize(
     ("data", "cause"),
     [
         (b"{", "invalid JSON"),
-        (b"[]", "not a catalogue of version 1"),
-        (changed(("kainite_catalogue",), 2), "not a catalogue of version 1"),
-        (changed(("tables",), []), "'tables' of the file must be an object"),
-        (changed(ORDERS, 1), "table 'orders' must be an object"),
-        (changed((*ORDERS, "columns"), None), "'columns' of table 'orders' must be an object"),
-        (changed((*ORDERS, "columns", "id"), {"type": "int"}), "column 'id' of table 'orders': 'family' is missing"),
-        (changed((*ORDERS, "columns", "id", "family"), "int"), "'family' must be one of integer, numeric"),
+        (b'{"kainite_catalogue": 1, "tables": {"\xff": {}}}', "the file: 'utf-8' codec"),
+        (b"[" * 100_000, "not a catalogue"),
+        *no_catalogue(b"[]", b"{}", b"1", changed(("kainite_catalogue",), 2), changed(("kainite_catalogue",), "1")),
+    ],
+    ids=repr,
+)
+def test_what_is_no_catalogue_at_all_says_so(data: bytes, cause: str) -> None:
+    with pytest.raises(CatalogueError, match=cause):
+        loads(data)
+
+
+KEY = ("orders", "foreign_keys", 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "problem"),
+    [
+        ((), [], "tables: Expected `object`, got `array`"),
+        (("orders",), 1, "tables.orders: Expected `object`, got `int`"),
+        (("orders",), {}, "tables.orders: Object missing required field `columns`"),
+        (("orders", "columns"), None, "tables.orders.columns: Expected `object`, got `null`"),
         (
-            changed((*ORDERS, "columns", "id", "nullable"), 0),
-            "'nullable' of column 'id' of table 'orders' must be",
+            ("orders", "columns", "id"),
+            {"type": "int"},
+            "tables.orders.columns.id: Object missing required field `family`",
         ),
-        (changed((*ORDERS, "primary_key"), ["no"]), "table 'orders': a key names column 'no', which it does not have"),
-        (changed((*ORDERS, "primary_key"), [1]), "'primary_key' of table 'orders' must be a string"),
-        (changed((*ORDERS, "unique_keys"), [1]), "a unique key of table 'orders' must be an object"),
-        (changed((*ORDERS, "foreign_keys", 0, "parent_columns"), []), "must be as many"),
-        (changed((*ORDERS, "foreign_keys", 0, "on_delete"), "explode"), "must be one of no action, cascade"),
         (
-            changed((*ORDERS, "foreign_keys", 0, "on_update"), 1),
-            "'on_update' of a foreign key of table 'orders' must be",
+            ("orders", "columns", "id", "family"),
+            "int",
+            "tables.orders.columns.id.family: Invalid enum value 'int'; one of integer, numeric",
         ),
-        (changed((*ORDERS, "part_of"), 1), "'part_of' of table 'orders' must be a string"),
-        (changed((*ORDERS, "foreign_keys", 0, "parent_columns"), ["no"]), "names column 'no', which 'customer' does"),
+        (("orders", "columns", "id", "nullable"), 0, "tables.orders.columns.id.nullable: Expected `bool`, got `int`"),
+        (("orders", "primary_key"), ["no"], "tables.orders.primary_key: there is no column 'no'"),
+        (("orders", "primary_key"), [1], "tables.orders.primary_key[0]: Expected `str`, got `int`"),
+        (("orders", "unique_keys"), [1], "tables.orders.unique_keys[0]: Expected `object`, got `int`"),
+        (
+            ("orders", "unique_keys"),
+            [{"name": "k", "columns": ["id", "no"]}],
+            "tables.orders.unique_keys[0].columns: there is no column 'no'",
+        ),
+        (("orders", "judged"), ["no"], "tables.orders.judged: there is no column 'no'"),
+        (("orders", "part_of"), 1, "tables.orders.part_of: Expected `str | null`, got `int`"),
+        ((*KEY, "columns"), ["no"], "tables.orders.foreign_keys[0].columns: there is no column 'no'"),
+        ((*KEY, "parent_columns"), [], "tables.orders.foreign_keys[0]: columns and parent_columns must be as many"),
+        (
+            (*KEY, "parent_columns"),
+            ["no"],
+            "tables.orders.foreign_keys[0].parent_columns: 'customer' has no column 'no'",
+        ),
+        (
+            (*KEY, "on_delete"),
+            "explode",
+            "tables.orders.foreign_keys[0].on_delete: Invalid enum value 'explode'; one of no action",
+        ),
+        ((*KEY, "on_update"), 1, "tables.orders.foreign_keys[0].on_update: Expected `str`, got `int`"),
     ],
 )
-def test_a_broken_file_says_where(data: bytes, cause: str) -> None:
+def test_a_broken_file_says_where(path: tuple[str | int, ...], value: Any, problem: str) -> None:
     with pytest.raises(CatalogueError) as refused:
-        loads(data)
-    assert cause in str(refused.value)
+        loads(changed(("tables", *path), value))
+    assert str(refused.value).startswith(problem)
+
+
+def test_a_file_that_is_written_by_hand_may_leave_out_what_has_a_default() -> None:
+    least = b'{"kainite_catalogue": 1, "tables": {"t": {"columns": {"id": {"type": "int", "family": "integer"}},'
+    least += b' "primary_key": ["id"], "unique_keys": [], "foreign_keys": []}}}'
+    assert loads(least) == Catalogue({"t": Table("t", None, {"id": Column("id", "int", INTEGER)}, ("id",))})
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

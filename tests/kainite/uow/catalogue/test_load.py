@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kainite.base.errors import CatalogueError
+from kainite.base.errors import CatalogueError, SettingsError
 from kainite.uow.catalogue.file import write_catalogue
 from kainite.uow.catalogue.load import load_catalogue
 from support.tables import SHOP
@@ -54,6 +54,11 @@ def test_a_host_with_a_file_needs_no_database_driver(file: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from kainite.uow.catalogue.load import load_catalogue\n"
         "load_catalogue(Path(sys.argv[1]), 'postgresql://nobody.invalid/shop')\n"
-        "assert not {'sqlalchemy', 'psycopg', 'kainite.uow.catalogue.reflection'} & set(sys.modules)\n"
+        "assert not {'psycopg', 'kainite.targets.postgresql.catalogue'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", script, str(file)], check=True)
+
+
+def test_a_target_of_no_kind_is_a_wrong_setting() -> None:
+    with pytest.raises(SettingsError, match="target must be postgresql://"):
+        load_catalogue(None, "oracle://host/shop")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kainite.base.errors import DeltaError
-from kainite.uow.catalogue.tables import Action, Catalogue
+from kainite.uow.catalogue.tables import Catalogue, ReferentialAction
 from kainite.uow.delta import Delta, Operation
 from kainite.uow.signature import Signatures
 from kainite.uow.touched import by_name
@@ -75,7 +75,7 @@ def test_nothing_is_added_when_a_value_does_not_fit() -> None:
 
 def test_foreign_keys_that_act_take_more_than_names() -> None:
     lines = SHOP.tables["order_line"]
-    acting = replace(lines, foreign_keys=(replace(lines.foreign_keys[0], on_delete=Action.CASCADE),))
+    acting = replace(lines, foreign_keys=(replace(lines.foreign_keys[0], on_delete=ReferentialAction.CASCADE),))
     catalogue = Catalogue({**SHOP.tables, "order_line": acting}, "public")
     for table, key in (("orders", {"id": 1}), ("order_line", {"order_id": 1, "line": 1})):
         assert signer(delta_of(table, "delete", key, {}, {}), catalogue) is None

@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 few = st.lists(changes(), min_size=1, max_size=4)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(schema=schemas(folded=True), filling=fillings, pairs=st.lists(st.tuples(few, few), min_size=10, max_size=10))
 def test_units_without_a_conflict_commute(
     folder: Path, schema: Schema, filling: list[int], pairs: list[tuple[list[Change], list[Change]]]

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from kainite.settings.kinds import target_kinds
 from kainite_spark.targets.statements import planner
 from support.loaders import documented_loader
+from support.made_up_kind import KIND
 from support.stores import Database, Store, Stores
 
 
@@ -21,14 +23,17 @@ def few_layers_are_folded() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(params=["postgresql", "sqlite", "exec"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
+@pytest.fixture(params=["postgresql", "sqlite", "exec", "made up"])
+def database(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Database:
     """Gives an empty database of each kind; "exec" is SQLite behind the loader that docs/targets.md shows."""
     if request.param == "postgresql":
         return Database(request.getfixturevalue("postgres"))
     path = tmp_path / "target.db"
     sqlite3.connect(path).close()
     url = f"sqlite:///{path}"
+    if request.param == "made up":
+        monkeypatch.setattr(target_kinds, "TARGET_KINDS", (*target_kinds.TARGET_KINDS, KIND))
+        return Database(url, f"shelf:{path}")
     return Database(url, documented_loader(tmp_path, path)) if request.param == "exec" else Database(url)
 
 

@@ -200,5 +200,5 @@ def wait_for_lock_waits(store: Store, count: int) -> None:
 
 @pytest.mark.parametrize("url", ["oracle://x", "target.db", ""])
 def test_an_unknown_kind_of_target_is_a_wrong_setting(shop: Store, url: str) -> None:
-    with pytest.raises(SettingsError, match="use postgresql://, sqlite:/// or exec:COMMAND"):
+    with pytest.raises(SettingsError, match="target must be postgresql://user@host/database, sqlite:///file"):
         open_target(url, shop.catalogue)

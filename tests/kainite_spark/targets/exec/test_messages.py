@@ -19,7 +19,7 @@ from kainite.base.errors import (
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.exec import messages as say
-from kainite_spark.targets.exec.messages import Reply, read_answer
+from kainite_spark.targets.exec.messages import LoaderReply, read_answer
 from kainite_spark.targets.fence import Fence
 
 FENCE = Fence("log/0", 3, 12)
@@ -54,14 +54,14 @@ def test_a_unit_to_the_byte() -> None:
 @pytest.mark.parametrize(
     ("messages", "reply"),
     [
-        ([], Reply()),
-        ([b'{"applied":[17,18]}'], Reply(frozenset({17, 18}))),
-        ([b'{"applied":[17]}', b' {"applied": [18]} '], Reply(frozenset({17, 18}))),
-        ([b'{"applied":[]}'], Reply()),
-        ([b'{"trimmed":4}'], Reply(trimmed=4)),
+        ([], LoaderReply()),
+        ([b'{"applied":[17,18]}'], LoaderReply(frozenset({17, 18}))),
+        ([b'{"applied":[17]}', b' {"applied": [18]} '], LoaderReply(frozenset({17, 18}))),
+        ([b'{"applied":[]}'], LoaderReply()),
+        ([b'{"trimmed":4}'], LoaderReply(trimmed=4)),
     ],
 )
-def test_what_a_loader_may_say_of_itself(messages: list[bytes], reply: Reply) -> None:
+def test_what_a_loader_may_say_of_itself(messages: list[bytes], reply: LoaderReply) -> None:
     assert read_answer(messages) == reply
 
 
@@ -106,4 +106,4 @@ def test_anything_else_is_no_answer(message: bytes) -> None:
 @given(st.lists(st.binary(max_size=30), max_size=3))
 def test_whatever_it_says_is_understood_or_is_no_answer(messages: list[bytes]) -> None:
     with suppress(ChildProtocolError, TargetRejectedError, TargetFencedError, TargetUnavailableError):
-        assert isinstance(read_answer(messages), Reply)
+        assert isinstance(read_answer(messages), LoaderReply)

@@ -6,7 +6,7 @@ import pytest
 
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.postgresql.rendering import parameters, render
-from kainite_spark.targets.statements.planner import Shape
+from kainite_spark.targets.statements.planner import StatementShape
 from support.tables import INTEGER, TEXT, columns, table
 
 ITEM = table("item", {**columns(id=INTEGER, v=TEXT), **columns(**{"100%": INTEGER})})
@@ -17,24 +17,24 @@ D = 'json_to_recordset(%s::json) AS d("id" bigint'
     ("shape", "sql"),
     [
         (
-            Shape("item", Operation.INSERT, ("id", "v"), ()),
+            StatementShape("item", Operation.INSERT, ("id", "v"), ()),
             f'INSERT INTO "public"."item" ("id", "v") OVERRIDING SYSTEM VALUE SELECT d."id", d."v" FROM {D}, "v" text)',
         ),
         (
-            Shape("item", Operation.UPSERT, ("id",), ("id",)),
+            StatementShape("item", Operation.UPSERT, ("id",), ("id",)),
             f'INSERT INTO "public"."item" ("id") OVERRIDING SYSTEM VALUE SELECT d."id" FROM {D}) '
             'ON CONFLICT ("id") DO NOTHING',
         ),
         (
-            Shape("item", Operation.UPDATE, ("100%",), ("id",)),
+            StatementShape("item", Operation.UPDATE, ("100%",), ("id",)),
             f'UPDATE "public"."item" AS t SET "100%%" = d."100%%" FROM {D}, "100%%" bigint) WHERE t."id" = d."id"',
         ),
         (
-            Shape("item", Operation.DELETE, (), ("id",)),
+            StatementShape("item", Operation.DELETE, (), ("id",)),
             f'DELETE FROM "public"."item" AS t USING {D}) WHERE t."id" = d."id"',
         ),
         (
-            Shape("item", Operation.UPDATE, ("id",), ("id",), moves=True),
+            StatementShape("item", Operation.UPDATE, ("id",), ("id",), moves=True),
             'UPDATE "public"."item" AS t SET "id" = d.new0 '
             'FROM ROWS FROM (json_to_recordset(%s::json) AS ("id" bigint), '
             'json_to_recordset(%s::json) AS ("id" bigint)) AS d(new0, old0) WHERE t."id" = d.old0',
@@ -42,19 +42,23 @@ D = 'json_to_recordset(%s::json) AS d("id" bigint'
     ],
     ids=["insert", "upsert of the key alone", "update", "delete", "update that changes the key"],
 )
-def test_statements(shape: Shape, sql: str) -> None:
+def test_statements(shape: StatementShape, sql: str) -> None:
     assert render(shape, ITEM) == sql
 
 
 @pytest.mark.parametrize(
     ("shape", "delta", "expected"),
     [
-        (Shape("item", Operation.UPDATE, ("v",), ("id",)), {"v": "a"}, ('[{"id":1,"v":"a"}]',)),
-        (Shape("item", Operation.UPDATE, ("id",), ("id",), moves=True), {"id": 2}, ('[{"id":2}]', '[{"id":1}]')),
-        (Shape("item", Operation.DELETE, (), ("id",)), {}, ('[{"id":1}]',)),
-        (Shape("item", Operation.UPDATE, ("v",), ("id",)), {"v": 2**70}, (f'[{{"id": 1, "v": {2**70}}}]',)),
+        (StatementShape("item", Operation.UPDATE, ("v",), ("id",)), {"v": "a"}, ('[{"id":1,"v":"a"}]',)),
+        (
+            StatementShape("item", Operation.UPDATE, ("id",), ("id",), moves=True),
+            {"id": 2},
+            ('[{"id":2}]', '[{"id":1}]'),
+        ),
+        (StatementShape("item", Operation.DELETE, (), ("id",)), {}, ('[{"id":1}]',)),
+        (StatementShape("item", Operation.UPDATE, ("v",), ("id",)), {"v": 2**70}, (f'[{{"id": 1, "v": {2**70}}}]',)),
     ],
     ids=["update", "update that changes the key", "delete", "an integer beyond 64 bits"],
 )
-def test_parameters(shape: Shape, delta: dict[str, object], expected: tuple[str, ...]) -> None:
+def test_parameters(shape: StatementShape, delta: dict[str, object], expected: tuple[str, ...]) -> None:
     assert parameters(shape, [Delta("item", shape.op, {"id": 1}, delta, {})]) == expected

@@ -11,7 +11,7 @@ from kainite.uow.catalogue.tables import Column, TypeFamily
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.postgresql.rendering import parameters
 from kainite_spark.targets.statements.accepted_values import accepting
-from kainite_spark.targets.statements.planner import Shape
+from kainite_spark.targets.statements.planner import StatementShape
 
 TYPES = (
     "smallint", "integer", "bigint", "numeric", "numeric(4,2)", "numeric(3,0)", "numeric(2,3)", "text",
@@ -52,7 +52,7 @@ def test_a_value_that_is_surely_taken_is_taken(connection: Any, declared: str) -
     )
     try:
         for value in filter(accepts, VALUES):
-            shape = Shape("taken", Operation.INSERT, ("v",), ())
+            shape = StatementShape("taken", Operation.INSERT, ("v",), ())
             (json,) = parameters(shape, [Delta("taken", Operation.INSERT, {}, {"v": value}, {})])
             connection.execute(
                 f"INSERT INTO taken SELECT v FROM json_to_recordset(%s::json) AS d(v {declared})", [json]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kainite.base.errors import TargetRejectedError
-from kainite.uow.catalogue.tables import Action, Catalogue, Column, ForeignKey, Table, TypeFamily, UniqueKey
+from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, ReferentialAction, Table, TypeFamily, UniqueKey
 from kainite.uow.delta import Delta, Operation
 from kainite.uow.signature import Signatures
 from kainite.uow.touched.deltas import TouchedKeys
@@ -35,7 +35,7 @@ TABLES = (
         "item",
         *(QTY, NOTE, PRICE, CODE, CHECKED, SHELF, ODD),
         unique_keys=(UniqueKey("item_code", ("code",)),),
-        foreign_keys=(ForeignKey("item_shelf", ("shelf",), "shelf", ("id",), on_delete=Action.CASCADE),),
+        foreign_keys=(ForeignKey("item_shelf", ("shelf",), "shelf", ("id",), on_delete=ReferentialAction.CASCADE),),
         judged=("checked",),
     ),
     table("shelf", QTY),

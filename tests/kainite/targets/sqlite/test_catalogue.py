@@ -1,16 +1,15 @@
 from __future__ import annotations
 
 import sqlite3
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from kainite.base.errors import CatalogueError, MissingExtraError
+from kainite.base.errors import CatalogueError, TargetUnavailableError
 from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.catalogue.reflection import reflect
-from kainite.uow.catalogue.tables import Action, Catalogue, Column, ForeignKey, TypeFamily, UniqueKey
+from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, ReferentialAction, TypeFamily, UniqueKey
 from kainite.uow.precedence.levels import precedence_map
 from kainite.uow.precedence.load import load_levels
 
@@ -102,8 +101,8 @@ def test_what_foreign_keys_do(tmp_path: Path) -> None:
                 b INTEGER REFERENCES p ON DELETE SET DEFAULT ON UPDATE RESTRICT);
         """)
     assert reflect(f"sqlite:///{tmp_path / 't.db'}").tables["c"].foreign_keys == (
-        ForeignKey("c_a_fkey", ("a",), "p", ("id",), True, Action.CASCADE, Action.SET_NULL),
-        ForeignKey("c_b_fkey", ("b",), "p", ("id",), True, Action.SET_DEFAULT, Action.NO_ACTION),
+        ForeignKey("c_a_fkey", ("a",), "p", ("id",), True, ReferentialAction.CASCADE, ReferentialAction.SET_NULL),
+        ForeignKey("c_b_fkey", ("b",), "p", ("id",), True, ReferentialAction.SET_DEFAULT, ReferentialAction.NO_ACTION),
     )
 
 
@@ -135,10 +134,10 @@ class TestLoading:
         assert load_levels(None, None) == {}
 
 
-def test_a_missing_package_names_the_extra(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sqlalchemy.engine", None)
-    with pytest.raises(MissingExtraError, match=r"kainite\[postgresql\]"):
-        reflect(url)
+def test_a_file_that_is_no_database_is_unavailable(tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("no database at all, whatever its name may say" * 100)
+    with pytest.raises(TargetUnavailableError, match="not a database"):
+        reflect(f"sqlite:///{tmp_path / 'text.db'}")
 
 
 @pytest.mark.parametrize(

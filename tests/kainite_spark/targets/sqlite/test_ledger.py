@@ -1,4 +1,4 @@
-"""Kainite's own tables in a target: the fence's statements, run on SQLite, and the errors of a missed row."""
+"""Kainite's own tables in a target: the fence's statements."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from kainite.uow.delta import Delta, Operation
-from kainite_spark.targets.sql import ledger
-from kainite_spark.targets.statements.planner import Shape, Statement
+from kainite_spark.targets.sqlite import ledger
 
 
 @pytest.fixture
@@ -22,12 +20,12 @@ def database() -> Iterator[sqlite3.Connection]:
 
 
 def take_over(database: sqlite3.Connection, generation: int) -> bool:
-    return database.execute(ledger.qmark(ledger.RAISE_GENERATION), ("0", generation)).rowcount == 1
+    return database.execute(ledger.RAISE_GENERATION, ("0", generation)).rowcount == 1
 
 
 def begin(database: sqlite3.Connection, generation: int, micro_batch: int) -> bool:
     values = (micro_batch, "0", generation, micro_batch)
-    return database.execute(ledger.qmark(ledger.BEGIN_MICRO_BATCH), values).rowcount == 1
+    return database.execute(ledger.BEGIN_MICRO_BATCH, values).rowcount == 1
 
 
 def fence(database: sqlite3.Connection) -> tuple[int, int]:
@@ -62,13 +60,6 @@ def test_micro_batches_never_go_back(database: sqlite3.Connection, micro_batch: 
 def test_trim_deletes_only_below_and_only_in_its_log_partition(database: sqlite3.Connection) -> None:
     rows = [("0", 1, "a"), ("0", 2, "b"), ("0", 3, "c"), ("1", 1, "d")]
     database.executemany("INSERT INTO kainite_applied (log_partition, transaction_id, uow) VALUES (?, ?, ?)", rows)
-    assert database.execute(ledger.qmark(ledger.TRIM), ("0", 3)).rowcount == 2
+    assert database.execute(ledger.TRIM, ("0", 3)).rowcount == 2
     left = database.execute("SELECT log_partition, transaction_id FROM kainite_applied ORDER BY 1, 2").fetchall()
     assert left == [("0", 3), ("1", 1)]
-
-
-def test_the_error_of_a_missed_row_names_the_row() -> None:
-    shape = Shape("item", Operation.UPDATE, ("v",), ("id",))
-    one, other = (Delta("item", Operation.UPDATE, {"id": key}, {"v": 0}, {}) for key in (1, 2))
-    assert str(ledger.missed(Statement(shape, [one]), 0)) == "item: update met 0 rows, not 1, with (id) = (1)"
-    assert str(ledger.missed(Statement(shape, [one, other]), 1)) == "item: update met 1 rows for 2 deltas"

@@ -9,7 +9,7 @@ import pytest
 from kainite.base.errors import CatalogueError, MissingExtraError, SettingsError, TargetUnavailableError
 from kainite.uow.catalogue.file import dumps, loads
 from kainite.uow.catalogue.reflection import reflect
-from kainite.uow.catalogue.tables import Action, Catalogue, Column, ForeignKey, TypeFamily, UniqueKey
+from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, ReferentialAction, TypeFamily, UniqueKey
 from kainite.uow.precedence.levels import cycles, graph_of, precedence_map
 
 SCHEMA = """
@@ -233,6 +233,8 @@ def test_an_unknown_kind_of_target_is_a_setting_to_mend(url: str) -> None:
 
 def test_a_missing_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
+    for module in ("catalogue", "connection"):
+        monkeypatch.delitem(sys.modules, f"kainite.targets.postgresql.{module}", raising=False)
     with pytest.raises(MissingExtraError, match=r"psycopg.*kainite\[postgresql\]"):
         reflect("postgresql:///db")
 
@@ -272,8 +274,8 @@ def test_what_foreign_keys_do(postgres: str) -> None:
                 b int REFERENCES p ON DELETE SET DEFAULT ON UPDATE RESTRICT);
         """)
     assert reflect(postgres).tables["c"].foreign_keys == (
-        ForeignKey("c_a_fkey", ("a",), "p", ("id",), False, Action.CASCADE, Action.SET_NULL),
-        ForeignKey("c_b_fkey", ("b",), "p", ("id",), False, Action.SET_DEFAULT, Action.NO_ACTION),
+        ForeignKey("c_a_fkey", ("a",), "p", ("id",), False, ReferentialAction.CASCADE, ReferentialAction.SET_NULL),
+        ForeignKey("c_b_fkey", ("b",), "p", ("id",), False, ReferentialAction.SET_DEFAULT, ReferentialAction.NO_ACTION),
     )
 
 

@@ -6,26 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from kainite.uow.catalogue.tables import Action, Catalogue, ForeignKey, Table, UniqueKey
-from kainite.uow.conflicts import conflict
-from kainite.uow.delta import Delta, Operation, Row
-from kainite.uow.fragment import Fragment
-from kainite.uow.signature import Signatures
-from support.tables import INTEGER, catalogue, columns, foreign_key, table
+from kainite.uow.catalogue.tables import ForeignKey, ReferentialAction, Table, UniqueKey
+from kainite.uow.delta import Delta, Operation
+from support.tables import CASCADE, INTEGER, PETS, acting, catalogue, columns, foreign_key, table
+from support.touching import conflicting, delta
 
-
-def acting(
-    column: str, parent: str, on_delete: Action, on_update: Action = Action.NO_ACTION, named: str = "id"
-) -> ForeignKey:
-    return replace(foreign_key((column,), parent, (named,)), on_delete=on_delete, on_update=on_update)
-
-
-CASCADE = Action.CASCADE
-PETS = catalogue(
-    table("owner", columns(id=INTEGER, name=INTEGER)),
-    table("pet", columns(id=INTEGER, owner=INTEGER, v=INTEGER), ("id",), acting("owner", "owner", CASCADE)),
-    table("toy", columns(id=INTEGER, pet=INTEGER, v=INTEGER), ("id",), acting("pet", "pet", CASCADE)),
-)
 CODES = catalogue(
     table("owner", columns(id=INTEGER, code=INTEGER, v=INTEGER), ("id",), UniqueKey("u", ("code",))),
     table(
@@ -35,19 +20,6 @@ CODES = catalogue(
         acting("owner", "owner", CASCADE, CASCADE, "code"),
     ),
 )
-
-
-def delta(op: str, name: str, number: int | str, before: Row | None = None, /, **row: object) -> Delta:
-    written = {"id": number, **row} if op in ("insert", "upsert") else row
-    return Delta(name, Operation(op), {"id": number}, written, before or {})
-
-
-def signed(one: Delta, tables: Catalogue) -> Fragment:
-    return Fragment("T", (one,), *Signatures(tables).of([one]))
-
-
-def conflicting(one: Delta, other: Delta, tables: Catalogue = PETS) -> bool:
-    return conflict(signed(one, tables), signed(other, tables))
 
 
 GONE = delta("delete", "owner", 1)
@@ -127,7 +99,9 @@ def test_an_unknown_code_may_have_any_children() -> None:
 def test_a_default_may_be_any_parent() -> None:
     tables = catalogue(
         table("owner", columns(id=INTEGER)),
-        table("pet", columns(id=INTEGER, owner=INTEGER), ("id",), acting("owner", "owner", Action.SET_DEFAULT)),
+        table(
+            "pet", columns(id=INTEGER, owner=INTEGER), ("id",), acting("owner", "owner", ReferentialAction.SET_DEFAULT)
+        ),
     )
     assert all(conflicting(GONE, other, tables) for other in OTHER_OWNERS)
     assert conflicting(GONE, delta("insert", "pet", 5, owner=9), tables)
@@ -137,51 +111,13 @@ def test_foreign_keys_that_share_columns_order_the_deletes_of_their_parents() ->
     def parent(name: str) -> Table:
         return table(name, columns(tenant=INTEGER, id=INTEGER), ("tenant", "id"))
 
-    def key(name: str, action: Action) -> ForeignKey:
+    def key(name: str, action: ReferentialAction) -> ForeignKey:
         return replace(foreign_key(("tenant", name), name, ("tenant", "id")), on_delete=action)
 
     def gone(name: str) -> Delta:
         return Delta(name, Operation.DELETE, {"tenant": 1, "id": 1}, {}, {})
 
-    for action, ordered in ((Action.SET_NULL, True), (CASCADE, False)):
+    for action, ordered in ((ReferentialAction.SET_NULL, True), (CASCADE, False)):
         child = table("c", columns(id=INTEGER, tenant=INTEGER, p=INTEGER, q=INTEGER), ("id",), key("p", action))
         child = replace(child, foreign_keys=(*child.foreign_keys, key("q", CASCADE)))
         assert conflicting(gone("p"), gone("q"), catalogue(parent("p"), parent("q"), child)) is ordered
-
-
-class TestFamilies:
-    """Partitions sign as the table that they are a part of."""
-
-    WHOLE = table("whole", columns(id=INTEGER, code=INTEGER, up=INTEGER), ("id",), foreign_key(("up",), "top", ("id",)))
-    PART = replace(WHOLE, name="part", part_of="whole", unique_keys=(UniqueKey("local", ("code",)),))
-    TABLES = catalogue(
-        WHOLE,
-        PART,
-        table("top", columns(id=INTEGER)),
-        table("child", columns(id=INTEGER, whole=INTEGER), ("id",), acting("whole", "part", CASCADE)),
-    )
-
-    def test_a_row_has_one_signature_by_either_name(self) -> None:
-        for op in ("insert", "upsert", "delete"):
-            one, other = (signed(delta(op, name, 1), self.TABLES) for name in ("whole", "part"))
-            assert (one.written, one.read) == (other.written, other.read)
-        assert conflicting(delta("update", "part", 1, code=5), delta("update", "whole", "1", code=6), self.TABLES)
-
-    def test_a_partition_s_own_unique_key_holds_for_the_whole(self) -> None:
-        assert conflicting(delta("insert", "part", 1, code=5), delta("insert", "whole", 2, code=5), self.TABLES)
-
-    def test_parents_and_children_are_those_of_the_whole(self) -> None:
-        assert conflicting(delta("insert", "part", 1, up=5), delta("delete", "top", 5), self.TABLES)
-        for name in ("whole", "part"):
-            assert conflicting(delta("delete", name, 1), delta("update", "child", 7, whole=2), self.TABLES)
-            assert conflicting(delta("delete", name, 1), delta("insert", "child", 7, whole=1), self.TABLES)
-
-    def test_partitions_of_a_table_outside_the_catalogue_are_one_family(self) -> None:
-        tables = catalogue(replace(self.PART, foreign_keys=()), replace(self.PART, name="other", foreign_keys=()))
-        assert conflicting(delta("delete", "part", 1), delta("insert", "other", 1), tables)
-
-    def test_a_partition_may_have_the_only_primary_key(self) -> None:
-        keyless = replace(self.WHOLE, primary_key=())
-        tables = catalogue(keyless, self.PART, self.TABLES.tables["top"])
-        insert = Delta("whole", Operation.INSERT, {}, {"id": 1}, {})
-        assert conflicting(insert, delta("update", "part", 1, code=5), tables)

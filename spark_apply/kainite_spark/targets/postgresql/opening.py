@@ -1,0 +1,15 @@
+"""Opens a PostgreSQL database as a target."""
+
+from __future__ import annotations
+
+from kainite.targets.postgresql.address import libpq_url
+from kainite_spark.targets.contract import Target
+from kainite_spark.targets.opener import TargetOpener, TargetRequest
+from kainite_spark.targets.postgresql.target import PostgresTarget
+
+
+def _open(request: TargetRequest) -> Target:
+    return PostgresTarget(libpq_url(request.url), request.schema())
+
+
+OPENER = TargetOpener(_open)

@@ -1,0 +1,29 @@
+CREATE TABLE Country (Code TEXT PRIMARY KEY, name VARCHAR(80) NOT NULL UNIQUE);
+CREATE TABLE customer (
+    id INTEGER PRIMARY KEY, country TEXT REFERENCES country,
+    email TEXT COLLATE NOCASE UNIQUE, boss INTEGER REFERENCES CUSTOMER (ID),
+    born DATE, active BOOLEAN, credit DECIMAL(10, 2) CHECK (credit >= 0), photo BLOB, at TIMESTAMP, loose,
+    shout TEXT GENERATED ALWAYS AS (upper(email)), loud TEXT AS (email || '!') STORED
+);
+CREATE UNIQUE INDEX one_active ON customer (country) WHERE active;
+CREATE UNIQUE INDEX lower_email ON customer (lower(email));
+CREATE UNIQUE INDEX trimmed ON customer (photo COLLATE RTRIM);
+CREATE INDEX plain ON customer (born);
+CREATE TABLE hen (id INTEGER PRIMARY KEY, egg INTEGER REFERENCES egg);
+CREATE TABLE egg (id INTEGER PRIMARY KEY, hen INTEGER, FOREIGN KEY (hen) REFERENCES hen (id));
+CREATE TABLE line (b INT, a INT, qty INT NOT NULL, PRIMARY KEY (a, b)) WITHOUT ROWID;
+CREATE TABLE of_line (
+    x INT, y INT, z INT REFERENCES nowhere,
+    FOREIGN KEY (x, y) REFERENCES LINE ON DELETE CASCADE ON UPDATE SET NULL,
+    FOREIGN KEY (y, x) REFERENCES line (A, B) ON DELETE SET DEFAULT ON UPDATE RESTRICT
+);
+CREATE TABLE "odd ""name" ("a b" INTEGER PRIMARY KEY, "select" uuid, CHECK ("select" <> ')'));
+CREATE TABLE checked (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER, CHECK (a < B));
+CREATE TABLE hooked (id INTEGER PRIMARY KEY);
+CREATE TRIGGER hook AFTER UPDATE ON HOOKED BEGIN SELECT 1; END;
+CREATE TABLE counted (id INTEGER PRIMARY KEY AUTOINCREMENT, n numeric, s STRING);
+CREATE TABLE history (note TEXT);
+
+-- None of these is a target table.
+CREATE TABLE kainite_fence (id INTEGER PRIMARY KEY);
+CREATE VIEW customers AS SELECT * FROM customer;

@@ -1,0 +1,35 @@
+"""Every reader of a catalogue on a schema with everything in it: what it reads is in a file beside the schema.
+
+Two readings of the same schema must be equal whatever reads it: the files were written by another implementation, which
+asked the databases through SQLAlchemy.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+
+from kainite.uow.catalogue.file import dumps, loads, read_catalogue
+from kainite.uow.catalogue.reflection import reflect
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def test_postgresql(postgres: str) -> None:
+    with psycopg.connect(postgres) as connection:
+        connection.execute((GOLDEN / "postgresql.sql").read_bytes())
+    found = reflect(postgres, ["public", "sales", "Old Stuff"])
+    assert found == read_catalogue(GOLDEN / "postgresql.json")
+    assert loads(dumps(found)) == found
+    assert dumps(found) == (GOLDEN / "postgresql.json").read_bytes()
+
+
+def test_sqlite(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "target.db")) as connection:
+        connection.executescript((GOLDEN / "sqlite.sql").read_text())
+    found = reflect(f"sqlite:///{tmp_path / 'target.db'}")
+    assert found == read_catalogue(GOLDEN / "sqlite.json")
+    assert loads(dumps(found)) == found
