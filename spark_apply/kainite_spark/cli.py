@@ -40,7 +40,7 @@ from kainite_spark.driver.patience import patiently
 from kainite_spark.driver.publishing import publishing
 from kainite_spark.driver.runner import SparkRunner
 from kainite_spark.driver.session import spark_context
-from kainite_spark.executor.group_commit import ApplyOptions
+from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.executor.tasks import TaskSettings
 from kainite_spark.targets.contract import Target
 from kainite_spark.targets.opening import most_units, open_target

@@ -543,7 +543,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("nothing behind a busy unit", "kainite_spark.executor.group_commit:_GroupCommit._waits",
              answering(False), 500,
              aim="locked rows"),
-    Mutation("stop behind a busy unit", "kainite_spark.executor.group_commit:ApplyOptions.suited",
+    Mutation("stop behind a busy unit", "kainite_spark.executor.apply_options:ApplyOptions.suited",
              lambda original: lambda self, alone, in_order: original(self, alone=alone, in_order=False), 500,
              aim="locked rows, prefix"),
     Mutation("fence of the target", "kainite_spark.targets.sqlite.ledger:READ_FENCE", value(ANY_FENCE), 500,
@@ -582,7 +582,7 @@ RARE: tuple[Mutation, ...] = (
     Mutation("delayed waits for earlier", "kainite_spark.plan.backlog:Backlog._waits_behind_another",
              answering(False), 500,
              aim="locked rows"),
-    Mutation("untimely outcomes", "kainite_spark.executor.group_commit:_GroupCommit.forget_untimely",
+    Mutation("untimely outcomes", "kainite_spark.executor.group_commit:_GroupCommit._forget_untimely",
              answering(None), 500,
              aim="locked rows"),
 )  # fmt: skip

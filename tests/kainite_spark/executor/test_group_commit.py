@@ -19,7 +19,8 @@ from kainite.base.errors import (
 )
 from kainite.log.format.entry import UnitStatus
 from kainite.uow.delta import Delta, Operation
-from kainite_spark.executor.group_commit import ApplyOptions, Retry, apply_units, groups
+from kainite_spark.executor.apply_options import ApplyOptions, Retry
+from kainite_spark.executor.group_commit import apply_units, groups
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
 
