@@ -47,11 +47,6 @@ class ApplyEnvironment:
     health: JobHealth = field(default_factory=JobHealth)
     feed: LogFeed | None = None
 
-    @property
-    def is_followed(self) -> bool:
-        """Returns whether the feed brings what becomes durable; else the log is read."""
-        return self.feed is not None and self.feed.is_following
-
 
 @dataclass(slots=True)
 class ApplySummary:

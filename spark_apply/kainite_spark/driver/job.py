@@ -203,7 +203,8 @@ class _ApplyLoop:
             self._apply(selection)
         self._write_down(self._backlog.take_changes())
         self._metrics.sample(self._backlog, self._follower.next_id)
-        followed = self._environment.is_followed
+        feed = self._environment.feed
+        followed = feed is not None and feed.is_following
         self._metrics.followed(followed)
         if not self._failures:
             self._environment.health.round(len(self._backlog.failed), followed=followed)
