@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite_spark.plan.unreported import StatusAndCause, Unreported
 
-PLAIN = (UnitStatus.IN_PROGRESS, None)
+PLAIN: StatusAndCause = (UnitStatus.IN_PROGRESS, None)
 FAILED = (UnitStatus.FAILED, "refused")
 BLOCKED = (UnitStatus.BLOCKED, "waits for 0")
 
