@@ -16,8 +16,8 @@ its driver and tasks read the units from a log in moto's server, which is on the
 ``--consistency`` compares ``targetConsistency=prefix`` with ``conflict`` instead: the whole apply job on Spark with so
 many lanes (``--lanes``, ``local[N]``), warm, on the orders above and on TPC-B's transactions (a row in ``history``, the
 update of an account, of one of 1,000 tellers and of one of 100 branches), in turns; medians are compared.
-``--statement-millis`` lets each statement take so much longer in the target, without using the processor: what a
-target with processors and disks of its own adds.
+``--statement-millis`` makes each statement take so much longer in the target without using the processor, as a target
+with processors and disks of its own does.
 
 ``--folding`` compares ``applyFold=true`` with ``false``: one job instance, from deltas in memory to the commit, on the
 orders and on TPC-B's transactions, in turns; medians are compared.
@@ -62,6 +62,7 @@ from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.signature import Signatures
+from kainite.uow.touches import Touched
 from kainite_spark.driver.environment import ApplyEnvironment
 from kainite_spark.driver.job import ApplyJob
 from kainite_spark.driver.runner import Runner, SparkRunner
@@ -276,13 +277,15 @@ async def _fill(store: LogStore, units: Sequence[Unit], table: str = LOG_TABLE) 
         for start in range(0, len(units), 500):
             chunk = units[start : start + 500]
             position = Position(time.time_ns())
-            fragments = [Fragment(u.uow, u.deltas, u.written, u.read, (UnitEnd(len(u.deltas)),)) for u in chunk]
+            fragments = [
+                Fragment(u.uow, u.deltas, Touched(u.written, u.read), (UnitEnd(len(u.deltas)),)) for u in chunk
+            ]
             await log.append("shard-0", position, position, fragments)
 
 
 @contextmanager
 def spark(url: str) -> Iterator[Callable[[Sequence[Order]], float]]:
-    """Gives what measures the apply job from its start to the last outcome, on a log that is filled before."""
+    """Gives a function that measures the apply job from its start to the last outcome, on a log filled before."""
     os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION="us-east-1")
     with _moto_server() as endpoint, spark_context("local[2]", "benchmark") as context:
         settings = AwsSettings(region="us-east-1", dynamodb_endpoint=endpoint)

@@ -1,9 +1,10 @@
 """Measures what the daemon costs a delta: from the shard through a child of ``amazon_kclpy`` to the log.
 
 ``kainite run`` runs as in production with children of the record processor of PostgreSQL's changes, a stream that is
-served out of memory, and the log in DynamoDB's double (moto's server, or any DynamoDB named with ``--endpoint``). Told
-are microseconds of the daemon's own processor time a delta, from the beginning of a backlog until its last unit is in
-the log; of the children; and the daemon's peak memory (VmHWM). The mixes are those of ``benchmarks/whole_way.py``.
+served out of memory, and the log in DynamoDB's double (moto's server, or any DynamoDB named with ``--endpoint``). The
+table has the processor time of the daemon and of its children, in microseconds a delta, from the beginning of a
+backlog until its last unit is in the log, and the daemon's peak memory (VmHWM). The mixes are those of
+``benchmarks/whole_way.py``.
 
 *in process* is the part from the emitted lines to the fragments of an append alone (parse, check, sign, identity,
 pack), in this process, on the lines that the children of the same mix emit.

@@ -1,9 +1,9 @@
 """Compares several daemons that share the shards on one machine with one daemon: throughput of the whole way, latency.
 
 Each run is ``kainite demo`` in a process of its own: PostgreSQL to PostgreSQL, with all that it checks. Throughput is
-taken at a rate that the machine does not keep up with, latency at one that it does; runs with one and with several
-daemons take turns, and medians are told. On one machine more daemons add no processors: what is compared is the cost of
-sharing the log.
+measured at a rate that the machine does not keep up with, latency at a rate that it does; runs with one and with
+several daemons take turns, and the table has medians. On one machine more daemons add no processors, so the
+benchmark compares the cost of sharing the log.
 
     python benchmarks/daemons.py [--daemons N ...] [--rounds N] [--seconds S] [--rate R] [--full-rate R] [--json]
 """

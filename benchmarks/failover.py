@@ -1,7 +1,8 @@
 """Measures how long a change of the log's owner takes.
 
-Three members in processes of their own share a log in moto's DynamoDB. The owner is ended again and again; measured is
-the time until another one has answered a question on a new connection, and a fourth member has joined before the next.
+Three members in processes of their own share a log in moto's DynamoDB. The benchmark ends the owner again and again,
+and measures the time until another member, now the owner, has answered a question on a new connection. Before the next
+round another member joins.
 
 =========  ==========================================  ================================================================
 way        the owner                                   the others know by

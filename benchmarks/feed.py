@@ -38,6 +38,7 @@ from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.packing import pack
+from kainite.uow.touches import Touched
 from kainite_demo import services
 from kainite_spark.driver.feeding import beside, feed_of
 from kainite_spark.driver.follower import LogFollower
@@ -78,7 +79,7 @@ class Reads:
 
 
 class Driver:
-    """The driver of an apply job that applies nothing: it follows the log, and notes when it has what.
+    """The driver of an apply job that applies nothing: it follows the log, and notes when it has each entry.
 
     Args:
         store: the log's store.
@@ -90,7 +91,7 @@ class Driver:
         self._follower = LogFollower(store, "0", feed=feed, payloads=Payloads(APPLY.feed_bytes))
         self._stop = threading.Event()
         self.had: list[tuple[float, int]] = []
-        """When it had everything below which id."""
+        """Pairs of a time and an id: at that time the driver had everything below that id."""
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -137,7 +138,8 @@ def unit(number: int) -> Fragment:
     written = frozenset(range(number * 10, number * 10 + 10))
     (piece,) = pack([deltas])
     return replace(
-        Fragment(f"T-{number}", tuple(deltas), written, frozenset(), (UnitEnd(len(deltas), number + 1),)), piece=piece
+        Fragment(f"T-{number}", tuple(deltas), Touched(written, frozenset()), (UnitEnd(len(deltas), number + 1),)),
+        piece=piece,
     )
 
 

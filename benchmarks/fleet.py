@@ -1,12 +1,12 @@
 """Measures the fleet's duties: from a SIGKILL to the duty running elsewhere, and what an idle fleet costs.
 
 *Cost.* Workers look at a table in memory for ten minutes of their own clock; each commit and read is counted as
-DynamoDB bills it: 1 KB a write unit, twice that in a transaction, 4 KB a read unit. *Failover.* On the workers' own
-clock, at random phases of the workers: the protocol's part of it. ``failover_s`` ends when the record says that the
-duty runs elsewhere, a second after its program was started; ``leader_s`` when another worker leads. With ``--kills``
-real ``kainite run`` on moto: the worker that has the duty is killed with SIGKILL, again and again, at random moments;
-another one is started each time. Where the killed worker led, ``leader_s`` has the time until another one did.
-``--timeout`` shortens the fleet's times for that.
+DynamoDB bills it: 1 KB a write unit, twice that in a transaction, 4 KB a read unit. *Failover.* The protocol's part of
+a failover is measured on the workers' own clock, at random phases of the workers. ``failover_s`` ends when the record
+says that the duty runs elsewhere, a second after its program was started; ``leader_s`` ends when another worker leads.
+With ``--kills`` the workers are real ``kainite run`` on moto: the worker that has the duty is killed with SIGKILL,
+again and again, at random moments; another one is started each time. Where the killed worker led, ``leader_s`` has the
+time until another worker led. ``--timeout`` shortens the fleet's times for these runs.
 
 qtopology's own numbers: a new leader after 34 s (two coordinators), a dead worker's topologies after its 30 s of
 silence.
@@ -81,7 +81,7 @@ class BilledStore(MemoryFleetStore):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What an idle fleet costs."""
+    """The cost of an idle fleet."""
 
     workers: int
     write_units_an_hour: int
@@ -139,11 +139,11 @@ def cost_of(workers: int) -> Cost:
 
 @dataclass(frozen=True, slots=True)
 class Failover:
-    """What followed from one kill, in seconds.
+    """The times after one kill, in seconds.
 
     Attributes:
-        duty: until the duty ran elsewhere.
-        leader: until another worker led; None where the killed one did not lead.
+        duty: the time until the duty ran elsewhere.
+        leader: the time until another worker led; None where the killed worker did not lead.
     """
 
     duty: float
@@ -151,7 +151,7 @@ class Failover:
 
 
 def real_failovers(kills: int, timeout: float, folder: Path) -> list[Failover]:
-    """Kills real daemons; returns what followed each time."""
+    """Kills real daemons; returns the times after each kill."""
     with moto(folder / "moto.log") as server:
         endpoint = server()
         kinesis = boto3.client("kinesis", endpoint_url=endpoint, region_name="us-east-1")
@@ -182,7 +182,7 @@ class Killing:
     timeout: float
 
     def times(self, kills: int) -> list[Failover]:
-        """Kills so often; returns what followed each time."""
+        """Kills ``kills`` times; returns the times after each kill."""
         names = (f"worker-{number}" for number in itertools.count())
         moments = random.Random(1)
         for _ in range(WORKERS):

@@ -45,6 +45,7 @@ from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.packing import pack
+from kainite.uow.touches import Touched
 from kainite_demo.services import moto
 
 SHARDS = 8
@@ -113,7 +114,7 @@ def _order(number: int, chance: random.Random) -> Fragment:
     deltas.append(Delta("sales.account", Operation.UPDATE, {"id": account}, {"balance": f"{number}.50"}, {}, 4))
     written = frozenset(chance.getrandbits(64) for _ in range(9))
     read = frozenset(chance.getrandbits(64) for _ in range(6))
-    return Fragment(f"T-{number}", tuple(deltas), written, read, (UnitEnd(5, number + 1),))
+    return Fragment(f"T-{number}", tuple(deltas), Touched(written, read), (UnitEnd(5, number + 1),))
 
 
 @contextlib.contextmanager
@@ -181,7 +182,10 @@ def _create_plain_table(dynamodb: Any) -> None:
 def _transact(dynamodb: Any, number: int, unit: Fragment) -> None:
     data = orjson.dumps([delta.to_json() for delta in unit.deltas])
     items = [{"p": {"S": f"T#{number}"}, "uow": {"S": unit.uow}, "d": {"B": data}}]
-    items += [{"p": {"S": f"{signature}#{number}"}, "t": {"N": str(number)}} for signature in unit.written | unit.read]
+    items += [
+        {"p": {"S": f"{signature}#{number}"}, "t": {"N": str(number)}}
+        for signature in unit.touched.written | unit.touched.read
+    ]
     puts = [
         {"Put": {"TableName": PLAIN_TABLE, "Item": item, "ConditionExpression": "attribute_not_exists(p)"}}
         for item in items

@@ -38,6 +38,7 @@ from kainite.store.memory import MemoryStore
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.packing import Piece, pack
+from kainite.uow.touches import Touched
 
 UNITS_PER_APPEND = 10
 SHARDS_PER_CLIENT = 4
@@ -83,10 +84,8 @@ def _deltas(number: int) -> tuple[Delta, ...]:
 
 def _unit(name: str, piece: Piece | None) -> Fragment:
     signatures = [hash((name, place)) % 2**64 for place in range(15)]
-    return Fragment(
-        name, (), frozenset(signatures[:10]), frozenset(signatures[10:]), (UnitEnd(5),), identities=tuple(range(5)),
-        tables=("sales.order_line",), piece=piece,
-    )  # fmt: skip
+    touched = Touched(frozenset(signatures[:10]), frozenset(signatures[10:]), ("sales.order_line",))
+    return Fragment(name, (), touched, (UnitEnd(5),), identities=tuple(range(5)), piece=piece)
 
 
 def calls_of(client: int, appends: int) -> dict[str, list[list[Fragment]]]:

@@ -1,13 +1,13 @@
 """Measures units that end by watermark: how long they wait, and what they cost the log's owner.
 
 *Latency*: units of five deltas whose records are spread over shards, an owner, and a reader for each shard that does as
-a daemon's does: it reads every ``--read`` seconds, appends what has arrived, and tells how far it is once a second, and
-when the owner asks. A record's arrival is the time at which it was made. What is measured is the time from a unit's
+a daemon's does: it reads every ``--read`` seconds, appends what has arrived, and reports how far it is, once a second
+and when the owner asks. A record's arrival is the time at which it was made. What is measured is the time from a unit's
 last record until its UNIT entry is decided, less the grace: the aim is one reading of the slowest shard. *busy*:
 records come through all shards; *idle*: through the first one alone, and the others are empty.
 
-*CPU*: the same units, once with ends (``uowEnd = marker``), once without, through one owner each in the same run;
-microseconds of the process a delta. The log's store makes the bytes of each batch and drops them.
+*CPU*: the same units go, once with ends (``uowEnd = marker``) and once without, through one owner each in the same run;
+the figure is the process's microseconds a delta. The log's store makes the bytes of each batch and drops them.
 
     python benchmarks/watermark.py [--shards N ...] [--seconds S] [--read S] [--units N] [--json]
 """
@@ -34,6 +34,7 @@ from kainite.owner.owner import LogOwner
 from kainite.settings import UowEnd, UowOrder, UowSettings
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
+from kainite.uow.touches import Touched
 
 GRACE_S = 1.0
 REPORT_S = 1.0
@@ -44,7 +45,7 @@ WATERMARK = UowSettings(end=UowEnd.WATERMARK, order=UowOrder.TIME, grace=GRACE_S
 
 @dataclass(frozen=True)
 class Latency:
-    """What units waited beyond the grace, milliseconds."""
+    """The time that units waited beyond the grace, milliseconds."""
 
     shards: int
     kind: str
@@ -67,7 +68,7 @@ class Shard:
 def part(uow: str, row: int, now_ms: int) -> Fragment:
     """Returns one delta of a unit that is committed, and arrives, now."""
     delta = Delta("t", Operation.UPSERT, {"id": row}, {"id": row, "note": "x" * 60}, {}, row % DELTAS)
-    return Fragment(uow, (delta,), frozenset({row}), time=now_ms * 1_000_000, arrived_ms=now_ms)
+    return Fragment(uow, (delta,), Touched(frozenset({row})), time=now_ms * 1000000, arrived_ms=now_ms)
 
 
 async def read(owner: LogOwner, shard: Shard, every: float) -> None:
@@ -110,7 +111,7 @@ async def owned(rules: UowSettings) -> AsyncIterator[LogOwner]:
 
 
 async def latency(count: int, kind: str, seconds: float, every: float) -> Latency:
-    """Returns what units wait with so many shards."""
+    """Returns how long units wait with so many shards."""
     shards = [Shard(f"s{number}") for number in range(count)]
     made: dict[str, float] = {}
     ended: dict[str, float] = {}
@@ -145,7 +146,7 @@ async def cpu(rules: UowSettings, units: int) -> float:
             Delta("t", Operation.UPSERT, {"id": number, "line": line}, {"note": "x" * 60}, {}, line)
             for line in range(DELTAS)
         )
-        whole = Fragment(f"T-{number}", deltas, frozenset(range(number * DELTAS, number * DELTAS + DELTAS)))
+        whole = Fragment(f"T-{number}", deltas, Touched(frozenset(range(number * DELTAS, number * DELTAS + DELTAS))))
         ends = (UnitEnd(DELTAS),) if rules.end is UowEnd.MARKER else ()
         told = now_ms * 1_000_000 if rules.end is UowEnd.WATERMARK else None
         calls.append(replace(whole, deltas=(), ends=ends, time=told, arrived_ms=now_ms))

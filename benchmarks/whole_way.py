@@ -75,10 +75,10 @@ class Result:
         per_second: units a second until the last commit.
         cpu_us: microseconds of processor time a unit, by kind of process.
         peak_mb: peak memory in MB, by kind of process.
-        to_log, to_target: from the arrival to the log; from the log to the target's commit.
-        latency: from the arrival to the target's commit.
+        to_log, to_target: the times from the arrival to the log, and from the log to the target's commit.
+        latency: the time from the arrival to the target's commit.
         busy: processors that each kind of process kept busy.
-        batches: of the apply job: their number, and the medians of their units, milliseconds, and of those Spark's.
+        batches: the apply job's micro-batches: their number, and the medians of units, milliseconds, and Spark's part.
     """
 
     name: str
@@ -130,7 +130,7 @@ def run_kainite(mix: Mix, units: int, rate: float, shards: int, endpoint: str | 
 
 
 def batches_of(job: Process) -> tuple[float, ...]:
-    """Returns what the apply job told of its micro-batches."""
+    """Returns the figures of the micro-batches that the apply job logged."""
     told = [line for line in JsonLinesFile(job.log).read() if line.get("event") == "micro-batch"]
     return (len(told), *(median(float(line[name]) for line in told) for name in ("units", "ms", "spark_ms")))
 

@@ -1,4 +1,4 @@
-"""The settings of a daemon that takes PostgreSQL's changes from a stream into a log, and waiting for what it says."""
+"""Makes the settings of a daemon that takes PostgreSQL's changes from a stream into a log; waits for its log events."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def await_events(process: Process, events: Collection[str], limit: float) -> Non
     """Waits until a process has logged all these events.
 
     Raises:
-        SystemExit: the process ended, or it has not within ``limit`` seconds.
+        SystemExit: the process ended, or has not logged them within ``limit`` seconds.
     """
     log, left, end = JsonLinesFile(process.log), set(events), time.monotonic() + limit
     while left:

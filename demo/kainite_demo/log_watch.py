@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import Entry, FragmentMeta, Outcome, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.state.folded import FoldedLog
+from kainite.log.state.units import UnitFold
+from kainite.log.views.unit_conflicts import UnitConflicts
 
 
 @dataclass(slots=True)
@@ -49,6 +51,7 @@ class LogWatch:
         self._store = store
         self._partition = partition
         self._state = FoldedLog()
+        self._conflicts = UnitConflicts(UnitFold())
 
     def poll(self) -> LogCounts:
         """Reads the entries since the last call.
@@ -60,6 +63,7 @@ class LogWatch:
             for tid, entry in batch.entries_from(self._state.next_id):
                 self._count(tid, entry)
                 self._state.apply(tid, entry, batch.time_ms)
+                self.counts.conflicts += self._conflicts.apply(tid, entry, batch.time_ms) is not None
         self.counts.collected = self.counts.dispatched + len(self._state.ready)
         return self.counts
 
@@ -77,7 +81,6 @@ class LogWatch:
         opened = self._state.open.get(meta.uow)
         self.counts.deltas += meta.count - (opened.count if opened else 0)
         self.counts.dispatched += 1
-        self.counts.conflicts += meta.conflict is not None
         if meta.cause is not None:
             self.counts.failed[tid] = meta.cause
 

@@ -39,8 +39,8 @@ from kainite.aws import clients as aws
 from kainite.base.errors import KainiteError, SettingsError
 from kainite.log.contract import LogStore
 from kainite.log.state.loading import low_water_mark
-from kainite.log.state.units import UnitState
-from kainite.log.views.unit_times import UnitTimes, load_units
+from kainite.log.state.unit_state import UnitState
+from kainite.log.views.unit_times import TimedUnits, load_units
 from kainite.settings import AwsSettings
 from kainite.store.dynamodb import DynamoDBStore
 from kainite_spark.executor.assemble import in_source_order
@@ -163,7 +163,7 @@ def plan_reading(store: LogStore, partition: str, units_per_task: int) -> list[U
     """Shares all dispatched units of a log partition out to tasks; only the index is read."""
     first_id = low_water_mark(store, partition)
     log = load_units(store, partition, first_id)
-    units = [(unit, log.of(tid)) for tid, unit in log.units.items()]
+    units = [(unit, _row(unit, log)) for unit in log.units.values()]
     return [_range(units[start : start + units_per_task], first_id) for start in range(0, len(units), units_per_task)]
 
 
@@ -182,7 +182,7 @@ def read_rows(store: LogStore, partition: str, units: UnitRange) -> Iterator[tup
         yield (*row, None if row.id in units.truncated else _json(parts[row.id]))
 
 
-def _range(units: Sequence[tuple[UnitState, UnitTimes]], first_id: int) -> UnitRange:
+def _range(units: Sequence[tuple[UnitState, UnitRow]], first_id: int) -> UnitRange:
     truncated = frozenset(unit.tid for unit, _ in units if unit.first_tid < first_id)
     wanted = sorted(
         Wanted(entry, unit.tid, number, 0)
@@ -191,12 +191,13 @@ def _range(units: Sequence[tuple[UnitState, UnitTimes]], first_id: int) -> UnitR
         for number, entry in enumerate(unit.entries)
     )
     piece = Slice(tuple(ranges([entry.entry for entry in wanted])) if wanted else (), tuple(wanted))
-    return UnitRange(tuple(_row(*unit) for unit in units), piece, truncated)
+    return UnitRange(tuple(row for _, row in units), piece, truncated)
 
 
-def _row(unit: UnitState, times: UnitTimes) -> UnitRow:
+def _row(unit: UnitState, log: TimedUnits) -> UnitRow:
+    times = log.of(unit.tid)
     return UnitRow(
-        unit.tid, unit.uow, unit.number, unit.kind.value, unit.status.value, unit.conflict,
+        unit.tid, unit.uow, unit.number, unit.kind.value, unit.status.value, log.conflict_of(unit.tid),
         list(unit.shards), unit.instance, unit.cause, unit.count, times.source_ms, times.arrived_ms,
         times.collected_ms, times.dispatched_ms, times.applied_ms,
     )  # fmt: skip

@@ -163,7 +163,7 @@ def test_the_leader_and_a_worker_die_at_the_same_instant(
         for worker in workers:
             fleet_.world.join(worker)
         fleet_.wait(lambda: len(fleet_.picture().workers) == 3 and all(map(fleet_.holder, names)))
-        fleet_.kainite("rebalance", "--yes")  # who came first may have had all
+        fleet_.kainite("rebalance", "--yes")  # the worker that came first may have all duties
         fleet_.wait(lambda: set(map(fleet_.holder, names)) == set(workers))
         leader = fleet_.leader()
         dead = [leader, next(worker for worker in workers if worker != leader)]

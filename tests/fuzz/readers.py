@@ -47,7 +47,7 @@ from kainite.kinesis.client import parse_reply
 from kainite.kinesis.read.subscription import parse_event
 from kainite.kinesis.shards import MAX_HASH_KEY, HashRange
 from kainite.kinesis.write.spread import Spread, unit_of
-from kainite.log.format.batch_codec import MAGIC, MAGIC_1, MAX_DECOMPRESSED, decode, encode
+from kainite.log.format.batch_codec import MAGIC, MAX_DECOMPRESSED, decode, encode
 from kainite.log.format.deltas import deltas_of, read_deltas
 from kainite.log.format.entry import (
     Batch,
@@ -83,6 +83,7 @@ from kainite.uow.fragment import Fragment
 from kainite.uow.packing import pack
 from kainite.uow.precedence.levels import read_graph
 from kainite.uow.signing import Signing
+from kainite.uow.touches import Touched
 from kainite_spark.targets.exec.messages import read_answer
 from support import kpl
 
@@ -253,10 +254,10 @@ def _aggregate(data: bytes) -> None:
 
 
 _ENTRIES: Final = (
-    Entry(EntryKind.FRAGMENT, FragmentMeta("T1", "s-0", 1, (0,)), frozenset({5}), frozenset({6}), b"[]"),
-    Entry(EntryKind.UNIT, UnitMeta("T1", 1, ("s-0",), (0,), 3), frozenset({5}), frozenset(), b"[]"),
+    Entry(EntryKind.FRAGMENT, FragmentMeta('T1', 's-0', 1, (0,)), Touched(frozenset({5}), frozenset({6})), b'[]'),
+    Entry(EntryKind.UNIT, UnitMeta('T1', 1, ('s-0',), (0,), 3), Touched(frozenset({5}), frozenset()), b'[]'),
     Entry(EntryKind.STATUS, StatusMeta((Outcome(1, UnitStatus.COMMITTED, 2),), 4, ("r",))),
-    Entry(EntryKind.POSITION, PositionMeta("s-0", Position(4963, 1))),
+    Entry(EntryKind.POSITION, PositionMeta.of('s-0', Position(4963, 1))),
 )  # fmt: skip
 _PIECE: Final = pack([[Delta("t", Operation.DELETE, {"id": 1}, {}, {}, 0)]])[0]
 _BATCH: Final = Batch(0, 1, 1_700_000_000_000, (*_ENTRIES, Entry(EntryKind.UNIT, UnitMeta("T2", 1), piece=_PIECE)))
@@ -285,10 +286,9 @@ def _batch(data: bytes) -> None:
     payload = encode(_BATCH)[1]
     with suppress(LogCorruptError):
         decode(data, None)
-    for magic in (MAGIC, MAGIC_1):
-        for body in (None, payload):
-            with suppress(LogCorruptError):
-                _read(decode(magic + _packed(data), body))
+    for body in (None, payload):
+        with suppress(LogCorruptError):
+            _read(decode(MAGIC + _packed(data), body))
     with suppress(LogCorruptError):
         _read(decode(encode(_BATCH)[0], data))
     with suppress(LogCorruptError):

@@ -15,15 +15,17 @@ from kainite.log.format.entry import (
     UnitStatus,
 )
 from kainite.store.memory import MemoryStore
+from kainite.uow.delta import UnitEnd
+from kainite.uow.touches import Touched
 from kainite_demo.log_watch import LogWatch
 
 
 def fragment(uow: str, count: int, *, end: int | None = None, number: int | None = None) -> Entry:
-    return Entry(EntryKind.FRAGMENT, FragmentMeta(uow, "s", count, end_count=end, number=number))
+    return Entry(EntryKind.FRAGMENT, FragmentMeta(uow, "s", count, end=None if end is None else UnitEnd(end, number)))
 
 
-def unit(uow: str, count: int, number: int, *fragments: int, conflict: int | None = None) -> Entry:
-    return Entry(EntryKind.UNIT, UnitMeta(uow, count, fragments=fragments, number=number, conflict=conflict))
+def unit(uow: str, count: int, number: int, *fragments: int) -> Entry:
+    return Entry(EntryKind.UNIT, UnitMeta(uow, count, fragments=fragments, number=number), Touched(frozenset({7})))
 
 
 def outcomes(*found: Outcome) -> Entry:
@@ -39,11 +41,11 @@ def test_the_log_tells_how_far_each_unit_is() -> None:
     store = MemoryStore()
     watch = LogWatch(store, "0")
     assert watch.poll().records == 0
-    position = Entry(EntryKind.POSITION, PositionMeta("s", Position(1)))
+    position = Entry(EntryKind.POSITION, PositionMeta.of("s", Position(1)))
     end = put(store, 0, fragment("b", 2), position, fragment("b", 1, end=3, number=2), fragment("a", 1))
     counts = watch.poll()
     assert (counts.deltas, counts.collected, counts.dispatched, counts.records) == (4, 1, 0, 5)
-    end = put(store, end, unit("a", 2, 1, 3), unit("b", 3, 2, 0, 2, conflict=4))
+    end = put(store, end, unit("a", 2, 1, 3), unit("b", 3, 2, 0, 2))
     counts = watch.poll()
     assert (counts.deltas, counts.collected, counts.dispatched, counts.records) == (5, 2, 2, 7)
     assert (counts.conflicts, counts.committed, counts.failed) == (1, 0, {})

@@ -83,7 +83,7 @@ class Extras:
         """Looks at the target; returns what is wrong.
 
         Args:
-            names: what the journal says now.
+            names: the names that the journal has now.
             before: the transactions that were there already.
         """
         found = [name for name in names if name not in before]

@@ -62,7 +62,7 @@ class Faults:
     """The faults of one run.
 
     Attributes:
-        seed: of the run.
+        seed: the run's seed.
         rates: how likely each kind is at an effect.
         until: seconds after which nothing fails any more.
         left_out: names of faults that do not happen.

@@ -139,7 +139,7 @@ class Hosts:
         self.hub.after(self.plan.until, self._calm)
 
     def _is_taken(self, partition: str, name: str, before: str) -> None:
-        """Takes it ill when somebody took a partition from an owner that was well, with no fault for long."""
+        """Reports a defect when a partition was taken from an owner that was well, with no fault for long."""
         alive = [one for one in self.hub.processes if one.name == before and not (one.dead or one.frozen)]
         if alive and self.hub.now > max(self.plan.until, self.faults.latest) + WELL_S:
             self.broken(f"{name} took log partition {partition} from {before}, which was well")

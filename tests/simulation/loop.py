@@ -90,7 +90,7 @@ class Process:
         self.frozen = True
 
     def resume(self) -> None:
-        """Lets the process go on; what it has missed comes now."""
+        """Lets the process go on; events that it has missed reach it now."""
         if self.frozen:
             self.frozen = False
             held, self._held = self._held, []

@@ -156,9 +156,9 @@ async def _nothing_flushed(self: Any) -> None:
 
 
 def _all_new(original: Any) -> Any:
-    from kainite.log.collecting.collect import _News
+    from kainite.log.collecting.standing import News
 
-    return lambda unit, fragment: _News(fragment)
+    return lambda unit, fragment: News(fragment)
 
 
 def _counted_always(original: Any) -> Any:
@@ -189,7 +189,7 @@ def _shallow_capture(original: Any) -> Any:
     """Leaves what the captured state refers to as it is: it goes on changing."""
 
     def capture(state: Any) -> Any:
-        return {**original(state), "open": list(state.open.values()), "units": list(state.units.values())}
+        return replace(original(state), open=list(state.open.values()), units=list(state.units.values()))
 
     return capture
 
@@ -439,8 +439,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     # What the log holds.
     Mutation("unit recognised by name", "kainite.log.state.recent_units:RecentUnits.__contains__",
              answering(False), 500),
-    Mutation("delta recognised", "kainite.log.collecting.collect:_news", _all_new, 500, aim="copies"),
-    Mutation("turn of a numbered unit", "kainite.log.collecting.collect:_may_go", answering(True), 500),
+    Mutation("delta recognised", "kainite.log.collecting.collect:news_of", _all_new, 500, aim="copies"),
+    Mutation("turn of a numbered unit", "kainite.log.collecting.collect:may_go", answering(True), 500),
     Mutation("late parts of a failed unit", "kainite.log.collecting.collect:_collect_late", answering(None), 500,
              aim="source pauses"),
     Mutation("time counts near the tips alone", "kainite.log.collecting.waiting:Waiting._advance", _counted_always, 500,
@@ -449,7 +449,7 @@ MUTATIONS: tuple[Mutation, ...] = (
              aim="shard unread"),
     Mutation("batch in the child's hands", "kainite.kinesis.read.prefetch:Prefetch.take", _done_when_taken, 500,
              aim="shard unread"),
-    Mutation("obstacle to a retry", "kainite.log.state.units:UnitState.obstacle",
+    Mutation("obstacle to a retry", "kainite.log.state.unit_state:UnitState.obstacle",
              value(property(lambda self: None)), 500,
              aim="source pauses"),
     Mutation("kept unit judged anew", "kainite.owner.upkeep:is_kept", answering(False), 500, aim="source pauses"),

@@ -180,13 +180,13 @@ class SimTransport(asyncio.Transport):
         self._read()
 
     def take(self, data: bytes) -> None:
-        """Takes what arrives; nothing is the other end's last word."""
+        """Takes the bytes that arrive; no bytes mean that the other end has closed."""
         if not (self.gone or self._closing):
             self._came.append(data)
             self._read()
 
     def lose(self) -> None:
-        """Hears that the link is cut."""
+        """Takes note that the link is cut."""
         self._closing = True
         self._end(ConnectionResetError("the link is cut"))
 

@@ -157,7 +157,7 @@ class Producer:
             self._world.hub.after(extra.again, lambda: self._put_extra(extra, again=True))
 
     def _timed(self, number: int, message: bytes) -> bytes:
-        """Returns a message with the commit time of its transaction: when the first one of it was put."""
+        """Returns a message with the commit time of its transaction: the time at which its first message was put."""
         latest = max(self._committed.values(), default=0)
         time = self._committed.setdefault(number, max(latest + 1, int((EPOCH + self._world.hub.now) * 1e9)))
         return message.replace(commit_time(f"T-{number}").encode(), str(time).encode())

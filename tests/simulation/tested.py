@@ -423,7 +423,7 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("a unit of which more came is judged again", "kainite.owner.upkeep:unit_asked", _never_grown,
             f"{WATERMARK_TESTS}::TestAnOwner"
             "::test_refuses_a_retry_of_a_late_unit_of_which_more_came_while_it_was_judged"),
-    _tested("units under way when reading began", "kainite.log.collecting.collect:latest", answering(None),
+    _tested("units under way when reading began", "kainite.log.collecting.overdue:latest", answering(None),
             f"{WATERMARK_TESTS}::TestAShardThatIsNotReadFromItsBeginning"
             "::test_fails_units_that_were_under_way_then"),
     _tested("since when a shard is read", "kainite.worker.shard_reading:ShardReading.started_ms",
@@ -448,7 +448,7 @@ TESTED: tuple[ShownByTest, ...] = (
             f"{NET_EFFECT_TESTS}::test_signatures_of_another_catalogue_stay_when_they_cannot_be_told_apart"),
     _tested("values that are dropped", f"{NET_EFFECT}:_FoldRules._droppable", answering(True),
             f"{NET_EFFECT_TESTS}::test_two_changes_stay_two"),
-    _tested("a cascade ends a fold", f"{NET_EFFECT}:_TableRules.of", _never_acts,
+    _tested("a cascade ends a fold", f"{NET_EFFECT}:_TableFolding.of", _never_acts,
             f"{NET_EFFECT_TESTS}::test_what_may_touch_the_row_in_between_ends_the_fold"),
     *(
         ShownByTest(mutation, test)

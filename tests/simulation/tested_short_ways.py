@@ -17,7 +17,7 @@ LOG = "kainite.log"
 LOG_TESTS = "tests/kainite/log"
 CODEC_TESTS = f"{LOG_TESTS}/format/test_batch_codec.py"
 FRAGMENT_TESTS = f"{LOG_TESTS}/service/sharing/test_fragments.py"
-GRANT_TESTS = f"{LOG_TESTS}/owner/test_durable_grants.py"
+OWNER_TESTS = "tests/kainite/owner"
 SESSION_TESTS = f"{LOG_TESTS}/service/sharing/test_session.py"
 SHAPES_TESTS = "tests/kainite/uow/test_shapes.py"
 UNITS_TESTS = f"{LOG_TESTS}/state/test_units.py"
@@ -161,17 +161,19 @@ OFF: tuple[tuple[Mutation, str], ...] = (
     # In the log.
     _off("as many signatures as the entry has", f"{LOG}.format.batch_codec:_encode_record", _bytes_in_any_case,
          f"{CODEC_TESTS}::test_signatures_of_which_one_came_twice_are_written_once"),
-    _off("deltas of a unit with an end, where units have none", f"{LOG}.owner.collect:_collect_fragment",
+    _off("deltas of a unit with an end, where units have none", f"{LOG}.collecting.collect:_collect_fragment",
          _whole_in_one_entry,
-         f"{LOG_TESTS}/owner/test_watermark.py::TestAUnit::test_with_an_end_that_is_sent_again_is_recognised"),
+         f"{LOG_TESTS}/collecting/test_watermark.py::TestAUnit::test_with_an_end_that_is_sent_again_is_recognised"),
     _off("what is resolved holds back nothing", f"{LOG}.state.units:UnitFold._settle", _nothing_resolved,
          f"{UNITS_TESTS}::test_an_entry_tells_what_it_resolved_each_once"),
     _off("what is resolved collects nothing", f"{LOG}.state.units:UnitFold._settle", _collects_for_ever,
          f"{UNITS_TESTS}::test_parts_under_the_name_of_a_resolved_unit_that_lacked_some_open_another"),
-    _off("an owner that has failed lets nobody wait", f"{LOG}.owner.owner:_Pending.durable", value(_waits_for_ever),
-         f"{GRANT_TESTS}::test_whoever_asks_an_owner_that_has_failed_is_told_so"),
-    _off("who gave up waits no more", f"{LOG}.owner.owner:_Pending.durable", value(_waiters_stay),
-         f"{GRANT_TESTS}::test_those_who_gave_up_waiting_for_a_store_that_hangs_leave_nothing_behind"),
+    _off("an owner that has failed lets nobody wait", "kainite.owner.append_queue:PendingAppend.durable",
+         value(_waits_for_ever),
+         f"{OWNER_TESTS}/test_durable_grants.py::test_whoever_asks_an_owner_that_has_failed_is_told_so"),
+    _off("who gave up waits no more", "kainite.owner.append_queue:PendingAppend.durable", value(_waiters_stay),
+         f"{OWNER_TESTS}/test_append_queue.py"
+         "::test_those_who_gave_up_waiting_for_a_store_that_hangs_leave_nothing_behind"),
     # Deltas that the owner has not looked into.
     _off("as many deltas as were announced", "kainite_spark.executor.assemble:_unit", _any_number_of_deltas,
          "tests/kainite_spark/executor/test_assemble.py"
@@ -180,9 +182,9 @@ OFF: tuple[tuple[Mutation, str], ...] = (
          _given_in_any_case,
          "tests/kainite_spark/executor/test_group_commit.py"
          "::test_a_unit_whose_deltas_cannot_be_read_fails_alone_and_no_target_is_given_it"),
-    _off("a misfit that cannot be read stops nothing", f"{LOG}.owner.refit:Refitting._judge_again",
+    _off("a misfit that cannot be read stops nothing", "kainite.owner.refit:Refitting._judge_again",
          value(_judged_or_broken),
-         f"{LOG_TESTS}/owner/test_refit.py"
+         f"{OWNER_TESTS}/test_refit.py"
          "::test_a_misfit_whose_deltas_cannot_be_read_stays_as_it_is_and_the_log_goes_on"),
     # Deltas that are judged by their shapes.
     _off("nulls in the key of a known shape", "kainite.uow.shapes:Shapes.judge", _nulls_pass,

@@ -47,7 +47,7 @@ class World:
         return self.partition
 
     async def own(self) -> None:
-        """Takes partition 0 over, from whoever owns it."""
+        """Takes partition 0 over from its owner."""
         await self.disown()
         self._owned = contextlib.AsyncExitStack()
         opened = ApplicationPartition.open(self.store, SETTINGS, taken_over(self.store))

@@ -311,7 +311,7 @@ class PacedFleet(SimFleet):
         self.clock.now = end
 
     def until(self, condition: Callable[[], object], limit: float) -> float:
-        """Returns how long it takes until something is so, to a tenth of a brisk look."""
+        """Returns how long it takes until a condition holds, to a tenth of the interval between brisk looks."""
         began = self.clock.now
         while not condition():
             assert self.clock.now - began < limit, "it is not so within its time"

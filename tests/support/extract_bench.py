@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from kainite.extract.run import run
 from kainite.settings import load
 from support.names import unique
 
+LIMIT = 60.0
 SILENT = Showing(line=False, events=False)
 CHILDREN = Path(__file__).parents[1] / "children"
 
@@ -137,6 +139,19 @@ def _kill(pid: int, argument: str) -> None:
         extractor = psutil.Process(pid)
         if argument in extractor.cmdline():
             extractor.kill()
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    """Waits for a condition while the process runs."""
+    deadline = time.monotonic() + LIMIT
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def is_gone(pid: int) -> bool:
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
 @pytest.fixture

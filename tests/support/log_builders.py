@@ -29,6 +29,7 @@ from kainite.log.state.folded import FoldedLog, oldest_needed
 from kainite.uow.delta import Delta, Operation, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment
 from kainite.uow.packing import Blob, Piece
+from kainite.uow.touches import Touched
 
 
 def needed(state: FoldedLog) -> int:
@@ -53,11 +54,11 @@ def fragment(
     ordinals = [None if first_ordinal is None else first_ordinal + place for place in range(len(keys))]
     deltas = tuple(delta(key, ordinal) for key, ordinal in zip(keys, ordinals, strict=True))
     ends = () if count is None else (UnitEnd(count, number),)
-    return Fragment(uow, deltas, frozenset(keys), frozenset(), ends)
+    return Fragment(uow, deltas, Touched(frozenset(keys)), ends)
 
 
 def entry(data: bytes = b"[]", uow: str = "T-1") -> Entry:
-    return Entry(EntryKind.UNIT, UnitMeta(uow, 1), frozenset({1, 2}), frozenset({3}), data)
+    return Entry(EntryKind.UNIT, UnitMeta(uow, 1), Touched(frozenset({1, 2}), frozenset({3})), data)
 
 
 def batch(first_id: int, generation: int = 1, count: int = 1, data: bytes = b"[]") -> Batch:
@@ -78,30 +79,33 @@ _KIND = st.sampled_from(UnitKind)
 _STATUS = st.sampled_from(UnitStatus)
 _TIDS = st.integers(0, 2**62)
 _HASHES = st.frozensets(st.integers(0, 2**64 - 1), max_size=4)
+_TOUCHED = st.builds(Touched, _HASHES, _HASHES, _NAMES, _NAMES, st.none() | _TEXT)
 
 _METAS = {
     EntryKind.FRAGMENT: st.builds(
-        FragmentMeta, _TEXT, _TEXT, st.integers(0, 99), st.lists(st.integers(0, 9)).map(tuple), _NUMBER, _NUMBER,
-        _KIND, st.lists(_TEXT, max_size=2).map(tuple), st.none() | _TEXT, _TEXT, st.integers(0, 9),
-        time=_NUMBER, arrived_ms=_NUMBER, source_time=_NUMBER, arrival_ms=_NUMBER,
+        FragmentMeta, _TEXT, _TEXT, st.integers(0, 99), st.lists(st.integers(0, 9)).map(tuple),
+        st.none() | st.builds(UnitEnd, st.integers(0, 99), _NUMBER, _KIND), _NAMES, st.none() | _TEXT,
+        st.lists(st.binary(min_size=16, max_size=16), max_size=2).map(tuple), st.integers(0, 9), _NAMES,
+        st.none() | st.sampled_from(Fault), time=_NUMBER, arrived_ms=_NUMBER, watermark=st.booleans(),
     ),
     EntryKind.UNIT: st.builds(
         UnitMeta, _TEXT, st.integers(0, 99), st.lists(_TEXT, max_size=2).map(tuple), st.lists(_TIDS).map(tuple),
-        _NUMBER, _KIND, st.none() | _TIDS, st.none() | _TEXT, st.none() | _TEXT, st.none() | st.sampled_from(Fault),
-        _NAMES, _NAMES, st.none() | _TEXT, time=_NUMBER, arrived_ms=_NUMBER,
-        source_time=_NUMBER, arrival_ms=_NUMBER,
+        _NUMBER, _KIND, st.none() | _TEXT, st.none() | _TEXT, st.none() | st.sampled_from(Fault),
+        time=_NUMBER, arrived_ms=_NUMBER, watermark=st.booleans(),
     ),
     EntryKind.STATUS: st.builds(
         StatusMeta,
         st.lists(st.builds(Outcome, _TIDS, _STATUS, _NUMBER, st.none() | _TEXT, _NUMBER), max_size=3).map(tuple),
         _NUMBER, st.lists(_TEXT, max_size=2).map(tuple),
     ),
-    EntryKind.POSITION: st.builds(PositionMeta, _TEXT, st.builds(Position, st.integers(0, 2**190), st.integers(0, 9))),
+    EntryKind.POSITION: st.builds(
+        PositionMeta.of, _TEXT, st.builds(Position, st.integers(0, 2**190), st.integers(0, 9))
+    ),
     EntryKind.CONTROL: st.builds(ControlMeta, _TEXT, _NUMBER, st.integers(0, 9), st.none() | _TEXT, st.integers(0, 9)),
     EntryKind.SCHEME: st.builds(
         SchemeMeta, _TEXT, st.dictionaries(_TEXT, st.tuples(_TEXT, st.lists(_TEXT, max_size=2).map(tuple)), max_size=2)
     ),
-    EntryKind.REFIT: st.builds(RefitMeta, _TIDS, _TEXT, st.integers(0, 99), _NAMES, st.none() | _TEXT),
+    EntryKind.REFIT: st.builds(RefitMeta, _TIDS, _TEXT, st.integers(0, 99)),
     EntryKind.TRANSACTION: st.builds(TransactionMeta, st.integers(-(2**31), 2**31 - 1)),
 }  # fmt: skip
 
@@ -112,8 +116,8 @@ _PIECES = st.sampled_from(_BLOBS).flatmap(
 )
 ENTRIES = st.sampled_from(EntryKind).flatmap(
     lambda kind: (
-        st.builds(Entry, st.just(kind), _METAS[kind], _HASHES, _HASHES, st.binary(max_size=50), REQ_IDS)
-        | st.builds(Entry, st.just(kind), _METAS[kind], _HASHES, _HASHES, st.just(b""), REQ_IDS, _PIECES)
+        st.builds(Entry, st.just(kind), _METAS[kind], _TOUCHED, st.binary(max_size=50), REQ_IDS)
+        | st.builds(Entry, st.just(kind), _METAS[kind], _TOUCHED, st.just(b""), REQ_IDS, _PIECES)
     )
 )
 BATCHES = st.builds(

@@ -7,9 +7,20 @@ from dataclasses import replace
 
 from kainite.base.clock import epoch_ms
 from kainite.base.position import Position
-from kainite.log.collecting.collect import collect, expire
+from kainite.log.collecting.collect import collect
+from kainite.log.collecting.overdue import expire
 from kainite.log.contract import LogStore
-from kainite.log.format.entry import Batch, ControlMeta, Entry, EntryKind, Outcome, StatusMeta, UnitStatus
+from kainite.log.format.entry import (
+    SNAPSHOT,
+    SNAPSHOT_PART,
+    Batch,
+    ControlMeta,
+    Entry,
+    EntryKind,
+    Outcome,
+    StatusMeta,
+    UnitStatus,
+)
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
@@ -22,6 +33,7 @@ from kainite.uow.delta import Delta, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.signature import Signatures
 from kainite.uow.signing import Signing
+from kainite.uow.touches import Touched
 from support.log_builders import needed
 
 
@@ -50,17 +62,14 @@ class MainLog:
     def fragment(self, uow: str, *deltas: Delta, ends: tuple[UnitEnd, ...] = ()) -> Fragment:
         if isinstance(self.signatures, Signatures):
             written, read = self.signatures.of(deltas)
-            return Fragment(uow, deltas, written, read, ends)
+            return Fragment(uow, deltas, Touched(written, read), ends)
         signed = self.signatures.judge_all(deltas)
         return Fragment(
             uow=uow,
+            touched=signed.touched(self.signatures.scheme.id),
             deltas=tuple(signed.deltas),
-            written=frozenset(signed.written),
-            read=frozenset(signed.read),
             ends=ends,
             misfits=tuple(Reject(cause, delta.table) for delta, cause in signed.misfits),
-            tables=tuple(sorted(signed.tables)),
-            unsigned=tuple(sorted(signed.unsigned)),
             scheme=self.signatures.scheme,
         )
 
@@ -119,7 +128,9 @@ class MainLog:
     def snapshot(self) -> None:
         """Appends a snapshot that the head names, and truncates the entries before it that nobody needs."""
         journal = Journal(self.state, epoch_ms())
-        journal.write(EntryKind.CONTROL, ControlMeta(), snapshot.dump(self.state))
+        since, part = self.state.next_id, snapshot.dump(self.state)
+        journal.write(EntryKind.CONTROL, ControlMeta(SNAPSHOT_PART), data=part)
+        journal.write(EntryKind.CONTROL, ControlMeta(SNAPSHOT, since), data=snapshot.manifest([since]))
         self._put(journal.entries)
         self._mount.renew(snapshot=self.state.snapshot_id)
         self.truncate(min(self.state.snapshot_id, needed(self.state)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.conflicts import conflict
 from kainite.uow.delta import Delta, Operation, Row
-from kainite.uow.fragment import Fragment
 from kainite.uow.signature import Signatures
+from kainite.uow.touches import Touched
 from support.tables import PETS
 
 
@@ -15,8 +15,8 @@ def delta(op: str, name: str, number: int | str, before: Row | None = None, /, *
     return Delta(name, Operation(op), {"id": number}, written, before or {})
 
 
-def signed(one: Delta, tables: Catalogue) -> Fragment:
-    return Fragment("T", (one,), *Signatures(tables).of([one]))
+def signed(one: Delta, tables: Catalogue) -> Touched:
+    return Touched(*Signatures(tables).of([one]))
 
 
 def conflicting(one: Delta, other: Delta, tables: Catalogue = PETS) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kainite.log.format.entry import UnitStatus
-from kainite.log.state.units import UnitState
+from kainite.log.format.entry import UnitMeta
+from kainite.log.state.unit_state import UnitState
 from kainite.uow.delta import UnitKind
+from kainite.uow.touches import Touched
 
 
 def unit_state(
@@ -22,16 +23,5 @@ def unit_state(
     scheme: str | None = None,
 ) -> UnitState:
     """Returns a unit in progress."""
-    return UnitState(
-        tid,
-        f"T-{tid}",
-        count,
-        kind,
-        UnitStatus.IN_PROGRESS,
-        fragments=fragments,
-        written=frozenset(written),
-        read=frozenset(read),
-        tables=tables,
-        unsigned=unsigned,
-        scheme=scheme,
-    )
+    touched = Touched(frozenset(written), frozenset(read), tables, unsigned, scheme)
+    return UnitState(tid, UnitMeta(f"T-{tid}", count, fragments=tuple(fragments), kind=kind), own=touched)

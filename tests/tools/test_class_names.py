@@ -16,9 +16,7 @@ FOLDERS = ("daemon", "spark_apply", "demo", "record_processors", "localstack", "
 
 NOT_YET_UNIQUE = frozenset(
     {
-        "Action",
         "Decision",
-        "Dialect",
         "Event",
         "Fed",
         "Kind",
@@ -29,12 +27,10 @@ NOT_YET_UNIQUE = frozenset(
         "Outcome",
         "Owner",
         "Phase",
-        "Shape",
         "Step",
         "Stop",
         "Table",
         "Writer",
-        "_Conversation",
         "_Stored",
     }
 )

@@ -76,18 +76,6 @@ def test_example_settings_are_sound(path: Path) -> None:
     assert (found.problems, found.unknown, found.ignored) == ((), (), ())
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_each_line_in_comments_of_the_example_settings_is_sound(path: Path, tmp_path: Path) -> None:
-    lines = re.findall(r"^#(\w[\w.]* = .*)", path.read_text(encoding="utf-8"), re.M)
-    alone = tmp_path / "alone.properties"
-
-    for line in lines:
-        alone.write_text(line)
-        found = examine(alone, environment={})
-        assert (found.wrong, found.unknown, found.ignored) == ((), (), ()), line
-        assert len(found.values) == 1, line
-
-
 def test_each_key_of_our_own_stands_in_an_example() -> None:
     text = "\n".join(path.read_text(encoding="utf-8") for path in EXAMPLES)
 

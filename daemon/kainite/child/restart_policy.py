@@ -11,9 +11,8 @@ The *culprit* is the position of the first record of the batch in which the chil
 that was in flight; :data:`AT_SHARD_END` for a failure at the shard's end; None for a failure at another time.
 
 *Progress* means that a child passes the furthest culprit, or comes to a later one, or, without any culprit, that it
-passes a batch that no child has passed before. Passing earlier batches again is no progress: otherwise a child that
-dies on each fifth batch, or at the shard's end, would be restarted at full speed without end. Nor is a failure without
-a culprit: a child that dies soon after its start dies now before its first batch, now in it.
+passes a batch that no child has passed before. To pass earlier batches again is no progress, and neither is a failure
+without a culprit.
 
 The pause grows with the failures since the last progress. The tries, of which ``poison_tries`` make a batch poison,
 count the failures on one culprit; a failure without a culprit does not interrupt them, one on another culprit does.
@@ -59,10 +58,10 @@ class RestartPolicy:
         self._backoff = Backoff.doubling(backoff, backoff_max)
         self._backoff_max = backoff_max
         self._poison_tries = poison_tries
-        self._culprit: Position | None = None  # the last one, since the last progress
+        self._culprit: Position | None = None  # the culprit of the last failure, since the last progress
         self._furthest_culprit: Position | None = None
         self._furthest: Position | None = None  # the first record of the furthest batch that a child has passed
-        self._tries = 0  # on the culprit
+        self._tries = 0  # failures in a row on the culprit
         self._failures = 0
 
     @property
@@ -72,6 +71,8 @@ class RestartPolicy:
 
     def failed(self, culprit: Position | None) -> RestartDecision:
         """Counts a failure on the records that begin with ``culprit``; returns what to do."""
+        # A child that dies soon after its start dies now before its first batch, now in it. So a failure without a
+        # culprit neither counts against a batch nor ends the row of failures on one.
         if culprit is not None:
             self._blame(culprit)
         self._failures += 1
@@ -84,6 +85,8 @@ class RestartPolicy:
         """Notes that a child has processed the batch from ``first`` to ``last``; None for an empty batch."""
         if first is None or last is None:
             return
+        # To pass earlier batches again is no progress. Otherwise a child that dies on each fifth batch, or at the
+        # shard's end, would be restarted at full speed for ever.
         news = self._furthest is None or first > self._furthest
         self._furthest = first if self._furthest is None else max(first, self._furthest)
         if news if self._furthest_culprit is None else last >= self._furthest_culprit:

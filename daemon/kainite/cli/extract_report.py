@@ -24,7 +24,7 @@ _SHOWN = frozenset(key.name for key in KEYS if key.section in _SECTIONS or key.n
 
 
 def show(path: Path | None, options: Sequence[str], *, as_json: bool, everything: bool) -> int:
-    """Prints the report; returns the exit code. Takes what :func:`kainite.cli.settings_report.show` takes.
+    """Prints the report; returns the exit code. The arguments are those of :func:`kainite.cli.settings_report.show`.
 
     Raises:
         SettingsError: the file cannot be read, or an option is unknown.

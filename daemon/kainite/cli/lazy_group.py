@@ -84,7 +84,7 @@ class LazyGroup(click.Group):
         return command.get_short_help_str() if command else ""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs the command that was asked for; the module's table says what becomes of errors."""
+        """Runs the command that was asked for; turns an error into a line and an exit code, by the module's table."""
         words = {word.partition("=")[0] for word in ctx.args}
         try:
             code = super().invoke(ctx)

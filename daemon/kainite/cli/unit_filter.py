@@ -16,12 +16,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class UnitFilter:
-    """A filter of units; of each kind, one that is given must fit, and none given fits all.
+    """A filter of units. A unit must fit one value of each kind of which values are given.
 
     Attributes:
-        statuses: statuses.
+        statuses: the units' statuses.
         tables: tables that the unit changes.
-        causes: pieces of the cause's text, in any case.
+        causes: pieces of the cause's text; upper and lower case do not differ.
     """
 
     statuses: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 A retry or a discard is a request in the log's inbox for each unit, in the log's order, which is the order in which the
 owner carries them out. At most :data:`AT_ONCE` are without an answer at any time, because the inbox keeps few answers.
-A command that is killed leaves requests that are carried out, or were; to run it again does what is left.
+A command that is killed leaves requests; the owner carries them out. To run the command again does the rest.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class _Asked:
 
 
 def _resolve(store: DynamoDBStore, partition: str, action: str, names: Sequence[str], timeout: float) -> int:
-    """Asks for all units in order, and says what became of each; returns 1 if any was refused.
+    """Leaves a request for each unit, in order, and says what became of it; returns 1 if any was refused.
 
     Raises:
         LogRequestError: the only unit that was named is refused.

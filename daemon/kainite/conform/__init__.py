@@ -9,17 +9,14 @@ Begin reading with :func:`kainite.conform.runner.run`, which runs all cases.
 ================================  ==================================================================
 :mod:`~kainite.conform.cases`     what is tried: cases as data, and the records that they send
 :mod:`~kainite.conform.exchange`  one run of the command: requests, answers, checkpoints, transcript
-:mod:`~kainite.conform.report`    from what happened to findings, rows, JSON and JUnit
+:mod:`~kainite.conform.report`    judges what happened, and writes rows, JSON and JUnit's XML
 ================================  ==================================================================
 
-From outside, this package imports the rooms child, kinesis, leases, uow and those below; from its face the command
-line and tests import what ``__all__`` names.
+The package imports the rooms child, kinesis, leases, uow and those below them. The command line and tests import from
+it what ``__all__`` names.
 """
 
 from kainite.conform.report.findings import CaseResult, CaseVerdict, ConformReport, Finding
 from kainite.conform.runner import ConformOptions, run
 
-Verdict = CaseVerdict
-"""The older name of :class:`CaseVerdict`."""
-
-__all__ = ["CaseResult", "CaseVerdict", "ConformOptions", "ConformReport", "Finding", "Verdict", "run"]
+__all__ = ["CaseResult", "CaseVerdict", "ConformOptions", "ConformReport", "Finding", "run"]

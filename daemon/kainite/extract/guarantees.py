@@ -12,7 +12,7 @@ _REPEATED = "messages with uow and ordinal are recognised when they come again, 
 
 
 def guarantee(extract: ExtractSettings) -> str:
-    """Returns one line: what is on the stream after crashes, and on what condition."""
+    """Returns one line, which says what is on the stream after crashes, and on what condition."""
     if extract.mode is ExtractMode.PLAIN:
         return f"plain: what a failed run wrote stays on the stream, and the next run may write it again; {_REPEATED}"
     if extract.offsets is ExtractOffsets.EXTRACTOR:

@@ -112,8 +112,8 @@ class PlainExtraction:
 async def _some(extractor: Extractor, sink: Sink) -> list[Extracted | Unfinished]:
     """Returns the messages that are there, after waiting for one; none when the output has ended.
 
-    With aggregation it lingers for more. There are about as many as the extractor's process may be ahead at most,
-    :data:`kainite.extract.extractor.HELD_LIMIT` bytes.
+    With aggregation it waits for more messages, as long as a put may linger. The messages have about
+    :data:`kainite.extract.extractor.HELD_LIMIT` bytes at most: the extractor's process cannot be further ahead.
     """
     messages: list[Extracted | Unfinished] = []
     while not messages and (said := await extractor.next()) is not None:

@@ -7,8 +7,8 @@ split or merge, its producer saw the refusal of that record and sends it again.
 
 Two rules differ from KCL's. An index beyond its table, and an explicit hash key that is not a number, make KCL drop
 the rest of the aggregate, or, since Java 11, fail on it for ever; here the record passes as it is, as with any other
-damage. So does an aggregate with a partition key longer than Kinesis allows: the key is stored once, but would be
-repeated in each of its records.
+damage. An aggregate with a partition key longer than Kinesis allows passes as it is, too: the aggregate holds the key
+once, but each of its records would repeat it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ MAX_KEY_LENGTH = 256
 """The longest partition key, in characters: Kinesis's limit, and the KPL's."""
 
 PORTION_CHARACTERS = 1024 * 1024
-"""The most base64 of aggregates in a portion: records of a few bytes grow tenfold when they are taken out."""
+"""The most base64 characters of aggregates in a portion: small records take ten times as much when taken out."""
 
 # The magic's 32 bits are five base64 characters and the first two bits, 10, of a sixth.
 _START, _SIXTH = "84maw", frozenset("ghijklmnopqrstuv")
 
 
 def marked(record: RawRecord) -> str:
-    """Returns the base64 of a payload that begins as an aggregate does; nothing of others."""
+    """Returns the base64 of a payload that begins as an aggregate does; an empty text for any other."""
     data = record.data or ""
     return data if data.startswith(_START) and data[5:6] in _SIXTH else ""
 
@@ -125,7 +125,7 @@ def _partition_keys(aggregate: Any) -> list[str]:
 
 
 def _hash_keys(aggregate: Any, keys: Sequence[str]) -> Iterator[int]:
-    """Yields the hash key of each user record. Lazy: a later one may be wrong after earlier ones were right.
+    """Yields the hash key of each user record, one by one: a later key may be wrong after earlier ones were right.
 
     Raises:
         IndexError, ValueError: an index or an explicit hash key is wrong.

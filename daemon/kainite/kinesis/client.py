@@ -53,7 +53,7 @@ class GetRecordsReply:
 
 @dataclass(frozen=True, slots=True)
 class StreamIdentity:
-    """What tells a stream from another one of the same name, before it or elsewhere.
+    """The identity of a stream: it tells the stream from an earlier one of the same name, and from one elsewhere.
 
     Attributes:
         arn: the stream's ARN.
@@ -85,10 +85,10 @@ class StreamClient:
 
     A stream of another account is named by its ARN, so each call that can carries it.
 
-    It takes the boto3 client over: GetRecords called on that client elsewhere has no records.
+    The object takes the boto3 client over: nobody else may call GetRecords on that client, which returns no records.
 
-    ``parsing`` is to be held while a reply's body is parsed and rendered: parsed records take
-    several times the room of their body, so only one reply at a time is in that form.
+    Callers hold ``parsing`` while they parse and render a reply's body: parsed records take several times the memory
+    of their body, so only one reply at a time is in that form.
     """
 
     def __init__(self, kinesis: KinesisClient, name: str, arn: str | None = None) -> None:
@@ -176,7 +176,7 @@ def parse_reply(body: bytes) -> GetRecordsReply:
     """Parses the body of a GetRecords reply.
 
     Raises:
-        StreamUnavailableError: it is cut off or no such reply; the call may be made again.
+        StreamUnavailableError: the body is cut off, or is no such reply; the call may be made again.
     """
     try:
         reply = _REPLY.decode(body)

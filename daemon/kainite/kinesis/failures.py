@@ -21,7 +21,7 @@ def stream_error(stream: str, doing: str, error: Exception) -> StreamError:
 
 
 def final_error(stream: str, doing: str, error: Exception) -> KainiteError:
-    """Returns the error that ends a source; an error of Kainite's own stays as it is."""
+    """Returns the error that ends a source; returns an error of Kainite's own as it is."""
     if isinstance(error, KainiteError):
         return error
     final = stream_error(stream, doing, error)

@@ -16,7 +16,7 @@ DIGEST_BYTES = 16
 
 
 def digest(body: bytes) -> bytes:
-    """Returns what stands behind a message."""
+    """Returns the digest of a message, which stands behind the message."""
     return hashlib.md5(body, usedforsecurity=False).digest()
 
 
@@ -24,8 +24,8 @@ def digest(body: bytes) -> bytes:
 def message_class() -> type[Any]:
     """Returns the message's class.
 
-    Protobuf is imported with the first aggregate: most streams have none, and each daemon would pay for it.
-    Keys are declared as bytes, which the wire does not tell from strings: one that is no UTF-8 costs no record.
+    Protobuf is imported with the first aggregate: most streams have none, and each daemon would pay for the import.
+    Keys are declared as bytes, which look like strings on the wire, so that a key that is no UTF-8 costs no record.
     """
     from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Field
     from google.protobuf.descriptor_pb2 import FileDescriptorProto

@@ -28,10 +28,10 @@ class Shard:
     """A shard as ListShards, or GetRecords at its parent's end, describes it.
 
     Attributes:
-        id: its name.
+        id: the shard's id.
         parents: the shards it was made from: none, one (split) or two (merge).
-        hash_range: where known.
-        open: it still takes records.
+        hash_range: the shard's range of hash keys, where known.
+        open: whether the shard still takes records.
     """
 
     id: str

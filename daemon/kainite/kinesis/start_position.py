@@ -40,7 +40,7 @@ def start_at(
         fetched: the last record fetched by this reader.
         cut_at: how far the serialization log has collected the shard.
         opened_at: when this reader had its first iterator, by Kinesis's clock, epoch seconds.
-        timestamp: what AT_TIMESTAMP means, epoch seconds.
+        timestamp: the time that AT_TIMESTAMP stands for, epoch seconds.
 
     Raises:
         SettingsError: the checkpoint is AT_TIMESTAMP and there is no timestamp.

@@ -125,7 +125,7 @@ class LeaseKeeper:
     def stop_taking(self) -> None:
         """Takes no lease from now on, and goes on renewing the held ones.
 
-        For a worker that is stopping: nobody would read a lease that it takes, and other workers would wait for it.
+        A worker that stops calls this: nobody would read a shard whose lease it takes, and others would wait.
         """
         self._taker.stop()
 
@@ -165,7 +165,7 @@ class LeaseKeeper:
             raise self._held_leases.lost_error(held)
 
     async def shard_ended(self, held: HeldLease, children: Sequence[Shard]) -> None:
-        """Creates the children's leases; to be called before the record processor hears of the shard's end.
+        """Creates the child shards' leases; the caller tells the record processor of the shard's end afterwards.
 
         Raises:
             LeaseLostError: the lease is not this worker's any more.
@@ -208,7 +208,7 @@ class LeaseKeeper:
             event(logger, logging.WARNING, "lease not handed over", shard=held.shard_id, error=error)
 
     async def close(self) -> None:
-        """Releases all held leases, so that other workers need not wait; to be called after :meth:`run` has ended."""
+        """Releases all held leases, so that other workers need not wait. The caller has ended :meth:`run` before."""
         leases = [held for held in self.held if self._held_leases.begin_release(held)]
         await asyncio.gather(*(self._evict(held) for held in leases))
 

@@ -31,7 +31,7 @@ def missing_leases(
 
     Args:
         shards: the whole listing of the stream.
-        checkpoints: of each existing lease, by shard.
+        checkpoints: the checkpoint of each existing lease, by shard.
         initial: the sentinel for shards that nobody has read yet.
     """
     by_id = {shard.id: shard for shard in shards}

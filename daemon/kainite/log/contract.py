@@ -51,8 +51,7 @@ class LogHead:
     Attributes:
         generation: raised by each mount.
         owner: the last owner to mount the partition (a worker id).
-        process: identity of the process that mounted it (:mod:`kainite.base.process_identity`), as text; empty in a
-            head that a release before it wrote.
+        process: identity of the process that mounted it (:mod:`kainite.base.process_identity`), as text.
         version: changes with every write of the head, and so with every heartbeat.
         lease_ms: milliseconds without a heartbeat after which another owner may mount.
         released: the owner has released the partition; anybody may mount at once.
@@ -60,7 +59,7 @@ class LogHead:
         low_water_mark: ids below it are truncated, and readers ignore them.
         snapshot: id of the latest durable snapshot entry, -1 for none.
         address: where the owner listens (:mod:`kainite.peers.sharing.address`), as text; empty for an owner that
-            does not, and in a head that a release before it wrote.
+            does not.
     """
 
     generation: int

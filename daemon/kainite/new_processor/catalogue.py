@@ -24,12 +24,12 @@ class Example:
     """One example: a language and a dialect.
 
     Attributes:
-        language: its name on the command line, and the example's folder.
+        language: the language's name on the command line, which is also the example's folder.
         dialect: the dialect that the example speaks.
         source: the example's file in its folder.
         run: the command line in that folder, for ``executableName``.
         note: names the library that the example is written with.
-        prepare: commands that must run once in that folder before.
+        prepare: commands that must run once in that folder before the first start.
         beside: other files of the example.
     """
 
@@ -82,7 +82,7 @@ def languages() -> tuple[str, ...]:
 
 
 def find(language: str, dialect: ChildProtocol | None) -> Example | None:
-    """Returns a language's example in a dialect, or in its first dialect where none is given; None: there is none."""
+    """Returns a language's example in a dialect, by default in its first one; None where there is no such example."""
     return next(
         (one for one in EXAMPLES if one.language == language and dialect in (None, one.dialect)),
         None,

@@ -76,7 +76,7 @@ def write(files: Mapping[str, bytes], into: Path) -> None:
     """Writes the files into a folder that is new, or empty.
 
     Raises:
-        SettingsError: the folder is neither, or cannot be written; nothing was overwritten.
+        SettingsError: the folder is neither new nor empty, or cannot be written; nothing was overwritten.
     """
     try:
         into.mkdir(parents=True, exist_ok=True)

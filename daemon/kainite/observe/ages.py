@@ -11,7 +11,7 @@ class Ages:
 
     Args:
         clock: seconds that only go forward.
-        most: marks that are kept; beyond them every second one goes, and ages are less exact.
+        most: how many marks are kept at most; beyond that every second mark is dropped, and ages are less exact.
     """
 
     def __init__(self, clock: Callable[[], float], most: int = 4_096) -> None:
@@ -25,13 +25,13 @@ class Ages:
         if self._numbers and number <= self._numbers[-1]:
             return
         if len(self._numbers) >= self._most:
-            # The later mark of each pair stays: what lies between is then told as younger, never as older.
+            # The later mark of each pair stays, so that a number between the two counts as younger, never as older.
             self._numbers, self._times = self._numbers[1::2], self._times[1::2]
         self._numbers.append(number)
         self._times.append(self._clock())
 
     def of(self, number: int) -> float:
-        """Returns the seconds since ``number`` was reached; 0 for one that was not."""
+        """Returns the seconds since ``number`` was reached; 0 if it was not reached."""
         place = bisect_right(self._numbers, number)
         return self._clock() - self._times[place] if place < len(self._times) else 0.0
 

@@ -43,8 +43,8 @@ class CloudWatch:
         connect: makes the client, in the publishing thread.
         namespace: the application's name.
         worker: this worker's id.
-        level: what is published.
-        settings: how often, how much, and which dimensions.
+        level: the level of the metrics that are published.
+        settings: how often and how many sums are sent, and with which dimensions.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class CloudWatch:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Publishes until the end, and what is left then, within :data:`LAST_FLUSH_S`."""
+        """Publishes until the end of the ``with``; sends the remaining sums then, within :data:`LAST_FLUSH_S`."""
         thread = threading.Thread(target=self._run, name="cloudwatch", daemon=True)
         thread.start()
         try:
@@ -154,7 +154,7 @@ def _datum(key: Key, added: Statistics) -> MetricDatumTypeDef:
         "Unit": metric.unit.value,
         "StatisticValues": {
             "SampleCount": float(added.count),
-            "Sum": float(added.total),  # a truth value is 1 or 0 here
+            "Sum": float(added.total),  # CloudWatch takes numbers only: True becomes 1
             "Minimum": float(added.least),
             "Maximum": float(added.most),
         },

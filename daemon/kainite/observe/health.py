@@ -49,7 +49,7 @@ class LogMountState(StrEnum):
     DISABLED = "disabled"
     WAITING = "waiting"  # another daemon owns it and is not reached, or nobody owns it yet
     MOUNTED = "mounted"  # this daemon owns it
-    FOLLOWING = "following"  # another daemon owns it, and this one appends through it
+    FOLLOWING = "following"  # another daemon owns it, and this daemon appends through that one
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def judge(statuses: Sequence[ShardStatus], worker: WorkerFacts, limits: HealthLi
 
 
 def judge_shard(status: ShardStatus, limits: HealthLimits) -> ShardHealth:
-    """Returns one shard's health: the worst that applies."""
+    """Returns the health of one shard; where several apply, the worst."""
     silent = status.silent or 0.0
     if status.action is not None and silent >= limits.hung_after:
         return ShardHealth(status, Health.HUNG, f"the child has not answered {status.action} for {silent:.0f} s")

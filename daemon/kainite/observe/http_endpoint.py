@@ -101,7 +101,9 @@ class _Endpoint:
             method, answer = await self._answer(head)
         writer.write(_message(answer, with_body=method != "HEAD"))
         writer.write_eof()
-        while await reader.read(MAX_HEAD):  # until the client has closed: an abort before that may cost it the answer
+        while await reader.read(
+            MAX_HEAD
+        ):  # until the client has closed: an abort before that may cost the client the answer
             pass
 
     async def _answer(self, head: bytes) -> tuple[str, HttpResponse]:

@@ -36,11 +36,11 @@ class Metric:
         operation: KCL's operation, the ``Operation`` dimension.
         name: KCL's name of the metric.
         series: Prometheus' name of it, in base units: seconds where ``unit`` is milliseconds.
-        kind, unit: how it adds up, and in what.
-        help: one line.
+        kind, unit: how observations add up, and their unit.
+        help: the metric's description, in one line.
         level: the level from which it is published to CloudWatch.
-        per_shard: it carries a shard.
-        per_worker: in CloudWatch it carries the worker's id.
+        per_shard: whether an observation carries a shard.
+        per_worker: whether it carries the worker's id in CloudWatch.
     """
 
     operation: str
@@ -175,10 +175,6 @@ UNITS_COLLECTED = Metric(
 UNIT_DELTAS = Metric(
     "UnitsOfWork", "DeltasCollected", "kainite_unit_deltas_collected_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Deltas of these units.",
-)  # fmt: skip
-UNIT_CONFLICTS = Metric(
-    "UnitsOfWork", "Conflicts", "kainite_unit_conflicts_total", MetricKind.COUNTER, MetricUnit.COUNT,
-    "Units of work that conflicted with a unit in progress when they got their place.",
 )  # fmt: skip
 UNITS_COMMITTED = Metric(
     "UnitsOfWork", "UnitsCommitted", "kainite_units_committed_total", MetricKind.COUNTER, MetricUnit.COUNT,
@@ -342,17 +338,17 @@ DAEMON_METRICS: tuple[Metric, ...] = (
     GET_RECORDS_SUCCESS, EXPIRED_ITERATOR, INITIALIZE_TIME, SHUTDOWN_TIME, CURRENT_LEASES, LOST_LEASES, TOTAL_LEASES,
     NUM_WORKERS, NEEDED_LEASES, LEASES_TO_TAKE, TAKEN_LEASES, UNTAKEN_LEASES, EXPIRED_LEASES, VERY_OLD_LEASES,
     LEASE_SPILLOVER, PARTIAL_STREAMS, STREAMS_TO_SYNC, IS_LEADER, CHILD_FAILURES,
-    REJECTED_MESSAGES, UNITS_COLLECTED, UNIT_DELTAS, UNIT_CONFLICTS, UNITS_COMMITTED, UNITS_FAILED, UNITS_DISCARDED,
+    REJECTED_MESSAGES, UNITS_COLLECTED, UNIT_DELTAS, UNITS_COMMITTED, UNITS_FAILED, UNITS_DISCARDED,
     OPEN_UNITS, UNITS_IN_PROGRESS, FAILED_UNITS, BLOCKED_UNITS, OLDEST_UNIT, LATE_UNITS, WATERMARK_BEHIND,
     LOG_BATCHES, LOG_BYTES, LOG_APPEND_TIME, LOG_PUT_TIME, FEED_LAG, LOG_OWNED, LOG_FOLLOWED, LOG_SETTLED, LOG_PEERS,
     LOG_CREDIT, LOG_WAITING, LOG_WAITING_BYTES,
 )  # fmt: skip
-"""What ``kainite run`` and ``kainite log serve`` publish."""
+"""The metrics that ``kainite run`` and ``kainite log serve`` publish."""
 
 APPLY_METRICS: tuple[Metric, ...] = (
     APPLIED_UNITS, APPLY_FAILURES, APPLY_WAITING, APPLY_DELAYED, APPLY_FAILED, APPLY_BLOCKED, APPLY_LAG, APPLY_FOLLOWED,
     MICRO_BATCHES, MICRO_BATCH_TIME, POLL_TIME, RUN_TIME, OUTCOMES_TIME, APPLY_GROUPS, GROUPS_SPLIT,
 )  # fmt: skip
-"""What ``kainite apply`` publishes."""
+"""The metrics that ``kainite apply`` publishes."""
 
 METRICS = DAEMON_METRICS + APPLY_METRICS

@@ -28,7 +28,7 @@ class Prometheus:
     """A sink that is scraped; :meth:`observe` and :meth:`render` may be called from any thread.
 
     Args:
-        metrics: those that the process publishes.
+        metrics: the metrics that the process publishes.
     """
 
     def __init__(self, metrics: Sequence[Metric] = DAEMON_METRICS) -> None:
@@ -60,10 +60,10 @@ class Prometheus:
                 series.observe(value)
 
     def render(self, shards: Sequence[ShardHealth]) -> bytes:
-        """Returns the text format, and ends the series of all shards but these.
+        """Returns the metrics in Prometheus's text format; ends the series of all shards but the given ones.
 
         Args:
-            shards: those that are held at the moment.
+            shards: the shards that are held at the moment.
         """
         tally = Tally(shard.health for shard in shards)
         for health in Health:

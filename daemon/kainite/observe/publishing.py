@@ -41,7 +41,7 @@ def cloudwatch_level(settings: Settings) -> MetricsLevel:
 
 
 class ProcessHealth(Protocol):
-    """What a process says about its health; :class:`~kainite.observe.health.HealthReport` is the daemon's."""
+    """The report of a process on its health; :class:`~kainite.observe.health.HealthReport` is the daemon's."""
 
     @property
     def ready(self) -> bool: ...
@@ -76,12 +76,12 @@ async def publishing(
     statuses: Callable[[], Sequence[ShardStatus]],
     worker: Callable[[], WorkerFacts],
 ) -> AsyncIterator[Meter]:
-    """Publishes what the daemon's meter is given until the end.
+    """Publishes what the daemon's meter is given, until the end of the ``with``.
 
     Args:
-        settings: the whole of them.
-        statuses: of the shards held at the moment; called on the loop.
-        worker: the worker's facts of the moment; called on the loop.
+        settings: all settings of the application.
+        statuses: returns the statuses of the shards that are held; called on the loop.
+        worker: returns the worker's facts; called on the loop.
 
     Raises:
         SettingsError: the endpoint's address cannot be listened on.
@@ -96,12 +96,12 @@ async def publishing(
 async def publishing_of(
     settings: Settings, wanted: Publishers, verdict: Callable[[], ProcessHealth]
 ) -> AsyncIterator[Meter]:
-    """Publishes what the meter of any process is given until the end.
+    """Publishes what the meter of any process is given, until the end of the ``with``.
 
     Args:
-        settings: the whole of them.
+        settings: all settings of the application.
         wanted: what the process publishes, and where.
-        verdict: the process's health at the moment; called on the loop.
+        verdict: returns the process's health; called on the loop.
 
     Raises:
         SettingsError: the endpoint's address cannot be listened on.

@@ -195,7 +195,7 @@ def size_of(entries: Sequence[Entry]) -> int:
     blob: Blob | None = None
     seen: set[int] = set()
     for entry in entries:
-        size += len(entry.data) + 8 * (len(entry.written) + len(entry.read))
+        size += len(entry.data) + 8 * (len(entry.touched.written) + len(entry.touched.read))
         if (piece := entry.piece) is not None and piece.blob is not blob:
             blob = piece.blob
             if id(blob) not in seen:

@@ -29,18 +29,19 @@ from dataclasses import replace
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import LogCorruptError
 from kainite.base.logs import event
-from kainite.log.collecting.collect import note_scheme
+from kainite.log.collecting.unit_entries import note_scheme
 from kainite.log.contract import LogStore
 from kainite.log.format.deltas import deltas_of, dump_deltas
 from kainite.log.format.entry import Entry, EntryKind, Fault, Outcome, RefitMeta, StatusMeta, UnitStatus
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
-from kainite.log.state.units import UnitState
+from kainite.log.state.unit_state import UnitState
 from kainite.owner.entry_writer import EntryWriter
 from kainite.settings import Isolation, UowSettings
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.uow.delta import Delta, Operation
 from kainite.uow.signing import SignedDeltas, Signing
+from kainite.uow.touches import NOTHING
 
 _logger = logging.getLogger(__name__)
 
@@ -67,10 +68,9 @@ def refit_entries(
     """Writes the REFIT entry of a unit that fits."""
     note_scheme(journal, signing.scheme)
     serialize = rules.isolation is Isolation.SERIALIZE
-    written, read = (frozenset(judged.written), frozenset(judged.read)) if serialize else (frozenset(), frozenset())
-    tables = tuple(sorted(judged.tables)) if serialize else ()
-    meta = RefitMeta(unit.tid, unit.uow, unit.count, tables, signing.scheme.id if serialize else None)
-    journal.write(EntryKind.REFIT, meta, dump_deltas(judged.deltas), written, read)
+    touched = judged.touched(signing.scheme.id) if serialize else NOTHING
+    meta = RefitMeta(unit.tid, unit.uow, unit.count)
+    journal.write(EntryKind.REFIT, meta, touched, data=dump_deltas(judged.deltas))
 
 
 class Refitting:

@@ -18,7 +18,7 @@ from typing import Final
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.log.state.chains import Chains
 from kainite.log.state.folded import FoldedLog
-from kainite.log.state.units import UnitState
+from kainite.log.state.unit_state import UnitState
 from kainite.uow.signing import SignedDeltas
 
 OK = "ok"

@@ -99,7 +99,7 @@ class UnitMetrics:
 
 def _told(entries: Iterable[Entry]) -> dict[Metric, int]:
     """Returns what entries add to the counters; makes no object an entry, for a batch has thousands."""
-    units = deltas = conflicts = failed = late = 0
+    units = deltas = failed = late = 0
     results: Counter[Metric] = Counter()
     for entry in entries:
         meta = entry.meta
@@ -107,10 +107,10 @@ def _told(entries: Iterable[Entry]) -> dict[Metric, int]:
             failed += meta.cause is not None or meta.fault is Fault.MISSING_NUMBER
             late += meta.fault is Fault.LATE
             if meta.fault is not Fault.MISSING_NUMBER:
-                units, deltas, conflicts = units + 1, deltas + meta.count, conflicts + (meta.conflict is not None)
+                units, deltas = units + 1, deltas + meta.count
         elif isinstance(meta, StatusMeta):
             results.update(_RESULTS[outcome.status] for outcome in meta.outcomes if outcome.status in _RESULTS)
     results[metric.UNITS_FAILED] += failed
     results[metric.LATE_UNITS] += late
-    told = {metric.UNITS_COLLECTED: units, metric.UNIT_DELTAS: deltas, metric.UNIT_CONFLICTS: conflicts, **results}
+    told = {metric.UNITS_COLLECTED: units, metric.UNIT_DELTAS: deltas, **results}
     return {counted: value for counted, value in told.items() if value}

@@ -23,7 +23,7 @@ from typing import Final, Protocol
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import LogCorruptError
 from kainite.base.waiting import wait_until_set
-from kainite.log.collecting.collect import expire
+from kainite.log.collecting.overdue import expire
 from kainite.log.collecting.waiting import Waiting
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import SNAPSHOT, SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind, StatusMeta
@@ -177,7 +177,7 @@ class LogUpkeep:
         written: list[int] = []
         while (part := await asyncio.to_thread(next, parts, None)) is not None:
             written.append(await _control(owner, ControlMeta(SNAPSHOT_PART), part))
-        latest = await _control(owner, ControlMeta(SNAPSHOT, since), snapshot.manifest(written, since))
+        latest = await _control(owner, ControlMeta(SNAPSHOT, since), snapshot.manifest(written))
         # As of the snapshot, which is durable by now; the folded state may be ahead of what is durable.
         needed = await asyncio.to_thread(snapshot.needed_by, document)
         await asyncio.to_thread(self._truncate, latest, min(begun, needed) if head.snapshot >= 0 else 0)
@@ -213,7 +213,7 @@ async def _control(owner: EntryWriter, meta: ControlMeta, data: bytes) -> int:
         nonlocal tid
         tid = state.next_id
         journal = Journal(state, epoch_ms())
-        journal.write(EntryKind.CONTROL, meta, data)
+        journal.write(EntryKind.CONTROL, meta, data=data)
         return journal.entries
 
     await owner.write(decided)

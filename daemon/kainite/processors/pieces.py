@@ -3,13 +3,13 @@
 Aurora DSQL splits an image of more than 9 MiB into *fragments*, records of their own with random partition keys. A
 fragment names its image (``chunk_id``) and its place in it, and neither transaction, nor table, nor time; the *main
 record* has all of these, and the number of fragments. A record processor sees one shard only, so its fragments may
-never come to it. Hence whoever has the main record fetches them: it reads all shards of the stream beside the daemon,
-from the transaction's commit on. A fragment that is delivered to a record processor is nothing to it.
+never come to it. Hence the record processor that has the main record fetches them: it reads all shards of the stream
+beside the daemon, from the transaction's commit on. A record processor ignores fragments that are delivered to it.
 
 What follows from that:
 
-* Nothing is kept between records, in no place. A crash loses nothing: the main record is delivered again, and its
-  pieces are fetched again.
+* Nothing is kept between records. A crash loses nothing: the main record is delivered again, and its pieces are
+  fetched again.
 * No two record processors wait for each other, since each reads what it needs by itself.
 * While the pieces are looked for, the call with the main record is not over. So its shard has not been read past it,
   and no unit that ends by the watermark is released without it.
@@ -42,11 +42,11 @@ from kainite.processors.crc32c import crc32c
 
 T = TypeVar("T")
 
-# The source's clock, and Kinesis's, which stamps arrivals, may differ.
+# The source's clock may differ so much from Kinesis's, which stamps arrivals.
 CLOCKS_DIFFER_S: Final = 60.0
 # Kinesis answers five GetRecords calls a second for a shard, and the daemon makes some of them.
 PAUSE_S: Final = 1.0
-# Images that are in memory together, 9 MiB and more each.
+# How many images are held in memory at a time; each has 9 MiB and more.
 AT_ONCE: Final = 8
 _RECORDS: Final = 1000
 

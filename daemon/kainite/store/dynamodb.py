@@ -6,7 +6,7 @@ p (hash)    s (range)                item
 ``0#H``     ``head``                 the partition's head
 ``0#L``     20-digit first id        a slot: ``k`` d (batch) or f (fence), ``g`` generation, ``n``
                                      number of entries, ``x`` nonce, ``i`` index and ``d`` payload;
-                                     or a fork: ``st`` stripes, ``sb`` ids in a block, ``fg`` generation
+                                     or ``k`` s, a fork: ``st`` stripes, ``sb`` ids in a block
 ``0#L#3``   20-digit first id        a slot in a stripe, behind a fork
 ``0#C``     first id, nonce, number  chunks of a batch too large for one item; the slot then has
                                      ``c`` chunks and ``l``, the index's length within them
@@ -64,7 +64,7 @@ CHUNK_BYTES = 380_000
 """Under DynamoDB's 400 KB an item, with room for keys and attributes."""
 
 MAX_BATCH_BYTES = 256 * 1024 * 1024
-_SLOT_FIELDS = "p, s, k, g, n, x, st, sb, fg"
+_SLOT_FIELDS = "p, s, k, g, n, x, st, sb"
 
 
 class DynamoDBStore:
@@ -121,7 +121,7 @@ class DynamoDBStore:
 
     def put_fork(self, partition: str, fork: Fork, generation: int, nonce: str) -> Slot | None:
         at = key(slots_key(partition, None), id_key(fork.at))
-        item = {**at, "k": text("f"), **fork_fields(fork, generation, nonce)}
+        item = {**at, "k": text("s"), **fork_fields(fork, generation, nonce)}
         return self._put_slot(item, "k = :fence AND g = :me", generation, nonce)
 
     def put_batch(self, partition: str, batch: Batch, nonce: str) -> Slot | None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from kainite.aws.dynamodb import Item, Value, flag, number, text
 from kainite.log.contract import Fork, LogHead, Slot
-from kainite.store.striping import FORK_GENERATION
 
 
 def query_arguments(p: str, first: str | None, last: str | None) -> Any:
@@ -51,15 +50,14 @@ def slot_fields(generation: int, count: int, nonce: str) -> dict[str, Value]:
 
 
 def fork_fields(fork: Fork, generation: int, nonce: str) -> dict[str, Value]:
-    own = {"fg": number(generation), "st": number(fork.stripes), "sb": number(fork.block)}
-    return slot_fields(FORK_GENERATION, 0, nonce) | own
+    return {**slot_fields(generation, 0, nonce), "st": number(fork.stripes), "sb": number(fork.block)}
 
 
 def slot_from(item: Item) -> Slot:
     first_id, nonce = int(item["s"]["S"]), item["x"]["S"]
     if "st" in item:
         fork = Fork(first_id, int(item["st"]["N"]), int(item["sb"]["N"]))
-        return Slot(first_id, int(item["fg"]["N"]), 0, nonce, fork)
+        return Slot(first_id, int(item["g"]["N"]), 0, nonce, fork)
     return Slot(first_id, int(item["g"]["N"]), int(item["n"]["N"]), nonce)
 
 

@@ -48,8 +48,7 @@ between the chunks of a large batch    chunks without a slot, deleted with the i
 in the midst of a truncation           slots below the low-water mark, which readers ignore; deleted by the next one
 =====================================  =====================================================================
 
-A release before stripes takes the fork for a fence of a generation that it never reaches, and does not mount the
-partition. A search through all interleavings of a small model is in the tests.
+A search through all interleavings of a small model is in the tests.
 """
 
 from __future__ import annotations
@@ -58,9 +57,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from kainite.log.contract import Fork, Slot
-
-FORK_GENERATION = 1 << 62
-"""The generation that a fork has for releases before it: higher than any owner's, so they give the partition up."""
 
 
 def stripe_of(first_id: int, fork: Fork) -> int:

@@ -199,17 +199,15 @@ class _Unit:
 
     def fragment(self, uow: str, signing: Signing, piece: Piece | None, arrived_ms: int | None) -> Fragment:
         signed = self.signed
+        scheme = signing.scheme if signed.items else None
         return Fragment(
             uow=uow,
-            written=frozenset(signed.written),
-            read=frozenset(signed.read),
+            touched=signed.touched(scheme.id if scheme else None),
             ends=tuple(self.ends),
             rejects=self.rejects.told() if self.rejects.kept else (),
             identities=tuple(self.identities),
             misfits=_misfits(signed) if signed.misfits else (),
-            tables=tuple(sorted(signed.tables)),
-            unsigned=tuple(sorted(signed.unsigned)),
-            scheme=signing.scheme if signed.items else None,
+            scheme=scheme,
             time=self.time,
             piece=piece,
             arrived_ms=arrived_ms,

@@ -13,7 +13,7 @@ the earliest conflict      :class:`EarliestConflicts`                     what f
 all connected units        :func:`components`                             job instances
 =========================  =============================================  ========================
 
-An index takes time linear in the number of a unit's signatures, whatever the number of units in it.
+A look-up in an index takes time linear in the number of a unit's signatures, whatever the number of units in the index.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class LatestConflicts:
         self._disregarded = False
 
     def disregard(self) -> None:
-        """Forgets everything, for good; conflicts cannot be asked for any more."""
+        """Forgets everything, for good; :meth:`find` may not be called any more."""
         self._writers, self._readers, self._disregarded = {}, {}, True
 
     def find(self, written: Collection[int], read: Collection[int]) -> int | None:
@@ -83,7 +83,7 @@ class LatestConflicts:
         return max(ranks, default=None)
 
     def _find_few(self, written: Iterable[int], read: Iterable[int]) -> int | None:
-        """Does what :meth:`find` does, in a loop."""
+        """Returns what :meth:`find` returns; loops over the signatures."""
         writers, readers, highest = self._writers, self._readers, -1
         for signature in written:
             if signature in writers and writers[signature] > highest:
@@ -119,7 +119,7 @@ class LatestConflicts:
                 held[signature] = max(rank, held.get(signature, rank))
 
     def remove(self, rank: int, written: Iterable[int], read: Iterable[int]) -> None:
-        """Forgets a unit; units before it that it has displaced are not found again."""
+        """Forgets a unit. Earlier units whose place in the index it took are not found again."""
         if self._disregarded:
             return
         for held, signatures in ((self._writers, written), (self._readers, read)):
@@ -163,7 +163,7 @@ def components(units: Sequence[T]) -> list[list[T]]:
     for index, unit in enumerate(units):
         for signature in unit.written:
             _join(parents, index, writers.setdefault(signature, index))
-    # A reader is connected by whoever writes its signature, before or after it.
+    # A unit that writes a signature connects all units that read it, before or after the writer.
     for index, unit in enumerate(units):
         for signature in unit.read:
             _join(parents, index, writers.get(signature, index))

@@ -4,9 +4,9 @@ States: no read, or one read under way (the lock is held). The rules that follow
 (:class:`~kainite.uow.signing.Signing`) are replaced as a whole when a read shows another catalogue; who holds the old
 rules may finish with them, and judges anew. A read that fails leaves the rules as they are, and is reported.
 
-:meth:`CurrentCatalogue.read_again` returns after a read that *began* after it was called: what it was called for has
-been looked for. Reads begin at least ``interval`` seconds apart, whoever asks; those who ask meanwhile share the
-next one. Nothing here is durable: a new process reads at its start.
+:meth:`CurrentCatalogue.read_again` returns after a read that *began* after the call, so the read saw every change of
+the target that its caller knows of. Reads begin at least ``interval`` seconds apart, whoever asks; callers that ask
+meanwhile share the next read. Nothing here is durable: a new process reads at its start.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class CurrentCatalogue:
         return cls(load, await asyncio.to_thread(load))
 
     async def read_again(self) -> None:
-        """Returns after a read that began after the call; reads, unless somebody else does."""
+        """Returns after a read that began after the call. Callers at the same time share one read."""
         begun = self._begun
         async with self._reading:
             if self._begun == begun:

@@ -11,7 +11,7 @@ the first count as sent again (:mod:`kainite.uow.identity`).
 
 ``time`` is the commit time of the source transaction, nanoseconds since the epoch by the source's clock, as a number or
 text; a delta or an end may tell it. It belongs to the unit and not to the delta: it takes no part in the delta's
-identity, and the latest time that is told is the unit's (:func:`commit_time`).
+identity. The unit's time is the latest one that its deltas and its end tell (:func:`commit_time`).
 
 An object that is neither raises :class:`~kainite.base.errors.DeltaError`: the caller fails the unit, never the shard.
 """
@@ -21,6 +21,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar
+
+import msgspec
 
 from kainite.base.errors import DeltaError
 from kainite.base.value_class import value_class
@@ -90,8 +92,7 @@ class Delta:
         return fields
 
 
-@value_class(frozen=True, slots=True)
-class UnitEnd:
+class UnitEnd(msgspec.Struct, frozen=True, array_like=True):
     """The end of a unit: how many deltas it has in all, and its number and kind if the source gives them."""
 
     count: int
@@ -212,7 +213,7 @@ def _natural(item: Mapping[str, Json], field: str) -> int | None:
 
 
 def _typed(value: Json) -> str:
-    """Returns a value for a message: itself if it is short, else its type."""
+    """Returns a value as an error message shows it: the value if it is short, otherwise its type."""
     text = repr(value) if isinstance(value, (str, int, float)) else ""
     return text if 0 < len(text) <= 40 else _typename(value)
 

@@ -16,11 +16,12 @@ import orjson
 from kainite.uow.delta import Json
 
 # A number of 16 characters and more (a double holds any of 15 digits), or one that may be too small for a double, where
-# a number may begin: after an opening bracket, a comma or a colon. A match inside a string costs time and has no other
-# effect. A number that is not matched reads the same in either parser: a delta sent again must be the same again.
-LONG_NUMBER = re.compile(rb"[\[,:]\s*-?\d(?:[\d.]{15}|[\d.]*[eE]-\d{3})")
+# a number may begin: first of all, or after an opening bracket, a comma or a colon. A match inside a string costs time
+# and has no other effect. A number that is not matched reads the same in either parser: a delta sent again must be the
+# same again.
+LONG_NUMBER = re.compile(rb"(?:\A|[\[,:])\s*-?\d(?:[\d.]{15}|[\d.]*[eE]-\d{3})")
 
-# With each digit and point written as 0, such a number has one of these: to look for them takes a tenth of the time.
+# If each digit and point is written as 0, such a number contains one of these. Finding them takes a tenth of the time.
 _ZEROS = bytes.maketrans(b"123456789.", b"0000000000")
 _SIGNS_OF_ONE = (b"0" * 16, b"e-000", b"E-000")
 
@@ -52,7 +53,7 @@ def _float(digits: str) -> float | str:
     try:
         return value if Decimal(repr(value)) == Decimal(digits) else digits
     except InvalidOperation:
-        # An exponent of 19 digits and more is none of a decimal's.
+        # A Decimal takes no exponent of 19 digits and more.
         return digits
 
 

@@ -10,6 +10,7 @@ from kainite.uow.delta import Delta, UnitEnd
 from kainite.uow.identity import Identity, identity_of
 from kainite.uow.packing import Piece, pack
 from kainite.uow.scheme import Scheme
+from kainite.uow.touches import NOTHING, Touched
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +38,17 @@ class Fragment:
     Attributes:
         uow: the unit.
         deltas: in order; the same delta may be there twice. A fragment that has a piece and identities needs none.
-        written, read: the 64-bit signatures of the deltas (:mod:`kainite.uow.signature`), each once.
+        touched: what the deltas touch.
         ends: of the unit; more than one if it was sent again.
         rejects: lines of the unit that are no deltas.
         identities: of each delta (:mod:`kainite.uow.identity`). When none are given, those of ``deltas`` as they are.
         piece: the deltas as the log holds them, compressed (:mod:`kainite.uow.packing`). When none is given, that of
             ``deltas`` alone: it is made on the thread that makes the fragment, and the log's owner only copies it.
         without: the places of deltas in the piece that do not count, because the unit has them.
-        signed: ``written`` and ``read`` as they came, 64-bit integers, big-endian; empty where they came otherwise.
+        signed: the signatures in ``touched`` as they came, written then read, 64-bit integers, big-endian; empty where
+            they came otherwise.
         misfits: those of ``deltas`` that do not fit the target's catalogue.
-        tables: the tables that the deltas touch.
-        unsigned: those of ``tables`` with a delta whose row is not known.
-        scheme: what the signatures depend on; None where nobody compares units of different schemes.
+        scheme: the one that ``touched`` names; None where nobody compares units of different schemes.
         time: the latest commit time that deltas and ends tell, nanoseconds since the epoch by the source's clock;
             None when they tell none.
         arrived_ms: when the last record of the call arrived in its shard, milliseconds since the epoch by Kinesis'
@@ -57,14 +57,11 @@ class Fragment:
 
     uow: str
     deltas: tuple[Delta, ...] = ()
-    written: frozenset[int] = frozenset()
-    read: frozenset[int] = frozenset()
+    touched: Touched = NOTHING
     ends: tuple[UnitEnd, ...] = ()
     rejects: tuple[Reject, ...] = ()
     identities: tuple[Identity, ...] = ()
     misfits: tuple[Reject, ...] = ()
-    tables: tuple[str, ...] = ()
-    unsigned: tuple[str, ...] = ()
     scheme: Scheme | None = None
     time: int | None = None
     arrived_ms: int | None = None

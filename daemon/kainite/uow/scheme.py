@@ -10,10 +10,10 @@ The rule by which a unit may not pass another although their signatures do not m
     that both touch tables of one group are *parted* when a table of the group has different digests in the two
     schemes, or when one of the units touches a table of the group that its own scheme does not have.
 
-Parted units are treated as units that conflict. Any other two units either touch no group in common, and then no
-signature of one space can be in both, or all tables of their common groups have equal digests, and then equal
-values have equal signatures, as under one catalogue. A group is more than is needed (a signature relates a table and
-its parents); it holds for whatever a foreign key may cascade to.
+Parted units are treated as units that conflict. Any two other units are compared by their signatures. If they touch no
+group in common, they have no signature in common. If they do, all tables of their common groups have equal digests, so
+equal values have equal signatures, as under one catalogue. A group is larger than a signature needs, which relates a
+table and its parents; a group also covers all tables that a foreign key may cascade to.
 
 A unit whose parts were signed under different schemes has the scheme :data:`MIXED`, which has no table. A unit
 without a scheme comes from a release that noted none: it is compared by its signatures alone.
@@ -78,7 +78,7 @@ def merged(one: str | None, other: str | None) -> str | None:
 
 
 class Comparisons:
-    """Compares units of different schemes; works each pair of schemes out once."""
+    """Compares units of different schemes; computes the groups of each pair of schemes once."""
 
     def __init__(self) -> None:
         self._schemes: dict[str, Scheme] = {}
@@ -134,7 +134,7 @@ class _Pair:
         return any(group in self.changed or not (one[group] and other[group]) for group in one.keys() & other)
 
     def _touched(self, tables: Iterable[str], known: Collection[str]) -> dict[str, bool]:
-        """Returns the groups of the tables, and whether the unit's own scheme has all that it touches there."""
+        """Returns the groups of the tables that a unit touches, and whether its own scheme has all these tables."""
         touched: dict[str, bool] = {}
         for name in tables:
             group = self.groups.get(name, name)
@@ -182,7 +182,7 @@ def _spelling(table: Table, name: str) -> str:
 
 
 def _relation(key: ForeignKey) -> str:
-    """Returns a foreign key as text: all of it but its name, and but the time at which the target checks it."""
+    """Returns a foreign key as text, without its name and without the time at which the target checks it."""
     return repr([getattr(key, field.name) for field in fields(key) if field.name not in _NAMES_ONLY])
 
 

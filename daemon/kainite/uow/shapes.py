@@ -11,6 +11,9 @@ In further deltas of the shape only these values are looked at: the ordinal; nul
 agree; and the values of the columns that keys have. A delta in which one of them is not plainly in order goes the
 general way, which says what is wrong. So nothing is refused here, and what is added is what the general way adds.
 
+What this way saves, next to the general way alone: of the daemon's 26 and 22 µs a delta (``benchmarks/daemon_path.py``,
+TPC-B and order entry), judging takes 9 and 9 µs, and 19 and 17 µs where no shape is known.
+
 States: the shapes learned so far, at most :data:`MOST`; beyond that, all are forgotten. Threads may share them: a shape
 never changes, and a delta whose shape is missed goes the general way.
 """

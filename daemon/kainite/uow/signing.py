@@ -1,6 +1,6 @@
 """Judges deltas under one catalogue: brings them to their normal form and signs them, or says why they do not fit.
 
-What the catalogue does not know is no defect of a delta: such a delta is a *misfit*. It stays among its unit's deltas
+A delta that names what the catalogue does not know is not malformed: it is a *misfit*. It stays among its unit's deltas
 as it was emitted, so that it can be judged anew under another catalogue. It is signed as far as it is known:
 by the columns that its table has, if these give the row's key; else its table is *unsigned*, and the unit conflicts
 with whatever touches the table, or a table that foreign keys connect with it.
@@ -19,6 +19,7 @@ from kainite.uow.delta import Delta, Json, Row, parse_delta
 from kainite.uow.scheme import Scheme
 from kainite.uow.shapes import Shapes
 from kainite.uow.signature import Signatures
+from kainite.uow.touches import Touched
 from kainite.uow.validation import Validator
 
 
@@ -27,9 +28,9 @@ class SignedDeltas:
     """Deltas that were judged under one catalogue.
 
     Attributes:
-        items: the deltas as JSON, in their normal form; a misfit as it was emitted.
-        written, read: their signatures.
-        tables: the tables that they touch, by the catalogue's names.
+        items: the deltas as JSON, in their normal form; a misfit stays as it was emitted.
+        written, read: the deltas' signatures.
+        tables: the tables that the deltas touch, by the catalogue's names.
         unsigned: those of ``tables`` with a delta whose row is not known.
         misfits: for each misfit the delta as it was emitted, and why it does not fit.
     """
@@ -45,6 +46,16 @@ class SignedDeltas:
     def deltas(self) -> list[Delta]:
         """Returns the deltas, made of their JSON."""
         return [parse_delta(orjson.loads(item)) for item in self.items]
+
+    def touched(self, scheme: str | None) -> Touched:
+        """Returns what the deltas touch, under the scheme with this id."""
+        return Touched(
+            frozenset(self.written),
+            frozenset(self.read),
+            tuple(sorted(self.tables)),
+            tuple(sorted(self.unsigned)),
+            scheme,
+        )
 
 
 class Signing:
@@ -113,9 +124,10 @@ class Signing:
 
 
 def _json(delta: dict[str, Json]) -> bytes:
-    """Returns a delta as JSON, in a copy: what orjson returns lies in the C library's heap, among buffers of megabytes.
+    """Returns a delta as JSON, in bytes that Python allocated.
 
-    Thousands of such bytes would keep the heap from shrinking; short ones that Python copies have a place of their own.
+    orjson allocates its answer in the C library's heap, among buffers of megabytes. Thousands of such small answers
+    would keep the heap from shrinking.
     """
     return orjson.dumps(delta, option=orjson.OPT_APPEND_NEWLINE)[:-1]
 

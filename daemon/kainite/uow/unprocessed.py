@@ -1,4 +1,4 @@
-"""What belongs to no unit of work: records that were not processed, and emitted lines that name no unit. Without I/O.
+"""Gathers what belongs to no unit of work: unprocessed records, and emitted lines that name no unit. Without I/O.
 
 Each becomes a failed unit, complete in itself, so that it is listed until a person has decided about it. A failed unit
 stays in the memory of the log's owner and of the apply job, so their number for one append is bounded by what units
@@ -33,7 +33,7 @@ _LISTED_CAUSE: Final = 200
 
 @dataclass(slots=True)
 class _FailedUnit:
-    """One failed unit while it grows; of a unit with one item, ``listing`` is not used."""
+    """One failed unit while it grows; its offending text is ``text`` for one item, and ``listing`` for several."""
 
     causes: list[str] = field(default_factory=list)
     more: int = 0

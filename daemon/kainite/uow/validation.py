@@ -7,7 +7,7 @@ Afterwards the apply job may rely on the following:
 * ``key`` has exactly the primary key's columns, none of them null, also for an insert that gave
   its key in ``row`` alone; it is empty for a table without a primary key, which takes inserts only;
 * an insert's or upsert's ``row`` holds the key too, and does not contradict ``key``. An update's
-  ``row`` may: it then changes the key.
+  ``row`` may contradict it: the update then changes the key.
 
 The values of keys are checked where signatures are computed; the target checks all others.
 """
@@ -24,7 +24,7 @@ from kainite.uow.delta import Delta, Operation, Row
 
 
 class Validator:
-    """Checks deltas against a catalogue; each table's rules are worked out once."""
+    """Checks deltas against a catalogue; each table's rules are computed once."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue

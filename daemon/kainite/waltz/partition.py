@@ -45,6 +45,7 @@ from kainite.owner.append import PartitionWriter, heartbeats_meanwhile, take_ste
 from kainite.owner.mount import Mount
 from kainite.peers.wire.messages import AppendRequest
 from kainite.settings import LogSettings
+from kainite.uow.touches import Touched
 from kainite.waltz.locks import Locks
 from kainite.waltz.reading import TRANSACTION_BYTES, Transactions
 
@@ -157,7 +158,7 @@ class ApplicationPartition:
             return Decision(latest, appended=False)
         written = _unsigned(request.write_locks, request.append_locks)
         meta = TransactionMeta(request.header)
-        entry = Entry(EntryKind.TRANSACTION, meta, written, data=request.data, req_id=request.req_id)
+        entry = Entry(EntryKind.TRANSACTION, meta, Touched(written), data=request.data, req_id=request.req_id)
         transaction = self._next_id
         self._next_id += 1
         self._locks.note(transaction, written)
@@ -271,7 +272,7 @@ def _unsigned(*locks: Sequence[int]) -> frozenset[int]:
 
 
 def _size(entry: Entry) -> int:
-    return len(entry.data) + 8 * len(entry.written) + TRANSACTION_BYTES
+    return len(entry.data) + 8 * len(entry.touched.written) + TRANSACTION_BYTES
 
 
 def _read_locks(store: LogStore, mounted: Mount, count: int) -> Locks:
@@ -281,5 +282,5 @@ def _read_locks(store: LogStore, mounted: Mount, count: int) -> Locks:
     if first < mounted.first_id:
         for batch in store.read_batches(mounted.partition, first, data=False, strong=True):
             for transaction, entry in batch.entries_from(first):
-                locks.note(transaction, entry.written)
+                locks.note(transaction, entry.touched.written)
     return locks

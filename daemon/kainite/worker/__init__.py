@@ -2,8 +2,7 @@
 
 Begin with :mod:`~kainite.worker.supervisor` (the daemon), then :mod:`~kainite.worker.shard_consumer` (one shard) and
 :mod:`~kainite.worker.call_rules` (when a checkpoint may be written and what is appended before it). The room may import
-from every room below it: ``fleet``, ``leases``, ``child``, ``kinesis``, ``log``, ``uow``, ``observe``, ``aws``,
-``settings`` and ``base``.
+from every room below it (docs/architecture.md, *Rooms*).
 
 ==============================================  ===================================================================
 :mod:`~kainite.worker.supervisor`               starts, runs and stops the daemon
@@ -14,9 +13,9 @@ from every room below it: ``fleet``, ``leases``, ``child``, ``kinesis``, ``log``
 :mod:`~kainite.worker.shard_consumer`           one shard: source, child, log, lease
 :mod:`~kainite.worker.reading_reports`          tells the log how far shards are read
 :mod:`~kainite.worker.cut_off`                  gives the shards back while the log is not reached
-:mod:`~kainite.worker.consumer_states`          its states and transitions, as a table
+:mod:`~kainite.worker.consumer_states`          the states and transitions of a shard's consumer, as a table
 :mod:`~kainite.worker.shard_reading`            reads the shard, across restarts of the child
-:mod:`~kainite.worker.shard_call`               the calls of its child: carries out the rules
+:mod:`~kainite.worker.shard_call`               the calls of a shard's child: carries out the rules
 :mod:`~kainite.worker.call_rules`               the rules of a call, without I/O
 :mod:`~kainite.worker.heavy_work`               work on the loop, or on a thread where it is long
 :mod:`~kainite.worker.child_failures`           what follows from a failed child

@@ -1,7 +1,8 @@
 """The threads that call AWS, and how the process ends when calls are still unanswered.
 
 boto3 blocks, so each call runs in a thread of the event loop's executor. Python joins such threads when it exits, and
-boto3 may wait minutes for an answer that nobody wants any more; so both the loop and the process leave them behind.
+boto3 may wait minutes for an answer that nobody wants any more. So neither the loop nor the process waits for these
+threads at its end.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def aws_threads() -> Iterator[None]:
 
 
 def leave_unanswered_calls(status: int) -> None:
-    """Ends the process with ``status`` if calls to AWS stay unanswered for :data:`LAST_CALLS_S`; else returns."""
+    """Ends the process with ``status`` if calls to AWS stay unanswered for :data:`LAST_CALLS_S`; otherwise returns."""
     end = time.monotonic() + LAST_CALLS_S
     others = [thread for thread in threading.enumerate() if not thread.daemon and thread is not threading.main_thread()]
     for thread in others:

@@ -6,7 +6,7 @@ from kainite.base.errors import KainiteError
 
 
 def raise_first(failures: BaseExceptionGroup, *, unless: type[KainiteError]) -> None:
-    """Raises the first error of Kainite in a group, else the group's first error.
+    """Raises the first error of Kainite in a group; if there is none, the group's first error.
 
     The first one is the cause: it cancels the other tasks, and their errors follow from that.
 

@@ -19,7 +19,7 @@ OFF_LOOP_BYTES: Final = 64 * 1024
 
 
 class HeavyWork:
-    """Runs pieces of work, those that are long one after another on threads."""
+    """Runs pieces of work; the long ones run on threads, one after another."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()

@@ -1,9 +1,9 @@
 """Tells the log's owner how far this daemon's shards are read: a unit whose parts are unread does not time out or end.
 
-It does so once a second, and when the owner asks because a unit waits for nothing else.
+The daemon reports once a second, and when the owner asks because a unit waits for nothing else.
 
-A daemon that the lease table does not answer tells nothing: shards may have ended since, and others begun. Its word
-would take the place of what daemons with a young scan tell.
+While the lease table does not answer, the daemon reports nothing: shards may have ended since its last scan, and others
+begun. Its report would replace the reports of daemons whose scan is younger.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EVERY_S: Final = 1.0
 
 
 async def report_reading(keeper: LeaseKeeper, consumers: Consumers, log: SharedLog) -> None:
-    """Reports until cancelled, while the lease table has told lately which shards there are."""
+    """Reports until it is cancelled; leaves reports out while the last scan of the lease table is too old."""
     log.reading = partial(_reading, keeper, consumers)
     try:
         while True:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types_boto3_kinesis import KinesisClient
 
 Sources: TypeAlias = Callable[[ChildProtocol], OpenSource]
-"""Returns what opens a shard's source; the source renders batches for the protocol."""
+"""Returns the function that opens a shard's source; the source renders batches for the protocol."""
 
 RENDER: Final[Mapping[ChildProtocol, Render]] = {
     ChildProtocol.JSON_LINES: render_process_records,

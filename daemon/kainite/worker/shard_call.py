@@ -73,7 +73,7 @@ class ShardCalls:
         self._told: set[Span] = set()  # records beyond the checkpoint that were reported as not processed
         self._warned = False  # that this child's emits are skipped
         self._fed = 0  # bytes of emit lines that the admission holds
-        self._arrived_ms: int | None = None  # the position of the call's last record
+        self._arrived_ms: int | None = None  # the arrival of the call's last record
         self._started_ms: int | None = None
         self._start_told = False  # to the log, durably
 
@@ -117,6 +117,7 @@ class ShardCalls:
         self._fed += len(line)
         feed = partial(units.admission.feed, line)
         if len(line) >= OFF_LOOP_BYTES:
+            # The loop renews leases, so it must not parse a line of megabytes.
             return units.heavy.run(len(line), feed)
         feed()
         return None
@@ -139,7 +140,7 @@ class ShardCalls:
             text = records.payload.decode("utf-8", "replace")
             self._units.admission.reject(f"invalid:{self._lease.shard_id}:{place.first}", f"{place}: {cause}", text)
         if place in self._told:
-            return False
+            return False  # the same records were delivered again, after the report
         self._told.add(place)
         event(logger, logging.ERROR, "message rejected", shard=self._lease.shard_id,
               first=str(place.first), last=str(place.last), cause=cause)  # fmt: skip
@@ -192,6 +193,7 @@ class ShardCalls:
                   checkpoint=checkpoint, error=error)  # fmt: skip
             return name.value
         self._rules.written(checkpoint)
+        # Records up to the checkpoint do not come again, so nothing needs to be remembered of them.
         self._told = {
             span for span in self._told if checkpoint.position is not None and span.last > checkpoint.position
         }
@@ -208,13 +210,11 @@ class ShardCalls:
         units.room.give_back()
 
     async def _tell_start(self) -> None:
-        """Tells the log since when the shard is read, before a checkpoint hides that its beginning was not read.
-
-        A call that emits nothing appends nothing, so the checkpoint may be all that is left of the reading.
-        """
+        """Tells the log since when the shard is read, before a checkpoint hides that its beginning was not read."""
         units = self._units
         if units is None or not units.tells_start or self._started_ms is None or self._start_told:
             return
+        # A call that emits nothing appends nothing, so the checkpoint may be the only trace of the reading.
         await self._put(units, BEFORE_ALL, BEFORE_ALL, ())
 
     async def _put(self, units: UnitsOfWork, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:

@@ -104,7 +104,7 @@ class ShardConsumer:
         self._child: ChildProcess | None = None
         self.reading = ShardReading(lease)
         self._end = ShardEnd(())
-        self._batch: RecordBatch | None = None  # delivered to the child, not answered yet
+        self._batch: RecordBatch | None = None  # the batch that the child has and has not answered yet
         self._pause = 0.0
 
     async def run(self) -> None:

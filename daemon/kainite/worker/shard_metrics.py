@@ -39,7 +39,7 @@ class ShardMetrics:
         """Measures the time of a call of the child, however the call ends.
 
         Args:
-            action: what the child is asked.
+            action: the action that the child is asked for.
             warn_after: seconds after which one warning is logged while the call still runs; None for never.
         """
         began = self._loop.time()

@@ -19,7 +19,7 @@ from kainite.leases.keeper import HeldLease
 from kainite.settings import StreamSettings
 
 ROUNDED_S: Final = 1.0
-"""Most seconds by which the time of an iterator is rounded down: where LATEST was is not after that."""
+"""The most seconds by which the time of an iterator is rounded down; LATEST was not later than the sum of both."""
 
 
 class ShardReading:
@@ -33,7 +33,7 @@ class ShardReading:
         self._lease = lease
         self._source: ShardSource | None = None
         self._latest_at: float | None = None  # the time at which reading began at LATEST
-        self._begins_at: Checkpoint | None = None  # where the log has nothing of the shard
+        self._begins_at: Checkpoint | None = None  # where reading begins if the log has nothing of the shard
         self._timestamp: float | None = None
 
     @property
@@ -43,10 +43,10 @@ class ShardReading:
 
     @property
     def reached(self) -> Reached:
-        """Returns how far the shard is dealt with; nothing while nothing is read."""
-        return (
-            Reached() if self._source is None else replace(self._source.ahead.queue.reached, started_ms=self.started_ms)
-        )
+        """Returns how far the shard's records are done; an empty value while nothing is read."""
+        if self._source is None:
+            return Reached()
+        return replace(self._source.ahead.queue.reached, started_ms=self.started_ms)
 
     @property
     def started_ms(self) -> int | None:
@@ -66,7 +66,7 @@ class ShardReading:
 
         Args:
             open_source: makes the source.
-            settings: of the stream.
+            settings: the stream's settings.
             cut_at: the shard's position in the log: no batch reaches across it.
         """
         start = self._lease.checkpoint

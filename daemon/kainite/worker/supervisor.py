@@ -76,7 +76,7 @@ async def supervise(settings: Settings, stop: asyncio.Event, reload: asyncio.Eve
     """Runs the daemon until ``stop`` is set, then stops it gracefully.
 
     Args:
-        settings: of the daemon.
+        settings: the daemon's settings.
         stop: set to stop the daemon.
         reload: set to make the daemon read its settings file again.
 
@@ -136,7 +136,7 @@ class _Daemon:
         return LogMountState.MOUNTED if self._log.owner is not None else LogMountState.FOLLOWING
 
     def _stance(self) -> Stance:
-        """Returns what to do about other workers' leases: none is taken while the log's owner is not reached."""
+        """Returns what this worker does about others' leases: it takes none while the log's owner is not reached."""
         cut_off = self._log is not None and self._log.is_cut_off
         return Stance.ABSTAIN if cut_off else self._membership.stance()
 
@@ -219,7 +219,7 @@ async def _sharing(
 
 
 async def _keep(membership: Membership, keeper: LeaseKeeper) -> None:
-    """Holds leases in the way that the fleet does."""
+    """Finds out what kind of fleet the worker belongs to, then takes and renews leases until it is cancelled."""
     await membership.begin()
     await keeper.run()
 

@@ -41,9 +41,9 @@ class UnitsOfWork:
     Attributes:
         log: the log; all shards of the daemon share it.
         admission: the shard's own admission of deltas.
-        heavy: runs what takes long; shared by all shards of the daemon.
-        catalogue: the target's tables, shared by all shards; None where none is read again.
-        room: the shard's part of what all shards may hold of emitted lines.
+        heavy: runs work that takes long; all shards of the daemon share it.
+        catalogue: the target's tables; all shards share them; None where the catalogue is never read again.
+        room: the shard's part of the budget that all shards have for emitted lines.
         tells_start: whether the log must know since when a shard is read that is not read from its beginning.
     """
 
@@ -86,7 +86,7 @@ async def open_units_of_work(
     """Joins the daemons that share the log, and reads the catalogue; yields None where units of work are disabled.
 
     Returns when the log is reached: this daemon owns it, or appends through its owner. Until then nothing could be
-    appended, and the shards are left to those who can.
+    appended, and other daemons may have the shards.
 
     Args:
         settings: the daemon's settings.
@@ -94,7 +94,7 @@ async def open_units_of_work(
         group: runs the tasks that read the catalogue and share the log; a log that cannot be used fails the group.
         stop: ends the wait for a log that is not reached.
         opened: called with the log, before the log's owner is reached.
-        stream: the stream whose shards are collected: the log must be its log; None: any.
+        stream: the stream whose shards are collected: the log must be this stream's; None allows any.
         meter: takes the metrics of units and of the log, while the owner is here.
 
     Raises:
@@ -156,7 +156,7 @@ async def _identity(stream: StreamClient, stop: asyncio.Event) -> str | None:
 
 
 async def _watch(running: asyncio.Task[None]) -> None:
-    """Waits for the task, and raises what it raises; to be cancelled without it."""
+    """Waits for the task, and raises its error. To cancel this wait does not cancel the task."""
     await asyncio.shield(running)
 
 

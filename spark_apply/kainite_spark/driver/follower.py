@@ -29,7 +29,7 @@ from kainite.log.contract import LogStore
 from kainite.log.format.entry import Batch, FragmentMeta, Outcome, SchemeMeta, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.loading import load_state
-from kainite.log.state.units import RESOLVED, UnitState
+from kainite.log.state.unit_state import RESOLVED, UnitState
 from kainite.peers.feed.buffer import EVERYTHING
 from kainite.peers.sharing.following import LogFeed
 from kainite_spark.driver.payloads import Payloads
@@ -153,7 +153,7 @@ class LogFollower:
                 unit = self._state.units[tid]
                 self._backlog.add(tid, unit.status, unit.cause)
             elif isinstance(entry.meta, FragmentMeta) and (late := self._state.failed(entry.meta.uow)) is not None:
-                self._backlog.widen(late.tid, entry.written, entry.read)
+                self._backlog.widen(late.tid, entry.touched)
             elif isinstance(entry.meta, StatusMeta) and entry.meta.through is None:
                 self._decided(entry.meta.outcomes)
 

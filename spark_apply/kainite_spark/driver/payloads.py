@@ -68,4 +68,4 @@ class Payloads:
 
 def _size(entry: Entry) -> int:
     array = len(entry.data) if entry.piece is None else entry.piece.length
-    return array + 8 * (len(entry.written) + len(entry.read)) + OVERHEAD
+    return array + 8 * (len(entry.touched.written) + len(entry.touched.read)) + OVERHEAD

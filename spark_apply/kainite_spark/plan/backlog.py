@@ -1,9 +1,9 @@
 """The backlog of unresolved units: selects the next micro-batch, holds units back behind failed ones. Pure.
 
 What the log says of a unit (its entries, signatures, kind) stands in the folded log alone
-(:class:`~kainite.log.state.units.UnitState`). The backlog knows units by their transaction ids, keeps the state that a
-unit has in the apply job's rounds, and looks all else up when it needs it. So it must hear of a discard before it is
-asked for anything else: the folded log has forgotten the unit by then.
+(:class:`~kainite.log.state.unit_state.UnitState`). The backlog knows units by their transaction ids, keeps the state
+that a unit has in the apply job's rounds, and looks all else up when it needs it. So it must hear of a discard before
+it is asked for anything else: the folded log has forgotten the unit by then.
 
 States of a unit here, and the status that the log shows for it:
 
@@ -61,15 +61,14 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import takewhile
 from types import MappingProxyType
 
 from kainite.log.format.entry import Outcome, UnitStatus
-from kainite.log.state.units import UnitState
+from kainite.log.state.unit_state import UnitState
 from kainite.settings import Consistency, OnFailure
-from kainite.uow.conflicts import conflict
+from kainite.uow.conflicts import ReadWriteSets, conflict
 from kainite.uow.delta import UnitKind
 from kainite.uow.scheme import MIXED, Comparisons, Scheme
 from kainite_spark.plan.busy_units import PATIENCE, DelayedUnits, UnitInFront
@@ -234,15 +233,15 @@ class Backlog:
         self._unreported.forget(tid)
         self._release(tid)
 
-    def widen(self, tid: int, written: AbstractSet[int], read: AbstractSet[int]) -> None:
+    def widen(self, tid: int, more: ReadWriteSets) -> None:
         """Lets a failed unit hold back further units, because more of it has come.
 
         Args:
             tid: the unit.
-            written, read: the signatures that are new.
+            more: the signatures that are new.
         """
         if tid in self._failed and self._policy is not OnFailure.SKIP:
-            self._holders.widen(self._units[tid], written, read)
+            self._holders.widen(self._units[tid], more)
 
     def discard(self, tids: Collection[int]) -> None:
         """Forgets units that a person discarded; releases the units that waited for them alone."""

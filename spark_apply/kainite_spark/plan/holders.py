@@ -12,10 +12,8 @@ unit's own scheme and no unsigned table; otherwise each distinct set of tables o
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
-
-from kainite.log.state.units import UnitState
-from kainite.uow.conflicts import EarliestConflicts
+from kainite.log.state.unit_state import UnitState
+from kainite.uow.conflicts import EarliestConflicts, ReadWriteSets
 from kainite.uow.scheme import MIXED, Comparisons
 
 _Tables = tuple[str, ...]
@@ -36,11 +34,11 @@ class Holders:
 
     def add(self, unit: UnitState) -> None:
         """Registers a holder; holders may come in any order."""
-        self.widen(unit, unit.written, unit.read)
+        self.widen(unit, unit)
 
-    def widen(self, unit: UnitState, written: AbstractSet[int], read: AbstractSet[int]) -> None:
+    def widen(self, unit: UnitState, more: ReadWriteSets) -> None:
         """Registers more of a holder: its new signatures, and the tables that it touches now."""
-        self._signed.add(unit.tid, written, read)
+        self._signed.add(unit.tid, more.written, more.read)
         if unit.scheme is not None:
             _earliest(self._by_scheme.setdefault(unit.scheme, {}), unit.tables, unit.tid)
         if unit.unsigned:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from kainite.base.errors import KainiteError
 from kainite.log.format.entry import Outcome
-from kainite.log.state.units import UnitState
+from kainite.log.state.unit_state import UnitState
 from kainite_spark.plan.backlog import Selection
 from kainite_spark.plan.schedule import schedule
 from kainite_spark.plan.unit_part import UnitPart

@@ -13,7 +13,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
-from kainite.log.state.units import UnitState
+from kainite.log.state.unit_state import UnitState
 from kainite.uow.conflicts import components
 
 

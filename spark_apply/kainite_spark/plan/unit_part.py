@@ -57,7 +57,7 @@ def unit_part(unit: int, number: int, entry: Entry) -> UnitPart:
     meta = entry.meta
     head = None
     if isinstance(meta, UnitMeta | RefitMeta):
-        head = UnitHeader(meta.uow, meta.count, entry.written, entry.read)
+        head = UnitHeader(meta.uow, meta.count, entry.touched.written, entry.touched.read)
     try:
         return UnitPart(unit, number, array_of(entry), head, left_out(entry))
     except LogCorruptError as error:

@@ -19,7 +19,7 @@ apply a unit that has failed and was discarded meanwhile. So a micro-batch's num
 tasks, for a closing or for a trimming.
 
 A crash at any point leaves either both a unit's rows and its acknowledgement, or neither. docs/targets.md
-says what a loader must do for the same guarantee.
+says what a loader must do to give the same guarantee.
 
 Units come in log order. ``apply`` is all or nothing for the whole group; the caller bisects a
 refused group (:mod:`kainite_spark.executor.group_commit`) down to the refused unit.
@@ -46,7 +46,7 @@ class Unit:
         deltas: in the source's own order, if the deltas have ordinals, otherwise in the order of arrival.
         written, read: its signatures, by which conflicts inside a group are found.
         size: the bytes of its deltas, as they are in the log; 0 if unknown.
-        fault: why its deltas are not known; no target is given such a unit. None: they are.
+        fault: why the deltas of the unit are not known; None when they are. No target gets a unit with a fault.
     """
 
     tid: int

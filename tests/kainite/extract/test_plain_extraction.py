@@ -98,12 +98,6 @@ def test_a_record_larger_than_kinesis_takes_ends_it_at_once(bench: Any) -> None:
     assert bench.records() == []
 
 
-def test_a_stream_that_is_not_there_is_said_before_anything_is_extracted(bench: Any) -> None:
-    with pytest.raises(StreamError, match="'nowhere' does not exist"):
-        bench.once(bench.settings("touch", str(bench.folder / "started"), streamName="nowhere"))
-    assert not (bench.folder / "started").exists()
-
-
 def test_runs_follow_each_other_until_sigterm_and_what_was_written_by_then_is_put(bench: Any) -> None:
     script = f"""cd {bench.folder}; echo run; test -e second || {{ touch second; exit 0; }}
     trap 'echo last words; exit 1' TERM; touch waiting; while :; do sleep 0.05; done"""

@@ -13,12 +13,13 @@ from kainite.base.errors import LogUnavailableError
 from kainite.base.position import Position
 from kainite.log.format.entry import Entry, EntryKind, PositionMeta, StatusMeta
 from kainite.owner.append_queue import ENTRY_OVERHEAD, AppendQueue, size_of
+from kainite.uow.touches import Touched
 
 LIMIT = 1 << 20
 
 
 def moved(shard: str, sequence: int) -> Entry:
-    return Entry(EntryKind.POSITION, PositionMeta(shard, Position(sequence)))
+    return Entry(EntryKind.POSITION, PositionMeta.of(shard, Position(sequence)))
 
 
 def queue(limit: int = LIMIT) -> AppendQueue:
@@ -131,5 +132,5 @@ def test_batches_have_all_appends_in_order_and_keep_to_their_bound(sizes: Sequen
 
 
 def test_the_size_counts_data_and_signatures() -> None:
-    entry = Entry(EntryKind.UNIT, StatusMeta(), frozenset({1, 2}), frozenset({3}), b"x" * 100)
+    entry = Entry(EntryKind.UNIT, StatusMeta(), Touched(frozenset({1, 2}), frozenset({3})), b"x" * 100)
     assert size_of([entry]) == ENTRY_OVERHEAD + 100 + 3 * 8

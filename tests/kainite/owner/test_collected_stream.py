@@ -13,7 +13,7 @@ from kainite.owner.collected_stream import stream_entries
 
 
 def collected(state: FoldedLog) -> None:
-    Journal(state, 0).write(EntryKind.POSITION, PositionMeta("s0", Position(7)))
+    Journal(state, 0).write(EntryKind.POSITION, PositionMeta.of("s0", Position(7)))
 
 
 def test_a_new_log_is_the_first_streams_that_comes() -> None:

@@ -20,10 +20,11 @@ from kainite.log.collecting.collect import collect
 from kainite.log.collecting.watermark import Watermark, next_due_ms, ripe
 from kainite.log.format.entry import Entry
 from kainite.log.state.folded import FoldedLog
-from kainite.log.state.units import OpenUnit
+from kainite.log.state.open_unit import OpenUnit
 from kainite.owner import ending as ending_module
 from kainite.owner.ending import Ending
 from kainite.settings import UowEnd, UowOrder, UowSettings
+from kainite.uow.delta import UnitEnd
 from support.log_builders import fragment
 from support.waiting import until
 
@@ -142,9 +143,10 @@ async def test_looks_that_take_long_leave_time_to_append(monkeypatch: pytest.Mon
 
 UNITS = st.builds(
     lambda place, time, arrived, ends: OpenUnit(
-        f"T-{place}", 0, time=None if time is None else time * 1_000_000, arrived_ms=arrived, end_count=ends
+        f"T-{place}", 0, time=None if time is None else time * 1_000_000, arrived_ms=arrived, end=ends
     ),
-    st.integers(0, 50), st.none() | st.integers(0, 50), st.none() | st.integers(0, 50), st.sampled_from([None, 1]),
+    st.integers(0, 50), st.none() | st.integers(0, 50), st.none() | st.integers(0, 50),
+    st.sampled_from([None, UnitEnd(1)]),
 )  # fmt: skip
 
 

@@ -51,7 +51,7 @@ async def test_the_state_is_what_was_written() -> None:
 
 @pytest.mark.parametrize("corrupt", [False, True])
 async def test_an_owner_that_is_overtaken_meanwhile_does_not_begin(corrupt: bool) -> None:
-    """Names the claim as the cause too where the later owner has removed what was being read."""
+    """Raises the claim as the cause, too, where the later owner has removed what was being read."""
     store = written()
     mounted = mount(store, P, SETTINGS.owner, 1000.0)
     store.overtaken, store.corrupt = True, corrupt

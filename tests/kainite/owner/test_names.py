@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -231,19 +230,6 @@ async def test_a_store_that_does_not_answer_delays_the_names_and_loses_none() ->
     state = load_state(store, P, names=True)
     assert all(uow(number) in state.recent for number in range(70, 100))
     assert segments & {key for key, _ in store.read_names(P)}
-
-
-async def test_an_owner_of_a_log_of_the_release_before_recognises_its_names(store: LogStore) -> None:
-    async with owned_log(store, replace(SETTINGS, snapshot_entries=10_000), UowSettings()) as log:
-        for number in range(5):
-            await bring(log, number + 1, number, numbered=True)
-        fields = snapshot.capture(log.state)
-    old = {
-        name: value for name, value in fields.items() if not name.startswith(("segments", "numbers", "names", "forg"))
-    }
-    state = snapshot.load(b"".join(snapshot.parts({**old, "window": 100_000})))
-    assert all(uow(number) in state.recent for number in range(5))
-    assert state.recent.numbers.ranges() == [(1, 5)]
 
 
 class OvertakenStore(MemoryStore):

@@ -455,7 +455,7 @@ class TestSnapshots:
 
 def _part(state: FoldedLog, data: bytes) -> list[Entry]:
     journal = Journal(state, 0)
-    journal.write(EntryKind.CONTROL, ControlMeta(SNAPSHOT_PART), data)
+    journal.write(EntryKind.CONTROL, ControlMeta(SNAPSHOT_PART), data=data)
     return journal.entries
 
 

@@ -24,6 +24,7 @@ from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.packing import Blob, Piece
 from kainite.uow.scheme import MIXED
 from kainite.uow.signing import Signing
+from kainite.uow.touches import NOTHING, Touched
 from support.owned_log import owned_log
 from support.tables import SHOP
 from support.waiting import until
@@ -46,13 +47,10 @@ def part(uow: str, *deltas: Delta, count: int | None = None, catalogue: Catalogu
     signed = signing.judge_all(deltas)
     return Fragment(
         uow=uow,
+        touched=signed.touched(signing.scheme.id),
         deltas=tuple(signed.deltas),
-        written=frozenset(signed.written),
-        read=frozenset(signed.read),
         ends=() if count is None else (UnitEnd(count),),
         misfits=tuple(Reject(cause, "line") for _, cause in signed.misfits),
-        tables=tuple(signed.tables),
-        unsigned=tuple(signed.unsigned),
         scheme=signing.scheme,
     )
 
@@ -70,6 +68,11 @@ class Log:
     def unit(self, uow: str) -> UnitMeta:
         (meta,) = [entry.meta for entry in self.entries if isinstance(entry.meta, UnitMeta) and entry.meta.uow == uow]
         return meta
+
+    def touched(self, uow: str) -> Touched:
+        """Returns what the UNIT entry of a unit says that it touches."""
+        meta = self.unit(uow)
+        return next(entry.touched for entry in self.entries if entry.meta is meta)
 
 
 def test_a_misfit_waits_for_all_its_deltas_and_fails_with_them_in_the_log() -> None:
@@ -102,17 +105,17 @@ def test_a_scheme_is_noted_before_the_first_entry_that_names_it_and_once() -> No
     kinds = [entry.kind for entry in log.entries]
     assert kinds.count(EntryKind.SCHEME) == 1
     assert kinds[0] is EntryKind.SCHEME
-    assert log.unit("T").scheme == log.unit("V").scheme == Signing(SHOP).scheme.id
+    assert log.touched("T").scheme == log.touched("V").scheme == Signing(SHOP).scheme.id
 
 
 def test_a_unit_whose_parts_were_signed_under_two_schemes_has_neither() -> None:
     log = Log()
     log.bring(part("T", order(1), count=2))
     log.bring(part("T", order(2), catalogue=CHANGED))
-    assert log.unit("T").scheme == MIXED
+    assert log.touched("T").scheme == MIXED
     log.bring(part("U", order(3)))
     log.bring(part("U", count=1, catalogue=CHANGED))
-    assert log.unit("U").scheme == Signing(SHOP).scheme.id, "an end alone is not signed"
+    assert log.touched("U").scheme == Signing(SHOP).scheme.id, "an end alone is not signed"
 
 
 def refit(log: Log, catalogue: Catalogue = WIDER) -> None:
@@ -138,8 +141,7 @@ def test_a_refit_replaces_deltas_signatures_and_scheme_and_lets_a_retry_through(
     assert set(unit.tables) == {"orders", "ordres"}
     assert unit.entries == (len(log.entries) - 1,)
     assert isinstance(log.entries[-1].meta, RefitMeta)
-    assert unit.written == log.entries[-1].written
-    assert log.state.conflicts.find(unit.written, ()) == unit.tid
+    assert unit.written == log.entries[-1].touched.written
     assert not log.state.misfits
     decision = decide(log.state, "r", {"action": "retry", "uow": "T"})
     assert decision.outcome is not None
@@ -176,7 +178,7 @@ def test_a_snapshot_keeps_misfits_refits_and_the_schemes_in_use(fitted: bool) ->
 def test_with_relaxed_isolation_nothing_is_compared() -> None:
     log = Log(UowSettings(isolation=Isolation.RELAXED))
     log.bring(part("T", order(1, colour="red"), count=1))
-    assert (log.unit("T").scheme, log.unit("T").tables, log.unit("T").unsigned) == (None, (), ())
+    assert log.touched("T") == NOTHING
     refit(log)
     unit = log.state.find("T")
     assert unit is not None

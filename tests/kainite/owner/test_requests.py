@@ -7,6 +7,7 @@ import pytest
 from kainite.log.format.entry import Entry, EntryKind, Fault, FragmentMeta, Outcome, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.state.folded import FoldedLog
 from kainite.owner.requests import OK, REFUSED, RequestDecision, decide
+from kainite.uow.delta import UnitEnd
 from kainite.uow.signing import SignedDeltas
 
 IN_PROGRESS, COMMITTED, FAILED, BLOCKED, DISCARDED = UnitStatus
@@ -14,7 +15,7 @@ IN_PROGRESS, COMMITTED, FAILED, BLOCKED, DISCARDED = UnitStatus
 
 def state(*outcomes: Outcome, cause: str | None = None, answered: tuple[str, ...] = ()) -> FoldedLog:
     folded = FoldedLog()
-    folded.apply(0, Entry(EntryKind.UNIT, UnitMeta("T", 1, cause=cause)), 0)
+    folded.apply(0, Entry(EntryKind.UNIT, UnitMeta("T", 1, cause=cause, fault=Fault.MALFORMED if cause else None)), 0)
     folded.apply(1, Entry(EntryKind.STATUS, StatusMeta(outcomes, requests=answered)), 0)
     return folded
 
@@ -28,7 +29,7 @@ def collecting(*came: int) -> FoldedLog:
     """Returns a log in which a unit of two deltas failed with one of them; ``came`` are appended later."""
     folded = FoldedLog()
     entries = [
-        Entry(EntryKind.FRAGMENT, FragmentMeta("T", "s", 1, (0,), 2)),
+        Entry(EntryKind.FRAGMENT, FragmentMeta("T", "s", 1, (0,), UnitEnd(2))),
         Entry(EntryKind.UNIT, UnitMeta("T", 1, ("s",), (0,), cause="1 of 2 deltas came", fault=Fault.INCOMPLETE)),
         *(Entry(EntryKind.FRAGMENT, FragmentMeta("T", "s", 1, (ordinal,))) for ordinal in came),
     ]

@@ -11,6 +11,7 @@ from kainite.base.errors import LogUnavailableError
 from kainite.log.contract import Fork, LogHead
 from kainite.log.format.entry import Batch, Entry, EntryKind, StatusMeta, UnitMeta
 from kainite.store.memory import MemoryStore, without_data
+from kainite.uow.touches import Touched
 
 P = "0"
 RIVALS = 8
@@ -67,6 +68,6 @@ def test_a_fork_where_nothing_stands_may_be_tried_again() -> None:
 
 
 def test_without_data_a_batch_has_its_index_alone() -> None:
-    entry = Entry(EntryKind.UNIT, UnitMeta("T", 1), frozenset({1}), frozenset({2}), b"deltas")
+    entry = Entry(EntryKind.UNIT, UnitMeta("T", 1), Touched(frozenset({1}), frozenset({2})), b"deltas")
     [left] = without_data(Batch(0, 1, 0, (entry,))).entries
-    assert (left.data, left.written, left.read, left.meta) == (b"", entry.written, entry.read, entry.meta)
+    assert (left.data, left.touched, left.meta) == (b"", entry.touched, entry.meta)

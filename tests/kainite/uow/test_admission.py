@@ -17,6 +17,7 @@ from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.identity import identity_of
 from kainite.uow.signature import Signatures
 from kainite.uow.signing import Signing
+from kainite.uow.touches import Touched
 from support.tables import SHOP
 
 DELETE: dict[str, Any] = {"op": "delete", "key": {"id": 1}}
@@ -50,7 +51,12 @@ def test_deltas_and_their_end_become_a_fragment() -> None:
     scheme = Signing(SHOP).scheme
     tables = ("order_line",)
     assert fragment == Fragment(
-        "A", (delta,), written, read, (end,), identities=(emitted,), tables=tables, scheme=scheme
+        "A",
+        (delta,),
+        Touched(written, read, tables=tables, scheme=scheme.id),
+        (end,),
+        identities=(emitted,),
+        scheme=scheme,
     )
     assert written
     assert read
@@ -105,7 +111,7 @@ def test_both_ends_are_kept() -> None:
 
 def test_without_a_catalogue_any_table_is_taken() -> None:
     found = admitted(emit({"uow": "A", "table": "x", "op": "delete", "key": {"k": 1}}), tables=None)
-    assert len(found["A"].written) == 1
+    assert len(found["A"].touched.written) == 1
     assert not found["A"].rejects
 
 
@@ -161,7 +167,7 @@ def test_what_does_not_fit_the_catalogue_is_kept_as_it_was_emitted(case: str) ->
     assert cause in misfit.cause
     assert not found["B"].rejects
     assert found["B"].deltas[1].to_json() == item
-    assert found["B"].unsigned == unsigned
+    assert found["B"].touched.unsigned == unsigned
     assert not found["A"].misfits
 
 
@@ -169,7 +175,7 @@ def test_a_misfit_is_signed_by_what_is_known_of_its_row() -> None:
     known = {**ORDER, "row": {"customer": 7}}
     (fragment,) = admitted(emit({"uow": "A", **known, "row": {"customer": 7, "colour": "red"}})).values()
     (sound,) = admitted(emit({"uow": "A", **known})).values()
-    assert (fragment.written, fragment.read) == (sound.written, sound.read)
+    assert fragment.touched == sound.touched
 
 
 def test_what_does_not_fit_one_catalogue_is_judged_anew_under_another() -> None:

@@ -6,11 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kainite.uow.delta import Delta, Operation
-from kainite.uow.identity import DIGEST_BYTES, identity_of, join_digests, split_digests
+from kainite.uow.identity import DIGEST_BYTES, identity_of
 
 DELTA = Delta("t", Operation.UPDATE, {"id": 1}, {"a": 1, "b": None}, {"a": 2})
 
@@ -40,14 +38,3 @@ def test_without_an_ordinal_the_content_is_the_identity_whatever_the_order_of_it
 )
 def test_other_content_is_another_identity(other: dict[str, Any]) -> None:
     assert identity_of(replace(DELTA, **other)) != identity_of(DELTA)
-
-
-@given(st.lists(st.binary(min_size=DIGEST_BYTES, max_size=DIGEST_BYTES)))
-def test_digests_as_text_read_back(digests: list[bytes]) -> None:
-    assert split_digests(join_digests(digests)) == digests
-
-
-@pytest.mark.parametrize("text", ["AA==", "?", "AAAA" * 6])
-def test_what_is_no_list_of_digests_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r".+"):
-        split_digests(text)

@@ -14,6 +14,7 @@ from kainite.log.format.entry import Batch, Entry, EntryKind, ReqId, Transaction
 from kainite.owner.mount import Mount
 from kainite.peers.wire.messages import AppendRequest
 from kainite.store.memory import MemoryStore
+from kainite.uow.touches import Touched
 from kainite.waltz.partition import ApplicationPartition, application_partition
 from support.application_world import LIMIT_S, SETTINGS, taken_over
 
@@ -26,7 +27,7 @@ class OvertakenStore(MemoryStore):
     newer: Mount | None = None
 
     def append(self, mounted: Mount, transaction: int, *locks: int) -> None:
-        entry = Entry(EntryKind.TRANSACTION, TransactionMeta(0), frozenset(locks), data=b"%d" % transaction)
+        entry = Entry(EntryKind.TRANSACTION, TransactionMeta(0), Touched(frozenset(locks)), data=b"%d" % transaction)
         assert self.put_batch(P, Batch(transaction, mounted.generation, 0, (entry,)), f"{transaction}") is None
 
     def read_batches(self, *arguments: Any, **more: Any) -> Iterator[Batch]:

@@ -445,7 +445,7 @@ def test_a_child_waits_for_nobody_but_the_unit_that_brings_its_parent(world: Wor
 
 
 class Meanwhile(threading.Event):
-    """Does one thing when the job is idle for the first time, and stops it the second time."""
+    """Calls a function when the job is idle for the first time, and stops the job the second time."""
 
     def __init__(self, action: Callable[[], None]) -> None:
         super().__init__()

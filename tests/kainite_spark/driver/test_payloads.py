@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, StatusMeta, UnitMeta
 from kainite.owner.mount import mount
 from kainite.store.memory import MemoryStore
+from kainite.uow.touches import Touched
 from kainite_spark.driver.payloads import KEPT, OVERHEAD, Payloads
 from kainite_spark.executor.tasks import read_slice
 from kainite_spark.plan.micro_batch import MicroBatch, Slice, Wanted
@@ -22,7 +23,7 @@ def entries(*sizes: int) -> tuple[Entry, ...]:
     return tuple(
         Entry(EntryKind.FRAGMENT, FragmentMeta("T", "s", 1), data=bytes([n]) * size)
         if n < last
-        else Entry(EntryKind.UNIT, UnitMeta("T", len(sizes)), frozenset({n}), data=bytes([n]) * size)
+        else Entry(EntryKind.UNIT, UnitMeta("T", len(sizes)), Touched(frozenset({n})), data=bytes([n]) * size)
         for n, size in enumerate(sizes)
     )
 

@@ -12,6 +12,7 @@ from kainite.base.errors import KainiteError, LogCorruptError, LogUnavailableErr
 from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, UnitMeta, UnitStatus
 from kainite.settings import AwsSettings
 from kainite.store.memory import MemoryStore
+from kainite.uow.touches import Touched
 from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.executor.tasks import RoutedPart, TaskSettings, apply_parts, read_slice
 from kainite_spark.plan.micro_batch import Slice, Wanted
@@ -27,7 +28,9 @@ def deltas(*keys: int) -> bytes:
 
 
 def unit(tid: int, *keys: int) -> Entry:
-    return Entry(EntryKind.UNIT, UnitMeta(f"T-{tid}", len(keys)), frozenset({1}), frozenset({2}), deltas(*keys))
+    return Entry(
+        EntryKind.UNIT, UnitMeta(f"T-{tid}", len(keys)), Touched(frozenset({1}), frozenset({2})), deltas(*keys)
+    )
 
 
 FRAGMENT = Entry(EntryKind.FRAGMENT, FragmentMeta("T-4", "shardId-0", 1), data=deltas(3))
@@ -65,7 +68,7 @@ def part(tid: int, number: int = 0, unit_id: int | None = None) -> UnitPart:
     entry = ENTRIES[tid]
     head = None
     if isinstance(entry.meta, UnitMeta):
-        head = UnitHeader(entry.meta.uow, entry.meta.count, entry.written, entry.read)
+        head = UnitHeader(entry.meta.uow, entry.meta.count, entry.touched.written, entry.touched.read)
     return UnitPart(tid if unit_id is None else unit_id, number, entry.data, head)
 
 

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kainite.log.format.entry import Outcome, UnitStatus
-from kainite.log.state.units import UnitState
+from kainite.log.state.unit_state import UnitState
 from kainite.settings import Consistency, OnFailure
 from kainite.uow.conflicts import conflict
 from kainite.uow.delta import UnitKind
+from kainite.uow.touches import Touched
 from kainite_spark.plan.backlog import Backlog
 from kainite_spark.plan.busy_units import PATIENCE
 from support.unit_states import unit_state
@@ -262,7 +263,7 @@ def test_a_delayed_unit_waits_for_a_failed_one_that_holds_back_more_since(policy
     for _ in range(2):
         bench.step()
     bench.units[0] = unit(0, 1, 2)
-    bench.held.widen(0, {2}, set())
+    bench.held.widen(0, Touched(frozenset({2})))
     bench.settle()
 
     assert bench.order == ([1] if policy is OnFailure.SKIP else [])

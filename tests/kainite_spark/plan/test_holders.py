@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kainite.log.state.units import UnitState
+from kainite.log.state.unit_state import UnitState
 from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, Table, TypeFamily, UniqueKey
 from kainite.uow.conflicts import conflict
 from kainite.uow.delta import Delta, Operation

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kainite.base.errors import TargetUnavailableError
 from kainite.log.format.entry import Outcome, UnitStatus
-from kainite.log.state.units import UnitState
+from kainite.log.state.unit_state import UnitState
 from kainite_spark.plan.backlog import Selection
 from kainite_spark.plan.micro_batch import TaskResult, plan, ranges
 from kainite_spark.targets.fence import Fence

@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.log.state.units import UnitState
+from kainite.log.state.unit_state import UnitState
 from kainite.uow.conflicts import components, conflict
 from kainite_spark.plan.schedule import schedule
 from support.unit_states import unit_state

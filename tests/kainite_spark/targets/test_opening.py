@@ -34,21 +34,12 @@ def test_the_url_names_the_kind_of_target(url: str, kind: type[Target]) -> None:
     target.close()
 
 
-def test_a_loader_needs_no_catalogue() -> None:
-    assert isinstance(open_target(LOADER, None), ExecTarget)
-
-
 @pytest.mark.parametrize(
     "url", ["mysql://host/shop", "shop.db", "sqlite:shop.db", "sqlite+pysqlite:///shop.db", "postgresql:shop", ""]
 )
 def test_another_kind_of_target_is_refused(url: str) -> None:
     with pytest.raises(SettingsError, match=r"target must be postgresql://.*, sqlite:///file or exec:COMMAND"):
         open_target(url, SHOP)
-
-
-def test_a_loader_that_is_missing_is_named_with_its_key() -> None:
-    with pytest.raises(SettingsError, match=r"^target: there is no program 'no-such-loader'"):
-        open_target("exec:no-such-loader --fast", None)
 
 
 def test_a_cycle_that_cannot_be_deferred_is_refused(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ class Checkpointing(Enum):
     """The rule for the child's checkpoints in a call."""
 
     FREE = auto()
-    WISE = auto()  # a note when it does not
+    WISE = auto()  # a note when the child does not ask for one
     REQUIRED = auto()
     FORBIDDEN = auto()
 
@@ -60,7 +60,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class ScriptedCall:
-    """One call, to be answered.
+    """One call, which the child must answer.
 
     Attributes:
         action: the call's action.
@@ -86,7 +86,7 @@ class ScriptedCall:
 
 @dataclass(frozen=True, slots=True)
 class EndOfInput:
-    """The child's input ends; it must end too."""
+    """The child's input ends; the child must end too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Loading:
 
     Attributes:
         loaded: the units that have been loaded so far.
-        asked: whether it is asked which units are loaded.
+        asked: whether the loader is asked which units are loaded.
         outranked: whether the request comes from an apply job that another one has replaced.
     """
 
@@ -106,7 +106,7 @@ class Loading:
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Messages in the markers dialect, alone or in batches as the settings have it; each is to be answered.
+    """Messages in the markers dialect, alone or in batches as the settings have it; the child must answer each.
 
     Attributes:
         payloads: the messages' payloads; without payloads the request is an empty batch.
@@ -142,7 +142,7 @@ class Arrangement:
     """The same records, cut into requests in one of several ways.
 
     Attributes:
-        name: says how.
+        name: says how the records are cut.
         lives: the requests to each of several children, one child after another.
         renumbered: whether the records have other numbers than in the first arrangement.
     """
@@ -180,5 +180,5 @@ class Case:
 
     @property
     def on_known_payloads(self) -> bool:
-        """Tells whether the case is only tried with a child that understands the payloads that it is given."""
+        """Tells whether the case is only tried with a child that understands the case's payloads."""
         return ONE_RECORD in self.needs or ONE_MESSAGE in self.needs

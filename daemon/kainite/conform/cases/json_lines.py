@@ -32,7 +32,7 @@ FAILURES: Final = (
     ("lease-stolen", CheckpointErrorName.SHUTDOWN, None),
     ("invalid-state", CheckpointErrorName.INVALID_STATE, None),
 )
-"""Names, errors, and how often each error is given; None: every time, because the condition does not pass."""
+"""Names, errors, and how often each error is given; None means every time, because the condition does not pass."""
 
 _INITIALIZE = ScriptedCall(Action.INITIALIZE)
 _LEASE_LOST = ScriptedCall(Action.LEASE_LOST, checkpoint=Checkpointing.FORBIDDEN)
@@ -144,7 +144,7 @@ def _ends(samples: Samples) -> tuple[Case, ...]:
 
 
 def _same_deltas(samples: Samples, last: ScriptedCall) -> Case:
-    """Returns the case that shows what a child loses: each of its faults shows in another arrangement."""
+    """Returns the case that shows which deltas a child loses: each fault of a child shows in another arrangement."""
     taken, aggregate = samples.records(COMPARED), samples.aggregated(COMPARED, 0)
     each = [_process((record,)) for record in taken]
     arrangements = (

@@ -18,7 +18,7 @@ def loader_cases(batching: Batching, samples: Samples) -> tuple[Case, ...]:
 
     Args:
         batching: how units are grouped.
-        samples: requests of the author's own, or the generic payloads, which a loader is not sent.
+        samples: the author's own requests; generic payloads are not sent to a loader.
     """
     prepare, (a, b, c, d) = _ask("prepare"), map(_Job, range(1, 5))
     cases = [
@@ -42,7 +42,7 @@ def loader_cases(batching: Batching, samples: Samples) -> tuple[Case, ...]:
 
 
 class _Job:
-    """An apply job of one case: a loader may keep its account across the cases, so each has numbers of its own."""
+    """An apply job of one case. A loader may keep its account across the cases, so each case has numbers of its own."""
 
     def __init__(self, number: int) -> None:
         self.generation = 10 * number + 1

@@ -51,7 +51,7 @@ def _messages(samples: Samples) -> tuple[Case, ...]:
 
 
 def _same_deltas(samples: Samples, count: int) -> Case:
-    """Returns the case that shows what a child loses; in batches ``count`` is a whole one, which EOB need not end."""
+    """Returns the case that shows which deltas a child loses; with batches, ``count`` fills one, so it needs no EOB."""
     taken = samples.taken(count)
     cuts = sorted({1, count // 2, count - 1} - {0, count})
     arrangements = [Arrangement("at once", ((Messages(taken),),))]

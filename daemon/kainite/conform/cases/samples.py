@@ -51,7 +51,7 @@ class Samples:
 
     Attributes:
         payloads: the payloads, in the order in which they are sent; where more are needed, they are sent again.
-        own: whether they are the author's.
+        own: whether the payloads are the author's.
     """
 
     payloads: tuple[bytes, ...]

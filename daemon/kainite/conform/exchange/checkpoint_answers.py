@@ -22,7 +22,7 @@ class AnsweredCheckpoint:
     Attributes:
         request: the request as the child wrote it.
         error: the error that was answered; None if the request was granted.
-        cause: says why no daemon would grant the request or, of one that is granted, why it means nothing.
+        cause: says why no daemon would grant the request or, where it is granted, why it means nothing.
         end: whether the checkpoint at the shard's end was granted.
     """
 
@@ -42,7 +42,7 @@ class CheckpointAnswers:
 
     @property
     def settled(self) -> bool:
-        """Tells whether the checkpoint is at the last record that was delivered, or behind it."""
+        """Tells whether the checkpoint covers the last record that was delivered."""
         return self._delivered is None or self._stored >= self._delivered
 
     def deliver(self, call: ScriptedCall) -> None:
@@ -69,7 +69,7 @@ class CheckpointAnswers:
         )
 
     def _meaningless(self, checkpoint: Checkpoint) -> str | None:
-        """Returns what is wrong with a checkpoint that lies within the range, and at no record of it."""
+        """Returns what is wrong with a checkpoint within the range of the delivered records that is at none of them."""
         at = checkpoint.position
         if at is None or not self._places or at in self._places:
             return None

@@ -19,7 +19,7 @@ from kainite.conform.exchange.transcript import Transcript
 T = TypeVar("T")
 
 LATE_S: Final = 2.0
-"""Seconds that a child that did not answer has to answer after all, once its input has ended."""
+"""Seconds in which a child that did not answer may still do so, after its input has ended."""
 
 HELD_BACK: Final = 16
 """Bytes of a request that are held back in a case that tries whether the child reads before it answers."""
@@ -68,7 +68,7 @@ class ChildRun:
     Args:
         program: the command.
         output: takes what the child writes.
-        ended: is called when the child's output has ended; maybe twice.
+        ended: called when the child's output has ended; it may be called twice.
 
     Attributes:
         transcript: the lines that both sides wrote.
@@ -98,7 +98,7 @@ class ChildRun:
         """Waits until ``found`` returns something; returns None when ``limit`` seconds are over.
 
         Raises:
-            ChildGone: the child is gone, and ``found`` returns None.
+            ChildGone: the child is gone, and ``found`` still returns None.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(limit):

@@ -24,7 +24,7 @@ class ExtractionDriver:
         held: whether the ends of requests are held back, for ``limits.hold`` seconds.
 
     Attributes:
-        settled: whether none of its records will come again.
+        settled: whether none of the extractor's records will come again.
     """
 
     settled = True

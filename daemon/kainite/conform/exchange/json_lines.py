@@ -75,7 +75,7 @@ class JsonLinesDriver:
 
     @property
     def settled(self) -> bool:
-        """Tells whether all records are behind the checkpoint: none of them comes again."""
+        """Tells whether the checkpoint covers all records, so that none of them is delivered again."""
         return self._granting.settled
 
     async def idle(self) -> StepResult | None:
@@ -126,7 +126,7 @@ class JsonLinesDriver:
         return bool(held)
 
     async def _silent(self, call: ScriptedCall) -> StepResult:
-        """Returns the result for a child that does not answer; one that does when its input ends did not flush."""
+        """Returns the result for a child that does not answer; one that answers at its input's end did not flush."""
         waited = self._seconds()
         self._child.transcript.happened(f"no answer in {waited:.1f} s")
         if self._heard:

@@ -24,7 +24,7 @@ class MarkersDriver:
     Args:
         child: the child.
         exchange: takes the child's output.
-        markers, batch_size: those of the exchange.
+        markers, batch_size: the markers and the batch size of the exchange.
         limits: the limits for each answer.
         held: whether the ends of requests are held back, for ``limits.hold`` seconds.
     """
@@ -42,7 +42,7 @@ class MarkersDriver:
         self._exchange = exchange
         self._markers = markers
         self._batch_size = batch_size
-        self._requests = 0  # since the last answer
+        self._requests = 0  # writes to the child since its last answer
         self._limits = limits
         self._hold = (limits.hold or 0.0) if held is Withheld.REQUESTS else 0.0
         self._began = 0.0
@@ -53,7 +53,7 @@ class MarkersDriver:
         self._batch_ended = False  # the last request ended with EOB
 
     async def ask(self, step: Messages) -> StepResult:
-        """Sends the messages, and reads until all are answered or will not be."""
+        """Sends the messages, and reads until the child has answered all, or will never answer them."""
         self._messages, self._slowest, self._began = [], 0.0, self._child.now()
         if (early := await self._unasked(0.0)) is not None:
             return early
@@ -69,7 +69,7 @@ class MarkersDriver:
 
     @property
     def settled(self) -> bool:
-        """Tells that all records are behind the checkpoint: the daemon takes it."""
+        """Returns True: the daemon makes the checkpoint, so none of the records is delivered again."""
         return True
 
     async def idle(self) -> StepResult | None:
@@ -133,7 +133,7 @@ class MarkersDriver:
         return f"wrote BNC after {self._batch_size} good messages, which are a whole batch: answer them, and write EOP"
 
     async def _silent(self, step: Messages) -> StepResult:
-        """Returns the result for a child that does not answer: maybe it does after an EOM, or when its input ends."""
+        """Returns the result for a child that does not answer; tries an EOM, and then the end of its input."""
         waited = self._child.now() - self._began
         self._child.transcript.happened(f"no answer in {waited:.1f} s")
         reaction = self._how_silent(step)
@@ -160,7 +160,7 @@ class MarkersDriver:
         return isinstance(await self._child.until(self._answer, LATE_S), Answer)
 
     def _answer(self) -> Answer | Violation | None:
-        """Returns an answer, or how the child breaks the protocol; what a BNC asks for is not written any more."""
+        """Returns the child's answer, or how it breaks the protocol; writes nothing when a BNC asks for more."""
         while (happened := self._exchange.next_event()) is not None:
             if not isinstance(happened, Send):
                 return happened

@@ -25,7 +25,7 @@ class Reaction(Enum):
     FLUSHED_LATE = auto()  # silent until its input ended
     ENDLESS = auto()  # the child asks for checkpoints without end
     GONE = auto()
-    VIOLATED = auto()  # its dialect forbids what it wrote
+    VIOLATED = auto()  # the dialect forbids what the child wrote
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,9 @@ class StepResult:
     Attributes:
         asked: the request, as the child knows it.
         reaction: how the child reacted.
-        detail: what the child wrote, or how it went.
+        detail: what the child wrote, or how it ended.
         seconds: how long the child took to answer, seconds.
-        checkpoints: the checkpoint requests meanwhile, with their answers.
+        checkpoints: the child's checkpoint requests during the step, with their answers.
         emitted: how many emit lines the child wrote.
         rejects: the texts that are no deltas among what the child gave, each with the reason.
         junk: lines on the child's standard output that are no messages.

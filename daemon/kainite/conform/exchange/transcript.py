@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Final
 
 SHOWN: Final = 300
-"""Characters of a line; a longer line is cut in its middle."""
+"""The longest line that is shown, in characters; a longer line is cut in its middle."""
 
 KEPT_FIRST: Final = 8
 KEPT_LAST: Final = 24
@@ -91,5 +91,5 @@ def _text(data: bytes) -> str:
 
 
 def printable(text: str) -> str:
-    """Escapes the characters that cannot be printed, which XML could not hold either."""
+    """Escapes the characters that cannot be printed. XML cannot hold them either."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -15,7 +15,7 @@ MOST_BYTES: Final = 2**20
 
 
 def judge_extraction(step: Extract, result: StepResult) -> Iterator[Finding]:
-    """Yields the findings about an answer; how the extractor failed to answer is judged elsewhere."""
+    """Yields the findings about an answer; :mod:`~kainite.conform.report.judging` judges a missing answer."""
     offsets = sum(map(_is_offset, result.messages))
     records = [message for message in result.messages if message and not _is_offset(message)]
     if step.request is None and result.reaction is Reaction.UNFINISHED:

@@ -10,9 +10,9 @@ from kainite.settings import ChildProtocol
 
 
 class CaseVerdict(IntEnum):
-    """The verdict on a case; of several findings the greatest verdict counts."""
+    """The verdict on a case. Of the verdicts of several findings the greatest counts."""
 
-    SKIPPED = 0  # a case that it builds on failed
+    SKIPPED = 0  # not tried: a case that this case builds on failed
     PASS = 1
     NOTE = 2  # allowed, and worth knowing
     SLOW = 3
@@ -26,7 +26,7 @@ class Finding:
     Attributes:
         verdict: the finding's weight.
         text: says what was found.
-        once: whether it is about the child rather than the case, and is reported in the first case only.
+        once: whether the finding is about the child rather than the case, and is reported in the first case only.
     """
 
     verdict: CaseVerdict
@@ -59,7 +59,7 @@ class CaseResult:
 
     @property
     def text(self) -> str:
-        """Returns the findings with the case's verdict, each once; of a case that passed, the first remark."""
+        """Returns each finding with the case's verdict once; for a case that passed, the first remark."""
         texts = [finding.text for finding in self.findings if finding.verdict is self.verdict]
         return printable("; ".join(dict.fromkeys(texts if self.verdict > CaseVerdict.PASS else texts[:1])))
 

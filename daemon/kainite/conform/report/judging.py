@@ -215,8 +215,8 @@ def _rejects(case: Case, result: StepResult, *, own_samples: bool) -> Iterator[F
 
 
 def _slow(case: Case, step: Step, result: StepResult, slow: float) -> Iterator[Finding]:
-    starting = step is case.steps[0] and case.needs  # how long it takes to start is said in the first case
-    failed = any(one.error for one in result.checkpoints)  # then it waited before it asked again, and should
+    starting = step is case.steps[0] and case.needs  # the first case says how long the child takes to start
+    failed = any(one.error for one in result.checkpoints)  # the child waited before it asked again, as it should
     if result.seconds > slow * case.patience and not (starting or case.held or failed):
         yield Finding(CaseVerdict.SLOW, f"took {result.seconds:.1f} s for {result.asked}")
 

@@ -6,9 +6,9 @@
                                             |      ^
                                             +-Put--+   when more is held than may be
 
-Storing is left out where the place does not change, putting where there are no messages. The driver of a cycle does
-what :meth:`Cycle.step` returns, and then calls :meth:`Cycle.done`. From ANSWERED on the extractor has no part in it:
-:mod:`kainite.extract.cycles.delivery` does the rest, while the next cycle may be under way already.
+A cycle stores nothing where the place does not change, and puts nothing where there are no messages. The driver of a
+cycle does what :meth:`Cycle.step` returns, and then calls :meth:`Cycle.done`. From ANSWERED on the extractor is not
+needed: :mod:`kainite.extract.cycles.delivery` does the rest, while the next cycle may be under way already.
 
 The table says what a crash of Kainite leaves behind in each state. The next run begins a cycle at the stored place:
 
@@ -22,10 +22,10 @@ OVER           nothing: the place is stored
 =============  =======================================================================================================
 
 So with ``kainite`` and ``time`` every message is on the stream once or more. An extractor that gives the same answer to
-the same request repeats its units of work with their ordinals, and the log drops what it has: exactly once. With
-``extractor`` the extractor keeps its offset. It must store the offset when the *next* request comes: only then is all
-of the previous answer on the stream. An extractor that stores it earlier loses what was not put before a crash. The
-first request to a fresh process says nothing about previous answers.
+the same request repeats its units of work with their ordinals, and the log drops the copies: so each delta counts
+exactly once. With ``extractor`` the extractor keeps its offset. It must store the offset when the *next* request comes:
+only then is all of the previous answer on the stream. An extractor that stores it earlier loses what was not put before
+a crash. The first request to a fresh process says nothing about previous answers.
 
 When the extractor dies, is silent too long or breaks the protocol, the held messages are dropped, and a fresh process
 gets the same request. A cycle without early puts then leaves nothing on the stream.
@@ -146,7 +146,7 @@ class Cycle:
         return self._offsets is ExtractOffsets.KAINITE and self._given is not None and self._given.ahead
 
     def step(self) -> Step:
-        """Returns the next step: the same one until :meth:`done` or, while listening, until the extractor writes."""
+        """Returns the next step; it changes with :meth:`done` and, while listening, when the extractor writes."""
         while (step := self._step()) is None:
             self._stage = _NEXT[self._stage]
         return step

@@ -1,8 +1,9 @@
 """Extraction in cycles: one after the other, by one process as long as it lives.
 
-:mod:`kainite.extract.cycles.cycle` decides what is durable when; this module does each step up to a whole answer, and
-:mod:`kainite.extract.cycles.delivery` those behind it. After a failure of the extractor it begins the cycle again with
-a fresh process, after a pause. An extractor that says so is asked for the next cycle while answers are being delivered.
+:mod:`kainite.extract.cycles.cycle` decides what is durable when. This module does each step up to a whole answer, and
+:mod:`kainite.extract.cycles.delivery` does the steps behind it. After a failure of the extractor it begins the cycle
+again with a fresh process, after a pause. An extractor that allows it is asked for the next cycle while answers are
+being delivered.
 """
 
 from __future__ import annotations
@@ -88,12 +89,12 @@ class CyclicExtraction:
             await self._extractor.close()
 
     async def _may_ask(self) -> bool:
-        """Waits until the next cycle may be asked for; returns whether there is to be one."""
+        """Waits until the next cycle may be asked for; returns whether there is a next cycle."""
         if self._ahead:
             await self._delivery.room()
         if self._extractor is not None and self._extractor.broken:
             self._drop_extractor()
-        # A request ahead names what is stored, and a "stored" of null is easily taken for one that is not there.
+        # A request ahead names what is stored, and an extractor may take a "stored" of null for a missing one.
         if not self._ahead or self._extractor is None or self._delivery.stored.start is None:
             await self._delivery.delivered()
             self._ahead, self._place = False, self._delivery.stored

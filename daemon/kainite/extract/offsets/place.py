@@ -75,7 +75,7 @@ def before_asking(offsets: ExtractOffsets, place: Place, now: datetime) -> Place
     """Returns the place with the range that is to be asked for; None while there is nothing to ask for.
 
     A chosen range stays: after a crash the same range is asked for again. Where the clock was set back meanwhile, it is
-    not asked for before its end is past: what was yet to happen in the range would be missing.
+    not asked for before its end is past: otherwise what is still to happen in the range would be missing.
     """
     if offsets is not ExtractOffsets.TIME:
         return place
@@ -134,7 +134,7 @@ def offset_in(message: bytes) -> GivenOffset | None:
 def keeps_digits(text: bytes) -> bool:
     """Tells whether each number of a JSON document is kept unchanged; a changed offset would leave a gap.
 
-    A document that is nested too deeply to be looked at is none that is kept.
+    A document that is nested too deeply to be looked at counts as changed.
     """
     try:
         return bool(exact_json.loads(text) == orjson.loads(text))

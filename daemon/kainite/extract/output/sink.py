@@ -1,7 +1,7 @@
 """Puts messages on the stream: makes records of them, spreads the records over the open shards, and retries.
 
-With ``extractAggregation`` the messages of one put go packed into as few records as their shards and the limit let them
-be. A caller with few messages may wait for more first, for :attr:`Sink.linger` seconds.
+With ``extractAggregation`` the messages of one put are packed into as few records as their shards and the limit allow.
+A caller with few messages may wait for more first, for :attr:`Sink.linger` seconds.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Sink:
         return (await self._shards.spread()).shards
 
     def filled_by(self, size: int) -> bool:
-        """Tells whether so many bytes of messages fill about one record of each shard: no need to linger."""
+        """Tells whether so many bytes of messages fill about one record of each shard; then a put need not linger."""
         return self._aggregation is None or size >= self._aggregation.most_bytes * self._shards.count
 
     async def put(self, messages: Sequence[bytes]) -> None:

@@ -47,7 +47,7 @@ class Batcher:
         cut_at: no batch straddles this position (the serialization log's, for this shard).
         hash_range: the shard's range of hash keys: KPL aggregates that reach beyond it are dropped; None: none is.
         render: makes the child's line of a batch's records.
-        even_empty: whether nothing at all makes an empty batch.
+        even_empty: whether a reply without records makes an empty batch.
     """
 
     start: Checkpoint

@@ -29,7 +29,7 @@ def start_of_rest(
 
     Args:
         start: the lease's checkpoint.
-        settings: of the reader.
+        settings: the reader's settings.
         continuation: the sequence number with which the last event ended, if any.
         queued: the position of the last record that was queued, if any.
         opened_at: the time of the first subscription by Kinesis's clock, epoch seconds: where LATEST was.

@@ -100,7 +100,7 @@ class FanOutReader:
         self._meter = meter
         self.ahead = ReadAhead(shard_id, Bounds.of(settings), self._run, f"fan-out of {shard_id}")
         self._thread = ThreadPoolExecutor(1, f"fan-out {shard_id}")
-        self._queued: Position | None = None  # the last record of the batches so far
+        self._queued: Position | None = None  # the position of the last record of the batches so far
         self._closed = False
 
     @property
@@ -198,11 +198,11 @@ def fan_out(
     render: Render,
     meter: Meter = SILENT,
 ) -> OpenSource:
-    """Returns what opens sources that subscribe as one registered consumer.
+    """Returns the function that opens sources; the sources subscribe as one registered consumer.
 
     Args:
         stream: the stream.
-        subscriber: of the consumer's ARN (:func:`~kainite.kinesis.read.consumer_registration.registered_consumer`).
+        subscriber: subscribes with the ARN of :func:`~kainite.kinesis.read.consumer_registration.registered_consumer`.
         polling: reads what is left of shards that were found closed.
         render: makes the children's lines.
         meter: takes what is measured.

@@ -17,11 +17,10 @@ THROTTLED_FOR_S = 60.0
 def interval(settings: StreamSettings, behind_ms: int | None, reply_bytes: int, *, throttled: bool) -> float:
     """Returns the seconds from the start of one call to the start of the next.
 
-    At the shard's end it is KCL's: the idle time, or the threshold for reduced TPS if that is longer and
-    the shard is less than that behind. While behind, KCL waits for the idle time too, and so needs a minute for
-    40 full replies; here reading goes on as fast as Kinesis allows to one reader. Others may read the
-    same shard, and one reply can use up the bytes of five seconds: whoever was throttled keeps to the idle time, and to
-    the rate in bytes.
+    At the shard's end the interval is KCL's: the idle time, or the threshold for reduced TPS if the threshold is longer
+    and the shard is less than that behind. Behind the end KCL waits for the idle time too, and so needs a minute for 40
+    full replies; this reader goes on as fast as Kinesis allows to one reader. A reader that was throttled keeps to the
+    idle time, and to the rate in bytes, since others may read the same shard.
 
     Args:
         settings: the stream's settings, with the idle time and the threshold.

@@ -68,14 +68,14 @@ class PollingReader:
     """One shard from a checkpoint on; see the module for states and invariants.
 
     Args:
-        stream: shared by all readers of the stream.
-        shard_id: which shard.
+        stream: the stream; all its readers share this object.
+        shard_id: the shard's id.
         start: the lease's checkpoint; records up to it are left out.
         settings: how much and how often to read.
         cut_at: no batch straddles this position (the serialization log's, for this shard).
-        hash_range: of the shard: KPL aggregates that reach beyond it are dropped. None: none is.
-        bounds: of what is fetched ahead; by default from the settings.
-        meter: takes what is measured.
+        hash_range: the shard's range of hash keys: KPL aggregates that reach beyond it are dropped. None: none is.
+        bounds: the bounds of what is fetched ahead; by default those of the settings.
+        meter: takes the metrics of reading.
         render: makes the child's line of a batch's records.
 
     Attributes:

@@ -39,11 +39,11 @@ class Reached:
     Attributes:
         until: a time, seconds since boot, such that the taker is done with all records that arrived before; None while
             no such time is known.
-        arrived_ms: the arrival of the last record that it is done with, milliseconds since the epoch by Kinesis' clock;
+        arrived_ms: the arrival of the last record that the taker is done with, epoch milliseconds by Kinesis's clock;
             None before the first one.
         at_tip: a time, seconds since boot, at which the shard was open and the taker was done with all that it held;
             None while no such time is known. A reply that has records tells no such time: its shard may be closed.
-        started_ms: where reading did not begin at the shard's beginning: when it began, as ``arrived_ms``.
+        started_ms: the time at which reading began, as ``arrived_ms``; None if it began at the shard's beginning.
     """
 
     until: float | None = None
@@ -53,7 +53,7 @@ class Reached:
 
 
 class Prefetch:
-    """A queue, first in, first out. The end of the reader stays at its end for ever.
+    """A queue, first in, first out. Once the reader has ended, the queue's last item is that end, for ever.
 
     Invariant: ``_has_room`` is set when and only when no bound is reached; ``_has_item`` when there
     is something to take.
@@ -87,7 +87,7 @@ class Prefetch:
 
         Args:
             until: the time.
-            at_tip: the shard was open then, and held nothing else.
+            at_tip: whether the shard was open at that time, and held no other record.
         """
         if self._marks and self._marks[-1][0] == self._put:
             self._marks.pop()

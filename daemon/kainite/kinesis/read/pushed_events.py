@@ -23,10 +23,10 @@ from kainite.kinesis.start_position import StartAt, start_at
 from kainite.settings import StreamSettings
 
 WAITED_S = 0.005
-"""An event that took so long, in seconds, was not in a buffer when it was asked for."""
+"""Seconds: an event that took so long was not in a buffer when it was asked for."""
 
 SURELY_WAITED_S = 0.5
-"""Likewise, however busy the machine is: an event that was there may take a while until a busy processor has read it.
+"""Seconds that show the same on a machine however busy: a busy processor takes a while to read an event that is there.
 
 An idle shard's events are seconds apart.
 """
@@ -42,8 +42,8 @@ class FetchedEvent:
         end: set at the shard's end.
         closed: whether the shard is closed; records may be left before its end.
         waited_since: a time (seconds since boot) at which the event was not there yet; None when it was there at
-            once: it may have lain in a buffer for long, and what it says of the shard's tip is then old.
-        surely_waited: whether it was waited for so long that no busy machine explains it.
+            once. Such an event may have lain in a buffer for long, so its statement about the shard's tip is old.
+        surely_waited: whether the wait for the event was so long that no busy machine explains it.
     """
 
     records: Portioned = field(default_factory=Portioned)
@@ -98,7 +98,7 @@ class PushedEvents:
         self._subscription: Subscription | None = None
         self._heard = False
         self._looked_up_at = time.monotonic()
-        self._accepted: Position | None = None  # the last record of the accepted events
+        self._accepted: Position | None = None  # the position of the last record of the accepted events
         self._unfinished: FetchedEvent | None = None  # the last event, while portions of it are left
         self._interrupted = False
 

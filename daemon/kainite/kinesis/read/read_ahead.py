@@ -19,9 +19,9 @@ class ReadAhead:
 
     Args:
         shard_id: the shard that is read.
-        bounds: of what is read ahead.
+        bounds: the bounds of what is read ahead.
         run: reads into :attr:`queue` until the end; called once, when reading starts.
-        name: of the task.
+        name: the task's name.
 
     Attributes:
         queue: the batches that were read and not taken yet.

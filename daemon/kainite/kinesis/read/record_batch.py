@@ -5,9 +5,9 @@ reply is turned at once into the one line that the child will get, and its parse
 The payload's base64 is not decoded, unless it is an aggregate's: the string of the reply is the string of
 the line.
 
-A finished line cannot be cut any more. It need not be: what a batch may be cut at (the position
-that the serialization log has collected) is known before reading starts, and
-:func:`make_batches` cuts there before it renders.
+A finished line cannot be cut, and need not be. A batch is cut only at the position up to which the serialization log
+has collected the shard. That position is known before reading starts, and :func:`make_batches` cuts there before it
+renders.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class RecordBatch:
     Attributes:
         line: the whole line with its end, ASCII only; empty after :meth:`take_line`.
         count: how many records the batch has.
-        first, last: where they stand in the shard; None for an empty batch.
+        first, last: the positions of the first and the last record; None for an empty batch.
         millis_behind_latest: how far the shard's newest record is ahead, milliseconds.
         arrival_ms: when the last record came in, milliseconds since the epoch.
         payload_bytes: the bytes of all payloads together.
@@ -56,7 +56,7 @@ class RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class ShardEnd:
-    """Every record of the shard has been given out; ``children`` go on from here."""
+    """The end of a shard: every record has been handed out; the shards ``children`` continue it."""
 
     children: tuple[Shard, ...]
 

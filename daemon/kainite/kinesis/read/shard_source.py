@@ -41,7 +41,7 @@ class OpenSource(Protocol):
 
 
 def polling(stream: StreamClient, *, render: Render, meter: Meter = SILENT) -> OpenSource:
-    """Returns what opens sources that poll ``stream``; ``render`` makes the children's lines."""
+    """Returns the function that opens sources that poll ``stream``; ``render`` makes the children's lines."""
 
     def open_source(
         shard_id: str, hash_range: HashRange | None, start: Checkpoint, settings: StreamSettings,

@@ -113,14 +113,14 @@ class Subscription:
             self._body.shutdown()
 
     def close(self) -> None:
-        """Closes the connection; to be called while :meth:`next` is not running."""
+        """Closes the connection; may not be called while :meth:`next` is running."""
         self._body.close()
 
 
 class Subscriber:
     """Subscribes to the shards of one stream as one registered consumer; threads may share it.
 
-    The subscriber takes the boto3 client over: SubscribeToShard called on that client elsewhere has no events.
+    The subscriber takes the boto3 client over: no other part may call SubscribeToShard on it, and would get no events.
     """
 
     def __init__(self, kinesis: KinesisClient, consumer_arn: str) -> None:
@@ -167,7 +167,7 @@ def _messages(body: Body) -> Iterator[EventStreamMessage]:
 
 
 def _is_event(message: EventStreamMessage) -> bool:
-    """Tells whether the message holds records; the others are ``initial-response`` and those of later versions."""
+    """Tells whether the message holds records; an ``initial-response``, or a message of a later version, holds none."""
     headers: Any = message.headers  # a mapping of names to values; its type stub is wrong
     kind = headers.get(":message-type")
     if kind in ("exception", "error"):

@@ -3,12 +3,12 @@
 Rules
 =====
 
-* All records of an aggregate have one hash key, and each has it inside as the aggregate has it outside. So the shard
-  that takes the aggregate has the hash keys of all of its records, whatever was split or merged since they were
-  packed. KCL drops an aggregate with a record of another shard (docs/kcl.md, *Aggregated records*).
+* All records of an aggregate have one hash key, which is also the aggregate's. So the shard that takes the aggregate
+  takes each of its records, whatever was split or merged since they were packed. KCL drops an aggregate with a record
+  of another shard (docs/kcl.md, *Aggregated records*).
 * Records of one hash key stay in order, within an aggregate and from one to the next.
 * An aggregate takes at most the given bytes, its partition key included. A record that would be alone in one, because
-  of its size or because no other one came, stays as it is.
+  of its size or because no other record came, stays as it is.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KEY: Final = 1 + 2
 
 
 def aggregated(records: Iterable[StreamRecord], limit: int) -> list[StreamRecord]:
-    """Returns records that hold the given ones, as few as the limit lets them be.
+    """Returns records that hold the given records; they are as few as the limit allows.
 
     Args:
         records: the records, in the order in which they are to be put.
@@ -59,7 +59,7 @@ class _OpenAggregate:
         return self._size + self._added(record) <= self._limit
 
     def add(self, record: StreamRecord) -> None:
-        """Adds a record; the first one also where it is larger than the limit."""
+        """Adds a record; adds the first record even if it is larger than the limit."""
         self._size += self._added(record)
         self._keys.setdefault(record.partition_key, len(self._keys))
         self._records.append(record)
@@ -79,7 +79,7 @@ class _OpenAggregate:
         return StreamRecord(MAGIC + body + digest(body), first.partition_key, first.hash_key)
 
     def _added(self, record: StreamRecord) -> int:
-        """Returns the bytes that a record adds, or a few more; the first one's partition key is outside, too."""
+        """Returns the bytes that a record adds, or a few more; the first record's partition key also stands outside."""
         if record.partition_key in self._keys:
             return _RECORD + len(record.data)
         key = len(record.partition_key.encode())

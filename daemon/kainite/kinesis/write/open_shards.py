@@ -22,7 +22,7 @@ class OpenShards:
 
     Args:
         stream: lists the shards.
-        by: how units of work are spread.
+        by: the rule by which units of work are spread.
         refresh: seconds after which the shards are listed again.
     """
 
@@ -40,7 +40,7 @@ class OpenShards:
         return 1 if self._spread is None else self._spread.shards
 
     async def spread(self) -> Spread:
-        """Returns the spread over the shards; lists them before the first time, and when that is too long ago.
+        """Returns the spread over the shards; lists the shards at the first call, and when the last listing is too old.
 
         Raises:
             StreamError: the stream does not exist, has no open shard, or did not answer the first time.
@@ -58,7 +58,7 @@ class OpenShards:
     async def _relist(self, spread: Spread) -> None:
         """Lists the shards again.
 
-        The old hash ranges do while the stream does not answer: records only fill the shards less evenly.
+        While the stream does not answer, the old hash ranges stay in use: records only fill the shards less evenly.
         """
         try:
             spread.over(open_ranges(await asyncio.to_thread(self._stream.list_shards)))

@@ -4,7 +4,7 @@
 before it returns leaves some of them there, in any order; the caller must be able to put all of them again. After an
 error only the records left in the list need be put again.
 
-Records that are more than one call takes go in up to :data:`LANES` lanes, one call of each under way. All records of a
+Records that do not fit into one call go in up to :data:`LANES` lanes, each with one call under way. All records of a
 shard have one lane, so the calls for a shard are made one after the other; a throttled shard delays its lane alone.
 """
 
@@ -75,10 +75,10 @@ def pack(records: Iterable[StreamRecord]) -> Iterator[list[StreamRecord]]:
 def lanes(
     records: Sequence[StreamRecord], shard_of: Callable[[StreamRecord], int], most: int = LANES
 ) -> list[list[StreamRecord]]:
-    """Returns the records by lanes, each in order: those of one shard in one lane, the shards in turn over the lanes.
+    """Returns the records by lanes, in order within a lane. A shard has one lane; the shards take the lanes in turn.
 
     Args:
-        records: in the order in which they are to be put.
+        records: the records, in the order in which they are to be put.
         shard_of: numbers the shards.
         most: the largest number of lanes.
     """
@@ -89,7 +89,7 @@ def lanes(
 
 
 class StreamWriter:
-    """Puts records on one stream. Calls block; one thread at a time.
+    """Puts records on one stream. Calls block; one thread at a time may make them.
 
     Args:
         kinesis: a boto3 client.
@@ -113,14 +113,14 @@ class StreamWriter:
         """Puts records on the stream, with retries; removes from the list the records that are on the stream.
 
         Args:
-            records: in the order in which they are to be put.
-            shard_of: numbers the shards, whose calls may then be made at the same time; None: one call at a time.
+            records: the records, in the order in which they are to be put.
+            shard_of: numbers the shards, whose calls may then be made at the same time; None means one call at a time.
 
         Raises:
             StreamError: a record is too large, or the stream refuses them for good.
             StreamUnavailableError: the stream went on refusing until the limit, or it was given up.
         """
-        batches = list(pack(records))  # all of them, so that one too large is found before anything is put
+        batches = list(pack(records))  # all of them, so that a record that is too large is found before anything is put
         if shard_of is None or len(batches) <= 1:
             laid = [batches]
         else:
@@ -140,7 +140,7 @@ class StreamWriter:
             ended = [threads.submit(self._put_lane, lane, failed) for lane in laid]
         errors = [error for error in (lane.exception() for lane in ended) if error is not None]
         for error in sorted(errors, key=lambda error: isinstance(error, StreamUnavailableError)):
-            raise error  # one that is for good comes first
+            raise error  # an error that waiting does not mend comes first
 
     def _put_lane(self, batches: list[list[StreamRecord]], failed: threading.Event) -> None:
         try:
@@ -180,7 +180,7 @@ class StreamWriter:
             if known.retryable:
                 return batch, str(error)
             raise known from error
-        if "Records" not in reply:  # boto3's reading of an answer that broke off
+        if "Records" not in reply:  # boto3 raises it when it reads an answer that broke off
             return batch, "an empty answer"
         pairs = zip(batch, reply["Records"], strict=True)
         refused = [(record, result) for record, result in pairs if result.get("ErrorCode")]

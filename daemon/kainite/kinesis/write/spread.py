@@ -69,7 +69,7 @@ class Spread:
         return StreamRecord(message, unit[:MAX_PARTITION_KEY] if unit else str(self._turn), key)
 
     def shard_of(self, record: StreamRecord) -> int:
-        """Returns which of the open shards, as far as they are known here, takes a record: its place among them."""
+        """Returns the place of the shard that takes a record, among the open shards as they are known here."""
         return bisect_right(self._starts, int(record.hash_key)) - 1
 
     def _key(self, unit: str | None) -> str:

@@ -36,7 +36,7 @@ def measure_lags(stream: StreamClient, leases: Sequence[Lease], initial_timestam
 
     Args:
         stream: the stream of the shards.
-        leases: with the checkpoints.
+        leases: the leases with the checkpoints.
         initial_timestamp: the meaning of a checkpoint AT_TIMESTAMP, epoch seconds.
     """
     wanted = [lease for lease in leases if lease.checkpoint != SHARD_END]

@@ -31,13 +31,13 @@ def pages(
 
     Args:
         stream, shard_id: the shard.
-        start: where the first page begins.
+        start: the position at which the first page begins.
         limit: records a page.
-        most: pages; a stretch without records consists of empty pages.
+        most: how many pages are read at most; a stretch without records consists of empty pages.
 
     Raises:
         StreamUnavailableError: throttled or unanswered, time after time.
-        StreamError: the shard does not exist, or not the sequence number in it.
+        StreamError: the shard does not exist, or the sequence number is not in it.
     """
     iterator: str | None = patiently(stream, "GetShardIterator", lambda: stream.iterator(shard_id, start)[0])
     for page in range(most):

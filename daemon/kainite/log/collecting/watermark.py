@@ -46,7 +46,6 @@ the log has nothing of it                            late: records of it may sta
 a shard is split or merged                           the parent stays where it was closed until it is at SHARD_END; its
                                                      children have leases by then, and count until they are read
 an old report (a daemon that was cut off)            it names parents in place of their children: the watermark stays
-a daemon of an earlier release                       its shards hold the watermark: it tells neither thing
 a wall clock jumps                                   no effect, but for the source's own
 ===================================================  ============================================================
 """
@@ -58,12 +57,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+import msgspec
+
 from kainite.base.clock import boot_seconds
 from kainite.log.client import ReadingReport
 from kainite.log.format.entry import Fault
 from kainite.log.state.ended_units import is_late_name, late_name
 from kainite.log.state.folded import FoldedLog
-from kainite.log.state.units import OpenUnit
+from kainite.log.state.open_unit import OpenUnit
 from kainite.settings import UowOrder, UowSettings
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.identity import Identity
@@ -194,7 +195,7 @@ def ripe(units: Iterable[OpenUnit], rules: UowSettings, until_ms: float) -> list
 
 def _waiting(units: Iterable[OpenUnit], rules: UowSettings) -> list[tuple[float, OpenUnit]]:
     """Returns the units that the watermark ends, each with the watermark at which it is complete."""
-    return [(_due_ms(unit, rules), unit) for unit in units if unit.end_count is None and unit.arrived_ms is not None]
+    return [(_due_ms(unit, rules), unit) for unit in units if unit.end is None and unit.arrived_ms is not None]
 
 
 def next_due_ms(units: Iterable[OpenUnit], rules: UowSettings) -> float:
@@ -236,7 +237,7 @@ def ended(
 ) -> tuple[OpenUnit, Ended]:
     """Returns a unit that is complete, with the cause for which it fails if it has no commit time, and how it ends."""
     if unit.time is None:
-        return replace(unit, causes=[*unit.causes, *(() if unit.causes else (TIMELESS,))]), Ended()
+        return msgspec.structs.replace(unit, causes=[*unit.causes, *(() if unit.causes else (TIMELESS,))]), Ended()
     if started_ms is not None and unit.time <= (started_ms + rules.grace * 1000) * 1_000_000:
         return unit, Ended(late=_TORN.format(unit.time, started_ms))
     return unit, _ended_at(unit, unit.time, state, rules)

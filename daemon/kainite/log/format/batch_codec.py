@@ -1,14 +1,15 @@
 """A batch of log entries as bytes: an index, and a payload that the index describes.
 
 The index holds everything but the entries' data, so a reader that schedules conflicts or follows statuses
-fetches no data. This is version 2, the one that is written::
+fetches no data::
 
-    index    "KL" | version u8 = 2 | zstd( header | blob … | record … )
+    index    "KL" | version u8 = 1 | zstd( header | blob … | record … )
     header   first id i64 | generation i32 | time ms i64 | number of records u32 | number of blobs u32
              | length of the payload's first frame u32
     blob     length u32 | CRC-32 u32 | bytes in it u32
     record   kind u8 | ReqId 4 × i32 | written u32 | read u32 | meta length u32 | blob u32 | offset u32
-             | data length u32 | CRC-32 of the data u32 | written × u64 | read × u64 | meta (JSON)
+             | data length u32 | CRC-32 of the data u32 | written × u64 | read × u64
+             | meta (:mod:`kainite.log.format.meta_codec`)
     payload  zstd( data of the first entry | data of the second … ) | blob …
 
 A record's *blob* is 0 for an entry whose data is in the payload's first frame. Else it is the number of a blob, from 1,
@@ -16,8 +17,6 @@ of which the entry has the piece that begins at *offset*; several entries share 
 is held (:mod:`kainite.uow.packing`) and stored as they came; their CRC-32 is of the bytes as stored. The first frame is
 left out where no entry has data of its own. An offset, and the CRC-32 of an entry with a piece, is 0 where it means
 nothing.
-
-:mod:`~kainite.log.format.version_1` reads version 1, which has no blobs.
 
 Integers are big-endian, as in Waltz (docs/formats.md, *Batch*). Every length is checked against
 the bytes present, and decompression is bounded, so no input can make a reader allocate without limit.
@@ -31,17 +30,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import orjson
-
 from kainite.base.compression import compressed, decompressed
 from kainite.base.errors import LogCorruptError, LogError
 from kainite.log.format.entry import NO_REQUEST, Batch, Entry, EntryKind, ReqId
 from kainite.log.format.meta_codec import decode_meta, encode_meta
-from kainite.log.format.version_1 import decode_version_1
 from kainite.uow.packing import MAX_BLOB, Blob, Piece
 
-MAGIC: Final = b"KL\x02"
-MAGIC_1: Final = b"KL\x01"
+MAGIC: Final = b"KL\x01"
 MAX_DECOMPRESSED = 1 << 30
 _LEVEL = 3
 _INDEX_LEVEL = 1
@@ -50,6 +45,7 @@ _INDEX_LEVEL = 1
 _HEADER = struct.Struct(">qiqIII")
 _BLOB = struct.Struct(">III")
 _RECORD = struct.Struct(">BiiiiIIIIIII")
+_KINDS = {kind.value: kind for kind in EntryKind}
 
 
 def encode(batch: Batch) -> tuple[bytes, bytes]:
@@ -100,12 +96,13 @@ def _check_size(what: str, size: int, most: int) -> None:
 
 
 def _encode_record(entry: Entry, numbers: dict[int, int], into: list[bytes]) -> None:
-    meta, req, piece = encode_meta(entry.meta), entry.req_id, entry.piece
+    meta, req, piece = encode_meta(entry.meta, entry.touched), entry.req_id, entry.piece
     if piece is None:
         place, offset, length, crc = 0, 0, len(entry.data), zlib.crc32(entry.data)
     else:
         place, offset, length, crc = numbers[id(piece.blob)], piece.offset, piece.length, 0
-    written, read, signed = len(entry.written), len(entry.read), entry.signed
+    touched, signed = entry.touched, entry.signed
+    written, read = len(touched.written), len(touched.read)
     count = written + read
     into.append(
         _RECORD.pack(
@@ -113,7 +110,7 @@ def _encode_record(entry: Entry, numbers: dict[int, int], into: list[bytes]) -> 
             written, read, len(meta), place, offset, length, crc,
         )
     )  # fmt: skip
-    into.append(signed if len(signed) == 8 * count else struct.pack(f">{count}Q", *entry.written, *entry.read))
+    into.append(signed if len(signed) == 8 * count else struct.pack(f">{count}Q", *touched.written, *touched.read))
     into.append(meta)
 
 
@@ -124,12 +121,10 @@ def decode(index: bytes, payload: bytes | None) -> Batch:
         LogCorruptError: ``encode`` did not write the bytes.
     """
     magic = index[: len(MAGIC)]
-    if magic not in (MAGIC, MAGIC_1):
+    if magic != MAGIC:
         raise LogCorruptError(_unknown(magic))
     raw = memoryview(_decompress(index[len(MAGIC) :], "index"))
     try:
-        if magic == MAGIC_1:
-            return decode_version_1(raw, None if payload is None else memoryview(_decompress(payload, "payload")))
         return _decode(raw, payload)
     except (struct.error, ValueError, TypeError, LookupError, AttributeError) as error:
         raise LogCorruptError(f"a log batch's index cannot be read: {error}") from error
@@ -138,7 +133,7 @@ def decode(index: bytes, payload: bytes | None) -> Batch:
 def _unknown(magic: bytes) -> str:
     if len(magic) == len(MAGIC) and magic[:-1] == MAGIC[:-1]:
         return (
-            f"a log batch is of version {magic[-1]} of the log's format, and this release reads versions 1 and 2: "
+            f"a log batch is of version {magic[-1]} of the log's format, and this release reads version {MAGIC[-1]}: "
             "upgrade it to the release that writes the log"
         )
     return "a log batch does not begin with its magic number"
@@ -223,13 +218,14 @@ def _decode_record(raw: memoryview, offset: int, stored: _Stored) -> tuple[Entry
     offset += _RECORD.size
     hashes = struct.unpack_from(f">{written + read}Q", raw, offset)
     offset += 8 * (written + read)
-    entry_kind = EntryKind(kind)
+    meta, touched = decode_meta(
+        kind, raw[offset : offset + meta_length], frozenset(hashes[:written]), frozenset(hashes[written:])
+    )
     asked = client or generation or partition or sequence
     entry = Entry(
-        entry_kind,
-        decode_meta(entry_kind, orjson.loads(raw[offset : offset + meta_length])),
-        frozenset(hashes[:written]),
-        frozenset(hashes[written:]),
+        _KINDS[kind],
+        meta,
+        touched,
         b"" if place else stored.data_of(length, crc),
         ReqId(client, generation, partition, sequence) if asked else NO_REQUEST,
         stored.piece(place, begin, length) if place else None,

@@ -6,7 +6,7 @@ in the log partition, the transaction id: dense, from 0. Small facts about the e
 ``meta``, so that conflicts can be scheduled without reading any data.
 
 The deltas of an append are compressed together, where its shard is held; a FRAGMENT or UNIT entry has a *piece* of that
-(:mod:`kainite.uow.packing`) in place of data. In batches of version 1 it has data.
+(:mod:`kainite.uow.packing`) in place of data.
 
 ===========  ==================================================  ================================
 kind         meta                                                data, or what the piece holds
@@ -27,15 +27,19 @@ TRANSACTION  :class:`TransactionMeta`: an application's          the application
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
+
+import msgspec
 
 from kainite.base.position import Position
 from kainite.base.value_class import value_class
-from kainite.uow.delta import UnitKind
+from kainite.uow.delta import UnitEnd, UnitKind
+from kainite.uow.identity import DIGEST_BYTES
 from kainite.uow.packing import Piece
+from kainite.uow.touches import NOTHING, Touched
 
 SNAPSHOT: Final = "snapshot"
 SNAPSHOT_PART: Final = "snapshot-part"
@@ -45,6 +49,10 @@ STARTED: Final = "started"
 
 MISSING: Final = "missing:"
 """Begins the names of the units that stand in for numbers that did not come."""
+
+Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+SequenceNumber: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"\A[0-9]{1,128}\Z")]
+Digest: TypeAlias = Annotated[bytes, msgspec.Meta(min_length=DIGEST_BYTES, max_length=DIGEST_BYTES)]
 
 
 class EntryKind(IntEnum):
@@ -106,8 +114,37 @@ class ReqId:
 NO_REQUEST: Final = ReqId()
 
 
-@value_class(frozen=True, slots=True)
-class FragmentMeta:
+class Outcome(msgspec.Struct, frozen=True, eq=False, array_like=True):
+    """A change of a unit's status, by the apply job or by a person.
+
+    Attributes:
+        tid: the unit's transaction id.
+        status: the unit's status from now on. IN_PROGRESS after FAILED is a retry.
+        instance: the job instance that applied the unit.
+        cause: why the unit failed, what it waits for, or who decided.
+        at_ms: of a committed unit, when a task learned of the commit, milliseconds since the epoch by the clock of the
+            task's host; None where it was not a task that learned of it. For people alone, so two outcomes that differ
+            in it are equal.
+    """
+
+    tid: int
+    status: UnitStatus
+    instance: int | None = None
+    cause: str | None = None
+    at_ms: int | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Outcome) and self._decided == other._decided
+
+    def __hash__(self) -> int:
+        return hash(self._decided)
+
+    @property
+    def _decided(self) -> tuple[int, UnitStatus, int | None, str | None]:
+        return self.tid, self.status, self.instance, self.cause
+
+
+class FragmentMeta(msgspec.Struct, frozen=True, array_like=True):
     """Deltas of a unit that is not complete yet, or of one that failed before all its deltas had come.
 
     Attributes:
@@ -115,50 +152,39 @@ class FragmentMeta:
         shard: the shard that the deltas came through.
         count: how many deltas the data holds.
         ordinals: the ordinals of the deltas that have one.
-        end_count, number, unit_kind: of the unit's end, when it came with this fragment.
+        end: the unit's end, when it came with this fragment.
         causes: why the unit will fail, when an emitted line was no delta.
         offending: the emitted line.
-        digests: the identities of the deltas that have no ordinal (:func:`kainite.uow.identity.join_digests`). An entry
-            that was written without them is readable; copies of its deltas are not recognised.
+        digests: the identities of the deltas that have no ordinal (:mod:`kainite.uow.identity`).
         repeated: how many deltas without an ordinal were dropped, because an equal one had come.
+        misfits: why deltas of the data do not fit the target's catalogue.
         fault: INCOMPLETE when the unit is given up here, before its turn; ``causes`` then holds that cause alone, and
             the cause ceases to count when the unit is whole.
-        misfits: why deltas of the data do not fit the target's catalogue.
-        tables: the tables that the deltas touch.
-        unsigned: those of ``tables`` with a delta whose row is not known.
-        scheme: what the signatures depend on (:mod:`kainite.uow.scheme`); None in logs of releases before 1.0.
         without: the places of deltas in the entry's array that do not count: the unit has them from before.
-        time: with ``uowEnd=watermark``, the latest commit time that the deltas tell, nanoseconds since the epoch.
-        arrived_ms: likewise, the latest arrival of a record of theirs, milliseconds since the epoch by Kinesis' clock.
-        source_time, arrival_ms: without the watermark, what ``time`` and ``arrived_ms`` are with it; for people alone
-            (:mod:`kainite.log.views.unit_times`), nothing is decided by them.
+        time: the latest commit time that the deltas tell, nanoseconds since the epoch.
+        arrived_ms: the latest arrival of a record of theirs, milliseconds since the epoch by Kinesis' clock.
+        watermark: whether ``time`` and ``arrived_ms`` decide when the unit ends (``uowEnd=watermark``). Otherwise they
+            are for people alone (:mod:`kainite.log.views.unit_times`).
     """
 
     uow: str
     shard: str
-    count: int
-    ordinals: tuple[int, ...] = ()
-    end_count: int | None = None
-    number: int | None = None
-    unit_kind: UnitKind = UnitKind.NORMAL
+    count: Natural
+    ordinals: tuple[Natural, ...] = ()
+    end: UnitEnd | None = None
     causes: tuple[str, ...] = ()
     offending: str | None = None
-    digests: str = ""
-    repeated: int = 0
+    digests: tuple[Digest, ...] = ()
+    repeated: Natural = 0
     misfits: tuple[str, ...] = ()
-    tables: tuple[str, ...] = ()
-    unsigned: tuple[str, ...] = ()
-    scheme: str | None = None
     fault: Fault | None = None
-    without: tuple[int, ...] = ()
+    without: tuple[Natural, ...] = ()
     time: int | None = None
     arrived_ms: int | None = None
-    source_time: int | None = None
-    arrival_ms: int | None = None
+    watermark: bool = False
 
 
-@value_class(frozen=True, slots=True)
-class UnitMeta:
+class UnitMeta(msgspec.Struct, frozen=True, array_like=True):
     """A complete unit: its data is that of ``fragments``, then the entry's own.
 
     Attributes:
@@ -169,57 +195,44 @@ class UnitMeta:
             FRAGMENT entries behind this one may hold deltas that came late.
         number: the source's own dense number.
         kind: normal, correction or reversal.
-        conflict: transaction id of the latest unit in progress that the unit conflicts with.
         cause: why the unit failed before it could be applied; None for a sound unit.
         offending: the emitted line that is the cause, if one is.
-        fault: the kind of the cause; None for a sound unit, and in logs of releases before 1.0, where it is MALFORMED.
-        tables, unsigned, scheme: as in :class:`FragmentMeta`, of the whole unit; nothing with ``uowIsolation=relaxed``.
+        fault: the kind of the cause; None for a sound unit.
         without: as in :class:`FragmentMeta`, of the entry's own array.
-        time, arrived_ms: of a unit that the watermark ended, as in :class:`FragmentMeta`, of the whole unit; no
-            ``time`` where it tells no place in the order of commits.
-        source_time, arrival_ms: as in :class:`FragmentMeta`, of the entry's own deltas and end.
+        time, arrived_ms, watermark: as in :class:`FragmentMeta`; with ``watermark`` of the whole unit, and no ``time``
+            where it tells no place in the order of commits, else of the entry's own deltas and end.
     """
 
     uow: str
-    count: int
+    count: Natural
     shards: tuple[str, ...] = ()
-    fragments: tuple[int, ...] = ()
+    fragments: tuple[Natural, ...] = ()
     number: int | None = None
     kind: UnitKind = UnitKind.NORMAL
-    conflict: int | None = None
     cause: str | None = None
     offending: str | None = None
     fault: Fault | None = None
-    tables: tuple[str, ...] = ()
-    unsigned: tuple[str, ...] = ()
-    scheme: str | None = None
-    without: tuple[int, ...] = ()
+    without: tuple[Natural, ...] = ()
     time: int | None = None
     arrived_ms: int | None = None
-    source_time: int | None = None
-    arrival_ms: int | None = None
+    watermark: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RefitMeta:
-    """A failed unit's deltas, judged and signed anew: they replace its deltas and signatures.
+class RefitMeta(msgspec.Struct, frozen=True, array_like=True):
+    """A failed unit's deltas, judged and signed anew: they replace its deltas, and what it touches.
 
     Attributes:
         unit: the unit's transaction id, which stays its place in the order.
         uow: the unit.
         count: how many deltas it has.
-        tables, scheme: as in :class:`UnitMeta`.
     """
 
-    unit: int
+    unit: Natural
     uow: str
-    count: int
-    tables: tuple[str, ...] = ()
-    scheme: str | None = None
+    count: Natural
 
 
-@dataclass(frozen=True, slots=True)
-class SchemeMeta:
+class SchemeMeta(msgspec.Struct, frozen=True, array_like=True):
     """A scheme of signatures (:mod:`kainite.uow.scheme`), before the first entry that names it.
 
     Attributes:
@@ -228,32 +241,10 @@ class SchemeMeta:
     """
 
     scheme: str
-    tables: Mapping[str, tuple[str, tuple[str, ...]]]
+    tables: dict[str, tuple[str, tuple[str, ...]]]
 
 
-@value_class(frozen=True, slots=True)
-class Outcome:
-    """A change of a unit's status, by the apply job or by a person.
-
-    Attributes:
-        tid: the unit's transaction id.
-        status: the unit's status from now on. IN_PROGRESS after FAILED is a retry.
-        instance: the job instance that applied the unit.
-        cause: why the unit failed, what it waits for, or who decided.
-        at_ms: of a committed unit, when a task learned of the commit, milliseconds since the epoch by the clock of the
-            task's host; None in logs of releases before, and where it was not a task that learned of it. For people
-            alone, so two outcomes that differ in it are equal.
-    """
-
-    tid: int
-    status: UnitStatus
-    instance: int | None = None
-    cause: str | None = None
-    at_ms: int | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class StatusMeta:
+class StatusMeta(msgspec.Struct, frozen=True, array_like=True):
     """Outcomes, and how far the outcomes partition has been copied into the log.
 
     Attributes:
@@ -267,39 +258,52 @@ class StatusMeta:
     requests: tuple[str, ...] = ()
 
 
-@value_class(frozen=True, slots=True)
-class PositionMeta:
-    """A shard's position: every record of the shard up to the position has been collected."""
+class PositionMeta(msgspec.Struct, frozen=True, array_like=True):
+    """A shard's position: every record of the shard up to the position has been collected.
+
+    Attributes:
+        shard: the shard.
+        sequence: the position's sequence number, as text: it exceeds 64 bits.
+        sub: the record inside an aggregate.
+    """
 
     shard: str
-    position: Position
+    sequence: SequenceNumber
+    sub: Natural = 0
+
+    @classmethod
+    def of(cls, shard: str, position: Position) -> PositionMeta:
+        """Returns the meta of a shard's position."""
+        return cls(shard, str(position.sequence), position.sub)
+
+    @property
+    def position(self) -> Position:
+        return Position(int(self.sequence), self.sub)
 
 
-@dataclass(frozen=True, slots=True)
-class ControlMeta:
+class ControlMeta(msgspec.Struct, frozen=True, array_like=True):
     """A snapshot of the folded log, a part of one, names of dispatched units that move on, or what is collected.
 
     Attributes:
         what: ``snapshot``; ``snapshot-part``: bytes of a snapshot whose ``snapshot`` entry comes later; ``names``;
             ``stream``: the shards' positions are of the stream that ``key`` identifies; those of another one end here;
             or ``started``: the shard ``key`` is read from the time ``since`` on, and not from its beginning.
-        since: the snapshot is the state that the entries below this id add up to; None: those before this entry. Of
-            ``started``: milliseconds since the epoch, by Kinesis' clock.
+        since: of ``snapshot``: it is the state that the entries below this id add up to. Of ``started``: milliseconds
+            since the epoch, by Kinesis' clock.
         count, key, forget: of ``names``, as :meth:`kainite.log.state.recent_units.RecentUnits.move` takes them.
     """
 
     what: str = SNAPSHOT
     since: int | None = None
-    count: int = 0
+    count: Natural = 0
     key: str | None = None
-    forget: int = 0
+    forget: Natural = 0
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionMeta:
+class TransactionMeta(msgspec.Struct, frozen=True, array_like=True):
     """A transaction of an application: such entries have log partitions of their own, without any other entry.
 
-    The entry's ``written`` are the locks that the transaction raises, as unsigned 32-bit numbers.
+    The ``written`` that the entry touches are the locks that the transaction raises, as unsigned 32-bit numbers.
 
     Attributes:
         header: a number of the application's.
@@ -318,15 +322,16 @@ class Entry:
     """One entry.
 
     Attributes:
+        touched: what its deltas touch, or the locks of a transaction.
         data: what it holds beside its meta; empty where it has a piece, and when only the batch's index was read.
         piece: its deltas, compressed with those of other entries; None without, and when only the index was read.
-        signed: ``written`` and ``read`` as they came to who makes the entry, 64-bit integers, big-endian; may be empty.
+        signed: the signatures in ``touched`` as they came to who makes the entry, written then read, 64-bit integers,
+            big-endian; may be empty.
     """
 
     kind: EntryKind
     meta: Meta
-    written: frozenset[int] = frozenset()
-    read: frozenset[int] = frozenset()
+    touched: Touched = NOTHING
     data: bytes = b""
     req_id: ReqId = NO_REQUEST
     piece: Piece | None = None

@@ -12,7 +12,7 @@ Invariants:
 * ``units`` holds every dispatched unit that is neither committed nor discarded, by transaction id;
 * a unit is in ``open`` or in ``units``, never in both, and ``recent`` names the unit once it is dispatched, until the
   name leaves (:mod:`kainite.log.state.recent_units`);
-* ``positions`` are of ``stream``; None, in a log of a release that did not note it, is any stream;
+* ``positions`` are of ``stream``; None before the first mount;
 * ``positions[shard]`` is the last record whose deltas are in the log: a record at or before this
   position that is delivered again is recognised;
 * ``ended`` has the deltas of the units that the watermark ended lately (:mod:`kainite.log.state.ended_units`);
@@ -45,10 +45,10 @@ from kainite.log.format.entry import (
     UnitStatus,
 )
 from kainite.log.state.ended_units import EndedUnits, on_time_name
+from kainite.log.state.open_unit import OpenUnit, latest
 from kainite.log.state.recent_units import RecentUnits
-from kainite.log.state.units import OpenUnit, UnitFold, UnitState, latest
-from kainite.uow.conflicts import LatestConflicts
-from kainite.uow.identity import split_digests
+from kainite.log.state.unit_state import UnitState
+from kainite.log.state.units import UnitFold
 from kainite.uow.scheme import Scheme, TableScheme
 
 MOST_SCHEMES = 16
@@ -75,7 +75,6 @@ class FoldedLog:
         self.ready: dict[int, str] = {}
         """Complete units that wait for their turn (``uowOrder=dense``): number to name."""
         self.recent = RecentUnits()
-        self.conflicts = LatestConflicts()
         self.next_number: int | None = None
         """The number that is dispatched next; None before the first numbered unit."""
         self.through = -1
@@ -141,7 +140,6 @@ class FoldedLog:
             self._forget(unit)
         match entry.meta:
             case FragmentMeta() if late is not None:
-                self.conflicts.widen(late.tid, entry.written, entry.read)
                 self.waiting_bytes += self.units[late.tid].memory - before
             case RefitMeta() as meta if meta.unit in self.units:
                 self._wait_for(self.units[meta.unit])
@@ -149,10 +147,10 @@ class FoldedLog:
                 self.schemes[scheme] = Scheme({name: TableScheme(*table) for name, table in tables.items()})
             case StatusMeta() as meta:
                 self._status(meta)
-            case PositionMeta(shard, position):
-                self.positions[shard] = position
-            case ControlMeta(what=what, since=since) if what == SNAPSHOT:
-                self.snapshot_id, self.snapshot_since = tid, tid if since is None else since
+            case PositionMeta() as meta:
+                self.positions[meta.shard] = meta.position
+            case ControlMeta(what=what, since=int(since)) if what == SNAPSHOT:
+                self.snapshot_id, self.snapshot_since = tid, since
                 if len(self.schemes) > MOST_SCHEMES:
                     self.schemes = self.schemes_in_use()
             case ControlMeta(what=what, count=count, key=key, forget=forget) if what == NAMES:
@@ -166,7 +164,7 @@ class FoldedLog:
 
     def _remember_ended(self, meta: UnitMeta) -> None:
         """Remembers the deltas of a unit that the watermark ends; before the fold."""
-        if meta.arrived_ms is None or (unit := self.open.get(meta.uow)) is None:
+        if not meta.watermark or meta.arrived_ms is None or (unit := self.open.get(meta.uow)) is None:
             return
         due_ms = max(meta.arrived_ms, (meta.time or 0) // 1_000_000)
         self.ended.add(on_time_name(meta.uow), due_ms, (*unit.ordinals, *unit.digests))
@@ -176,12 +174,11 @@ class FoldedLog:
     def _remember_late(self, meta: Meta) -> None:
         """Remembers the deltas that come for a unit that the watermark has ended; before the fold."""
         match meta:
-            case FragmentMeta(arrived_ms=int(arrived)) if self.failed(meta.uow) is not None:
-                self.ended.add(on_time_name(meta.uow), arrived, (*meta.ordinals, *split_digests(meta.digests)))
+            case FragmentMeta(watermark=True, arrived_ms=int(arrived)) if self.failed(meta.uow) is not None:
+                self.ended.add(on_time_name(meta.uow), arrived, (*meta.ordinals, *meta.digests))
 
     def _wait_for(self, unit: UnitState) -> None:
         """Indexes a unit that is not resolved."""
-        self.conflicts.add(unit.tid, unit.written, unit.read)
         self.waiting_bytes += unit.memory
         if unit.fault is Fault.MISFIT:
             self.misfits[unit.tid] = None
@@ -215,12 +212,11 @@ class FoldedLog:
 
     def schemes_in_use(self) -> dict[str, Scheme]:
         """Returns the schemes that an open or unresolved unit names."""
-        named = {unit.scheme for unit in self.open.values()} | {unit.scheme for unit in self.units.values()}
+        named = {unit.touched.scheme for unit in self.open.values()} | {unit.scheme for unit in self.units.values()}
         return {name: scheme for name, scheme in self.schemes.items() if name in named}
 
     def _forget(self, unit: UnitState) -> None:
         """Takes a unit out of the indexes."""
-        self.conflicts.remove(unit.tid, unit.written, unit.read)
         self.waiting_bytes -= unit.memory
         self.misfits.pop(unit.tid, None)
 

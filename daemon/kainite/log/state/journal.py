@@ -5,6 +5,7 @@ from __future__ import annotations
 from kainite.log.format.entry import NO_REQUEST, Entry, EntryKind, Meta
 from kainite.log.state.folded import FoldedLog
 from kainite.uow.packing import Piece
+from kainite.uow.touches import NOTHING, Touched
 
 
 class Journal:
@@ -19,13 +20,12 @@ class Journal:
         self,
         kind: EntryKind,
         meta: Meta,
-        data: bytes = b"",
-        written: frozenset[int] = frozenset(),
-        read: frozenset[int] = frozenset(),
+        touched: Touched = NOTHING,
         piece: Piece | None = None,
         signed: bytes = b"",
+        data: bytes = b"",
     ) -> None:
-        """Folds an entry and adds it to :attr:`entries`; ``signed`` are ``written`` and ``read`` as they came."""
-        entry = Entry(kind, meta, written, read, data, NO_REQUEST, piece, signed)
+        """Folds an entry and adds it to :attr:`entries`; ``signed`` are the signatures as they came."""
+        entry = Entry(kind, meta, touched, data, NO_REQUEST, piece, signed)
         self.state.apply(self.state.next_id, entry, self.now_ms)
         self.entries.append(entry)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kainite.base.errors import LogCorruptError
 from kainite.log.contract import LogHead, LogStore
-from kainite.log.format.entry import ControlMeta, Entry
+from kainite.log.format.entry import ControlMeta
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 
@@ -16,8 +16,7 @@ def load_state(store: LogStore, partition: str, *, strong: bool = True, names: b
         store: where the log is.
         partition: the partition's name; one that was never mounted gives an empty state.
         strong: read everything that is durable now; otherwise the last entries may be missing.
-        names: read the names of dispatched units too, which only who decides needs; else the state disregards them, and
-            what units in progress may conflict on.
+        names: read the names of dispatched units too, which only who decides needs; else the state disregards them.
 
     Raises:
         LogCorruptError: the log does not read back as written.
@@ -44,7 +43,6 @@ def _load(store: LogStore, partition: str, head: LogHead | None, *, strong: bool
     if not names:
         state.recent.disregard()
         state.ended.disregard()
-        state.conflicts.disregard()
     for batch in store.read_batches(partition, state.next_id, data=False, strong=strong):
         for tid, entry in batch.entries_from(state.next_id):
             state.apply(tid, entry, batch.time_ms)
@@ -58,17 +56,11 @@ def _start(store: LogStore, partition: str, head: LogHead) -> FoldedLog:
     for batch in store.read_batches(partition, at, at, strong=True):
         entry = batch.entries[at - batch.first_id]
         parts = snapshot.part_ids(entry.data)
-        data = entry.data if parts is None else b"".join(_part(store, partition, part) for part in parts)
-        state = snapshot.load(data)
-        since = at if parts is None else _since(entry)
-        if state.next_id != since:
+        state = snapshot.load(b"".join(_part(store, partition, part) for part in parts))
+        if not isinstance(entry.meta, ControlMeta) or state.next_id != entry.meta.since:
             raise LogCorruptError(f"log partition {partition}: entry {at} is not the snapshot that its head names")
         return state
     raise LogCorruptError(f"log partition {partition}: its snapshot, entry {at}, is missing")
-
-
-def _since(entry: Entry) -> int | None:
-    return entry.meta.since if isinstance(entry.meta, ControlMeta) else None
 
 
 def _part(store: LogStore, partition: str, at: int) -> bytes:

@@ -1,17 +1,14 @@
 """A snapshot: a folded log as bytes, the data of CONTROL entries.
 
-A snapshot is a JSON document, written and read by this module alone. It is in the log in one of two forms, which
-``version`` tells apart:
+The CONTROL entry that HEAD names holds the ids of the CONTROL entries before it that hold the snapshot's bytes, cut
+into parts, and the id (*since*) below which all entries add up to the state; other entries may stand between since, the
+parts and this entry.
 
-=======  =============================================================================================================
-version  the CONTROL entry that HEAD names holds
-=======  =============================================================================================================
-1        the document; it is the state that all entries before this entry add up to (written by earlier releases)
-2        the ids of the CONTROL entries before it that hold the document's bytes, cut into parts, and the id (*since*)
-         below which all entries add up to the state; other entries may stand between since, the parts and this entry
-=======  =============================================================================================================
+The bytes are a run of sections, each its length (u32, big-endian) and MessagePack of one of the classes below: a
+:class:`Header`, then what there may be many of, some at a time. The bytes follow from the classes; a change of one is a
+new :data:`VERSION`.
 
-A document of version 2 is made in three steps, none of which keeps the event loop for long: :func:`capture` copies the
+A snapshot is made in three steps, none of which keeps the event loop for long: :func:`capture` copies the
 state's dictionaries, whose values do not change; :func:`parts` encodes the copy slice by slice, on a thread; the parts
 are appended one after another. A crash among them leaves parts that nothing refers to: HEAD still names the snapshot
 before, whose entries are not truncated before HEAD names another one.
@@ -19,29 +16,29 @@ before, whose entries are not truncated before HEAD names another one.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import gc
-from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from typing import Any, TypeAlias
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Final, TypeAlias, TypeVar
 
-import orjson
+import msgspec
 
 from kainite.base.errors import LogCorruptError
 from kainite.base.position import Position
-from kainite.log.format.entry import MISSING, Fault, UnitStatus
+from kainite.log.format.entry import Natural, SequenceNumber
 from kainite.log.state.ended_units import EndedUnits
 from kainite.log.state.folded import FoldedLog, oldest_needed
 from kainite.log.state.number_set import NumberSet
+from kainite.log.state.open_unit import OpenUnit
 from kainite.log.state.recent_units import RecentUnits, Segment
-from kainite.log.state.units import OpenUnit, UnitState, shared_tables
-from kainite.uow.delta import UnitKind
-from kainite.uow.identity import join_digests, split_digests
+from kainite.log.state.unit_state import UnitState
 from kainite.uow.scheme import Scheme, TableScheme
+from kainite.uow.touches import Touched
 
-VERSION = 1
-MANIFEST_VERSION = 2
+VERSION: Final = 1
 
 PART_BYTES = 1 << 20
 """Size of a part: far below every limit of a batch, and small enough for one step of anybody."""
@@ -52,116 +49,208 @@ SLICE = 500
 SORTED = 10_000
 """Sets up to this size are sorted, so that equal states have equal bytes; sorting a larger one takes too long."""
 
-Document: TypeAlias = Mapping[str, Any]
-"""A state's fields, on their way to become bytes: nothing in them changes any more."""
+T = TypeVar("T")
+
+_LENGTH: Final = struct.Struct(">I")
+_Ranges: TypeAlias = list[tuple[int, int]]
+_Tables: TypeAlias = dict[str, tuple[str, tuple[str, ...]]]
 
 
-def capture(state: FoldedLog) -> Document:
+class Header(msgspec.Struct, frozen=True, tag="header"):
+    """The fields of a :class:`~kainite.log.state.folded.FoldedLog`, and of its recent units, that are small."""
+
+    version: Annotated[int, msgspec.Meta(ge=VERSION, le=VERSION)]
+    next_id: Natural
+    stream: str | None
+    positions: dict[str, tuple[SequenceNumber, Natural]]
+    segments: list[tuple[str, Natural, int | None]]
+    numbers: _Ranges
+    numbers_since: int | None
+    forgotten: int | None
+    names_first: Natural
+    next_number: int | None
+    through: int
+    answered: list[str]
+    schemes: dict[str, _Tables]
+    latest_time: tuple[int, str] | None
+    started_ms: int | None
+
+
+class OpenUnits(msgspec.Struct, frozen=True, tag="open"):
+    """Units that are being collected."""
+
+    items: list[OpenUnit]
+
+
+class Units(msgspec.Struct, frozen=True, tag="units"):
+    """Dispatched units that are not resolved."""
+
+    items: list[UnitState]
+
+
+class ReadyUnits(msgspec.Struct, frozen=True, tag="ready"):
+    """Complete units that wait for their turn, by number."""
+
+    items: list[tuple[int, str]]
+
+
+class Names(msgspec.Struct, frozen=True, tag="names"):
+    """Names of dispatched units that are in no segment, with their numbers."""
+
+    items: list[tuple[str, int | None]]
+
+
+class Ended(msgspec.Struct, frozen=True, tag="ended"):
+    """Deltas of units that the watermark ended, as :meth:`EndedUnits.captured` gives them."""
+
+    items: list[tuple[str, int, bytes]]
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What the CONTROL entry that HEAD names holds: the ids of the entries with the parts."""
+
+    version: Annotated[int, msgspec.Meta(ge=VERSION, le=VERSION)]
+    parts: Annotated[tuple[Natural, ...], msgspec.Meta(min_length=1)]
+
+
+_Section: TypeAlias = Header | OpenUnits | Units | ReadyUnits | Names | Ended
+
+_ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
+_LARGE_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(_Section)
+_MANIFEST: Final = msgspec.msgpack.Decoder(Manifest)
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A state on its way to become bytes: nothing in it changes any more."""
+
+    header: Header
+    open: list[OpenUnit]
+    units: list[UnitState]
+    ready: list[tuple[int, str]]
+    names: list[tuple[str, int | None]]
+    ended: list[tuple[str, int, bytes]]
+
+
+def capture(state: FoldedLog) -> Captured:
     """Returns a copy of the state that the log's further course does not change; quick, for the event loop."""
-    return {
-        "version": VERSION,
-        "next_id": state.next_id,
-        "stream": state.stream,
-        "positions": {shard: [str(at.sequence), at.sub] for shard, at in state.positions.items()},
-        "open": [unit.copy() for unit in state.open.values()],
-        "ready": list(state.ready.items()),
-        "units": state.captured_units(),
-        "recent": state.recent.tail(),
-        "segments": [(segment.key, segment.count, segment.highest) for segment in state.recent.segments],
-        "numbers": state.recent.numbers.ranges(),
-        "numbers_since": state.recent.numbers.since,
-        "forgotten": state.recent.forgotten,
-        "names_first": state.recent.first,
-        "next_number": state.next_number,
-        "through": state.through,
-        "answered": list(state.answered),
-        "schemes": {name: scheme.tables for name, scheme in state.schemes.items()},
-        "ended": list(state.ended.captured()),
-        "latest_time": state.latest_time,
-        "started_ms": state.started_ms,
-    }
+    recent = state.recent
+    header = Header(
+        version=VERSION,
+        next_id=state.next_id,
+        stream=state.stream,
+        positions={shard: (str(at.sequence), at.sub) for shard, at in state.positions.items()},
+        segments=[(segment.key, segment.count, segment.highest) for segment in recent.segments],
+        numbers=recent.numbers.ranges(),
+        numbers_since=recent.numbers.since,
+        forgotten=recent.forgotten,
+        names_first=recent.first,
+        next_number=state.next_number,
+        through=state.through,
+        answered=list(state.answered),
+        schemes={name: _tables(scheme) for name, scheme in state.schemes.items()},
+        latest_time=state.latest_time,
+        started_ms=state.started_ms,
+    )
+    return Captured(
+        header,
+        [unit.copy() for unit in state.open.values()],
+        state.captured_units(),
+        list(state.ready.items()),
+        recent.tail(),
+        list(state.ended.captured()),
+    )
 
 
-def needed_by(document: Document) -> int:
+def needed_by(captured: Captured) -> int:
     """Returns the lowest transaction id whose data the captured state may still need."""
-    return oldest_needed(document["open"], document["units"], document["next_id"])
+    return oldest_needed(captured.open, captured.units, captured.header.next_id)
 
 
-def parts(document: Document) -> Iterator[bytes]:
+def parts(captured: Captured) -> Iterator[bytes]:
     """Yields the bytes of a captured state in parts of :data:`PART_BYTES`; each step takes milliseconds."""
     waiting = bytearray()
-    for piece in _pieces(document):
-        waiting += piece
+    for section in _sections(captured):
+        waiting += section
         while len(waiting) >= PART_BYTES:
             yield bytes(waiting[:PART_BYTES])
             del waiting[:PART_BYTES]
     yield bytes(waiting)
 
 
-def manifest(part_ids: Sequence[int], since: int) -> bytes:
+def manifest(part_ids: Sequence[int]) -> bytes:
     """Returns the data of the entry that makes a snapshot of its parts."""
-    return orjson.dumps({"version": MANIFEST_VERSION, "since": since, "parts": list(part_ids)})
+    return _ENCODER.encode(Manifest(VERSION, tuple(part_ids)))
 
 
-def part_ids(data: bytes) -> tuple[int, ...] | None:
-    """Returns the ids of the entries with a snapshot's parts; None for a snapshot in one piece.
+def part_ids(data: bytes) -> tuple[int, ...]:
+    """Returns the ids of the entries with a snapshot's parts.
 
     Raises:
-        LogCorruptError: the data is no snapshot.
+        LogCorruptError: the data is no list of parts.
     """
     try:
-        fields = orjson.loads(data)
-        return tuple(map(int, fields["parts"])) if fields["version"] == MANIFEST_VERSION else None
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        return _MANIFEST.decode(data).parts
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise LogCorruptError(f"the log's snapshot cannot be read: {error}") from error
 
 
 def dump(state: FoldedLog) -> bytes:
     """Returns the state as bytes, in one piece."""
-    return b"".join(_pieces(capture(state)))
+    return b"".join(_sections(capture(state)))
 
 
-def _pieces(document: Document) -> Iterator[bytes]:
-    separator = b"{"
-    for name, value in document.items():
-        yield separator + orjson.dumps(name) + b":"
-        separator = b","
-        if isinstance(value, list):
-            yield from _list_pieces(value)
-        else:
-            yield orjson.dumps(value)
-    yield b"}"
+def _sections(captured: Captured) -> Iterator[bytes]:
+    yield _section(captured.header)
+    for opened in _slices(captured.open, lambda unit: len(unit.touched.written) + len(unit.touched.read)):
+        yield _section(OpenUnits(opened))
+    for units in _slices(captured.units, lambda unit: len(unit.written) + len(unit.read)):
+        yield _section(Units(units))
+    for ready in _slices(captured.ready):
+        yield _section(ReadyUnits(ready))
+    for names in _slices(captured.names):
+        yield _section(Names(names))
+    for ended in _slices(captured.ended):
+        yield _section(Ended(ended))
 
 
-def _list_pieces(items: list[Any]) -> Iterator[bytes]:
-    yield b"["
-    separator = b""
-    for some in _slices(items):
-        yield separator + orjson.dumps(some, default=_plain)[1:-1]
-        separator = b","
-    yield b"]"
+def _section(section: _Section) -> bytes:
+    encoder = _LARGE_ENCODER if _is_large(section) else _ENCODER
+    data = encoder.encode(section)
+    return _LENGTH.pack(len(data)) + data
 
 
-def _slices(items: list[Any]) -> Iterator[list[Any]]:
-    """Yields the items in order, about :data:`SLICE` at a time; a unit with many signatures counts for many."""
-    some: list[Any] = []
+def _is_large(section: _Section) -> bool:
+    """Returns whether the section is one unit that has too many signatures to sort them."""
+    match section:
+        case OpenUnits([unit]):
+            touched = unit.touched
+            return len(touched.written) + len(touched.read) > SORTED
+        case Units([state]):
+            return len(state.written) + len(state.read) > SORTED
+    return False
+
+
+def _slices(items: Sequence[T], signatures: Callable[[T], int] = lambda _: 0) -> Iterator[list[T]]:
+    """Yields the items in order, about :data:`SLICE` at a time; a unit with many signatures counts for many.
+
+    One with more than :data:`SORTED` signatures is alone.
+    """
+    some: list[T] = []
     weight = 0
     for item in items:
+        more = 1 + signatures(item) // 50
+        if some and (weight + more > SLICE or more > SORTED // 50):
+            yield some
+            some, weight = [], 0
         some.append(item)
-        weight += 1 + (len(item.written) + len(item.read)) // 50 if isinstance(item, UnitState | OpenUnit) else 1
-        if weight >= SLICE:
+        weight += more
+        if weight >= SLICE or more > SORTED // 50:
             yield some
             some, weight = [], 0
     if some:
         yield some
-
-
-def _plain(value: AbstractSet[int] | AbstractSet[str] | AbstractSet[bytes] | bytes) -> object:
-    """Returns bytes as text, and a set as a list of numbers or names, or as text of digests: orjson takes neither."""
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    members: list[Any] = sorted(value) if len(value) <= SORTED else list(value)
-    return join_digests(members) if members and isinstance(members[0], bytes) else members
 
 
 @contextlib.contextmanager
@@ -184,76 +273,78 @@ def load(data: bytes) -> FoldedLog:
         LogCorruptError: the data is no snapshot, or has a version that this release cannot read.
     """
     try:
-        fields = orjson.loads(data)
-        if fields["version"] != VERSION:
-            raise LogCorruptError(
-                f"the log's snapshot has version {fields['version']}; this release reads "
-                f"{VERSION} and {MANIFEST_VERSION}"
-            )
-        return _state(fields)
-    except (LookupError, TypeError, ValueError, AttributeError, StopIteration) as error:
+        return _state(_read(data))
+    except (msgspec.DecodeError, UnicodeDecodeError, struct.error, ValueError, LookupError) as error:
         raise LogCorruptError(f"the log's snapshot cannot be read: {error}") from error
 
 
-def _state(fields: dict[str, Any]) -> FoldedLog:
+def _read(data: bytes) -> Captured:
+    """Returns what the sections add up to."""
+    sections, begin = [], 0
+    view = memoryview(data)
+    while begin < len(data):
+        end = begin + _LENGTH.size + _LENGTH.unpack_from(view, begin)[0]
+        if end > len(data):
+            raise ValueError("it is cut short")
+        sections.append(_DECODER.decode(view[begin + _LENGTH.size : end]))
+        begin = end
+    if not sections or not isinstance(sections[0], Header):
+        raise ValueError("it does not begin with its header")
+    found = Captured(sections[0], [], [], [], [], [])
+    for section in sections[1:]:
+        match section:
+            case OpenUnits(opened):
+                found.open.extend(opened)
+            case Units(units):
+                found.units.extend(units)
+            case ReadyUnits(ready):
+                found.ready.extend(ready)
+            case Names(names):
+                found.names.extend(names)
+            case Ended(ended):
+                found.ended.extend(ended)
+            case Header():
+                raise ValueError("it has two headers")
+    return found
+
+
+def _state(captured: Captured) -> FoldedLog:
+    header = captured.header
     state = FoldedLog()
-    state.next_id = fields["next_id"]
-    state.stream = fields.get("stream")
-    state.positions = {shard: Position(int(number), sub) for shard, (number, sub) in fields["positions"].items()}
-    state.open.update((unit["uow"], _open_unit(unit)) for unit in fields["open"])
-    state.ready = dict(fields["ready"])
-    state.recent = _recent(fields)
-    state.next_number = fields["next_number"]
-    state.through = fields["through"]
-    state.answered = dict.fromkeys(fields["answered"])
-    state.schemes = {name: _scheme(tables) for name, tables in fields.get("schemes", {}).items()}
-    ended = fields.get("ended", ())
-    state.ended = EndedUnits((uow, due_ms, base64.b64decode(packed)) for uow, due_ms, packed in ended)
-    state.started_ms = fields.get("started_ms")
-    state.latest_time = None if (latest := fields.get("latest_time")) is None else (latest[0], latest[1])
-    state.restore_units(_unit(unit) for unit in fields["units"])
+    state.next_id = header.next_id
+    state.stream = header.stream
+    state.positions = {shard: Position(int(number), sub) for shard, (number, sub) in header.positions.items()}
+    state.open.update((unit.uow, unit) for unit in captured.open)
+    state.ready = dict(captured.ready)
+    segments = (Segment(*segment) for segment in header.segments)
+    numbers = NumberSet(header.numbers, header.numbers_since)
+    state.recent = RecentUnits(captured.names, segments, numbers, header.forgotten, header.names_first)
+    state.next_number = header.next_number
+    state.through = header.through
+    state.answered = dict.fromkeys(header.answered)
+    state.schemes = {name: _scheme(tables) for name, tables in header.schemes.items()}
+    state.ended = EndedUnits(captured.ended)
+    state.latest_time = header.latest_time
+    state.started_ms = header.started_ms
+    for unit in captured.units:
+        _share_tables(unit.own)
+    state.restore_units(captured.units)
     return state
 
 
-def _recent(fields: dict[str, Any]) -> RecentUnits:
-    tail = [(uow, number) for uow, number in fields["recent"]]
-    segments = (Segment(*segment) for segment in fields.get("segments", ()))
-    numbers = NumberSet(fields.get("numbers", ()), fields.get("numbers_since"))
-    if "numbers" not in fields:  # of a release that remembered the numbers of these units alone
-        for number in sorted(number for uow, number in tail if number is not None and not uow.startswith(MISSING)):
-            numbers.add(number)
-    return RecentUnits(tail, segments, numbers, fields.get("forgotten"), fields.get("names_first", 0))
+def _tables(scheme: Scheme) -> _Tables:
+    return {name: (table.digest, table.parents) for name, table in scheme.tables.items()}
 
 
-def _scheme(tables: dict[str, Any]) -> Scheme:
-    return Scheme({name: TableScheme(table["digest"], tuple(table["parents"])) for name, table in tables.items()})
+def _scheme(tables: _Tables) -> Scheme:
+    return Scheme({name: TableScheme(digest, parents) for name, (digest, parents) in tables.items()})
 
 
-def _open_unit(fields: dict[str, Any]) -> OpenUnit:
-    sets = {name: set(fields.get(name, ())) for name in ("ordinals", "written", "read", "tables", "unsigned")}
-    digests = set(split_digests(fields.get("digests") or ""))
-    return OpenUnit(**{**fields, **sets, "digests": digests, "kind": UnitKind(fields["kind"])})
+def _share_tables(touched: Touched) -> None:
+    # Most units of a backlog, which may have a million, touch the same tables. The value is fresh: nobody has it yet.
+    msgspec.structs.force_setattr(touched, "tables", _one_for_all(touched.tables))
 
 
-def _unit(fields: dict[str, Any]) -> UnitState:
-    converted = {
-        "kind": UnitKind(fields["kind"]),
-        "status": UnitStatus(fields["status"]),
-        "written": frozenset(fields["written"]),
-        "read": frozenset(fields["read"]),
-        "fragments": tuple(fields["fragments"]),
-        "shards": tuple(fields["shards"]),
-        "tables": shared_tables(tuple(fields.get("tables", ()))),
-        "unsigned": tuple(fields.get("unsigned", ())),
-        "fault": _fault(fields),
-        "late": _open_unit(opened) if (opened := fields.get("late")) else None,
-    }
-    known = {name: value for name, value in fields.items() if name != "malformed"}
-    return UnitState(**{**known, **converted})
-
-
-def _fault(fields: dict[str, Any]) -> Fault | None:
-    """Returns a unit's fault; snapshots before there were faults tell only whether there is one."""
-    if word := fields.get("fault"):
-        return Fault(word)
-    return Fault.MALFORMED if fields.get("malformed") else None
+@lru_cache(maxsize=1024)
+def _one_for_all(tables: tuple[str, ...]) -> tuple[str, ...]:
+    return tables

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kainite.base.errors import DeltaError, LogRequestError
 from kainite.log.state.folded import FoldedLog
-from kainite.log.state.units import UnitState
+from kainite.log.state.unit_state import UnitState
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta, Json, Operation
 from kainite.uow.exact_json import loads

@@ -15,8 +15,9 @@ from kainite.log.contract import LogStore
 from kainite.log.format.deltas import delta_items
 from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, Outcome, StatusMeta, UnitMeta
 from kainite.log.state.loading import load_state, low_water_mark
+from kainite.log.state.open_unit import OpenUnit
 from kainite.log.state.outcomes import outcomes_of, stored_batches
-from kainite.log.state.units import OpenUnit, UnitState
+from kainite.log.state.unit_state import UnitState
 from kainite.log.views.unit_times import TimedUnits, UnitTimes
 
 UNREADABLE = "deltas that cannot be read"
@@ -31,7 +32,8 @@ class LogRow:
     """One unit of work.
 
     Attributes:
-        conflict: transaction id of the unit in progress that it conflicted with when it was dispatched.
+        conflict: transaction id of the unresolved unit that it conflicted with when it was dispatched, as far as the
+            log goes back.
         id: the unit's transaction id; None while the unit is being collected.
         uow: the unit's name.
         queue: the shards that its deltas came through.
@@ -90,7 +92,8 @@ class _Dispatched:
     def add(self, entry: Entry, late: FragmentMeta) -> None:
         """Adds what came after the unit had failed."""
         self.signature.extend(signatures(entry))
-        self.trans_in = late.end_count if self.trans_in is None else self.trans_in
+        if self.trans_in is None and late.end is not None:
+            self.trans_in = late.end.count
         self.offending = self.offending or late.offending
 
 
@@ -118,7 +121,7 @@ class UnitTable:
         """Yields the dispatched units whose transaction ids are lower than ``below``, in order."""
         for tid, unit in self._fold.units.items():
             if tid < below:
-                yield _dispatched_row(unit, self._dispatched[tid], self._units.of(tid))
+                yield _dispatched_row(unit, self._dispatched[tid], self._units.of(tid), self._units.conflict_of(tid))
 
     def take(self, batch: Batch, first_id: int) -> None:
         """Applies a batch's entries from ``first_id`` on."""
@@ -150,15 +153,15 @@ class UnitTable:
     def _dispatch(self, entry: Entry, meta: UnitMeta) -> _Dispatched:
         signature = self._open.pop(meta.uow, []) + signatures(entry)
         opened = self._fold.open.get(meta.uow)
-        announced = opened.end_count if opened else None
+        announced = opened.end.count if opened and opened.end else None
         # A sound unit has as many deltas as its end announced; the UNIT entry of another repeats only those that came.
         return _Dispatched(signature, announced if meta.cause else meta.count, meta.offending)
 
 
-def _dispatched_row(unit: UnitState, more: _Dispatched, times: UnitTimes) -> LogRow:
+def _dispatched_row(unit: UnitState, more: _Dispatched, times: UnitTimes, conflict: int | None) -> LogRow:
     return LogRow(
         uow=unit.uow,
-        conflict=unit.conflict,
+        conflict=conflict,
         id=unit.tid,
         queue=list(unit.shards),
         instance=unit.instance,
@@ -179,7 +182,7 @@ def _open_row(unit: OpenUnit, signature: list[str], times: UnitTimes) -> LogRow:
         uow=unit.uow,
         queue=unit.shards,
         signature=signature,
-        trans_in=unit.end_count,
+        trans_in=None if unit.end is None else unit.end.count,
         trans_out=unit.count,
         number=unit.number,
         kind=unit.kind,

@@ -12,8 +12,8 @@ time             when                                                         by
                  committed the unit; after a lost answer that is later
 ===============  ===========================================================  =========================
 
-All are milliseconds since the epoch; None is a time that is not known: nobody tells it, the entry is truncated, or a
-release before wrote it. Clocks of different hosts differ, so a difference of two of them may be less than nothing.
+All are milliseconds since the epoch; None is a time that is not known: nobody tells it, or the entry
+is truncated. Clocks of different hosts differ, so a difference of two of them may be less than nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from dataclasses import dataclass
 
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import Entry, FragmentMeta, StatusMeta, UnitMeta, UnitStatus
-from kainite.log.state.units import OpenUnit, UnitFold, UnitState, latest
+from kainite.log.state.open_unit import OpenUnit, latest
+from kainite.log.state.unit_state import UnitState
+from kainite.log.state.units import UnitFold
+from kainite.log.views.unit_conflicts import UnitConflicts
 
 
 @dataclass(slots=True)
@@ -37,19 +40,20 @@ class UnitTimes:
 
     def collected(self, meta: FragmentMeta | UnitMeta, time_ms: int) -> None:
         """Takes in a part, which is the last one so far, and when its batch was formed."""
-        source_ns = latest(meta.source_time, meta.time)
-        self.source_ms = latest(self.source_ms, None if source_ns is None else source_ns // 1_000_000)
-        self.arrived_ms = latest(self.arrived_ms, latest(meta.arrival_ms, meta.arrived_ms))
+        self.source_ms = latest(self.source_ms, None if meta.time is None else meta.time // 1_000_000)
+        self.arrived_ms = latest(self.arrived_ms, meta.arrived_ms)
         self.collected_ms = time_ms
 
 
 class TimedUnits:
-    """Folds entries into units, resolved ones too, and their times."""
+    """Folds entries into units, resolved ones too, with their times, and with what each conflicted with."""
 
     def __init__(self) -> None:
         self.fold = UnitFold(keep_resolved=True)
         self._open: dict[str, UnitTimes] = {}
         self._dispatched: dict[int, UnitTimes] = {}
+        self._conflicts = UnitConflicts(self.fold)
+        self._conflict_of: dict[int, int] = {}
 
     @property
     def units(self) -> dict[int, UnitState]:
@@ -59,6 +63,10 @@ class TimedUnits:
     def of(self, tid: int) -> UnitTimes:
         """Returns the times of a dispatched unit."""
         return self._dispatched[tid]
+
+    def conflict_of(self, tid: int) -> int | None:
+        """Returns the unresolved unit that a unit conflicted with when it was dispatched; None without one."""
+        return self._conflict_of.get(tid)
 
     def of_open(self, uow: str) -> UnitTimes:
         """Returns the times of a unit that is being collected."""
@@ -77,7 +85,8 @@ class TimedUnits:
                 for outcome in outcomes:
                     if outcome.status is UnitStatus.COMMITTED and outcome.tid in self._dispatched:
                         self._dispatched[outcome.tid].applied_ms = outcome.at_ms
-        self.fold.apply(tid, entry, time_ms)
+        if (conflict := self._conflicts.apply(tid, entry, time_ms)) is not None:
+            self._conflict_of[tid] = conflict
 
     def _dispatch(self, tid: int, meta: UnitMeta, opened: OpenUnit | None, time_ms: int) -> None:
         times = self._dispatched[tid] = self._open.pop(meta.uow, UnitTimes())
@@ -88,9 +97,11 @@ class TimedUnits:
 
 def _brings_a_part(meta: UnitMeta, opened: OpenUnit | None) -> bool:
     """Returns whether a UNIT entry brings the unit's last part itself; also where it is not known, but likely."""
-    if meta.arrival_ms is not None or opened is None:
-        return meta.arrival_ms is not None or not meta.fragments
-    return meta.cause is None and (opened.end_count is None or opened.count < meta.count) and meta.arrived_ms is None
+    if meta.arrived_ms is not None and not meta.watermark:
+        return True
+    if opened is None:
+        return not meta.fragments
+    return not meta.watermark and meta.cause is None and (opened.end is None or opened.count < meta.count)
 
 
 def load_units(store: LogStore, partition: str, first_id: int) -> TimedUnits:

@@ -75,7 +75,9 @@ class FeedQueue:
     def add(self, batch: Batch) -> None:
         """Takes a batch that has just become durable; they come in order."""
         self._durable = batch.last_id + 1
-        index = sum(8 * (len(entry.written) + len(entry.read)) + _RECORD_BYTES for entry in batch.entries)
+        index = sum(
+            8 * (len(entry.touched.written) + len(entry.touched.read)) + _RECORD_BYTES for entry in batch.entries
+        )
         size = index + _data_bytes(batch)
         if self._queued + size > MAX_QUEUED or index > MAX_INDEX:
             self._queue.clear()

@@ -31,6 +31,7 @@ from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.identity import DIGEST_BYTES, Identity
 from kainite.uow.packing import MAX_BLOB, Blob, Piece
 from kainite.uow.scheme import Scheme, TableScheme
+from kainite.uow.touches import Touched
 
 MAX_PAYLOAD: Final = MAX_BLOB
 """Most bytes of deltas in one append, before compression: as many as a child may emit in one call."""
@@ -74,7 +75,7 @@ def encode_fragments(
     Args:
         fragments: of one append.
         known: ids of the schemes that the other side has.
-        started_ms: of the append; an owner of an earlier release passes it by.
+        started_ms: of the append.
     """
     schemes = {one.scheme.id: one.scheme for one in fragments if one.scheme and one.scheme.id not in known}
     blobs = {id(one.piece.blob): one.piece.blob for one in fragments if one.piece is not None}
@@ -86,7 +87,9 @@ def encode_fragments(
     }
     if started_ms is not None:
         document["started"] = started_ms
-    signatures = [one for fragment in fragments for one in (*sorted(fragment.written), *sorted(fragment.read))]
+    signatures = [
+        one for fragment in fragments for one in (*sorted(fragment.touched.written), *sorted(fragment.touched.read))
+    ]
     text = orjson.dumps(document)
     metadata = b"".join((_LENGTH.pack(len(text)), text, struct.pack(f">{len(signatures)}Q", *signatures)))
     return metadata, b"".join(blob.frame for blob in blobs.values()), frozenset(schemes)
@@ -125,12 +128,12 @@ def _fragment_json(fragment: Fragment, numbers: Mapping[int, int]) -> list[Any]:
         fragment.uow,
         *place,
         [one if isinstance(one, int) else base64.b64encode(one).decode() for one in fragment.identities],
-        len(fragment.written),
-        len(fragment.read),
+        len(fragment.touched.written),
+        len(fragment.touched.read),
         [[end.count, end.number, end.kind] for end in fragment.ends],
         fragment.scheme.id if fragment.scheme else None,
-        fragment.tables,
-        fragment.unsigned,
+        fragment.touched.tables,
+        fragment.touched.unsigned,
         [[reject.cause, reject.line] for reject in fragment.rejects],
         [[misfit.cause, misfit.line] for misfit in fragment.misfits],
         fragment.time,
@@ -210,14 +213,11 @@ def _fragment(
     return Fragment(
         uow,
         (),
-        written,
-        read,
+        Touched(written, read, _names(tuple(tables)), _names(tuple(unsigned)) if unsigned != [] else (), scheme),
         tuple([UnitEnd(_natural(count), _optional(number), _KINDS[kind]) for count, number, kind in ends]),
         _rejects(rejects) if rejects != [] else (),
         _identities(identities),
         _rejects(misfits) if misfits != [] else (),
-        _names(tuple(tables)),
-        _names(tuple(unsigned)) if unsigned != [] else (),
         None if scheme is None else schemes[scheme],
         time,
         arrived,

@@ -36,7 +36,7 @@ def warnings(texts: Texts, values: Values) -> tuple[str, ...]:
 
 
 def notes(texts: Texts, values: Values) -> tuple[str, ...]:
-    """Returns a line for each setting that is worth knowing about and needs no mending; takes what warnings takes."""
+    """Returns a line for each setting that is worth knowing about and needs no mending."""
     return tuple(line for rule in _NOTES for line in rule(texts, values))
 
 

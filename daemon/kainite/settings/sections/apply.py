@@ -72,12 +72,14 @@ class ApplySettings:
     instances: int = own(
         "applyInstances", whole(0, 10_000), Reload.NEXT_JOB, "Job instances; 0 for Spark's parallelism.", default=0
     )
-    # So many small units take a second or so. More would delay their outcomes, and the end of a job that is to stop.
+    # The most units in one micro-batch: small ones take a second or so. More would delay their outcomes, and the end of
+    # a job that is to stop.
     max_units: int = 2_000
-    # So many units share the costs of a transaction (the commit, the ledger, the fence) that these hardly count.
+    # The most units in one target transaction: so many share the costs of a transaction (the commit, the ledger, the
+    # fence) that these hardly count.
     group_units: int = 500
-    # PostgreSQL takes no message of a gigabyte, and needs up to ten times these bytes for each job instance while it
-    # reads them.
+    # The most bytes of deltas in one target transaction; a larger unit goes alone. PostgreSQL takes no message of a
+    # gigabyte, and needs up to ten times these bytes for each job instance while it reads them.
     group_bytes: int = 16 * 2**20
     fold: bool = own(
         "applyFold",
@@ -87,10 +89,12 @@ class ApplySettings:
         "read one by one, out of its own log.",
         default=True,
     )
-    # Only a job that does not follow the owner's feed has to look for units; while none come it looks less often.
+    # How often an idle job looks for units; while none come it looks less often. A job that follows the owner's feed
+    # hears of them anyway.
     idle: float = 0.2
-    # A micro-batch costs some hundredths of a second of processor time however few units it has. This interval holds
-    # while hardly any units come, and is shorter the more come (kainite_spark.driver.pace).
+    # From the beginning of a small micro-batch to that of the next one, since a micro-batch costs some hundredths of a
+    # second of processor time however few units it has. The more units come the shorter it is
+    # (kainite_spark.driver.pace).
     pace: float = 0.5
     loader_batching: Batching = own(
         "loaderBatching",
@@ -156,5 +160,6 @@ class ApplySettings:
         default=None,
         otherwise="none is opened",
     )
-    # Larger deltas are read by the tasks, side by side, while what comes with the feed passes through the one driver.
+    # The most bytes of deltas that come with the feed, of a log batch and to the tasks of a micro-batch. Larger ones
+    # are read by the tasks, side by side, while what comes with the feed passes through the one driver.
     feed_bytes: int = 4 * 2**20

@@ -79,12 +79,14 @@ class AwsSettings:
         default=None,
         secret=True,
     )
-    # A host that does not answer the first packet, nor those that TCP sends after 1 and 3 s, is better tried anew.
+    # The longest wait for a connection. A host that does not answer the first packet, nor those that TCP sends after 1
+    # and 3 s, is better tried anew.
     connect_timeout: float = 5.0
     read_timeout: float = own(
         "awsReadTimeoutMillis", millis(100, 600_000), Reload.RESTART, "Longest wait for an answer of AWS.", default=30.0
     )
-    # Few, since each part that calls AWS tries again by itself, with longer pauses and with a line in the log.
+    # The most tries of one call: few, since each part that calls AWS tries again by itself, with longer pauses and with
+    # a line in the log.
     tries: int = 3
     kinesis: ClientSettings = field(
         default_factory=ClientSettings,

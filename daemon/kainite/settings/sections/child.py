@@ -62,8 +62,8 @@ class ChildSettings:
         "Wait before a failed child is started again; doubles with each failure in a row.",
         default=0.5,
     )
-    # A child that fails for a reason that passes is back within half a minute, and one that cannot work costs little.
-    # ``taskBackoffTimeMillis`` is the longest wait where it is longer.
+    # The longest wait before a failed child is started again; `taskBackoffTimeMillis` where that is longer. A child
+    # that fails for a reason that passes is back within half a minute, and one that cannot work costs little.
     restart_backoff_max: float = 30.0
     poison_tries: int = own(
         "poisonBatchTries",

@@ -69,7 +69,8 @@ class FleetSettings:
         default=None,
         otherwise="never",
     )
-    # Follows from the time-out: ping_of.
+    # How often the leader renews its lead and each worker looks; the others ping every second time. Follows from the
+    # time-out: ping_of.
     ping: float = 3.0
     timeout: float = own(
         "fleetPingTimeoutMillis",
@@ -78,8 +79,8 @@ class FleetSettings:
         "A leader that was silent for so long may be replaced; a worker is dead after twice that. At least two pings.",
         default=6.0,
     )
-    # A move stops a program that runs well, so the leader looks rarely whether one is worthwhile. It looks at once when
-    # `kainite fleet rebalance` asks.
+    # The time between two rebalancings. A move stops a program that runs well, so the leader looks rarely whether one
+    # is worthwhile. It looks at once when `kainite fleet rebalance` asks.
     rebalance: float = 3_600.0
     history_days: int = own(
         "fleetHistoryDays",

@@ -37,6 +37,7 @@ class LogSettings:
             otherwise="applicationName-log",
         )
     )
+    # The name under which this worker owns the log partition: its `workerId`.
     owner: str
     enabled: bool = own(
         "unitsOfWork",
@@ -59,10 +60,10 @@ class LogSettings:
         "A log owner that was silent for so long may be replaced.",
         default=10.0,
     )
-    # Follows from the lease: heartbeat_of.
+    # How often the owner renews its heartbeat. Follows from the lease: heartbeat_of.
     heartbeat: float = 3.0
-    # An owner of units that come one by one so writes 50 batches a second, a twentieth of what one key of the table
-    # takes, and a unit waits for 10 ms on average.
+    # How long appends are gathered before they are written together. An owner of units that come one by one so writes
+    # 50 batches a second, a twentieth of what one key of the table takes, and a unit waits for 10 ms on average.
     put_interval: float = 0.02
     # The bytes of a full batch. It must fit into an item of DynamoDB, which has 400 KB at most, with its keys and the
     # index of its entries.
@@ -89,7 +90,8 @@ class LogSettings:
     )
     # How often the owner looks for outcomes and requests. Follows from the lease: poll_of.
     poll: float = 0.25
-    # The next owner reads about so many entries before it appends. More snapshots would write the backlog more often.
+    # The entries between two snapshots. The next owner reads about so many before it appends; more snapshots would
+    # write the backlog more often.
     snapshot_entries: int = 20_000
     stripes: int = own(
         "logStripes",

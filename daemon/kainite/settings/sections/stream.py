@@ -104,8 +104,9 @@ class StreamSettings:
         "How often the list of shards is read again.",
         default=60.0,
     )
-    # KCL's own value: one reply waits while the child works on another. More would take memory and help nobody: a child
-    # that keeps up empties the queue, and one that does not is the bottleneck.
+    # The replies that are read ahead of the child, for each shard. It is KCL's own value: one reply waits while the
+    # child works on another. More would take memory and help nobody: a child that keeps up empties the queue, and one
+    # that does not is the bottleneck.
     prefetch_batches: int = 1
     prefetch_bytes: int = own(
         "prefetchBytes",
@@ -114,7 +115,8 @@ class StreamSettings:
         "Most bytes of records that are read ahead, for each shard.",
         default=8 * 1024 * 1024,
     )
-    # KCL's own value. A record takes memory beside its bytes too, so this bounds what many small records take.
+    # The most records that are read ahead, for each shard. It is KCL's own value. A record takes memory beside its
+    # bytes, so this bounds what many small records take.
     prefetch_records: int = 30_000
     reduced_tps_behind: float = kcl(
         "millisBehindLatestThresholdForReducedTps",

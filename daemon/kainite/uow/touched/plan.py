@@ -35,7 +35,7 @@ class Cascade(Generic[T]):
     read_always: frozenset[T]
 
     def write_old(self, key: ColumnKey[T], image: Row, written: set[T]) -> None:
-        """Adds what a parent writes that gives up its value in ``image``."""
+        """Adds the tokens that a delta on a parent writes when the parent gives up its value in ``image``."""
         token = key.token(image)
         if token is not None:
             written.add(self.spelling.derived(token))
@@ -44,7 +44,7 @@ class Cascade(Generic[T]):
             written.add(self.whole)
 
     def read_old(self, key: ColumnKey[T], image: Row, read: set[T]) -> None:
-        """Adds what a child reads whose old values are in ``image``."""
+        """Adds the tokens that a delta on a child reads; ``image`` has the child's old values."""
         read.update(self.read_always)
         token = key.token(image)
         if token is not None:
@@ -60,8 +60,8 @@ class Named(Generic[T]):
 
     Attributes:
         key: makes the tokens of the parents' existence.
-        cascade: set if some foreign key acts.
-        on_delete, on_change: what follows from a delete, or a change of the columns; None if nothing.
+        cascade: the tokens of the reference's cascade; None unless some foreign key acts.
+        on_delete, on_change: the effects of a delete, or of a change of the columns; None if there are none.
     """
 
     key: ColumnKey[T]
@@ -97,7 +97,7 @@ class TablePlan(Generic[T]):
     parents: tuple[Parent[T], ...]
 
     def lone(self, delta: Delta) -> T | None:
-        """Returns the only token that :meth:`exclusive` would add; None if that takes a longer look."""
+        """Returns the token if :meth:`exclusive` would add one only and it is quickly computed; otherwise None."""
         if self.unique or len(self.rows) != 1:
             return None
         key = self.rows[0]
@@ -191,14 +191,14 @@ class TablePlan(Generic[T]):
                     rows.update(token for image in (old, new) if (token := key.token(image)) is not None)
 
     def _change(self, delta: Delta, old: Row, rows: set[T], cascades: set[T]) -> None:
-        """Adds what follows from changed columns that foreign keys name."""
+        """Adds the tokens that follow from changed columns that foreign keys name."""
         for named in self.named:
             if named.on_change is not None and not named.key.columns.isdisjoint(_changed(delta, old)):
                 _act(named, named.on_change, old, {**old, **delta.row}, rows, cascades)
 
 
 def _images(delta: Delta) -> Sequence[Row]:
-    """Returns the row as a delta that is no update leaves it, or finds it; both for an upsert."""
+    """Returns the row as an insert leaves it, as a delete finds it, or both for an upsert."""
     if delta.op is Operation.INSERT:
         # As a rule the row holds the key already.
         return (delta.row if delta.key.keys() <= delta.row.keys() else {**delta.key, **delta.row},)

@@ -1,4 +1,4 @@
-"""Works out, once for a catalogue, which keys each table's deltas touch."""
+"""Computes, once for a catalogue, which keys each table's deltas touch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TouchedSchema(Generic[T]):
 
     Args:
         catalogue: the target's tables.
-        spelling: what tokens are.
+        spelling: the rule by which values become tokens.
     """
 
     def __init__(self, catalogue: Catalogue, spelling: TokenMaker[T]) -> None:
@@ -50,7 +50,7 @@ class TouchedSchema(Generic[T]):
         )
 
     def overlaps(self) -> frozenset[T]:
-        """Returns the tokens of all tables of which foreign keys with actions share columns."""
+        """Returns the tokens of all tables that have foreign keys with actions that share columns."""
         reaches = (*self._reaches.on_delete.values(), *self._reaches.on_change.values())
         return frozenset(self._overlap(table) for reach in reaches for table in reach.overlaps)
 

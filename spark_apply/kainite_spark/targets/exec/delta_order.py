@@ -7,7 +7,7 @@ before the loader gets it.
 
 Without a catalogue, precedence comes from the file of pairs, and the ``key`` of a delta identifies its row.
 A unit whose deltas do not identify their rows (a table with two kinds of key, or with a key in some deltas
-alone) stays in the source's order; without any precedence every unit does.
+alone) stays in the source's order. Where no precedence is known, every unit stays in the source's order.
 """
 
 from __future__ import annotations

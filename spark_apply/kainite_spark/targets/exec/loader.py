@@ -121,6 +121,7 @@ class _LoaderConversation:
         return cls(settings)
 
     async def hold(self, messages: Sequence[bytes], take: Callable[[Answer], None]) -> None:
+        """Sends the messages and hands each answer to ``take``, until all messages are answered."""
         self.idle = False
         self._exchange.send(messages)
         answered = 0

@@ -8,11 +8,11 @@ session forgets them with its Python process. What a crash leaves:
 =====================================  ====================================================================
 crash                                  what the next try does
 =====================================  ====================================================================
-loader, before it committed            asks what is applied: not this unit; it is loaded
-loader, between its commit and EOP     asks what is applied: this unit too, and it is not loaded again; a
-                                       loader that acknowledges nothing loads it twice
-task or executor                       the same; a loader that runs on is stopped by its own fence
-driver                                 the next one takes over with a higher generation
+loader, before it committed            the task asks what is applied; the unit is not, and is loaded
+loader, between its commit and EOP     the task asks what is applied; the unit is, and is not loaded again. A
+                                       loader that acknowledges nothing loads the unit twice
+task or executor                       as for its loader; a loader that runs on is stopped by its own fence
+driver                                 the next driver takes over with a higher generation
 =====================================  ====================================================================
 
 A batch is loaded as a whole or not at all. A group of units may be several batches: batches that were confirmed

@@ -1,5 +1,6 @@
 """PostgreSQL as a target.
 
-Begin with ``target``, then ``rendering`` (set-based statements in its SQL) and ``errors`` (which errors
-refuse a unit). Imports from outside: psycopg, the catalogue, errors.
+``opening`` is what the list of kinds names. Begin with ``target``, then ``rendering`` (set-based statements in
+PostgreSQL's SQL), ``ledger`` (Kainite's own tables) and ``errors`` (which errors refuse a unit). Imports from outside:
+psycopg, ``kainite.targets.postgresql``, the catalogue, errors.
 """

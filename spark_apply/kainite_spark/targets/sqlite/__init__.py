@@ -1,5 +1,6 @@
 """SQLite as a target, by the standard library's driver.
 
-Begin with ``target``, then ``rendering`` (statements and values in its SQL).
-Imports from outside: the catalogue, errors.
+``opening`` is what the list of kinds names. Begin with ``target``, then ``rendering`` (statements and values in
+SQLite's SQL) and ``ledger`` (Kainite's own tables). Imports from outside:
+``kainite.targets.sqlite``, the catalogue, errors.
 """

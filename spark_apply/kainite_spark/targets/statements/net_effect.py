@@ -1,12 +1,12 @@
 """Folds the changes of one row that stand in one transaction into their net effect. Pure.
 
 Nobody sees the inside of a target transaction, and deltas carry absolute values, so of several updates of a row the
-last value of each column is all that is left. :class:`NetEffect` makes one change of a row's insert, upsert or update
-(the *head*) and the updates, and upserts of the same columns, that come behind it. It stands where the head stood, in
-the head's unit. The other units keep their places in the log's order, and lose the change.
+last value of each column is all that is left. :class:`NetEffect` takes a row's insert, upsert or update (the *head*)
+and the updates, and upserts of the same columns, that come behind it, and makes one change of them. The one change
+stands where the head stood, in the head's unit. The units of the other changes keep their places in the log's order.
 
-The target judges less than it would judge change by change. That must not show: units that it would refuse must not
-pass when they are folded. So a later change is folded only if
+The target judges fewer changes than it would judge unfolded. Units that the target would refuse unfolded must not pass
+when they are folded. So a later change is folded only if
 
 * it is surely of the same row: table and key are spelled alike. Deltas whose keys may be equal (one token) and are not
   spelled alike end what can be folded, as a delete and a change of the key do;
@@ -19,12 +19,12 @@ pass when they are folded. So a later change is folded only if
 * the table is one of which the catalogue tells all this, without triggers, rules, expressions and partitions
   (:attr:`~kainite.uow.catalogue.tables.Table.judged`).
 
-Of the row counts that the target checks, those of the folded changes are lost. They are right whenever the head's is:
-the head has met its row or made it, and what ends a fold is all that could have taken the row away.
+The row counts of the folded changes are not checked any more. Each of them is right whenever the head's is: the head
+has met its row or made it, and everything that could have taken the row away in between ends the fold.
 
-Nothing else is folded. An insert and a delete of its row stay two: the insert tells whether key and parents are as the
-source had them. A delete and an insert stay two: columns that the insert leaves out get their defaults. An update and a
-delete stay two, and cost no wave of statements of their own.
+Nothing else is folded. An insert and a delete of its row stay two changes: the insert tells whether key and parents are
+as the source had them. A delete and an insert stay two changes: columns that the insert leaves out get their defaults.
+An update and a delete stay two changes, and cost no statements of a further layer.
 
 A unit that has lost a change also loses what it wrote by that change, as far as nothing else in the unit writes it;
 else all units on a hot row would still conflict (:meth:`_Signing.without`). The head writes the same as before: what is
@@ -63,7 +63,7 @@ class NetEffect:
         self._accepting = accepting
         self._keys = keys
         self._signing = _Signing(catalogue)
-        self._rules: dict[str, _TableRules] = {}
+        self._rules: dict[str, _TableFolding] = {}
         self._wholes = frozenset(table.part_of for table in catalogue.tables.values())
 
     def of(self, units: Sequence[Unit]) -> list[Unit]:
@@ -88,11 +88,11 @@ class NetEffect:
         written, read = self._signing.without(unit, kept, lost)
         return replace(unit, deltas=tuple(kept), written=written, read=read)
 
-    def _rules_of(self, name: str) -> _TableRules:
+    def _rules_of(self, name: str) -> _TableFolding:
         table = self._catalogue.find(name)
         if table is None:
             raise TargetRejectedError(f"the target has no table {name}")
-        rules = self._rules[name] = _TableRules.of(
+        rules = self._rules[name] = _TableFolding.of(
             table, self._keys.plan(name), self._accepting, whole=table.name in self._wholes
         )
         return rules
@@ -112,7 +112,9 @@ class _Signing:
     def without(
         self, unit: Unit, kept: Sequence[Delta], lost: Sequence[Delta]
     ) -> tuple[frozenset[int], frozenset[int]]:
-        """Returns what the unit writes and reads without the deltas that it has lost; as a precaution, more than that.
+        """Returns what the unit writes and reads by the deltas that it has kept.
+
+        It is more where this catalogue cannot tell by which deltas the unit wrote or read something.
 
         What a delta that makes no foreign key act writes has its table's name in it. So no delta on another table
         writes it too. Where the unit has kept deltas on the table, this catalogue must give the unit all of its
@@ -190,7 +192,7 @@ class _FoldRules:
 
 
 @dataclass(frozen=True, slots=True)
-class _TableRules:
+class _TableFolding:
     """The keys of a table, and the rules for changes of its rows.
 
     Attributes:
@@ -204,7 +206,7 @@ class _TableRules:
     fold: _FoldRules | None
 
     @classmethod
-    def of(cls, table: Table, plan: TablePlan[str], accepting: Accepting, *, whole: bool) -> _TableRules:
+    def of(cls, table: Table, plan: TablePlan[str], accepting: Accepting, *, whole: bool) -> _TableFolding:
         """Returns a table's rules.
 
         Args:
@@ -234,7 +236,7 @@ class _Fold:
         # By a row's token, the unit and the place in it of the change that later ones may join.
         self._open: dict[str, tuple[int, int]] = {}
 
-    def add(self, unit: int, delta: Delta, rules: _TableRules) -> None:
+    def add(self, unit: int, delta: Delta, rules: _TableFolding) -> None:
         if rules.may_act and rules.plan.acts(delta):
             self._open.clear()
         elif rules.fold is not None and self._joined(unit, delta, rules.fold):

@@ -20,6 +20,7 @@ _Value: TypeAlias = tuple[str, ...]
 
 
 def references_itself(table: Table) -> bool:
+    """Returns whether a row of the table may name another row of it, or of the table that it is a part of."""
     return any(key.parent in (table.name, table.part_of) for key in table.foreign_keys)
 
 

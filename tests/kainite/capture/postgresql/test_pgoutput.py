@@ -24,14 +24,7 @@ from kainite.capture.postgresql.pgoutput import (
     UpdateMessage,
     decode,
 )
-from kainite.capture.postgresql.replication_frames import (
-    Data,
-    Keepalive,
-    decode_frame,
-    encode_status,
-    format_lsn,
-    parse_lsn,
-)
+from kainite.capture.postgresql.replication_frames import Data, decode_frame
 
 GOLDEN = Path(__file__).parent / "golden" / "pgoutput_v1.hex"
 FRAMES = [bytes.fromhex(line) for line in GOLDEN.read_text().splitlines() if not line.startswith("#")]
@@ -75,29 +68,6 @@ def test_a_changed_key_and_an_old_row_come_with_their_update_or_delete() -> None
 def test_origins_and_truncates_are_read() -> None:
     assert Origin(0xAB, "elsewhere") in MESSAGES
     assert TruncateMessage((16389, 16397)) in MESSAGES
-
-
-def test_keepalives_say_how_far_the_server_is_and_whether_it_waits() -> None:
-    last = decode_frame(FRAMES[-1])
-    assert last == Keepalive(end_lsn=0x172E5F8, sent_us=1_795_255_365_939_179, reply_requested=False)
-    assert decode_frame(FRAMES[-1][:-1] + b"\x01") == Keepalive(0x172E5F8, 1_795_255_365_939_179, True)
-
-
-def test_a_status_update_is_what_the_manual_says() -> None:
-    status = encode_status(written=0x2_0000_0001, flushed=0x1_0000_0002, now_us=946_684_800_000_003)
-    fields = ["72", "0000000200000001", "0000000100000002", "0000000100000002", "0000000000000003", "00"]
-    assert status.hex() == "".join(fields)
-
-
-@given(st.integers(0, 2**64 - 1))
-def test_lsns_are_read_as_they_are_written(lsn: int) -> None:
-    assert parse_lsn(format_lsn(lsn)) == lsn
-
-
-@pytest.mark.parametrize("text", ["", "/", "1/", "/1", "1/123456789", "g/1", "1/2/3", "-1/2", "0x1/1"])
-def test_what_is_no_lsn_is_refused(text: str) -> None:
-    with pytest.raises(SourceError, match="no LSN"):
-        parse_lsn(text)
 
 
 @pytest.mark.parametrize("payload", sorted(set(PAYLOADS)), ids=lambda p: p[:1].decode())

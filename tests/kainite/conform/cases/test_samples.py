@@ -58,3 +58,10 @@ def test_samples_of_the_author_are_the_lines_that_are_not_empty(tmp_path: Path) 
         read_samples(path)
     with pytest.raises(SettingsError, match="--records: cannot read"):
         read_samples(tmp_path / "none")
+
+
+@pytest.mark.parametrize(("count", "size"), [(1, 10), (7, 1000), (3, 10_000_000)])
+def test_a_large_call_is_no_larger_than_kinesis_gives(count: int, size: int) -> None:
+    samples = Samples(tuple(b"x" * 100 for _ in range(count)), own=True)
+
+    assert len(samples.large(size)) == max(1, min(size // 100, 10_000))

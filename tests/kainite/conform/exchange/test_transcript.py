@@ -1,18 +1,11 @@
-"""The transcript and the JUnit file hold whatever a child writes, and stay readable."""
+"""The transcript holds whatever a child writes, and stays readable."""
 
 from __future__ import annotations
-
-import tempfile
-from pathlib import Path
-from xml.etree import ElementTree
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.conform import CaseResult, CaseVerdict, ConformReport, Finding
 from kainite.conform.exchange.transcript import KEPT_FIRST, KEPT_LAST, SHOWN, Transcript, shown
-from kainite.conform.report.rendering import write_junit
-from kainite.settings import ChildProtocol
 
 anything = st.binary(max_size=3000)
 
@@ -44,19 +37,3 @@ def test_the_first_and_the_last_lines_are_kept() -> None:
 @given(st.binary(max_size=5000))
 def test_what_is_shown_has_a_limit(data: bytes) -> None:
     assert len(shown(data)) <= 10 * SHOWN  # an escape of one character has ten at most
-
-
-@given(st.text(max_size=200), st.sampled_from(CaseVerdict))
-def test_junit_is_xml_whatever_a_child_said(said: str, verdict: CaseVerdict) -> None:
-    result = CaseResult(
-        "one-record", "one record", (Finding(verdict, said),), exchange=(shown(said.encode("utf-8", "replace")),)
-    )
-    report = ConformReport(("python", said), ChildProtocol.JSON_LINES, (result,))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "report.xml"
-        write_junit(report, path, strict=True)
-
-        suite = ElementTree.parse(path).getroot()[0]
-
-    assert suite.get("failures") == str(int(verdict > CaseVerdict.PASS))
-    assert suite.get("skipped") == str(int(verdict is CaseVerdict.SKIPPED))

@@ -5,40 +5,19 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 import orjson
-import psutil
 import pytest
 
 from kainite.base.errors import SourceError
+from support.extract_bench import is_gone, wait_until
 
 LIMIT = 60.0
 Whole: TypeAlias = Callable[[int], list[tuple[str, int]]]
-
-
-def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + LIMIT
-    while not condition():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def wait_a_second_for(process: subprocess.Popen[bytes]) -> None:
-    """Waits until a second signal counts: a second after the first, and some more, as the first may be noticed late."""
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(2.5)
-
-
-def is_gone(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
 @pytest.mark.parametrize("fault", ["die", "hang", "junk", "offset"])
@@ -97,40 +76,6 @@ def test_killed_at_any_moment_every_record_is_there_and_each_repeat_is_the_same(
     assert all(is_gone(pid) for pid in bench.pids()[:-1]), "an extractor ends when Kainite has"
 
 
-def test_a_signal_lets_the_cycle_under_way_end(bench: Any, whole: Whole) -> None:
-    script = f"""cd {bench.folder}; while read -r request; do
-        touch asked; until test -e go; do sleep 0.05; done
-        printf '%s\\n' '{{"uow":"T0","ordinal":0}}' '{{"uow":"T0","ordinal":1}}' '{{"uow":"T0","end":true}}'
-        printf '%s\\n' '{{"offset":1}}'
-        printf '\\0'
-    done"""
-    path = bench.cyclic("bash", "-c", script)
-    bench.begin("null")
-    with bench.running(path, "--json") as process:
-        wait_until((bench.folder / "asked").exists, process)
-        process.send_signal(signal.SIGTERM)
-        (bench.folder / "go").touch()
-        output, errors = process.communicate(timeout=LIMIT)
-    assert process.returncode == 0, errors
-    assert (bench.start(), bench.units()) == (1, whole(1))
-    events = [orjson.loads(line) for line in output.splitlines()]
-    assert [event["event"] for event in events] == ["started", "cycle", "ended"]
-    assert (events[1]["messages"], events[1]["offset"], events[-1]["records"], events[-1]["units"]) == (3, 1, 3, 1)
-
-
-@pytest.mark.parametrize(("grace", "signals", "status"), [("100", 1, 0), ("600000", 2, 1)])
-def test_a_cycle_that_does_not_end_is_given_up(bench: Any, grace: str, signals: int, status: int) -> None:
-    path = bench.counting(7, "hang", shutdownGraceMillis=grace)
-    with bench.running(path) as process:
-        wait_until((bench.folder / "fault").exists, process)
-        for _ in range(signals):
-            process.send_signal(signal.SIGTERM)
-            wait_a_second_for(process)
-        assert process.wait(LIMIT) == status
-    assert bench.start() == 3
-    assert all(is_gone(pid) for pid in bench.pids())
-
-
 def test_ranges_of_time_follow_each_other_and_one_that_was_not_answered_is_asked_for_again(bench: Any) -> None:
     script = f"""cd {bench.folder}; while read -r request; do
         echo "$request" >> requests; test $(wc -l < requests) -ne 2 || kill -9 $$
@@ -174,14 +119,6 @@ def test_a_program_that_does_not_answer_is_given_up(bench: Any) -> None:
     path = bench.cyclic("sh", "-c", "read -r _; echo no source >&2; exit 4", offsets="extractor")
     with pytest.raises(SourceError, match=r"given up after 3 failures in a row .* ended with status 4: no source$"):
         bench.once(path)
-
-
-def test_two_extractions_do_not_share_an_offset_file(bench: Any) -> None:
-    path = bench.counting(7, "hang")
-    with bench.running(path) as process:
-        wait_until((bench.folder / "fault").exists, process)
-        with pytest.raises(SourceError, match="another kainite extract runs with it"):
-            bench.once(path)
 
 
 @pytest.mark.timeout(60)

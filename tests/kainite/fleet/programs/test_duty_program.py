@@ -1,13 +1,12 @@
 """Programs of duties with their guards: real processes that end, hang, flood and are left alone."""
 
-# ruff: noqa: ASYNC110, ASYNC220, ASYNC240 - what these tests wait for is other processes' doing, and nothing else runs
+# ruff: noqa: ASYNC110, ASYNC240 - what these tests wait for is other processes' doing, and nothing else runs
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -18,7 +17,7 @@ import pytest
 
 from kainite.base.clock import boot_seconds
 from kainite.fleet.model.records import Duty, Work
-from kainite.fleet.programs.duty_program import GUARD, DutyProgram
+from kainite.fleet.programs.duty_program import DutyProgram
 from kainite.fleet.steps.plan import ProgramPhase, ProgramState
 
 CHILD = Path(__file__).parents[3] / "children" / "duty.py"
@@ -162,41 +161,6 @@ async def test_a_time_that_is_over_starts_nothing(file: Path) -> None:
     async with running(Work(), lease=-1.0, file=file) as program:
         assert (await reaches(program, in_phase(ProgramPhase.ENDED))).told_to_end
     assert not file.exists()
-
-
-@pytest.mark.parametrize("deaf", [False, True])
-async def test_the_program_dies_with_its_daemon(file: Path, deaf: bool) -> None:
-    words = (sys.executable, "-I", "-S", str(GUARD), "10", str(boot_seconds() + LONG), str(LONG))
-    more = ("--deaf",) if deaf else ()
-    with subprocess.Popen(
-        (*words, sys.executable, str(CHILD), str(file), *more), stdin=subprocess.PIPE, start_new_session=True
-    ) as guard:
-        pid = await began(file)
-        assert guard.stdin is not None
-        guard.stdin.close()  # as the kernel does when the daemon is killed
-        await gone(pid)
-
-
-async def test_the_program_dies_with_its_guard(file: Path) -> None:
-    words = (sys.executable, "-I", "-S", str(GUARD), "10", str(boot_seconds() + LONG), str(LONG))
-    with subprocess.Popen(
-        (*words, sys.executable, str(CHILD), str(file)), stdin=subprocess.PIPE, start_new_session=True
-    ) as guard:
-        pid = await began(file)
-        guard.kill()
-        await gone(pid)
-
-
-async def test_the_program_dies_with_its_daemon_in_its_grace_too(file: Path) -> None:
-    words = (sys.executable, "-I", "-S", str(GUARD), str(LONG), str(boot_seconds() + LONG), str(LONG))
-    with subprocess.Popen(
-        (*words, sys.executable, str(CHILD), str(file), "--deaf"), stdin=subprocess.PIPE, start_new_session=True
-    ) as guard:
-        pid = await began(file)
-        assert guard.stdin is not None
-        guard.stdin.write(b"stop\n")
-        guard.stdin.close()  # its daemon's successor on this host gives the duty to another worker at once
-        await gone(pid)
 
 
 @pytest.mark.parametrize("extended", [False, True])

@@ -271,7 +271,7 @@ async def test_closing_ends_a_subscription_that_waits(pushing: FanOutDouble, rea
 async def test_an_event_that_may_have_lain_in_a_buffer_tells_no_tip(
     pushing: FanOutDouble, reader_at: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now = itertools.count(7.0, 0.02)  # so long takes what was there already, on a busy machine
+    now = itertools.count(7.0, 0.02)  # an event that was there already takes so long on a busy machine
     monkeypatch.setattr("kainite.kinesis.read.pushed_events.boot_seconds", lambda: next(now))
     pushing.answer(shard_event(continuation="4"), then="hold")
     reader = reader_at(TRIM_HORIZON)

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.position import Position
-from kainite.log.collecting import collect as collect_module
-from kainite.log.collecting.collect import collect, expire
+from kainite.log.collecting.collect import collect
+from kainite.log.collecting.overdue import expire
 from kainite.log.format.deltas import delta_items
 from kainite.log.format.entry import (
     NAMES,
@@ -30,11 +30,11 @@ from kainite.log.format.entry import (
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
-from kainite.log.state.units import OpenUnit, UnitState
+from kainite.log.state.unit_state import UnitState
 from kainite.settings import Isolation, UowOrder, UowSettings
 from kainite.uow.delta import UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject
-from kainite.uow.scheme import Scheme, TableScheme
+from kainite.uow.touches import Touched
 from support.log_builders import delta, fragment
 
 ARRIVAL = UowSettings()
@@ -99,7 +99,7 @@ class TestComplete:
         log.bring(fragment("T", [1, 2], count=2))
         assert [entry.kind for entry in log.entries] == [EntryKind.UNIT, EntryKind.POSITION]
         assert log.keys_of(log.only()) == [1, 2]
-        assert log.entries[0].written == {1, 2}
+        assert log.entries[0].touched.written == {1, 2}
         assert log.only().cause is None
 
     def test_through_several_shards_names_its_fragments(self) -> None:
@@ -110,7 +110,7 @@ class TestComplete:
         log.bring(fragment("T", [3]), shard="s2")
         assert log.only() == UnitMeta("T", 3, ("s0", "s1", "s2"), (0, 2))
         assert log.keys_of(log.only()) == [1, 2, 3]
-        assert log.entries[4].written == {1, 2, 3}
+        assert log.entries[4].touched.written == {1, 2, 3}
 
     def test_end_before_any_delta(self) -> None:
         log = Log()
@@ -127,7 +127,7 @@ class TestComplete:
 
     def test_kind_is_kept(self) -> None:
         log = Log()
-        log.bring(Fragment("T", (delta(1),), frozenset({1}), ends=(UnitEnd(1, None, UnitKind.CORRECTION),)))
+        log.bring(Fragment("T", (delta(1),), Touched(frozenset({1})), ends=(UnitEnd(1, None, UnitKind.CORRECTION),)))
         assert log.only().kind is UnitKind.CORRECTION
 
     def test_of_ten_thousand_deltas(self) -> None:
@@ -255,7 +255,7 @@ class TestFailures:
 
     def test_a_malformed_delta_fails_its_unit_at_its_end(self) -> None:
         log = Log()
-        log.bring(Fragment("T", (delta(1),), frozenset({1}), rejects=(Reject("unknown table 'x'", "{line}"),)))
+        log.bring(Fragment("T", (delta(1),), Touched(frozenset({1})), rejects=(Reject("unknown table 'x'", "{line}"),)))
         log.bring(fragment("U", [9], count=1))
         assert [unit.uow for unit in log.units] == ["U"]
         log.bring(fragment("T", [2], count=3))
@@ -281,7 +281,7 @@ class TestFailures:
 
 
 class TestLateParts:
-    """Of a unit that failed before it was whole."""
+    """Parts that come late, of a unit that failed before it was whole."""
 
     def test_of_a_whole_failed_unit_are_copies_when_its_name_has_left_too(self) -> None:
         log = Log()
@@ -360,7 +360,9 @@ class TestLateParts:
 
     def test_of_a_malformed_unit_are_held_back_too_and_never_applied(self) -> None:
         log = Log()
-        log.bring(Fragment("T", (delta(1),), frozenset({1}), rejects=(Reject("bad", "?"),), ends=(UnitEnd(4),)))
+        log.bring(
+            Fragment("T", (delta(1),), Touched(frozenset({1})), rejects=(Reject("bad", "?"),), ends=(UnitEnd(4),))
+        )
         log.bring(fragment("T", [2]))
         assert log.unit("T").written == {1, 2}
         log.bring(fragment("T", [3, 4]))
@@ -476,74 +478,6 @@ def test_whatever_comes_when_a_unit_is_lost_only_if_it_stays_incomplete(data: st
     assert sorted(log.keys_of(meta)) == [0, 1, 2]
     assert unit.written == {0, 1, 2}
     assert log.state.open == {}
-
-
-_PARTS = st.builds(
-    lambda uow, keys, ordinal, ends, read, more: replace(
-        fragment(uow, keys, first_ordinal=ordinal), ends=tuple(ends), read=read, **more
-    ),
-    st.sampled_from("ABC"),
-    st.lists(st.integers(0, 3), max_size=3),
-    st.none() | st.integers(0, 2),
-    st.lists(st.builds(UnitEnd, st.integers(0, 3), st.none() | st.integers(1, 3)), max_size=2),
-    st.frozensets(st.integers(0, 3), max_size=2),
-    st.sampled_from(
-        [{}, {"time": 5_000_000, "arrived_ms": 7}, {"tables": ("t", "s", "t"), "unsigned": ("s",)},
-         {"scheme": Scheme({"t": TableScheme("d", ())})}, {"rejects": (Reject("bad", "?"),)},
-         {"misfits": (Reject("no column", "?"),)}]
-    ),
-)  # fmt: skip
-
-
-@given(
-    st.lists(st.lists(_PARTS, max_size=3), max_size=4),
-    st.sampled_from([ARRIVAL, UowSettings(isolation=Isolation.RELAXED), DENSE]),
-    st.booleans(),
-)
-def test_a_plain_unit_comes_out_as_the_general_way_has_it(
-    calls: list[list[Fragment]], rules: UowSettings, forgotten: bool
-) -> None:
-    found = []
-    for quick in (True, False):
-        with pytest.MonkeyPatch.context() as patch:
-            if not quick:
-                patch.setattr(collect_module, "is_plain", lambda *_: False)
-                patch.setattr(OpenUnit, "sound", False)
-            log = Log(rules)
-            for fragments in calls:
-                log.bring(*fragments)
-                if forgotten:
-                    log.forget()
-            found.append((log.entries, snapshot.dump(log.state)))
-    assert found[0] == found[1]
-
-
-class TestConflicts:
-    def test_name_the_latest_unit_in_progress(self) -> None:
-        log = Log()
-        log.bring(fragment("A", [1], count=1), fragment("B", [1, 2], count=2), fragment("C", [2], count=1))
-        assert [unit.conflict for unit in log.units] == [None, 0, 1]
-
-    def test_end_with_the_commit(self) -> None:
-        log = Log()
-        log.bring(fragment("A", [1], count=1))
-        journal = Journal(log.state, NOW)
-        journal.write(EntryKind.STATUS, StatusMeta((Outcome(0, UnitStatus.COMMITTED),)))
-        log.bring(fragment("B", [1], count=1))
-        assert log.units[-1].conflict is None
-
-    def test_readers_of_one_row_do_not_conflict(self) -> None:
-        log = Log()
-        for uow in "AB":
-            log.bring(Fragment(uow, (delta(1),), frozenset(), frozenset({7}), (UnitEnd(1),)))
-        log.bring(Fragment("C", (delta(1),), frozenset({7}), frozenset(), (UnitEnd(1),)))
-        assert [unit.conflict for unit in log.units] == [None, None, 2]
-
-    def test_are_not_looked_for_when_relaxed(self) -> None:
-        log = Log(UowSettings(isolation=Isolation.RELAXED))
-        log.bring(fragment("A", [1], count=1), fragment("B", [1], count=1))
-        assert [unit.conflict for unit in log.units] == [None, None]
-        assert log.entries[1].written == frozenset()
 
 
 class TestDenseOrder:
@@ -808,10 +742,10 @@ def test_folding_the_entries_again_gives_the_same_state(units: int, seed: int, d
 def test_the_shards_position_follows_every_append() -> None:
     log = Log()
     log.bring(shard="s3")
-    assert log.entries == [Entry(EntryKind.POSITION, PositionMeta("s3", Position(1)))]
+    assert log.entries == [Entry(EntryKind.POSITION, PositionMeta.of("s3", Position(1)))]
     assert log.state.positions == {"s3": Position(1)}
 
 
 def test_entries_are_folded_in_order_only() -> None:
     with pytest.raises(ValueError, match="entry 5 folded where 0 is next"):
-        FoldedLog().apply(5, Entry(EntryKind.POSITION, PositionMeta("s", Position(1))), NOW)
+        FoldedLog().apply(5, Entry(EntryKind.POSITION, PositionMeta.of("s", Position(1))), NOW)

@@ -14,20 +14,33 @@ from hypothesis import strategies as st
 
 from kainite.base.position import BEFORE_ALL, Position
 from kainite.log.client import ReadingReport
-from kainite.log.collecting.collect import RELEASED, collect, expire, release
+from kainite.log.collecting.collect import collect
+from kainite.log.collecting.overdue import RELEASED, expire, release
 from kainite.log.collecting.watermark import Held, Watermark
 from kainite.log.format.deltas import deltas_of
-from kainite.log.format.entry import Entry, EntryKind, Fault, Outcome, RefitMeta, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.format.entry import (
+    Entry,
+    EntryKind,
+    Fault,
+    FragmentMeta,
+    Outcome,
+    RefitMeta,
+    StatusMeta,
+    UnitMeta,
+    UnitStatus,
+)
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.loading import load_state
-from kainite.log.state.units import UnitState
+from kainite.log.state.unit_state import UnitState
 from kainite.settings import LogSettings, UowEnd, UowOrder, UowSettings
 from kainite.store.memory import MemoryStore
+from kainite.uow.conflicts import conflict
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.uow.delta import UnitEnd
 from kainite.uow.fragment import Fragment, Reject
+from kainite.uow.touches import Touched
 from support.log_builders import fragment
 from support.owned_log import owned_log
 from support.waiting import until
@@ -248,7 +261,7 @@ class TestAUnit:
     def test_of_another_rule_is_not_touched(self) -> None:
         log = Log(UowSettings())
         entries = log.bring(part("T", 1))
-        assert [entry.meta.arrived_ms for entry in entries if hasattr(entry.meta, "arrived_ms")] == [None]
+        assert [entry.meta.watermark for entry in entries if isinstance(entry.meta, FragmentMeta)] == [False]
         log.rules = RULES
         assert log.release(math.inf) == []
 
@@ -297,7 +310,7 @@ class TestTheOrderOfTimes:
         assert log.release(NOON + 60_000 + GRACE) == ["a", "c"]
         assert log.faults() == {"a": Fault.LATE, "c": None}
         assert "before that of unit b" in (log.unit("a").cause or "")
-        assert log.unit("c").conflict == log.unit("a").tid
+        assert conflict(log.unit("c"), log.unit("a"))
 
     def test_is_the_order_of_all_units_that_are_on_time(self) -> None:
         log = Log()
@@ -322,7 +335,7 @@ class TestAShardThatIsNotReadFromItsBeginning:
         torn = log.unit("T")
         assert "when reading a shard began" in (torn.cause or "")
         assert (torn.status, torn.obstacle) == (UnitStatus.FAILED, None), "a person decides"
-        assert log.unit("V").conflict == log.unit("U").tid, "it holds back what conflicts with it"
+        assert conflict(log.unit("V"), log.unit("U")), "it holds back what conflicts with it"
 
     def test_is_known_by_its_reader_before_any_record_of_it_comes(self) -> None:
         shards = Shards()
@@ -380,7 +393,7 @@ class TestWhatComesAfterwards:
         assert "9000 ms after" in (late.cause or "")
         log.bring(part("U", 3, arrived=NOON + 9_000))
         log.release(math.inf)
-        assert log.unit("U").conflict == late.tid, "it holds back what conflicts with it"
+        assert conflict(log.unit("U"), late), "it holds back what conflicts with it"
 
     def test_more_of_it_belongs_to_the_same_late_unit_until_that_is_resolved(self) -> None:
         log = self.released()
@@ -399,7 +412,7 @@ class TestWhatComesAfterwards:
         log.bring(part("T", 3))
         late = log.unit("T+late")
         journal = Journal(log.state, 0)
-        journal.write(EntryKind.REFIT, RefitMeta(late.tid, late.uow, late.count), written=frozenset({3}))
+        journal.write(EntryKind.REFIT, RefitMeta(late.tid, late.uow, late.count), Touched(frozenset({3})))
         log.settle("T+late", UnitStatus.IN_PROGRESS)
         log.bring(part("T", 4))
         assert log.faults() == {"T": None, "T+late": None, "T+late2": Fault.LATE}

@@ -10,8 +10,9 @@ from kainite.log.format.entry import Entry, EntryKind, FragmentMeta, Outcome, St
 from kainite.log.state import snapshot
 from kainite.log.state.backlog import backlog_of, is_full
 from kainite.log.state.folded import FoldedLog
-from kainite.log.state.units import SIGNATURE_BYTES
+from kainite.log.state.unit_state import SIGNATURE_BYTES
 from kainite.settings import LogSettings
+from kainite.uow.touches import Touched
 
 SETTINGS = LogSettings(table="t", owner="a", backlog_units=3, backlog_bytes=1 << 20)
 
@@ -21,7 +22,7 @@ def put(state: FoldedLog, entry: Entry) -> None:
 
 
 def unit(name: str, signatures: int = 1, cause: str | None = None) -> Entry:
-    return Entry(EntryKind.UNIT, UnitMeta(name, 1, cause=cause), frozenset(range(signatures)))
+    return Entry(EntryKind.UNIT, UnitMeta(name, 1, cause=cause), Touched(frozenset(range(signatures))))
 
 
 def outcome(tid: int, status: UnitStatus) -> Entry:
@@ -52,7 +53,7 @@ def test_a_few_units_of_many_signatures_are_full_too() -> None:
 def test_units_that_are_collected_do_not_count() -> None:
     state = FoldedLog()
     for name in "ABCD":
-        put(state, Entry(EntryKind.FRAGMENT, FragmentMeta(name, "s0", 1), frozenset({1})))
+        put(state, Entry(EntryKind.FRAGMENT, FragmentMeta(name, "s0", 1), Touched(frozenset({1}))))
     assert not is_full(state, SETTINGS)
 
 

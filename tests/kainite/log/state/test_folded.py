@@ -15,6 +15,8 @@ from kainite.log.format.entry import (
     UnitStatus,
 )
 from kainite.log.state.folded import ANSWERED_REQUESTS, FoldedLog
+from kainite.uow.delta import UnitEnd
+from kainite.uow.touches import Touched
 from support.log_builders import needed
 
 
@@ -26,11 +28,12 @@ def folded(*entries: Entry) -> FoldedLog:
 
 
 def fragment(uow: str, count: int = 1, end_count: int | None = None, number: int | None = None) -> Entry:
-    return Entry(EntryKind.FRAGMENT, FragmentMeta(uow, "s0", count, end_count=end_count, number=number))
+    end = None if end_count is None else UnitEnd(end_count, number)
+    return Entry(EntryKind.FRAGMENT, FragmentMeta(uow, "s0", count, end=end))
 
 
 def unit(uow: str, *fragments: int, number: int | None = None, written: frozenset[int] = frozenset()) -> Entry:
-    return Entry(EntryKind.UNIT, UnitMeta(uow, 1, fragments=fragments, number=number), written)
+    return Entry(EntryKind.UNIT, UnitMeta(uow, 1, fragments=fragments, number=number), Touched(written))
 
 
 def status(*outcomes: Outcome, through: int | None = None, requests: tuple[str, ...] = ()) -> Entry:
@@ -50,17 +53,6 @@ def test_a_number_is_never_the_next_one_again() -> None:
     assert folded(unit("B", number=7), unit("A", number=3)).next_number == 8
 
 
-def test_units_conflict_until_they_are_resolved() -> None:
-    entries = [unit("A", written=frozenset({7})), unit("B", written=frozenset({8}))]
-    assert folded(*entries).conflicts.find({7, 8}, ()) == 1
-    state = folded(*entries, status(Outcome(1, UnitStatus.COMMITTED)))
-    assert state.conflicts.find({7, 8}, ()) == 0
-    state.apply(3, status(Outcome(0, UnitStatus.FAILED)), 0)
-    assert state.conflicts.find({7}, ()) == 0
-    state.apply(4, status(Outcome(0, UnitStatus.DISCARDED)), 0)
-    assert state.conflicts.find({7}, ()) is None
-
-
 def test_outcomes_are_copied_through_the_highest_id_named() -> None:
     assert folded().through == -1
     assert folded(status(through=5), status(), status(through=3)).through == 5
@@ -74,7 +66,7 @@ def test_the_last_answered_requests_are_remembered() -> None:
 
 
 def test_the_oldest_data_needed_is_that_of_open_and_unresolved_units() -> None:
-    entries = [fragment("A"), fragment("B"), unit("A", 0), Entry(EntryKind.CONTROL, ControlMeta())]
+    entries = [fragment("A"), fragment("B"), unit("A", 0), Entry(EntryKind.CONTROL, ControlMeta(since=3))]
     state = folded(*entries)
     assert (needed(state), state.snapshot_id) == (0, 3)
     state.apply(4, status(Outcome(2, UnitStatus.COMMITTED)), 0)

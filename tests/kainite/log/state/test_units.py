@@ -22,11 +22,14 @@ from kainite.log.format.entry import (
     UnitMeta,
     UnitStatus,
 )
-from kainite.log.state.units import OpenUnit, UnitFold, UnitState
+from kainite.log.state.open_unit import OpenUnit
+from kainite.log.state.unit_state import UnitState
+from kainite.log.state.units import UnitFold
 from kainite.log.views.unit_table import read_rows
 from kainite.log.views.unit_times import load_units
 from kainite.store.memory import MemoryStore
-from kainite.uow.delta import UnitKind
+from kainite.uow.delta import UnitEnd, UnitKind
+from kainite.uow.touches import Touched, TouchedSoFar
 
 IN_PROGRESS, COMMITTED, FAILED, BLOCKED, DISCARDED = UnitStatus
 KINDS = {
@@ -40,7 +43,7 @@ NOW = 1_000
 
 
 def entry(meta: Meta, written: Sequence[int] = (), read: Sequence[int] = ()) -> Entry:
-    return Entry(KINDS[type(meta)], meta, frozenset(written), frozenset(read))
+    return Entry(KINDS[type(meta)], meta, Touched(frozenset(written), frozenset(read)))
 
 
 def fragment(uow: str = "T", count: int = 1, shard: str = "s0", **more: Any) -> Entry:
@@ -70,11 +73,11 @@ FRAGMENTS: dict[str, tuple[list[Entry], OpenUnit]] = {
     ),
     "signatures and ordinals accumulate": (
         [entry(FragmentMeta("T", "s0", 1, (1,)), [7], [8]), entry(FragmentMeta("T", "s0", 1, (2,)), [9])],
-        OpenUnit("T", NOW, [0, 1], ["s0"], 2, {1, 2}, {7, 9}, {8}),
+        OpenUnit("T", NOW, [0, 1], ["s0"], 2, {1, 2}, TouchedSoFar({7, 9}, {8})),
     ),
     "the end comes with any of them": (
-        [fragment(end_count=2, number=5, unit_kind=UnitKind.REVERSAL), fragment()],
-        OpenUnit("T", NOW, [0, 1], ["s0"], 2, end_count=2, number=5, kind=UnitKind.REVERSAL),
+        [fragment(end=UnitEnd(2, 5, UnitKind.REVERSAL)), fragment()],
+        OpenUnit("T", NOW, [0, 1], ["s0"], 2, end=UnitEnd(2, 5, UnitKind.REVERSAL)),
     ),
     "all causes, and the first offending line": (
         [fragment(causes=("a", "b"), offending="x"), fragment(causes=("c",), offending="y")],
@@ -94,11 +97,11 @@ def test_fragments(entries: list[Entry], expected: OpenUnit) -> None:
     ("opened", "complete"),
     [
         (OpenUnit("T", 0, count=2), False),
-        (OpenUnit("T", 0, count=1, end_count=2), False),
-        (OpenUnit("T", 0, count=2, end_count=2), True),
-        (OpenUnit("T", 0, count=3, end_count=2), True),
-        (OpenUnit("T", 0, count=0, end_count=0), True),
-        (OpenUnit("T", 0, count=1, end_count=2, causes=["bad"]), True),
+        (OpenUnit("T", 0, count=1, end=UnitEnd(2)), False),
+        (OpenUnit("T", 0, count=2, end=UnitEnd(2)), True),
+        (OpenUnit("T", 0, count=3, end=UnitEnd(2)), True),
+        (OpenUnit("T", 0, count=0, end=UnitEnd(0)), True),
+        (OpenUnit("T", 0, count=1, end=UnitEnd(2), causes=["bad"]), True),
         (OpenUnit("T", 0, count=1, causes=["bad"]), False),
     ],
 )
@@ -109,14 +112,23 @@ def test_a_unit_is_complete_with_its_end_and_all_deltas_or_a_cause(opened: OpenU
 def test_a_dispatched_unit_is_open_no_more() -> None:
     fold = folded(
         fragment(),
-        entry(UnitMeta("T", 2, ("s0", "s1"), (0,), 5, UnitKind.CORRECTION, conflict=None), [7, 9], [8]),
-        unit("U", conflict=1),
-        entry(PositionMeta("s0", Position(9))),
-        entry(ControlMeta()),
+        entry(UnitMeta("T", 2, ("s0", "s1"), (0,), 5, UnitKind.CORRECTION), [7, 9], [8]),
+        unit("U"),
+        entry(PositionMeta.of("s0", Position(9))),
+        entry(ControlMeta(since=4)),
     )
     assert fold.open == {}
-    t = UnitState(1, "T", 2, UnitKind.CORRECTION, IN_PROGRESS, (0,), frozenset({7, 9}), frozenset({8}), ("s0", "s1"), 5)
-    assert fold.units == {1: t, 2: UnitState(2, "U", 1, UnitKind.NORMAL, IN_PROGRESS, conflict=1)}
+    meta = UnitMeta("T", 2, ("s0", "s1"), (0,), 5, UnitKind.CORRECTION)
+    t = UnitState(1, meta, IN_PROGRESS, Touched(frozenset({7, 9}), frozenset({8})))
+    assert fold.units == {1: t, 2: UnitState(2, UnitMeta("U", 1), IN_PROGRESS)}
+    assert (t.uow, t.count, t.kind, t.number, t.shards, t.fragments) == (
+        "T",
+        2,
+        UnitKind.CORRECTION,
+        5,
+        ("s0", "s1"),
+        (0,),
+    )
     assert (fold.units[1].first_tid, fold.units[2].first_tid) == (0, 2)
 
 
@@ -163,7 +175,7 @@ def test_outcomes(
 
 
 def test_a_unit_with_a_cause_is_born_failed_and_stays_malformed() -> None:
-    fold = folded(unit(cause="bad"), status(Outcome(0, IN_PROGRESS)))
+    fold = folded(unit(cause="bad", fault=Fault.MALFORMED), status(Outcome(0, IN_PROGRESS)))
     assert (fold.units[0].status, fold.units[0].malformed) == (IN_PROGRESS, True)
 
 
@@ -185,7 +197,7 @@ def test_parts_under_the_name_of_a_resolved_unit_that_lacked_some_open_another()
 def test_what_was_truncated_is_missing_and_disturbs_nothing() -> None:
     fold = folded(
         status(Outcome(3, COMMITTED)),  # of a unit before the beginning
-        fragment(count=2, end_count=5),  # its first fragment is truncated
+        fragment(count=2, end=UnitEnd(5)),  # its first fragment is truncated
         unit("U", 3, fragments=(4, 7)),  # so is one of this unit's
         first_id=10,
     )

@@ -11,6 +11,7 @@ from kainite.log.views.row_holders import Toucher, touchers
 from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, Table, TypeFamily
 from kainite.uow.delta import Delta, Json, Operation
 from kainite.uow.signature import Signatures
+from kainite.uow.touches import Touched
 
 INTEGER = Column("id", "integer", TypeFamily.INTEGER, nullable=False)
 CATALOGUE = Catalogue(
@@ -40,7 +41,7 @@ def state_of(catalogue: Catalogue | None, *units: list[Delta], outcomes: tuple[O
     state, signatures = FoldedLog(), Signatures(catalogue)
     for tid, deltas in enumerate(units):
         written, read = signatures.of(deltas)
-        state.apply(tid, Entry(EntryKind.UNIT, UnitMeta(f"T-{tid}", len(deltas)), written, read), 0)
+        state.apply(tid, Entry(EntryKind.UNIT, UnitMeta(f"T-{tid}", len(deltas)), Touched(written, read)), 0)
     state.apply(len(units), Entry(EntryKind.STATUS, StatusMeta(outcomes)), 0)
     return state
 
@@ -84,5 +85,5 @@ def test_a_row_that_the_catalogue_does_not_have_is_refused(table: str, key: dict
 
 def test_a_unit_with_a_row_that_is_not_known_may_hold_any_row_of_the_table() -> None:
     state = FoldedLog()
-    state.apply(0, Entry(EntryKind.UNIT, UnitMeta("T-0", 1, tables=("orders",), unsigned=("orders",))), 0)
+    state.apply(0, Entry(EntryKind.UNIT, UnitMeta("T-0", 1), Touched(tables=("orders",), unsigned=("orders",))), 0)
     assert [unit.id for unit in touchers(state, CATALOGUE, "orders", {"id": "1"})] == [0]

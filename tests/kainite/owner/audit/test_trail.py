@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,13 +23,11 @@ from kainite.base.position import Position
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.log.views.unit_table import LogRow, read_rows
-from kainite.owner.audit.folder import FolderAudit
 from kainite.owner.audit.opening import open_audit
 from kainite.owner.audit.trail import AuditTrail
 from kainite.owner.owner import LogOwner
 from kainite.settings import AwsSettings, LogSettings, S3Folder, UowSettings
 from kainite.store.memory import MemoryStore
-from support.http_double import DoubleServer
 from support.log_builders import fragment
 from support.names import unique
 from support.outcomes_log import LIMIT, OutcomesLog
@@ -108,13 +104,6 @@ def broken(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 def place(broken: Place) -> Place:
     broken.mend()
     return broken
-
-
-@pytest.fixture
-def bucket(moto_endpoint: str) -> OnS3:
-    place = on_s3(moto_endpoint)
-    place.mend()
-    return place
 
 
 def trail_in(place: Place) -> AuditTrail:
@@ -233,77 +222,3 @@ async def test_one_that_cannot_be_written_truncates_nothing_and_stops_nobody_unt
         await go_on_until(log, lambda: low_water_mark(store) > tids[-1])
 
     assert statuses(broken) == dict.fromkeys(tids, "committed")
-
-
-def test_without_one_there_is_none() -> None:
-    assert open_audit(SETTINGS, AwsSettings()) is None
-
-
-def test_keys_begin_with_prefix_and_partition_and_a_listing_is_in_the_logs_order(bucket: OnS3) -> None:
-    trail = trail_in(bucket)
-    for low, high in ((0, 9), (9, 10), (10, 100), (100, 10**18)):
-        trail.write([row(low)], low, high)
-
-    assert bucket.objects() == [
-        "trail/0/00000000000000000000-00000000000000000008.jsonl.zst",
-        "trail/0/00000000000000000009-00000000000000000009.jsonl.zst",
-        "trail/0/00000000000000000010-00000000000000000099.jsonl.zst",
-        "trail/0/00000000000000000100-00999999999999999999.jsonl.zst",
-    ]
-    assert bucket.get(bucket.objects()[0])["ContentType"] == "application/zstd"
-
-
-def test_a_bucket_without_a_prefix_has_partitions_at_its_root(moto_endpoint: str) -> None:
-    place = on_s3(moto_endpoint, prefix="")
-    place.mend()
-    trail_in(place).write([row(0)], 0, 1)
-
-    assert place.objects() == [f"0/{0:020}-{0:020}.jsonl.zst"]
-
-
-def test_a_missing_bucket_is_named_with_what_to_do(moto_endpoint: str) -> None:
-    place = on_s3(moto_endpoint)
-
-    with pytest.raises(LogUnavailableError, match=rf"{place.settings} .*NoSuchBucket.*make the bucket"):
-        trail_in(place).write([row(0)], 0, 1)
-
-
-def test_an_endpoint_that_is_gone_is_named() -> None:
-    place = on_s3("http://127.0.0.1:1")
-
-    with pytest.raises(LogUnavailableError, match=r"s3://.*http://127\.0\.0\.1:1.*the log keeps everything"):
-        trail_in(place).write([row(0)], 0, 1)
-
-
-class Refusing(BaseHTTPRequestHandler):
-    """S3 for a role without s3:PutObject."""
-
-    def do_PUT(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        body = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
-        self.send_response(403)
-        self.send_header("Content-Type", "application/xml")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def refusing() -> Iterator[OnS3]:
-    with closing(DoubleServer(Refusing)) as server:
-        yield on_s3(server.endpoint)
-
-
-def test_access_denied_says_which_permission_is_missing(refusing: OnS3) -> None:
-    with pytest.raises(LogUnavailableError, match=r"AccessDenied.*allow the worker's role s3:PutObject"):
-        trail_in(refusing).write([row(0)], 0, 1)
-
-
-def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-
-    with pytest.raises(LogUnavailableError, match=r"file/audit-\d.*cannot be written: (Not a directory|File exists)"):
-        FolderAudit(tmp_path / "file").write([row(0)], 0, 1)

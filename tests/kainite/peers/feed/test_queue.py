@@ -15,10 +15,11 @@ from kainite.peers.wire.feed_messages import FeedBatch
 from kainite.peers.wire.frames import MAX_BODY, FrameDecoder
 from kainite.peers.wire.shard_messages import VERSION
 from kainite.peers.wire.versions import encode_message
+from kainite.uow.touches import Touched
 
 
 def batch(first: int, count: int = 1, data: bytes = b"", written: int = 0) -> Batch:
-    entries = (Entry(EntryKind.UNIT, UnitMeta("T", 0), frozenset(range(written)), data=data),) * count
+    entries = (Entry(EntryKind.UNIT, UnitMeta("T", 0), Touched(frozenset(range(written))), data=data),) * count
     return Batch(first, 1, 0, entries)
 
 

@@ -23,6 +23,7 @@ from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.signature import Signatures
+from kainite.uow.touches import Touched
 from support.followed_log import LOG
 from support.log_members import LIMIT, P, members
 from support.waiting import until
@@ -30,7 +31,7 @@ from support.waiting import until
 
 def unit(uow: str, key: int) -> Fragment:
     deltas = (Delta("t", Operation.UPDATE, {"id": key}, {"v": 1}, {}),)
-    return Fragment(uow, deltas, *Signatures(None).of(deltas), (UnitEnd(1),))
+    return Fragment(uow, deltas, Touched(*Signatures(None).of(deltas)), (UnitEnd(1),))
 
 
 async def collected(log: SharedLog, *units: Fragment) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import orjson
 import pytest
 from hypothesis import given
@@ -24,6 +25,7 @@ from kainite.uow.delta import Delta, Operation, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.packing import pack
 from kainite.uow.scheme import Scheme, TableScheme
+from kainite.uow.touches import Touched
 
 TEXT = st.text(max_size=20)
 ROWS = st.dictionaries(TEXT, st.none() | TEXT | st.integers(0, 2**60), max_size=3)
@@ -37,10 +39,19 @@ ENDS = st.lists(
 ).map(tuple)
 SCHEMES = st.builds(Scheme, st.dictionaries(TEXT, st.builds(TableScheme, TEXT, NAMES), max_size=2))
 FRAGMENTS = st.builds(
-    Fragment, TEXT, st.lists(DELTAS, max_size=4).map(tuple), SIGNATURES, SIGNATURES, ENDS, REJECTS, st.just(()),
-    REJECTS, NAMES, NAMES, st.none() | SCHEMES, st.none() | st.integers(0, 2**63 - 1),
-    st.none() | st.integers(0, 2**50),
-)  # fmt: skip
+    lambda scheme, touched, **more: Fragment(
+        touched=msgspec.structs.replace(touched, scheme=scheme.id if scheme else None), scheme=scheme, **more
+    ),
+    scheme=st.none() | SCHEMES,
+    touched=st.builds(Touched, SIGNATURES, SIGNATURES, NAMES, NAMES),
+    uow=TEXT,
+    deltas=st.lists(DELTAS, max_size=4).map(tuple),
+    ends=ENDS,
+    rejects=REJECTS,
+    misfits=REJECTS,
+    time=st.none() | st.integers(0, 2**63 - 1),
+    arrived_ms=st.none() | st.integers(0, 2**50),
+)
 
 
 @given(st.lists(FRAGMENTS, max_size=4), st.booleans())
@@ -60,7 +71,7 @@ def test_they_come_back_as_they_were_sent(fragments: list[Fragment], known: bool
 
 
 def _as_bytes(one: Fragment) -> bytes:
-    return b"".join(each.to_bytes(8, "big") for each in (*sorted(one.written), *sorted(one.read)))
+    return b"".join(each.to_bytes(8, "big") for each in (*sorted(one.touched.written), *sorted(one.touched.read)))
 
 
 DELTA = Delta("t", Operation.INSERT, {}, {"id": 1}, {}, 3)
@@ -83,7 +94,9 @@ def test_fragments_of_one_append_share_a_blob() -> None:
 
 def sent() -> tuple[dict[str, Any], bytes, bytes]:
     """Returns the JSON of an append with one fragment, its signatures, and its payload."""
-    metadata, payload, _ = encode_fragments([Fragment("T", (DELTA,), frozenset({1}), ends=(UnitEnd(1, 2),))], ())
+    metadata, payload, _ = encode_fragments(
+        [Fragment("T", (DELTA,), Touched(frozenset({1})), ends=(UnitEnd(1, 2),))], ()
+    )
     size = int.from_bytes(metadata[:4], "big")
     return orjson.loads(metadata[4 : 4 + size]), metadata[4 + size :], payload
 

@@ -19,6 +19,7 @@ from kainite.peers.wire.shard_messages import ShardAppend
 from kainite.peers.wire.versions import decode_message
 from kainite.uow.fragment import Fragment
 from kainite.uow.scheme import Scheme, TableScheme
+from kainite.uow.touches import Touched
 from support.log_builders import fragment
 from support.log_members import LIMIT, members, units_of
 from support.waiting import until
@@ -52,7 +53,8 @@ class Appends:
 
 
 def signed(uow: str, keys: range) -> Fragment:
-    return replace(fragment(uow, keys, count=len(keys)), tables=("t",), scheme=SCHEME)
+    touched = Touched(frozenset(keys), tables=("t",), scheme=SCHEME.id)
+    return replace(fragment(uow, keys, count=len(keys)), touched=touched, scheme=SCHEME)
 
 
 async def test_an_append_is_decoded_only_when_the_log_has_room_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kainite.settings.kinds.target_url import problem_of_database_url
 
+TEXT = st.text().filter(lambda text: "\0" not in text)
 SOUND = st.sampled_from(["h", "db.example.com", "10.0.0.1", "[::1]", "[fe80::1%25eth0]", "", "%2Ftmp%2Fsockets"])
 
 
@@ -44,21 +45,19 @@ def test_a_sound_address_has_no_problem(url: str) -> None:
         ("u@h:geheimnis/d", "no host names and ports"),
         ("u@h/geheim/nis", "no host names and ports"),
         ("u@h/geheim nis", "no host names and ports"),
-        ("u@h/d?geheimnis", "no(t)? name=value|parameter that is not name=value"),
+        ("u@h/d?geheimnis", "parameter that is not name=value"),
         ("u@h/d?password=geheim=nis", "parameter that is not name=value"),
     ],
 )
 def test_an_address_that_can_be_read_in_two_ways_is_refused_and_not_quoted(rest: str, problem: str) -> None:
     found = problem_of_database_url(f"postgresql://{rest}")
     assert found is not None
-    assert problem.rpartition("|")[2] in found
+    assert problem in found
     assert "geheim" not in found
     assert "nis" not in found
 
 
-@given(
-    st.text(min_size=1).filter(lambda text: "\0" not in text), st.text().filter(lambda text: "\0" not in text), SOUND
-)
+@given(TEXT, TEXT, SOUND)
 def test_what_is_percent_encoded_is_sound_and_reads_back(user: str, password: str, host: str) -> None:
     def encoded(text: str) -> str:
         return quote(text.encode("utf-8", "surrogatepass"), safe="")

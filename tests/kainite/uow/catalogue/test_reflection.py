@@ -64,7 +64,6 @@ def reading(url: str) -> Iterator[CatalogueReader]:
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     kind = TargetKind("shelf", ("shelf:",), "shelf:", f"{__name__}:none", f"{__name__}:none", f"{__name__}:reading")
     monkeypatch.setattr(target_kinds, "TARGET_KINDS", (*target_kinds.TARGET_KINDS, kind))
-    monkeypatch.setattr(TargetKind, "part", lambda self, path: globals()[path.partition(":")[2]])
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def test_a_value_that_does_not_fit_names_its_column_and_table() -> None:
         key().token({"a": "one", "b": "x"})
 
 
-names = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=3)
+names = st.text(st.characters(min_codepoint=1, max_codepoint=0x2FF), max_size=3)
 places = st.tuples(st.sampled_from(["row", "unique"]), names, st.lists(names, min_size=1, max_size=2).map(tuple))
 
 

@@ -16,6 +16,7 @@ from kainite.uow.conflicts import conflict
 from kainite.uow.delta import Delta
 from kainite.uow.fragment import Fragment
 from kainite.uow.signature import Signatures
+from kainite.uow.touches import Touched
 from kainite.uow.validation import Validator
 from support.cascades import Change, Schema, Source, all_rows, changes, ddl, execute, fillings, schemas, undone
 
@@ -31,7 +32,7 @@ def catalogue_of(schema: Schema, folder: Path) -> Catalogue:
 
 def signed(deltas: Sequence[Delta], catalogue: Catalogue) -> Fragment:
     validator, signatures = Validator(catalogue), Signatures(catalogue)
-    return Fragment("T", tuple(deltas), *signatures.of(validator.checked(delta) for delta in deltas))
+    return Fragment("T", tuple(deltas), Touched(*signatures.of(validator.checked(delta) for delta in deltas)))
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def check(
     one, other = (signed(source.transaction(listed), catalogue) for listed in (first, second))
     if not one.deltas or not other.deltas:
         return "empty"
-    if conflict(one, other):
+    if conflict(one.touched, other.touched):
         return "conflict"
     with undone(target.connection):
         try:

@@ -16,7 +16,7 @@ from kainite.settings import ChildProtocol, ChildSettings, MarkersSettings
 from kainite.settings.loader_command import loader_command
 from support.loaders import documented_loader, least_loader
 
-BROKEN = Path(__file__).parents[2] / "children" / "broken" / "loader.py"
+BROKEN = Path(__file__).parents[3] / "children" / "broken" / "loader.py"
 
 
 def tried(command: tuple[str, ...] | None, batching: Batching = Batching.SINGLE, *only: str) -> ConformReport:

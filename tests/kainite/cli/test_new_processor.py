@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +14,6 @@ from kainite.cli.main import main
 from kainite.new_processor.catalogue import EXAMPLES, JSON_LINES, MARKERS, Example, folder, languages
 from kainite.new_processor.starter import PROPERTIES, README, starter
 from kainite.settings import examine, load
-
-ROOT = Path(__file__).parents[3]
 
 
 def new_processor(*arguments: str | Path) -> Result:
@@ -107,35 +104,3 @@ def test_the_list_names_them_all() -> None:
 
     assert all(language in table for language in languages())
     assert [(one["language"], one["dialect"]) for one in document] == [(e.language, e.dialect) for e in EXAMPLES]
-
-
-def test_a_wheel_carries_the_examples(tmp_path: Path) -> None:
-    """Builds a wheel as users' wheels are built, and lists the examples from a folder with the wheel's content only."""
-    built, unpacked = tmp_path / "built", tmp_path / "unpacked"
-    subprocess.run(
-        [
-            *("uv", "build", "--wheel", "--offline", "--no-build-isolation", "--quiet"),
-            *("--python", sys.executable, "-o", str(built), str(ROOT)),
-        ],
-        env={**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
-        check=True, timeout=120,
-    )  # fmt: skip
-    [wheel] = built.glob("*.whl")
-    subprocess.run([sys.executable, "-m", "zipfile", "-e", str(wheel), str(unpacked)], check=True, timeout=60)
-
-    subprocess.run(
-        [sys.executable, "-m", "kainite", "new-processor", "python", "orders"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(unpacked)}, check=True, timeout=60, capture_output=True,
-    )  # fmt: skip
-
-    shipped = unpacked / "kainite" / "examples"
-    origin = ROOT / "record_processors" / "examples"
-    assert (tmp_path / "orders" / "json_lines.py").read_bytes() == (origin / "python" / "json_lines.py").read_bytes()
-    assert {path.relative_to(shipped) for path in shipped.rglob("*") if path.is_file()} == {
-        path.relative_to(origin) for path in tracked(origin)
-    }
-
-
-def tracked(origin: Path) -> list[Path]:
-    listed = subprocess.run(["git", "ls-files", "-z", "."], cwd=origin, capture_output=True, check=True, timeout=30)
-    return [origin / name for name in listed.stdout.decode().split("\0") if name]

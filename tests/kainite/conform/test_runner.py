@@ -1,4 +1,4 @@
-"""Processors that implement the protocol, with Amazon's libraries and without any: no finding is above PASS.
+"""The runner, on processors with Amazon's libraries and without any that implement the protocol: they pass.
 
 What they do is in ``tests/children/README.md``; the examples in ``record_processors/examples`` have tests of their own.
 """
@@ -6,14 +6,19 @@ What they do is in ``tests/children/README.md``; the examples in ``record_proces
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kainite.base.errors import SettingsError
 from kainite.conform import CaseResult, CaseVerdict, ConformOptions, ConformReport, run
+from kainite.conform.cases.case import Stage
 from kainite.conform.cases.samples import Samples, generic, read_samples
 from kainite.conform.exchange.child_run import AnswerLimits
+from kainite.conform.runner import cases_of
 from kainite.settings import ChildProtocol, ChildSettings
+from support.broken_children import PATIENT, json_lines_child
 
 ROOT = Path(__file__).parents[3]
 CHILDREN = ROOT / "tests" / "children"
@@ -103,8 +108,34 @@ def test_payloads_that_the_child_is_not_meant_for_are_told_from_a_breach() -> No
     assert "if it takes certain payloads only, give it some: --records FILE" in report.results[0].text
 
 
-@pytest.mark.parametrize(("count", "size"), [(1, 10), (7, 1000), (3, 10_000_000)])
-def test_a_large_call_is_no_larger_than_kinesis_gives(count: int, size: int) -> None:
-    samples = Samples(tuple(b"x" * 100 for _ in range(count)), own=True)
+def test_cases_that_build_on_a_failed_one_are_left_out() -> None:
+    report = run(ConformOptions(json_lines_child("dies"), limits=replace(PATIENT, hold=None), large=10_000))
+    verdicts = {result.name: result.verdict for result in report.results}
 
-    assert len(samples.large(size)) == max(1, min(size // 100, 10_000))
+    assert verdicts["one-record"] is CaseVerdict.FAIL
+    assert verdicts["large"] is CaseVerdict.SKIPPED
+    assert verdicts["lease-lost-at-once"] is CaseVerdict.PASS
+    assert not report.ok()
+
+
+def test_an_unknown_case_is_refused_with_the_known_ones() -> None:
+    options = ConformOptions(ChildSettings(("true",)), only=("no-such-case",))
+
+    with pytest.raises(SettingsError, match="there is no case 'no-such-case' in this dialect; there are initialize, "):
+        cases_of(options)
+
+
+@pytest.mark.parametrize(
+    ("options", "first", "number"),
+    [
+        (ConformOptions(ChildSettings(("true",))), "initialize", 28),
+        (ConformOptions(ChildSettings(("true",), protocol=ChildProtocol.JSON_LINES_V0)), "initialize", 24),
+        (ConformOptions(ChildSettings(("true",), protocol=ChildProtocol.MARKERS)), "one-message", 10),
+        (ConformOptions(ChildSettings(("true",), protocol=ChildProtocol.MARKERS), stage=Stage.LOAD), "one-message", 7),
+        (ConformOptions(ChildSettings(("true",), protocol=ChildProtocol.MARKERS), stage=Stage.EXTRACT), "run", 1),
+    ],
+)
+def test_dialect_and_stage_choose_the_cases(options: ConformOptions, first: str, number: int) -> None:
+    cases = cases_of(options)
+
+    assert (cases[0].name, len(cases)) == (first, number)

@@ -1,0 +1,144 @@
+"""Writes the entries of a unit: a FRAGMENT for what is kept of it, the UNIT when it is dispatched."""
+
+from __future__ import annotations
+
+import logging
+
+from kainite.base.logs import event
+from kainite.log.collecting.standing import News, Standing, next_number
+from kainite.log.collecting.watermark import Ended
+from kainite.log.format.entry import EntryKind, Fault, FragmentMeta, SchemeMeta, UnitMeta
+from kainite.log.state.journal import Journal
+from kainite.log.state.open_unit import OpenUnit
+from kainite.settings import Isolation, UowEnd, UowSettings
+from kainite.uow.fragment import Fragment
+from kainite.uow.scheme import Scheme
+from kainite.uow.touches import NOTHING, Touched
+
+_logger = logging.getLogger(__name__)
+
+
+def note_scheme(journal: Journal, scheme: Scheme | None) -> None:
+    """Writes a SCHEME entry, unless the log knows the scheme."""
+    if scheme is not None and scheme.id not in journal.state.schemes:
+        tables = {name: (table.digest, table.parents) for name, table in scheme.tables.items()}
+        journal.write(EntryKind.SCHEME, SchemeMeta(scheme.id, tables))
+
+
+def keep(journal: Journal, rules: UowSettings, shard: str, news: News, standing: Standing) -> None:
+    """Writes a FRAGMENT entry: the unit stays open, or goes on collecting although it has failed."""
+    fragment = news.fragment
+    for reject in (*fragment.rejects, *fragment.misfits):
+        event(_logger, logging.ERROR, "delta refused", uow=fragment.uow, cause=reject.cause, line=reject.line)
+    watermark = rules.end is UowEnd.WATERMARK
+    meta = FragmentMeta(
+        uow=fragment.uow,
+        shard=shard,
+        count=fragment.count,
+        ordinals=ordinals_of(fragment),
+        end=standing.end if fragment.ends else None,
+        causes=tuple(standing.causes),
+        offending=offending_of(fragment),
+        digests=digests_of(fragment),
+        repeated=news.repeated,
+        misfits=tuple(misfit.cause for misfit in fragment.misfits),
+        without=fragment.without,
+        time=fragment.time,
+        arrived_ms=fragment.arrived_ms,
+        watermark=watermark and bool(fragment.count or fragment.rejects),  # copies delay nothing
+    )
+    journal.write(EntryKind.FRAGMENT, meta, fragment.touched, fragment.piece, fragment.signed)
+
+
+def dispatch(
+    journal: Journal,
+    rules: UowSettings,
+    unit: OpenUnit,
+    touched: Touched | None = None,
+    fragment: Fragment | None = None,
+    *,
+    late: bool = False,
+    ended: Ended | None = None,
+) -> None:
+    """Writes the UNIT entry.
+
+    Args:
+        journal: gets the entry.
+        rules: how units are collected.
+        unit: all of it that has come.
+        touched: what it touches; None: what the log has of it does.
+        fragment: the part of the unit that is not in the log yet.
+        late: whether the unit's only cause is that its number was given up, or that it may be a copy.
+        ended: how the watermark ends the unit; None: it has an end.
+    """
+    fault, causes = _wrong_with(unit, ended, late=late)
+    by_watermark = ended is not None or rules.end is UowEnd.WATERMARK
+    meta = UnitMeta(
+        uow=unit.uow,
+        count=unit.count,
+        shards=tuple(unit.shards),
+        fragments=tuple(unit.fragments),
+        number=unit.number,
+        kind=unit.kind,
+        cause="; ".join(causes) or None,
+        offending=unit.offending,
+        fault=fault,
+        without=fragment.without if fragment is not None else (),
+        time=fragment.time if fragment is not None else ended.time if ended is not None else None,
+        arrived_ms=fragment.arrived_ms if fragment is not None else unit.arrived_ms if by_watermark else None,
+        watermark=by_watermark,
+    )
+    if meta.cause:
+        event(_logger, logging.ERROR, "unit failed", uow=unit.uow, cause=meta.cause)
+    if rules.isolation is not Isolation.SERIALIZE:
+        touched = NOTHING
+    elif touched is None:
+        touched = unit.touched.frozen()
+    if fragment is None:
+        journal.write(EntryKind.UNIT, meta, touched)
+    else:
+        journal.write(EntryKind.UNIT, meta, touched, fragment.piece, fragment.signed)
+
+
+def _wrong_with(unit: OpenUnit, ended: Ended | None, *, late: bool) -> tuple[Fault | None, list[str]]:
+    """Returns why a unit fails when it is dispatched; no cause for a sound one. Arguments as :func:`dispatch`."""
+    if ended is None and not (unit.causes or unit.misfits or unit.given_up):
+        return None, []
+    causes = list(unit.causes)
+    incomplete = unit.given_up is not None and not unit.whole
+    if unit.given_up is not None and incomplete:
+        causes.append(unit.given_up)
+    if unit.causes:
+        fault = Fault.LATE_NUMBER if late else Fault.MALFORMED
+    elif ended is not None and ended.late is not None:
+        fault = Fault.LATE
+        causes.append(ended.late)
+    elif incomplete:
+        fault = Fault.INCOMPLETE
+    elif unit.misfits:
+        fault = Fault.MISFIT
+    else:
+        return None, causes
+    return fault, causes + unit.misfits
+
+
+def release_ready(journal: Journal, rules: UowSettings) -> None:
+    """Dispatches the complete units whose turn it is."""
+    state = journal.state
+    while (uow := state.ready.get(next_number(state, rules))) is not None:
+        dispatch(journal, rules, state.open[uow])
+
+
+def ordinals_of(fragment: Fragment) -> tuple[int, ...]:
+    """Returns the ordinals of a fragment's deltas that have one."""
+    return tuple([identity for identity in fragment.identities if isinstance(identity, int)])
+
+
+def digests_of(fragment: Fragment) -> tuple[bytes, ...]:
+    """Returns the identities of a fragment's deltas that have no ordinal."""
+    return tuple([identity for identity in fragment.identities if isinstance(identity, bytes)])
+
+
+def offending_of(fragment: Fragment) -> str | None:
+    """Returns the first line of a fragment that is no delta, or does not fit."""
+    return next((reject.line for reject in (*fragment.rejects, *fragment.misfits)), None)

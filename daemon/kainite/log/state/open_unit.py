@@ -1,0 +1,122 @@
+"""A unit of work whose deltas or end are still to come: what its FRAGMENT entries add up to."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kainite.log.format.entry import Digest, Fault, FragmentMeta, Natural
+from kainite.uow.delta import UnitEnd, UnitKind
+from kainite.uow.identity import Identity
+from kainite.uow.touches import Touched, TouchedSoFar
+
+
+class OpenUnit(msgspec.Struct, array_like=True):
+    """A unit whose deltas or end are still to come.
+
+    Attributes:
+        uow: the unit's name.
+        opened_ms: when its first fragment was appended, in milliseconds since the epoch.
+        fragments: transaction ids of its FRAGMENT entries.
+        shards: the shards that its deltas came through, each once, in order of appearance.
+        count: how many deltas have come.
+        ordinals: the ordinals of the deltas that have one.
+        touched: what the deltas touch.
+        end: its end; None before the end has come.
+        causes: why the unit will fail.
+        offending: the emitted line that was no delta.
+        digests: the identities of the deltas without an ordinal.
+        repeated: how many deltas without an ordinal were dropped, because an equal one had come.
+        misfits: why deltas that have come do not fit the target's catalogue.
+        given_up: why it was given up before its turn came; counts while it is not whole.
+        time, arrived_ms: the latest ones that decide when the unit ends
+            (:class:`~kainite.log.format.entry.FragmentMeta`); None where the watermark does not end it.
+    """
+
+    uow: str
+    opened_ms: int
+    fragments: list[Natural] = msgspec.field(default_factory=list)
+    shards: list[str] = msgspec.field(default_factory=list)
+    count: Natural = 0
+    ordinals: set[Natural] = msgspec.field(default_factory=set)
+    touched: TouchedSoFar = msgspec.field(default_factory=TouchedSoFar)
+    end: UnitEnd | None = None
+    causes: list[str] = msgspec.field(default_factory=list)
+    offending: str | None = None
+    digests: set[Digest] = msgspec.field(default_factory=set)
+    repeated: Natural = 0
+    misfits: list[str] = msgspec.field(default_factory=list)
+    given_up: str | None = None
+    time: int | None = None
+    arrived_ms: int | None = None
+
+    @property
+    def number(self) -> int | None:
+        """Returns the number that its end tells."""
+        return None if self.end is None else self.end.number
+
+    @property
+    def kind(self) -> UnitKind:
+        """Returns the kind that its end tells; NORMAL before the end has come."""
+        return UnitKind.NORMAL if self.end is None else self.end.kind
+
+    @property
+    def whole(self) -> bool:
+        """Tells whether the end and all deltas have come."""
+        return self.end is not None and self.count >= self.end.count
+
+    @property
+    def complete(self) -> bool:
+        """Tells whether the end has come, and either all deltas or a cause for which the unit fails anyway."""
+        return self.whole or (self.end is not None and (bool(self.causes) or self.given_up is not None))
+
+    @property
+    def lacks(self) -> str | None:
+        """Returns what keeps the unit from being whole and sound; None for nothing."""
+        if self.end is None:
+            return f"its end has not come; {self.count} deltas have"
+        if not self.whole:
+            return f"{self.count} of its {self.end.count} deltas have come"
+        return "; ".join(self.causes) or None
+
+    def copy(self) -> OpenUnit:
+        """Returns a copy that further fragments do not change."""
+        return msgspec.structs.replace(
+            self,
+            fragments=list(self.fragments),
+            shards=list(self.shards),
+            causes=list(self.causes),
+            misfits=list(self.misfits),
+            ordinals=set(self.ordinals),
+            digests=set(self.digests),
+            touched=self.touched.copy(),
+        )
+
+    def has(self, identity: Identity) -> bool:
+        """Tells whether a delta with this identity has come."""
+        return identity in (self.ordinals if isinstance(identity, int) else self.digests)
+
+    def add(self, tid: int, meta: FragmentMeta, touched: Touched) -> None:
+        """Adds a FRAGMENT entry of this unit."""
+        self.fragments.append(tid)
+        if meta.shard not in self.shards:
+            self.shards.append(meta.shard)
+        self.touched.add(touched, meta.count, self.count)
+        self.count += meta.count
+        self.ordinals.update(meta.ordinals)
+        self.digests.update(meta.digests)
+        self.repeated += meta.repeated
+        if meta.fault is Fault.INCOMPLETE:
+            self.given_up = "; ".join(meta.causes)
+        else:
+            self.causes.extend(meta.causes)
+        self.misfits.extend(meta.misfits)
+        self.offending = self.offending or meta.offending
+        if meta.watermark:
+            self.time, self.arrived_ms = latest(self.time, meta.time), latest(self.arrived_ms, meta.arrived_ms)
+        if meta.end is not None:
+            self.end = meta.end
+
+
+def latest(one: int | None, other: int | None) -> int | None:
+    """Returns the later one of two times that may not be known."""
+    return max((time for time in (one, other) if time is not None), default=None)

@@ -1,0 +1,224 @@
+"""A dispatched unit of work: its UNIT entry, and what entries behind that did to the unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+import msgspec
+
+from kainite.log.format.entry import Fault, FragmentMeta, Natural, Outcome, RefitMeta, UnitMeta, UnitStatus
+from kainite.log.state.open_unit import OpenUnit
+from kainite.uow.delta import UnitKind
+from kainite.uow.touches import NOTHING, Touched, TouchedSoFar
+
+RESOLVED = (UnitStatus.COMMITTED, UnitStatus.DISCARDED)
+"""The statuses of a unit that nobody will apply any more."""
+
+UNIT_BYTES = 1_200
+"""About what an unresolved unit takes in memory beside its signatures: its state, its name, its places in indexes."""
+
+SIGNATURE_BYTES = 150
+"""About what a signature of an unresolved unit takes in memory, in the unit's set and in a reader's index."""
+
+IDENTITY_BYTES = 100
+"""About what the identity of a delta takes in memory, of a failed unit that still collects."""
+
+
+class UnitState(msgspec.Struct, frozen=True, array_like=True):
+    """A dispatched unit. Immutable: a snapshot is written from a copy of the dictionary while the log goes on.
+
+    ``late`` of a unit that still collects grows in place, so that late parts cost time linear in their deltas; a
+    snapshot needs a :meth:`copy` of such a unit.
+
+    Attributes:
+        tid: the transaction id of its UNIT entry: its place in the order.
+        meta: that of its UNIT entry; ``count``, ``number``, ``kind`` and ``fault`` are as they are now.
+        status: its status.
+        own: what its deltas touch, but for those of a unit with ``late``.
+        cause: why it failed, what it waits for, or who decided.
+        instance: the job instance that tried it last.
+        attempt: how often it was retried.
+        refit: the transaction id of the REFIT entry, which has all its deltas, once it was judged anew.
+        late: of a unit that failed before it was whole, also once it is whole: all that was collected of it.
+    """
+
+    tid: Natural
+    meta: UnitMeta
+    status: UnitStatus = UnitStatus.IN_PROGRESS
+    own: Touched = NOTHING
+    cause: str | None = None
+    instance: int | None = None
+    attempt: Natural = 0
+    refit: int | None = None
+    late: OpenUnit | None = None
+
+    @classmethod
+    def dispatched(cls, tid: int, meta: UnitMeta, touched: Touched, opened: OpenUnit | None = None) -> UnitState:
+        """Returns the state of a unit right after its UNIT entry.
+
+        Args:
+            tid: the entry's transaction id.
+            meta: the entry's.
+            touched: what the entry touches.
+            opened: the unit as it was collected so far; None when all of it is in the entry, or was truncated.
+        """
+        if not meta.cause:
+            return cls(tid, meta, UnitStatus.IN_PROGRESS, touched)
+        if opened is None or not _lacks_parts(meta, opened):
+            return cls(tid, meta, UnitStatus.FAILED, touched, meta.cause)
+        if meta.fault is not Fault.MALFORMED:
+            opened.causes = []  # they are told; from here on only what is wrong with late parts counts
+        # The entry repeats all but the data: the log may be folded from behind the unit's first fragments.
+        opened.fragments, opened.shards = list(meta.fragments), list(meta.shards)
+        opened.touched = TouchedSoFar.of(touched)
+        return cls(tid, meta, UnitStatus.FAILED, NOTHING, meta.cause, late=opened)
+
+    @property
+    def uow(self) -> str:
+        """Returns the unit's name."""
+        return self.meta.uow
+
+    @property
+    def count(self) -> int:
+        """Returns how many deltas the unit has."""
+        return self.meta.count
+
+    @property
+    def kind(self) -> UnitKind:
+        return self.meta.kind
+
+    @property
+    def number(self) -> int | None:
+        """Returns the source's own dense number."""
+        return self.meta.number
+
+    @property
+    def fault(self) -> Fault | None:
+        """Returns why it was dispatched as failed; None for a unit that was sound then, or was judged anew since."""
+        return self.meta.fault
+
+    @property
+    def fragments(self) -> Sequence[int]:
+        """Returns the transaction ids of its FRAGMENT entries, in order."""
+        return self.meta.fragments if self.late is None else self.late.fragments
+
+    @property
+    def shards(self) -> Sequence[str]:
+        """Returns the shards that its deltas came through."""
+        return self.meta.shards if self.late is None else self.late.shards
+
+    @property
+    def written(self) -> AbstractSet[int]:
+        """Returns the signatures that it writes; of a unit that still collects they grow."""
+        return self.own.written if self.late is None else self.late.touched.written
+
+    @property
+    def read(self) -> AbstractSet[int]:
+        """Returns the signatures that it reads; of a unit that still collects they grow."""
+        return self.own.read if self.late is None else self.late.touched.read
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Returns the tables that it touches."""
+        return self.own.tables if self.late is None else tuple(sorted(self.late.touched.tables))
+
+    @property
+    def unsigned(self) -> tuple[str, ...]:
+        """Returns those of :attr:`tables` with a delta whose row is not known."""
+        return self.own.unsigned if self.late is None else tuple(sorted(self.late.touched.unsigned))
+
+    @property
+    def scheme(self) -> str | None:
+        """Returns the id of what its signatures depend on."""
+        return self.own.scheme if self.late is None else self.late.touched.scheme
+
+    @property
+    def collecting(self) -> bool:
+        """Tells whether parts that come late still belong to the unit."""
+        return self.late is not None and not self.late.whole
+
+    @property
+    def malformed(self) -> bool:
+        """Tells whether no retry can ever apply the unit."""
+        return self.fault in (Fault.MALFORMED, Fault.MISSING_NUMBER)
+
+    @property
+    def obstacle(self) -> str | None:
+        """Returns why a retry cannot apply the unit now; None when it can, or when nothing was wrong at dispatch."""
+        if self.malformed:
+            return self.cause
+        if self.fault is Fault.LATE and self.late is not None:
+            return "; ".join(self.late.causes) or None
+        return self.late.lacks if self.late is not None else None
+
+    @property
+    def first_tid(self) -> int:
+        """Returns the lowest transaction id that holds any of the unit's data."""
+        fragments = self.fragments
+        return min(fragments[0], self.tid) if fragments else self.tid
+
+    @property
+    def entries(self) -> tuple[int, ...]:
+        """Returns the transaction ids of the entries that hold the unit's deltas, in order."""
+        return (*self.fragments, self.tid) if self.refit is None else (self.refit,)
+
+    @property
+    def resolved(self) -> bool:
+        """Tells whether the unit is committed or discarded."""
+        return self.status in RESOLVED
+
+    @property
+    def memory(self) -> int:
+        """Returns about how many bytes of memory the unit takes while it is unresolved."""
+        identities = 0 if self.late is None else len(self.late.ordinals) + len(self.late.digests)
+        return (
+            UNIT_BYTES
+            + SIGNATURE_BYTES * (len(self.written) + len(self.read))
+            + 40 * len(self.fragments)
+            + IDENTITY_BYTES * identities
+        )
+
+    def copy(self) -> UnitState:
+        """Returns a copy that parts that come late do not change."""
+        return self if self.late is None else msgspec.structs.replace(self, late=self.late.copy())
+
+    def with_late(self, tid: int, meta: FragmentMeta, touched: Touched) -> UnitState:
+        """Returns the unit with a FRAGMENT entry that came after the unit had failed; this one is not used any more."""
+        assert self.late is not None
+        self.late.add(tid, meta, touched)
+        number, kind = self.number, self.kind
+        if meta.end is not None:
+            number, kind = meta.end.number, meta.end.kind
+        grown = msgspec.structs.replace(self.meta, count=self.count + meta.count, number=number, kind=kind)
+        return msgspec.structs.replace(self, meta=grown)
+
+    def settled(self, outcome: Outcome) -> UnitState:
+        """Returns the unit after an outcome of it."""
+        retried = outcome.status is UnitStatus.IN_PROGRESS and self.status is UnitStatus.FAILED
+        return msgspec.structs.replace(
+            self,
+            status=outcome.status,
+            cause=outcome.cause,
+            attempt=self.attempt + retried,
+            instance=self.instance if outcome.instance is None else outcome.instance,
+        )
+
+    def judged_anew(self, tid: int, meta: RefitMeta, touched: Touched) -> UnitState:
+        """Returns the unit after its REFIT entry ``tid``."""
+        now = msgspec.structs.replace(
+            self.meta, count=meta.count, fault=None, fragments=tuple(self.fragments), shards=tuple(self.shards)
+        )
+        return msgspec.structs.replace(self, meta=now, own=touched, refit=tid, late=None)
+
+
+def _lacks_parts(meta: UnitMeta, opened: OpenUnit) -> bool:
+    """Returns whether a failed unit lacked parts when it was dispatched.
+
+    Such a unit has all its deltas, and its end if that has come, in FRAGMENT entries. What a UNIT entry brings itself
+    makes its unit whole, and is not in ``opened``. What is late has no end, and never lacks nothing.
+    """
+    if meta.fault is Fault.LATE:
+        return True
+    brings = meta.count > opened.count or (opened.end is None and meta.fault is not Fault.INCOMPLETE)
+    return not (opened.whole or brings)

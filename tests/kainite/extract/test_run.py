@@ -1,0 +1,77 @@
+"""An extraction from its start to its exit code: what must be there, and what signals do to the cycle under way."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+import orjson
+import pytest
+
+from kainite.base.errors import SettingsError, SourceError, StreamError
+from support.extract_bench import is_gone, wait_until
+
+LIMIT = 60.0
+Whole: TypeAlias = Callable[[int], list[tuple[str, int]]]
+
+
+def wait_a_second_for(process: subprocess.Popen[bytes]) -> None:
+    """Waits until a second signal counts: a second after the first, and some more, as the first may be noticed late."""
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(2.5)
+
+
+def test_a_signal_lets_the_cycle_under_way_end(bench: Any, whole: Whole) -> None:
+    script = f"""cd {bench.folder}; while read -r request; do
+        touch asked; until test -e go; do sleep 0.05; done
+        printf '%s\\n' '{{"uow":"T0","ordinal":0}}' '{{"uow":"T0","ordinal":1}}' '{{"uow":"T0","end":true}}'
+        printf '%s\\n' '{{"offset":1}}'
+        printf '\\0'
+    done"""
+    path = bench.cyclic("bash", "-c", script)
+    bench.begin("null")
+    with bench.running(path, "--json") as process:
+        wait_until((bench.folder / "asked").exists, process)
+        process.send_signal(signal.SIGTERM)
+        (bench.folder / "go").touch()
+        output, errors = process.communicate(timeout=LIMIT)
+    assert process.returncode == 0, errors
+    assert (bench.start(), bench.units()) == (1, whole(1))
+    events = [orjson.loads(line) for line in output.splitlines()]
+    assert [event["event"] for event in events] == ["started", "cycle", "ended"]
+    assert (events[1]["messages"], events[1]["offset"], events[-1]["records"], events[-1]["units"]) == (3, 1, 3, 1)
+
+
+@pytest.mark.parametrize(("grace", "signals", "status"), [("100", 1, 0), ("600000", 2, 1)])
+def test_a_cycle_that_does_not_end_is_given_up(bench: Any, grace: str, signals: int, status: int) -> None:
+    path = bench.counting(7, "hang", shutdownGraceMillis=grace)
+    with bench.running(path) as process:
+        wait_until((bench.folder / "fault").exists, process)
+        for _ in range(signals):
+            process.send_signal(signal.SIGTERM)
+            wait_a_second_for(process)
+        assert process.wait(LIMIT) == status
+    assert bench.start() == 3
+    assert all(is_gone(pid) for pid in bench.pids())
+
+
+def test_two_extractions_do_not_share_an_offset_file(bench: Any) -> None:
+    path = bench.counting(7, "hang")
+    with bench.running(path) as process:
+        wait_until((bench.folder / "fault").exists, process)
+        with pytest.raises(SourceError, match="another kainite extract runs with it"):
+            bench.once(path)
+
+
+def test_a_stream_that_is_not_there_is_said_before_anything_is_extracted(bench: Any) -> None:
+    with pytest.raises(StreamError, match="'nowhere' does not exist"):
+        bench.once(bench.settings("touch", str(bench.folder / "started"), streamName="nowhere"))
+    assert not (bench.folder / "started").exists()
+
+
+def test_a_program_that_is_not_there_is_said_before_the_offset_file_is_looked_for(bench: Any) -> None:
+    with pytest.raises(SettingsError, match="extractorName: there is no program 'no-such-program'"):
+        bench.once(bench.cyclic("no-such-program"))

