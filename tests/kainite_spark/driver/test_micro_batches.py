@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kainite.base.errors import TargetFencedError
-from kainite.log.format.entry import UnitStatus
+from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.settings import ApplySettings
 from kainite.store.memory import MemoryStore
 from kainite_spark.driver.environment import ApplyEnvironment
@@ -73,7 +73,7 @@ class AppliesMeanwhile(InlineRunner):
 
     def run(self, batch: MicroBatch) -> list[TaskResult]:
         found = super().run(batch)
-        failed = [replace(o, status=UnitStatus.FAILED, cause="refused") for o in found[0].outcomes]
+        failed = [Outcome(outcome.tid, UnitStatus.FAILED, cause="refused") for outcome in found[0].outcomes]
         return [replace(found[0], outcomes=tuple(failed))]
 
 
