@@ -31,7 +31,7 @@ import boto3
 
 from kainite.base.position import Position
 from kainite.peers.access import Access
-from kainite.peers.sharing.following import LogFeed
+from kainite.peers.feed.following import LogFeed
 from kainite.peers.sharing.shared_log import SharedLog, open_shared_log
 from kainite.settings import ApplySettings, LogSettings, UowSettings
 from kainite.store.dynamodb import DynamoDBStore

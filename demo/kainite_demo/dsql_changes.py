@@ -25,7 +25,15 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final, TypeAlias
 
 from kainite.base.errors import SourceError
-from kainite.capture.postgresql.pgoutput import UNCHANGED, DeleteMessage, InsertMessage, Relation, UpdateMessage, Values
+from kainite.capture.postgresql.pgoutput import (
+    UNCHANGED,
+    DeleteMessage,
+    InsertMessage,
+    Relation,
+    TruncateMessage,
+    UpdateMessage,
+    Values,
+)
 from kainite.capture.postgresql.transactions import SourceChange
 
 Json: TypeAlias = Any
@@ -91,6 +99,8 @@ def _steps(change: SourceChange, number: int) -> list[tuple[_Place, bool, Row | 
             new, after = _place(relation, row.new), _row(relation, row.new)
             old = _place(relation, row.key) if row.key else new
             return [(new, True, after)] if old == new else [(old, True, None), (new, False, after)]
+        case TruncateMessage():
+            raise SourceError(f"TRUNCATE of {relation.schema}.{relation.name}: DSQL has no such statement")
 
 
 def _net(place: _Place, existed: bool, row: Row | None) -> NetChange | None:

@@ -26,8 +26,12 @@ def deltas_of(record: Record) -> list[Emitted]:
     if change.get("end"):
         end = {name: change[name] for name in ("uow", "end", "count", "number")}
         return [end | {name: change[name] for name in ("time",) if name in change}]
+    if "refused" in change:
+        cause = f"a change ({change['operation']}) of {change['relation']} that cannot be carried: {change['refused']}"
+        return [refused(change["uow"], cause, record)]
     try:
         key, new = _typed(change["key"], change["types"]), _typed(change["new"], change["types"])
+        old = _typed(change.get("old", {}), change["types"])
     except UncarriedError as error:
         return [refused(change["uow"], f"a change of {change['relation']} that cannot be carried: {error}", record)]
     delta = {"uow": change["uow"], "table": change["relation"], "op": change["operation"], "ordinal": change["ordinal"]}
@@ -35,6 +39,8 @@ def deltas_of(record: Record) -> list[Emitted]:
         delta["key"] = key
     if row := _row(change["operation"], key, new):
         delta["row"] = row
+    if old:
+        delta["before"] = old
     return [delta]
 
 

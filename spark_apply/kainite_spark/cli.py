@@ -19,11 +19,12 @@ from kainite.aws import clients as aws
 from kainite.base.errors import SettingsError, SparkUnavailableError
 from kainite.base.garbage import collect_rarely, keep_what_is_loaded
 from kainite.cli.options import properties_option
+from kainite.cli.settings_warnings import tell_warnings
 from kainite.cli.terminal import say, say_json
 from kainite.log.contract import LogStore
 from kainite.log.state.outcomes import outcomes_partition
 from kainite.peers.access import access_of
-from kainite.peers.sharing.following import LogFeed
+from kainite.peers.feed.following import LogFeed
 from kainite.settings import AwsFrom, Settings
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.load import load_catalogue
@@ -61,7 +62,9 @@ def apply(properties: Path, once: bool, as_json: bool) -> None:
       kainite apply -p app.properties               follow the log
       kainite apply -p app.properties --once --json catch up, and print a summary
     """
-    summary = run(settings.load(properties, needs=("applicationName",)), once=once)
+    configured = settings.load(properties, needs=("applicationName",))
+    tell_warnings(configured)
+    summary = run(configured, once=once)
     if as_json:
         say_json(_as_json(summary))
     else:

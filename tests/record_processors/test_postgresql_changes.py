@@ -53,6 +53,36 @@ def test_values_are_converted_where_json_keeps_them_whole(child: Child, oid: int
     assert type(delta["row"]["v"]) is type(value)
 
 
+def test_an_old_row_becomes_the_deltas_before(child: Child) -> None:
+    types = {"id": 23, "name": 25}
+    old = {"id": "1", "name": "x"}
+    update, delete = child.records(
+        {**change("update", {"id": "1"}, {"id": "2", "name": "x"}, types), "old": old},
+        {**change("delete", {"id": "1"}, {}, types), "old": old},
+    )
+    assert (update["key"], update["row"], update["before"]) == (
+        {"id": 1},
+        {"id": 2, "name": "x"},
+        {"id": 1, "name": "x"},
+    )
+    assert (delete["key"], delete["before"]) == ({"id": 1}, {"id": 1, "name": "x"})
+    assert [parse_delta(delta).op for delta in (update, delete)] == ["update", "delete"]
+
+
+def test_a_change_that_the_extractor_could_not_carry_fails_its_unit_with_the_reason(child: Child) -> None:
+    record = {
+        **UNIT,
+        "ordinal": 0,
+        "relation": "public.t",
+        "operation": "truncate",
+        "refused": "TRUNCATE names no rows",
+    }
+    (failed,) = child.records(record)
+    assert failed["uow"] == "pg-7-0/1"
+    cause = "a change (truncate) of public.t that cannot be carried: TRUNCATE names no rows"
+    assert failed["refused"]["cause"] == cause
+
+
 @pytest.mark.parametrize("number", ["12345678901234567.891", "123456789012345678901", "1e400"])
 def test_a_document_with_a_number_that_would_become_another_one_fails_its_unit(child: Child, number: str) -> None:
     (failed,) = child.records(change("insert", {}, {"v": f'{{"a": {number}}}'}, {"v": 3802}))

@@ -266,14 +266,14 @@ def _told_before_it_is_durable(original: Any) -> Any:
 
 def _gaps_unnoticed(original: Any) -> Any:
     """Takes whatever came for what comes next."""
-    from kainite.peers.feed.buffer import Step
+    from kainite.peers.feed.buffer import FeedStep
 
     def take(self: Any, next_id: int) -> Any:
         if not self.is_following:
             return original(self, next_id)
         found, self._batches = tuple(self._batches), type(self._batches)()
         self.freed += sum(fed.size for fed in found)
-        return Step(tuple(fed for fed in found if fed.batch.last_id >= next_id), None)
+        return FeedStep(tuple(fed for fed in found if fed.batch.last_id >= next_id), None)
 
     return take
 
@@ -328,9 +328,9 @@ async def _nothing_given_back(self: Any) -> None:
 def _no_time_under_way(original: Any) -> Any:
     from kainite.log.client import ReadingReport
 
-    def report(self: Any, answer: Any, owner: Any) -> None:
-        if self._asked.pop(answer.req_id.sequence, None) is not None and answer.shards:
-            owner.report(ReadingReport(answer.shards, dict(answer.read)))
+    def report(self: Any, answer: Any) -> None:
+        if self._asked.pop(answer.number, None) is not None and answer.shards:
+            self._owner.report(ReadingReport(answer.shards, dict(answer.read)))
 
     return report
 
@@ -573,15 +573,12 @@ RARE: tuple[Mutation, ...] = (
     Mutation("a tip is told by a reply without records alone", "kainite.kinesis.read.prefetch:Prefetch.mark",
              lambda original: lambda self, until, at_tip=False: original(self, until, at_tip=True), 500,
              aim="watermark"),
-    Mutation("time of a report under way", "kainite.peers.sharing.session:Session._report",
+    Mutation("time of a report under way", "kainite.peers.sharing.member_session:MemberSession._report",
              _no_time_under_way, 100, aim="slow reports"),
-    Mutation("age of a report", "kainite.peers.sharing.shared_log:SharedLog._reading", value(_last_report), 100,
+    Mutation("age of a report", "kainite.peers.sharing.latest_reading:LatestReading.now", value(_last_report), 100,
              aim="slow reports"),
     Mutation("snapshot's copy of the state", "kainite.log.state.snapshot:capture", _shallow_capture, 500,
              aim="snapshots in parts"),
-    Mutation("delayed waits for earlier", "kainite_spark.plan.backlog:Backlog._waits_behind_another",
-             answering(False), 500,
-             aim="locked rows"),
     Mutation("untimely outcomes", "kainite_spark.executor.group_commit:_GroupCommit._forget_untimely",
              answering(None), 500,
              aim="locked rows"),

@@ -14,7 +14,7 @@ from kainite.log.state import snapshot
 from kainite.log.state.loading import load_state
 from kainite.peers.access import Access
 from kainite.peers.feed.conversation import Wishes
-from kainite.peers.sharing.following import LogFeed
+from kainite.peers.feed.following import LogFeed
 from kainite.peers.sharing.shared_log import SharedLog
 from kainite.store.memory import MemoryStore
 from kainite_spark.driver.follower import LogFollower

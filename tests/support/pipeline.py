@@ -20,7 +20,7 @@ import psutil
 
 from kainite.log.views.unit_table import LogRow, read_rows
 from kainite.peers.access import Access
-from kainite.peers.sharing.following import LogFeed
+from kainite.peers.feed.following import LogFeed
 from kainite.settings import ApplySettings, LogSettings
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.reflection import reflect

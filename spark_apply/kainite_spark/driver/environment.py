@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import UnitStatus
 from kainite.observe.meter import SILENT, Meter
-from kainite.peers.sharing.following import LogFeed
+from kainite.peers.feed.following import LogFeed
 from kainite.settings import ApplySettings
 from kainite_spark.driver.current_target import CurrentTarget
 from kainite_spark.driver.job_health import JobHealth

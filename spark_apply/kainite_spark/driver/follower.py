@@ -31,7 +31,7 @@ from kainite.log.state.folded import FoldedLog
 from kainite.log.state.loading import load_state
 from kainite.log.state.unit_state import RESOLVED, UnitState
 from kainite.peers.feed.buffer import EVERYTHING
-from kainite.peers.sharing.following import LogFeed
+from kainite.peers.feed.following import LogFeed
 from kainite_spark.driver.payloads import Payloads
 from kainite_spark.plan.backlog import Backlog
 

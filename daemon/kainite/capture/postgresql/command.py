@@ -35,11 +35,27 @@ _READ_SIZE = 64 * 1024
 @click.option("--slot", required=True, help="Replication slot of that database, with the plugin pgoutput.")
 @click.option("--publication", required=True, help="Publication that names the tables to capture.")
 @click.option(
+    "--table",
+    "tables",
+    multiple=True,
+    metavar="SCHEMA.TABLE",
+    help="Table that the publication must have, at the start and while it is read. May be given several times.",
+)
+@click.option(
+    "--truncate",
+    type=click.Choice(["fail", "skip"]),
+    default="fail",
+    show_default=True,
+    help="What TRUNCATE of a published table does: fail its transaction's unit of work, or nothing.",
+)
+@click.option(
     "--journal",
     type=click.Path(path_type=Path),
     help="File to which each transaction's name, commit time and number of changes are appended.",
 )
-def main(source: str, slot: str, publication: str, journal: Path | None) -> None:
+def main(
+    source: str, slot: str, publication: str, tables: tuple[str, ...], truncate: str, journal: Path | None
+) -> None:
     """Gives a PostgreSQL database's committed transactions to `kainite extract`.
 
     `kainite extract` runs this program (extractorName) and asks it in cycles: set extractorMode=cyclic and
@@ -65,7 +81,7 @@ def main(source: str, slot: str, publication: str, journal: Path | None) -> None
     """
     learn(secrets_in_url(source))
     try:
-        _run(source, slot, publication, journal)
+        _run(source, slot, publication, tables, truncate == "skip", journal)
     except BrokenPipeError:
         sys.exit(f"{PROGRAM}: kainite extract has ended")
     except (KainiteError, OSError) as error:
@@ -81,7 +97,9 @@ def markers_of(environment: Mapping[str, str]) -> Markers:
     return Markers(eom, eop, eob, bnc, used=EXTRACTION)
 
 
-def _run(source: str, slot: str, publication: str, journal: Path | None) -> None:
+def _run(
+    source: str, slot: str, publication: str, tables: tuple[str, ...], skip_truncate: bool, journal: Path | None
+) -> None:
     """Answers requests until the input ends.
 
     Raises:
@@ -90,7 +108,7 @@ def _run(source: str, slot: str, publication: str, journal: Path | None) -> None
     """
     try:
         # Imported here, so that --help and the message below need no database driver.
-        from kainite.capture.postgresql.extractor import PostgresExtractor
+        from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
         from kainite.capture.postgresql.replication import SourceSlot
     except ImportError as error:
         raise MissingExtraError(
@@ -98,7 +116,7 @@ def _run(source: str, slot: str, publication: str, journal: Path | None) -> None
         ) from error
     if sys.stdin.isatty():
         click.echo(f"{PROGRAM}: reads requests from standard input; name it as extractorName (--help)", err=True)
-    extractor = PostgresExtractor(SourceSlot(source, slot, publication), journal)
+    extractor = PostgresExtractor(Reading(SourceSlot(source, slot, publication), tables, skip_truncate, journal))
     _serve(extractor, markers_of(os.environ), sys.stdin.fileno(), sys.stdout.buffer)
     extractor.close()
 

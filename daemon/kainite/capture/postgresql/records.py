@@ -7,84 +7,138 @@ A record is a JSON object: one for each change, and one for the end of the unit:
     {"uow":"pg-754-0/17184C0","number":17,"end":true,"count":4,"time":1705318200123456000}
 
 ``types`` are PostgreSQL's type OIDs; values are PostgreSQL's text, or null. ``key`` holds the
-primary key before the change. A column that is missing in ``new`` was not changed.
-``time`` is the commit time, nanoseconds since the epoch by the source's clock.
+primary key before the change. A column that is missing in ``new`` was not changed. ``old`` is the row before the
+change, where the source sends it (REPLICA IDENTITY FULL). ``time`` is the commit time, nanoseconds since the epoch by
+the source's clock.
+
+A change that cannot become a delta has ``refused``, the reason, in place of ``key`` and ``new``: its unit fails with
+that reason, and the extraction goes on. The WAL is decoded with the catalogue of its time, so no command on the source
+could make such a change readable afterwards.
+
+================  =============================================================================================
+replica identity  an update or delete
+================  =============================================================================================
+DEFAULT           names the primary key
+FULL              sends the whole old row; the catalogue says which columns are the primary key
+USING INDEX       names the index's columns: enough where these contain the primary key, else refused
+================  =============================================================================================
 
 A transaction that PostgreSQL sends again gives the same records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final, TypeAlias
 
 import orjson
 
 from kainite.base.errors import SourceError
-from kainite.capture.postgresql.pgoutput import UNCHANGED, DeleteMessage, InsertMessage, Relation, UpdateMessage, Values
-from kainite.capture.postgresql.transactions import SourceChange, SourceTransaction
+from kainite.capture.postgresql.pgoutput import (
+    UNCHANGED,
+    DeleteMessage,
+    InsertMessage,
+    Relation,
+    TruncateMessage,
+    UpdateMessage,
+    Values,
+)
+from kainite.capture.postgresql.transactions import RowChange, SourceChange, SourceTransaction
 
 Texts: TypeAlias = dict[str, str | None]
+PrimaryKeyOf: TypeAlias = Callable[[int], Collection[str]]
+"""Returns the names of a table's primary-key columns, by the table's OID."""
 
-_OPERATIONS: Final = {InsertMessage: "insert", UpdateMessage: "update", DeleteMessage: "delete"}
+
+_OPERATIONS: Final = {
+    InsertMessage: "insert",
+    UpdateMessage: "update",
+    DeleteMessage: "delete",
+    TruncateMessage: "truncate",
+}
 
 
-def records_of(transaction: SourceTransaction, number: int) -> Iterator[bytes]:
+class _UncarriedError(Exception):
+    """A change that no record can say as one of a row."""
+
+
+def records_of(transaction: SourceTransaction, number: int, primary_key_of: PrimaryKeyOf) -> Iterator[bytes]:
     """Yields a transaction's records: its changes, then its end.
 
     Args:
         transaction: a transaction with at least one change.
         number: the transaction's number, from 1 without gaps.
-
-    Raises:
-        SourceError: a table's replica identity does not say what its primary key is.
+        primary_key_of: asked for tables whose replica identity is not their primary key.
     """
     unit = {"uow": transaction.uow, "number": number}
     count = len(transaction.changes)
-    bodies = [_body(change, ordinal, count) for ordinal, change in enumerate(transaction.changes)]
-    for body in [*bodies, {"end": True, "count": count, "time": transaction.commit_us * 1000}]:
-        yield orjson.dumps({**unit, **body})
+    for ordinal, change in enumerate(transaction.changes):
+        yield orjson.dumps({**unit, **_body(change, ordinal, count, primary_key_of)})
+    yield orjson.dumps({**unit, "end": True, "count": count, "time": transaction.commit_us * 1000})
 
 
-def _body(change: SourceChange, ordinal: int, count: int) -> dict[str, Any]:
+def _body(change: SourceChange, ordinal: int, count: int, primary_key_of: PrimaryKeyOf) -> dict[str, Any]:
     relation = change.relation
-    key, new = _key_and_new(change)
-    sent = key.keys() | new.keys()
-    return {
+    place = {
         "ordinal": ordinal,
         "count": count,
         "relation": f"{relation.schema}.{relation.name}",
         "operation": _OPERATIONS[type(change.row)],
-        "types": {column.name: column.type_oid for column in relation.columns if column.name in sent},
-        "key": key,
-        "new": new,
     }
+    try:
+        return place | _row(change, primary_key_of)
+    except _UncarriedError as error:
+        return place | {"refused": str(error)}
 
 
-def _key_and_new(change: SourceChange) -> tuple[Texts, Texts]:
+def _row(change: SourceChange, primary_key_of: PrimaryKeyOf) -> dict[str, Any]:
+    """Returns the part of a record that says the row.
+
+    Raises:
+        _UncarriedError: the change does not say which row it means.
+    """
     relation, row = change.relation, change.row
-    _check_identity(relation)
+    if isinstance(row, TruncateMessage):
+        raise _UncarriedError("TRUNCATE names no rows")
+    names = _key_columns(relation, row, primary_key_of)
     match row:
         case InsertMessage():
-            return _texts(relation, row.new, key_only=True), _texts(relation, row.new)
+            key, new = _texts(relation, row.new, names), _texts(relation, row.new)
         case UpdateMessage():
-            return _texts(relation, row.key or row.new, key_only=True), _texts(relation, row.new)
+            key, new = _texts(relation, row.key or row.old or row.new, names), _texts(relation, row.new)
         case DeleteMessage():
-            return _texts(relation, row.key or (), key_only=True), {}
+            key, new = _texts(relation, row.key or row.old or (), names), {}
+    old = {} if isinstance(row, InsertMessage) or row.old is None else {"old": _texts(relation, row.old)}
+    sent = key.keys() | new.keys() | old.get("old", {}).keys()
+    types = {column.name: column.type_oid for column in relation.columns if column.name in sent}
+    return {"types": types, "key": key, "new": new, **old}
 
 
-def _check_identity(relation: Relation) -> None:
-    """Raises SourceError where the flagged columns are not the primary key."""
-    # With FULL or an index the flags do not mark the primary key, and no other part of the message names it.
-    if relation.replica_identity not in "dn":
-        raise SourceError(
-            f"table {relation.schema}.{relation.name} has replica identity {relation.replica_identity!r}:"
-            " the extractor reads the primary key from it; ALTER TABLE … REPLICA IDENTITY DEFAULT"
-        )
+def _key_columns(relation: Relation, row: RowChange, primary_key_of: PrimaryKeyOf) -> Collection[str]:
+    """Returns the names of the primary key's columns.
+
+    Raises:
+        _UncarriedError: the change of a row does not tell the row's primary key.
+    """
+    flagged = {column.name for column in relation.columns if column.is_key}
+    if relation.replica_identity in "dn":
+        return flagged
+    # With FULL all columns are flagged, with an index those of the index: the message does not say what the key is.
+    key = set(primary_key_of(relation.oid))
+    if isinstance(row, InsertMessage) or (key and key <= flagged):
+        return key
+    identity = "FULL" if relation.replica_identity == "f" else "USING INDEX"
+    if not key:
+        raise _UncarriedError(f"the table has no primary key (REPLICA IDENTITY {identity})")
+    raise _UncarriedError(
+        f"REPLICA IDENTITY {identity} does not tell the primary key ({', '.join(sorted(key))}):"
+        f" ALTER TABLE {relation.schema}.{relation.name} REPLICA IDENTITY DEFAULT helps later changes"
+    )
 
 
-def _texts(relation: Relation, values: Values, *, key_only: bool = False) -> Texts:
+def _texts(relation: Relation, values: Values, only: Collection[str] | None = None) -> Texts:
+    """Returns the values that were sent, by their columns' names; those of ``only``, where it is given."""
     if len(values) != len(relation.columns):
         raise SourceError(f"pgoutput: {len(values)} values for {len(relation.columns)} columns of {relation.name}")
     pairs = zip(relation.columns, values, strict=True)
-    return {c.name: v for c, v in pairs if v is not UNCHANGED and (c.is_key or not key_only)}
+    return {c.name: v for c, v in pairs if v is not UNCHANGED and (only is None or c.name in only)}

@@ -29,12 +29,20 @@ from kainite.capture.postgresql.replication_frames import (
     format_lsn,
     parse_lsn,
 )
+from kainite.capture.postgresql.source_identity import SourceIdentity, SourceServer, check_source, timeline_ends
 
 _STATUS_EVERY = 5.0
+SILENT_S = 60.0
+"""Seconds of waiting without a byte of the server, although it was asked for a reply each five, after which the
+connection is taken for dead: a network that is cut without a word, or a server that is frozen."""
 _SLOT_BUSY_LIMIT = 30.0
 _SLOT_BUSY = b"55006"
 # PostgreSQL sends values as this session would print them: in forms that every server reads alike.
 _OPTIONS = "-c datestyle=ISO -c intervalstyle=postgres -c extra_float_digits=3 -c timezone=UTC"
+_SLOT_ANEW = (
+    "what committed since the offset cannot be read any more; create the slot anew, copy the tables again, and begin"
+    " with the new slot's LSN and the number of the last transaction (docs/extract.md, *PostgreSQL*)"
+)
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
@@ -76,42 +84,64 @@ class ReplicationStream:
     """Reads the frames of one slot, from an LSN on; a context manager.
 
     Invariant: the flush LSN of every status update is the last one acknowledged, never a later one.
+
+    Attributes:
+        identity: the server and database that are read.
     """
 
-    def __init__(self, connection: pq.abc.PGconn, start_lsn: int) -> None:
+    def __init__(self, connection: pq.abc.PGconn, start_lsn: int, identity: SourceIdentity) -> None:
+        self.identity = identity
         self._connection = connection
+        self._waited = 0.0  # seconds of waiting since the server's last byte
         self._received = start_lsn
         self._acknowledged = start_lsn
         self._status_due = time.monotonic() + _STATUS_EVERY
 
     @classmethod
-    def open(cls, source: SourceSlot, start_lsn: int) -> Self:
+    def open(cls, source: SourceSlot, start_lsn: int, noted: SourceIdentity | None = None) -> Self:
         """Starts reading the transactions that end after ``start_lsn``.
 
         Waits up to 30 s while the server still takes a killed reader for the slot's active one.
 
+        Args:
+            source: what is read.
+            start_lsn: everything that committed before it has been extracted.
+            noted: the source that ``start_lsn`` was read from; None where nobody has noted it.
+
         Raises:
-            SourceError: the server refused, or the slot has acknowledged more than ``start_lsn``.
+            SourceError: the server refused, is not the noted source, or the slot has acknowledged more than
+                ``start_lsn``.
         """
         connection = _connect(source.url)
         try:
+            server = _identify(connection, noted)
+            check_source(noted, start_lsn, server)
             _check_slot(connection, source.slot, start_lsn)
             _start(connection, source, start_lsn)
         except BaseException:
             connection.finish()
             raise
-        return cls(connection, start_lsn)
+        return cls(connection, start_lsn, server.identity)
 
     def receive(self, timeout: float) -> Frame | None:
         """Returns the next frame, or None after ``timeout`` seconds without one; answers keepalives.
 
         Raises:
-            SourceError: the connection is gone, or the bytes are no frame.
+            SourceError: the connection is gone, the server has said nothing for :data:`SILENT_S` seconds of waiting,
+                or the bytes are no frame.
         """
         self._send_status_if_due()
+        began = time.monotonic()
         data = self._read(timeout)
         if data is None:
+            # Only waiting counts: while nobody calls this method, the server's bytes wait unread in the socket.
+            self._waited += time.monotonic() - began
+            if self._waited > SILENT_S:
+                raise SourceError(
+                    f"replication: the source server has said nothing for {SILENT_S:g} s, although it was asked to"
+                )
             return None
+        self._waited = 0.0
         frame = decode_frame(data)
         self._received = max(self._received, frame.end_lsn)
         if isinstance(frame, Keepalive) and frame.reply_requested:
@@ -176,14 +206,35 @@ def _start(connection: pq.abc.PGconn, source: SourceSlot, start_lsn: int) -> Non
         time.sleep(0.1)
 
 
+def _identify(connection: pq.abc.PGconn, noted: SourceIdentity | None) -> SourceServer:
+    """Asks the server who it is (PostgreSQL manual, *Streaming Replication Protocol*, IDENTIFY_SYSTEM)."""
+    result = _execute(connection, "IDENTIFY_SYSTEM")
+    system, timeline, written, database = ((result.get_value(0, column) or b"").decode() for column in range(4))
+    identity = SourceIdentity(system, int(timeline), database)
+    promoted = noted is not None and noted.timeline < identity.timeline
+    return SourceServer(identity, parse_lsn(written), _history(connection, identity.timeline) if promoted else {})
+
+
+def _history(connection: pq.abc.PGconn, timeline: int) -> dict[int, int]:
+    result = _execute(connection, f"TIMELINE_HISTORY {timeline}")
+    return timeline_ends((result.get_value(0, 1) or b"").decode("utf-8", "replace"))
+
+
 def _check_slot(connection: pq.abc.PGconn, slot: str, start_lsn: int) -> None:
     """Raises SourceError where the slot is missing, or ahead of ``start_lsn``."""
-    query = f"SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = '{_name(slot)}'"
+    query = f"SELECT confirmed_flush_lsn, wal_status FROM pg_replication_slots WHERE slot_name = '{_name(slot)}'"
     result = _execute(connection, query)
     value = result.get_value(0, 0) if result.ntuples else None
-    if value is None:
+    if value is not None and result.get_value(0, 1) == b"lost":
         raise SourceError(
-            f"replication slot {slot} does not exist on the source server: create it with plugin pgoutput"
+            f"replication slot {slot} was invalidated: the server has removed WAL that the slot had not sent"
+            f" (max_slot_wal_keep_size). {_SLOT_ANEW}"
+        )
+    if value is None:
+        # A slot that is made now sends what commits from now on. To advise no more than that would lose the rest.
+        raise SourceError(
+            f"replication slot {slot} does not exist on the source server. Before the first extraction: create it with"
+            f" plugin pgoutput, and begin with its LSN. After that: {_SLOT_ANEW}"
         )
     # The server skips in silence what the slot has acknowledged, and the caller has not had that part.
     if parse_lsn(value.decode()) > start_lsn:

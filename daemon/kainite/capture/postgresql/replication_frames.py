@@ -58,14 +58,14 @@ def decode_frame(data: bytes) -> Frame:
 
 
 def encode_status(written: int, flushed: int, now_us: int) -> bytes:
-    """Encodes a status update.
+    """Encodes a status update that asks for a reply, which shows that the server lives.
 
     Args:
         written: LSN up to which everything was received.
         flushed: LSN up to which everything is safe elsewhere: the server may forget that part.
         now_us: the client's clock, microseconds since the Unix epoch.
     """
-    return b"r" + struct.pack(">QQQqB", written, flushed, flushed, now_us - EPOCH_OFFSET_US, 0)
+    return b"r" + struct.pack(">QQQqB", written, flushed, flushed, now_us - EPOCH_OFFSET_US, 1)
 
 
 def parse_lsn(text: str) -> int:

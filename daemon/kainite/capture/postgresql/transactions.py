@@ -30,10 +30,10 @@ RowChange: TypeAlias = InsertMessage | UpdateMessage | DeleteMessage
 
 @dataclass(frozen=True, slots=True)
 class SourceChange:
-    """A row change, and the table as it was when the row changed."""
+    """A change of a table, and the table as it was then: of one row, or of all rows at once."""
 
     relation: Relation
-    row: RowChange
+    row: RowChange | TruncateMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Assembler:
             The transaction that the message completes, also one without changes.
 
         Raises:
-            SourceError: the message does not belong here, or cannot become deltas (TRUNCATE).
+            SourceError: the message does not belong here.
         """
         match message:
             case BeginMessage():
@@ -83,10 +83,11 @@ class Assembler:
                 return self._finish(message)
             case Relation():
                 self.relations[message.oid] = message
-            case TruncateMessage():
-                raise SourceError(f"TRUNCATE of {self._names(message)} cannot be carried as deltas: use DELETE")
+            case TruncateMessage(relations):
+                for oid in relations:
+                    self._change(oid, message)
             case InsertMessage() | UpdateMessage() | DeleteMessage():
-                self._change(message)
+                self._change(message.relation, message)
             case TypeName() | Origin():
                 pass
         return None
@@ -103,12 +104,8 @@ class Assembler:
         self.begin, self.changes = None, []
         return SourceTransaction(begin.xid, commit.commit_lsn, commit.end_lsn, commit.commit_us, changes)
 
-    def _change(self, row: RowChange) -> None:
-        relation = self.relations.get(row.relation)
+    def _change(self, oid: int, row: RowChange | TruncateMessage) -> None:
+        relation = self.relations.get(oid)
         if self.begin is None or relation is None:
-            raise SourceError(f"pgoutput: change of table {row.relation} outside a transaction, or before its relation")
+            raise SourceError(f"pgoutput: change of table {oid} outside a transaction, or before its relation")
         self.changes.append(SourceChange(relation, row))
-
-    def _names(self, truncate: TruncateMessage) -> str:
-        known = (self.relations.get(oid) for oid in truncate.relations)
-        return ", ".join(f"{r.schema}.{r.name}" for r in known if r) or "a table"

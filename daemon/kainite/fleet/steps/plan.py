@@ -108,7 +108,7 @@ Order: TypeAlias = KillAll | StartProgram | StopProgram | KillProgram | ForgetPr
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """A part of a plan.
+    """One step of a plan: orders, a commit, and orders that follow from it.
 
     Attributes:
         before: orders that are carried out before the commit.

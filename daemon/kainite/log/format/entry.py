@@ -144,7 +144,7 @@ class Outcome(msgspec.Struct, frozen=True, eq=False, array_like=True):
         return self.tid, self.status, self.instance, self.cause
 
 
-class FragmentMeta(msgspec.Struct, frozen=True, array_like=True):
+class FragmentMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.FRAGMENT.value):
     """Deltas of a unit that is not complete yet, or of one that failed before all its deltas had come.
 
     Attributes:
@@ -184,7 +184,7 @@ class FragmentMeta(msgspec.Struct, frozen=True, array_like=True):
     watermark: bool = False
 
 
-class UnitMeta(msgspec.Struct, frozen=True, array_like=True):
+class UnitMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.UNIT.value):
     """A complete unit: its data is that of ``fragments``, then the entry's own.
 
     Attributes:
@@ -218,7 +218,7 @@ class UnitMeta(msgspec.Struct, frozen=True, array_like=True):
     watermark: bool = False
 
 
-class RefitMeta(msgspec.Struct, frozen=True, array_like=True):
+class RefitMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.REFIT.value):
     """A failed unit's deltas, judged and signed anew: they replace its deltas, and what it touches.
 
     Attributes:
@@ -232,7 +232,7 @@ class RefitMeta(msgspec.Struct, frozen=True, array_like=True):
     count: Natural
 
 
-class SchemeMeta(msgspec.Struct, frozen=True, array_like=True):
+class SchemeMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.SCHEME.value):
     """A scheme of signatures (:mod:`kainite.uow.scheme`), before the first entry that names it.
 
     Attributes:
@@ -244,7 +244,7 @@ class SchemeMeta(msgspec.Struct, frozen=True, array_like=True):
     tables: dict[str, tuple[str, tuple[str, ...]]]
 
 
-class StatusMeta(msgspec.Struct, frozen=True, array_like=True):
+class StatusMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.STATUS.value):
     """Outcomes, and how far the outcomes partition has been copied into the log.
 
     Attributes:
@@ -258,7 +258,7 @@ class StatusMeta(msgspec.Struct, frozen=True, array_like=True):
     requests: tuple[str, ...] = ()
 
 
-class PositionMeta(msgspec.Struct, frozen=True, array_like=True):
+class PositionMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.POSITION.value):
     """A shard's position: every record of the shard up to the position has been collected.
 
     Attributes:
@@ -281,7 +281,7 @@ class PositionMeta(msgspec.Struct, frozen=True, array_like=True):
         return Position(int(self.sequence), self.sub)
 
 
-class ControlMeta(msgspec.Struct, frozen=True, array_like=True):
+class ControlMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.CONTROL.value):
     """A snapshot of the folded log, a part of one, names of dispatched units that move on, or what is collected.
 
     Attributes:
@@ -300,7 +300,7 @@ class ControlMeta(msgspec.Struct, frozen=True, array_like=True):
     forget: Natural = 0
 
 
-class TransactionMeta(msgspec.Struct, frozen=True, array_like=True):
+class TransactionMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.TRANSACTION.value):
     """A transaction of an application: such entries have log partitions of their own, without any other entry.
 
     The ``written`` that the entry touches are the locks that the transaction raises, as unsigned 32-bit numbers.

@@ -22,8 +22,9 @@ import psycopg
 import pytest
 
 from kainite.base.errors import SourceError
+from kainite.capture.postgresql import extractor as extractor_module
 from kainite.capture.postgresql.command import PROGRAM, markers_of
-from kainite.capture.postgresql.extractor import Offset, PostgresExtractor
+from kainite.capture.postgresql.extractor import Offset, PostgresExtractor, Reading
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.extract.offsets.place import Place
@@ -234,7 +235,7 @@ def test_what_is_not_on_the_stream_is_not_acknowledged(bench: Bench, tmp_path: P
     request = orjson.dumps({"start": bench.offset_file.load().start, "end": None})
     given = []
     for _ in range(2):
-        extractor = PostgresExtractor(bench.source, tmp_path / "journal")
+        extractor = PostgresExtractor(Reading(bench.source, journal=tmp_path / "journal"))
         given.append(list(extractor.answer(request)))
         extractor.close()
     assert given[0] == given[1], "the same request brings the same answer"
@@ -247,7 +248,7 @@ def test_what_is_not_on_the_stream_is_not_acknowledged(bench: Bench, tmp_path: P
 
 def test_asked_ahead_it_acknowledges_what_is_stored_and_no_more(bench: Bench, tmp_path: Path) -> None:
     start, asked = bench.offset_file.load().start, bench.offset_file.load().start
-    extractor = PostgresExtractor(bench.source, tmp_path / "journal")
+    extractor = PostgresExtractor(Reading(bench.source, journal=tmp_path / "journal"))
     for number in range(3):
         with psycopg.connect(bench.source.url) as connection:
             connection.execute("INSERT INTO item VALUES (%s, 'x', 1)", [number])
@@ -255,7 +256,7 @@ def test_asked_ahead_it_acknowledges_what_is_stored_and_no_more(bench: Bench, tm
         asked = orjson.loads(offset)["offset"]
         assert orjson.loads(offset)["ahead"] is True
     extractor.close()
-    again = PostgresExtractor(bench.source, tmp_path / "journal")
+    again = PostgresExtractor(Reading(bench.source, journal=tmp_path / "journal"))
     units = [orjson.loads(message).get("number") for message in again.answer(orjson.dumps({"start": start}))]
     again.close()
     assert units == [1, 1, 2, 2, 3, 3, None], "a fresh process has all that is not stored"
@@ -263,7 +264,7 @@ def test_asked_ahead_it_acknowledges_what_is_stored_and_no_more(bench: Bench, tm
 
 def test_a_request_that_does_not_follow_its_last_answer_is_refused(bench: Bench, tmp_path: Path) -> None:
     start = bench.offset_file.load().start
-    extractor = PostgresExtractor(bench.source, tmp_path / "journal")
+    extractor = PostgresExtractor(Reading(bench.source, journal=tmp_path / "journal"))
     list(extractor.answer(orjson.dumps({"start": start, "end": None})))
     with pytest.raises(SourceError, match=r"asked from .*'number': 7"):
         list(extractor.answer(orjson.dumps({"start": {**start, "number": 7}, "end": None})))
@@ -275,7 +276,7 @@ def test_a_request_that_does_not_follow_its_last_answer_is_refused(bench: Bench,
 )
 def test_what_is_no_request_of_its_kind_is_refused(bench: Bench, tmp_path: Path, request_: bytes) -> None:
     with pytest.raises(SourceError, match=r"no request|no offset|no LSN"):
-        list(PostgresExtractor(bench.source, tmp_path / "journal").answer(request_))
+        list(PostgresExtractor(Reading(bench.source, journal=tmp_path / "journal")).answer(request_))
 
 
 def test_markers_are_read_from_the_environment() -> None:
@@ -285,11 +286,138 @@ def test_markers_are_read_from_the_environment() -> None:
     assert markers_of({}).eom == b"\n"
 
 
-def test_a_truncate_ends_it_with_one_clear_line(bench: Bench) -> None:
-    with psycopg.connect(bench.source.url) as connection:
+def request_of(offset: dict[str, Any]) -> bytes:
+    return orjson.dumps({"start": offset, "end": None, "stored": offset})
+
+
+def answers_until(
+    extractor: PostgresExtractor, offset: dict[str, Any], enough: Callable[[list[Any]], bool]
+) -> list[Any]:
+    """Asks again and again, each time from the last offset that was given; returns all messages."""
+    found: list[Any] = []
+    deadline = time.monotonic() + LIMIT
+    while not enough(found) and time.monotonic() < deadline:
+        found += [orjson.loads(message) for message in extractor.answer(request_of(offset))]
+        offset = next((one["offset"] for one in reversed(found) if "offset" in one), offset)
+    assert enough(found), found
+    return found
+
+
+def ends(count: int) -> Callable[[list[Any]], bool]:
+    """Returns a condition: so many units have ended."""
+    return lambda found: sum("end" in one for one in found) == count
+
+
+def slot_lsn(source: SourceSlot) -> int:
+    with psycopg.connect(source.url) as connection:
+        query = "SELECT confirmed_flush_lsn - '0/0'::pg_lsn FROM pg_replication_slots WHERE slot_name = %s"
+        row = connection.execute(query, [source.slot]).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_a_truncate_fails_its_unit_and_what_follows_is_extracted(bench: Bench) -> None:
+    with psycopg.connect(bench.source.url, autocommit=True) as connection:
         connection.execute("TRUNCATE item")
+        connection.execute("INSERT INTO item VALUES (1, 'x', 1)")
+    extractor = PostgresExtractor(Reading(bench.source))
+    found = answers_until(
+        extractor, bench.offset_file.load().start, lambda found: sum("end" in one for one in found) == 2
+    )
+    extractor.close()
+    truncated, inserted = found[0], next(one for one in found if one.get("operation") == "insert")
+    assert (truncated["operation"], truncated["relation"]) == ("truncate", "public.item")
+    assert truncated["refused"] == "TRUNCATE names no rows"
+    assert (inserted["number"], inserted["new"]["id"]) == (2, "1")
+
+
+def test_a_truncate_is_passed_over_where_that_is_asked_for_afterwards(bench: Bench) -> None:
+    with psycopg.connect(bench.source.url, autocommit=True) as connection:
+        connection.execute("TRUNCATE item")
+        connection.execute("INSERT INTO item VALUES (1, 'x', 1)")
+    extractor = PostgresExtractor(Reading(bench.source, skip_truncate=True))
+    found = answers_until(extractor, bench.offset_file.load().start, ends(1))
+    extractor.close()
+    assert [one["operation"] for one in found if "operation" in one] == ["insert"]
+
+
+def test_a_full_identity_gives_the_key_and_the_old_row(bench: Bench) -> None:
+    with psycopg.connect(bench.source.url, autocommit=True) as connection:
+        connection.execute("ALTER TABLE item REPLICA IDENTITY FULL")
+        connection.execute("INSERT INTO item VALUES (1, 'x', 1)")
+        connection.execute("UPDATE item SET id = 2, name = 'y'")
+        connection.execute("DELETE FROM item")
+    extractor = PostgresExtractor(Reading(bench.source))
+    found = answers_until(
+        extractor, bench.offset_file.load().start, lambda found: sum("end" in one for one in found) == 3
+    )
+    extractor.close()
+    insert, update, delete = (one for one in found if "operation" in one)
+    assert (insert["key"], "old" in insert) == ({"id": "1"}, False)
+    assert (update["key"], update["old"]) == ({"id": "1"}, {"id": "1", "name": "x", "price": "1"})
+    assert update["new"] == {"id": "2", "name": "y", "price": "1"}
+    assert (delete["key"], delete["old"]) == ({"id": "2"}, {"id": "2", "name": "y", "price": "1"})
+
+
+def test_the_offset_moves_while_nothing_of_the_publication_commits(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extractor_module, "ADVANCE_EVERY_S", 0.0)
+    with psycopg.connect(bench.source.url, autocommit=True) as connection:
+        connection.execute("DROP PUBLICATION changes")
+        connection.execute("CREATE PUBLICATION changes FOR TABLE note")
+    with psycopg.connect(bench.source.url, autocommit=True) as connection:
+        # The slot sees the publication from here on.
+        row = connection.execute("SELECT pg_current_wal_lsn()::text").fetchone()
+    assert row is not None
+    begun = {"lsn": row[0], "number": 41}
+    extractor = PostgresExtractor(Reading(bench.source))
+    with psycopg.connect(bench.source.url, autocommit=True) as connection:
+        connection.execute("INSERT INTO item SELECT i, 'x', 1 FROM generate_series(1, 1000) AS i")
+        row = connection.execute("SELECT pg_current_wal_lsn() - '0/0'::pg_lsn").fetchone()
+    assert row is not None
+    behind = int(row[0])
+
+    def moved(found: list[Any]) -> bool:
+        return any(Offset.from_json(one["offset"]).lsn >= behind for one in found) and slot_lsn(bench.source) >= behind
+
+    found = answers_until(extractor, begun, moved)
+    extractor.close()
+    assert all(one.keys() == {"offset", "ahead"} and one["offset"]["number"] == 41 for one in found)
+
+
+def test_an_offset_says_which_source_it_was_read_from_and_another_one_is_refused(bench: Bench) -> None:
+    with psycopg.connect(bench.source.url, autocommit=True) as connection:
+        connection.execute("INSERT INTO item VALUES (1, 'x', 1)")
+    extractor = PostgresExtractor(Reading(bench.source))
+    offset = answers_until(extractor, bench.offset_file.load().start, ends(1))[-1]["offset"]
+    extractor.close()
+    assert offset["source"].keys() == {"system", "timeline", "database"}
+    for name, value in (("system", "7"), ("database", "other")):
+        elsewhere = {**offset, "source": {**offset["source"], name: value}}
+        with pytest.raises(SourceError, match="the offset was read from"):
+            list(PostgresExtractor(Reading(bench.source)).answer(request_of(elsewhere)))
+
+
+def test_an_offset_beyond_the_servers_wal_is_refused(bench: Bench) -> None:
+    with pytest.raises(SourceError, match="the offset was made on another server"):
+        list(PostgresExtractor(Reading(bench.source)).answer(request_of({"lsn": "FFFFFF/0", "number": 1})))
+
+
+def test_a_publication_that_is_not_there_is_said_before_anything_is_skipped(bench: Bench) -> None:
+    with psycopg.connect(bench.source.url, autocommit=True) as connection:
+        connection.execute("DROP PUBLICATION changes")
+    extractor = PostgresExtractor(Reading(bench.source))
+    with pytest.raises(SourceError, match="publication changes does not exist on the source: changes that commit"):
+        list(extractor.answer(request_of(bench.offset_file.load().start)))
+    extractor.close()
+
+
+def test_the_programs_errors_are_one_line(bench: Bench) -> None:
+    with psycopg.connect(bench.source.url, autocommit=True) as connection:
+        connection.execute("DROP PUBLICATION changes")
     with bench.running() as process:
         assert process.wait(LIMIT) == 1
     last = bench.log.read_text().splitlines()[-1]
     assert last.startswith("kainite: given up after 3 failures in a row (extractorTries): child ")
-    assert bench.log.read_text().count(f"{PROGRAM}: TRUNCATE of public.item") >= 3
+    assert bench.log.read_text().count(f"{PROGRAM}: publication changes does not exist") >= 3

@@ -1,4 +1,4 @@
-"""Turns transactions into records of the stream."""
+"""Transactions as records of the stream: keys by each replica identity, and what no record can carry."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from kainite.capture.postgresql.pgoutput import (
     InsertMessage,
     Relation,
     RelationColumn,
+    TruncateMessage,
     UpdateMessage,
 )
 from kainite.capture.postgresql.records import records_of
@@ -27,8 +28,9 @@ def transaction(*changes: SourceChange) -> SourceTransaction:
     return SourceTransaction(xid=754, commit_lsn=0x17184C0, end_lsn=0x17184F0, commit_us=1, changes=changes)
 
 
-def bodies(unit: SourceTransaction) -> list[dict[str, Any]]:
-    return [orjson.loads(record) for record in records_of(unit, 17)]
+def bodies(unit: SourceTransaction, primary_key: dict[int, set[str]] | None = None) -> list[dict[str, Any]]:
+    primary_key = primary_key or {}
+    return [orjson.loads(record) for record in records_of(unit, 17, primary_key.__getitem__)]
 
 
 def test_each_change_says_where_it_belongs_and_the_end_how_many_there_are() -> None:
@@ -65,27 +67,68 @@ def test_a_table_without_a_key_has_none() -> None:
     assert (insert["key"], insert["new"]) == ({}, {"text": "hello"})
 
 
-@pytest.mark.parametrize("identity", ["f", "i"])
-def test_a_replica_identity_that_is_not_the_primary_key_is_refused(identity: str) -> None:
-    relation = Relation(7, "shop", "item", identity, ITEM.columns)
-    with pytest.raises(SourceError, match="REPLICA IDENTITY DEFAULT"):
-        bodies(transaction(SourceChange(relation, InsertMessage(7, ("1", "x")))))
+def with_identity(identity: str, *flagged: str) -> Relation:
+    columns = tuple(RelationColumn(c.name, c.type_oid, c.name in flagged) for c in ITEM.columns)
+    return Relation(7, "shop", "item", identity, columns)
+
+
+def test_a_full_identity_takes_the_key_from_the_old_row() -> None:
+    full = with_identity("f", "id", "name")
+    moved, gone, _ = bodies(
+        transaction(
+            SourceChange(full, UpdateMessage(7, ("9", "y"), old=("1", "x"))),
+            SourceChange(full, DeleteMessage(7, old=("9", "y"))),
+        ),
+        {7: {"id"}},
+    )
+    assert (moved["key"], moved["new"], moved["old"]) == (
+        {"id": "1"},
+        {"id": "9", "name": "y"},
+        {"id": "1", "name": "x"},
+    )
+    assert (gone["key"], gone["old"], gone["types"]) == ({"id": "9"}, {"id": "9", "name": "y"}, {"id": 23, "name": 25})
+
+
+def test_an_index_identity_serves_where_it_contains_the_primary_key() -> None:
+    index = with_identity("i", "id", "name")
+    moved, kept, _ = bodies(
+        transaction(
+            SourceChange(index, UpdateMessage(7, ("9", "y"), key=("1", "x"))),
+            SourceChange(index, UpdateMessage(7, ("9", UNCHANGED))),
+        ),
+        {7: {"id"}},
+    )
+    assert (moved["key"], "old" in moved) == ({"id": "1"}, False)
+    assert kept["key"] == {"id": "9"}
+
+
+@pytest.mark.parametrize(
+    ("relation", "keys", "cause"),
+    [
+        (with_identity("i", "name"), {"id"}, "USING INDEX does not tell the primary key (id)"),
+        (with_identity("f", "id", "name"), set(), "the table has no primary key (REPLICA IDENTITY FULL)"),
+    ],
+    ids=["an index beside the key", "full without a key"],
+)
+@pytest.mark.parametrize("row", [UpdateMessage(7, ("9", "y"), old=("1", "x")), DeleteMessage(7, old=("1", "x"))])
+def test_a_change_that_does_not_tell_its_key_is_refused_and_the_rest_goes_on(
+    relation: Relation, keys: set[str], cause: str, row: UpdateMessage | DeleteMessage
+) -> None:
+    refused, insert, end = bodies(
+        transaction(SourceChange(relation, row), SourceChange(relation, InsertMessage(7, ("1", "x")))), {7: keys}
+    )
+    assert cause in refused["refused"]
+    assert (refused["ordinal"], refused["count"], "new" in refused) == (0, 2, False)
+    assert insert["new"] == {"id": "1", "name": "x"}
+    assert end["count"] == 2
+
+
+def test_a_truncate_is_refused_and_names_its_table() -> None:
+    truncate, _ = bodies(transaction(SourceChange(ITEM, TruncateMessage((7,)))))
+    assert (truncate["operation"], truncate["relation"]) == ("truncate", "shop.item")
+    assert truncate["refused"] == "TRUNCATE names no rows"
 
 
 def test_values_that_do_not_fit_their_table_are_refused() -> None:
     with pytest.raises(SourceError, match="1 values for 2 columns of item"):
         bodies(transaction(SourceChange(ITEM, InsertMessage(7, ("1",)))))
-
-
-@pytest.mark.parametrize(
-    ("row", "operation"),
-    [
-        (InsertMessage(7, ("1", "x")), "insert"),
-        (UpdateMessage(7, ("1", "y")), "update"),
-        (DeleteMessage(7, key=("1", None)), "delete"),
-    ],
-)
-def test_a_record_names_its_operation(row: InsertMessage | UpdateMessage | DeleteMessage, operation: str) -> None:
-    change, _ = bodies(transaction(SourceChange(ITEM, row)))
-
-    assert change["operation"] == operation

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from dataclasses import replace
 
@@ -9,6 +11,7 @@ import psycopg
 import pytest
 
 from kainite.base.errors import SourceError
+from kainite.capture.postgresql import replication
 from kainite.capture.postgresql.pgoutput import InsertMessage, decode
 from kainite.capture.postgresql.replication import ReplicationStream, SourceSlot, create_slot
 from kainite.capture.postgresql.replication_frames import Data, Keepalive, format_lsn
@@ -46,6 +49,14 @@ def ids(transactions: list[SourceTransaction]) -> list[list[str]]:
 def confirmed(source: SourceSlot) -> str:
     with psycopg.connect(source.url) as connection:
         query = "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = %s"
+        row = connection.execute(query, [source.slot]).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def status(source: SourceSlot) -> str:
+    with psycopg.connect(source.url) as connection:
+        query = "SELECT wal_status FROM pg_replication_slots WHERE slot_name = %s"
         row = connection.execute(query, [source.slot]).fetchone()
     assert row is not None
     return str(row[0])
@@ -117,6 +128,40 @@ def test_a_server_that_ends_the_connection_is_reported(source: SourceSlot) -> No
             )
         with pytest.raises(SourceError, match="replication: "):
             read(stream, 1)
+
+
+def test_a_server_that_says_nothing_any_more_is_reported(source: SourceSlot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replication, "SILENT_S", 0.5)
+    with ReplicationStream.open(source, made(source)) as stream:
+        read(stream, 0)
+        with psycopg.connect(source.url, autocommit=True) as admin:
+            query = "SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s"
+            row = admin.execute(query, [source.slot]).fetchone()
+        assert row is not None
+        os.kill(row[0], signal.SIGSTOP)
+        try:
+            with pytest.raises(SourceError, match=r"the source server has said nothing for 0\.5 s"):
+                read(stream, 1)
+        finally:
+            os.kill(row[0], signal.SIGCONT)
+
+
+def test_a_slot_that_was_invalidated_says_what_is_lost(postgres_server: str, source: SourceSlot) -> None:
+    lsn = made(source)
+    with psycopg.connect(postgres_server, autocommit=True) as admin:
+        admin.execute("ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'")
+        admin.execute("SELECT pg_reload_conf()")
+        try:
+            deadline = time.monotonic() + LIMIT
+            while status(source) != "lost" and time.monotonic() < deadline:
+                admin.execute("SELECT pg_switch_wal()")
+                insert(source, int(time.monotonic_ns() % 2_000_000_000))
+                admin.execute("CHECKPOINT")
+        finally:
+            admin.execute("ALTER SYSTEM RESET max_slot_wal_keep_size")
+            admin.execute("SELECT pg_reload_conf()")
+    with pytest.raises(SourceError, match="was invalidated: the server has removed WAL that the slot had not sent"):
+        ReplicationStream.open(source, lsn)
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_keepalives_say_how_far_the_server_is_and_whether_it_waits() -> None:
 
 def test_a_status_update_is_what_the_manual_says() -> None:
     status = encode_status(written=0x2_0000_0001, flushed=0x1_0000_0002, now_us=946_684_800_000_003)
-    fields = ["72", "0000000200000001", "0000000100000002", "0000000100000002", "0000000000000003", "00"]
+    fields = ["72", "0000000200000001", "0000000100000002", "0000000100000002", "0000000000000003", "01"]
     assert status.hex() == "".join(fields)
 
 

@@ -50,9 +50,20 @@ def test_a_commit_hands_the_transaction_out_and_relations_are_remembered() -> No
         ([BeginMessage(10, 5, 1), CommitMessage(20, 21, 5)], "without its begin"),
         ([BeginMessage(10, 5, 1), InsertMessage(7, ("1", "x"))], "before its relation"),
         ([ITEM, InsertMessage(7, ("1", "x"))], "outside a transaction"),
-        ([ITEM, NOTE, BeginMessage(10, 5, 1), TruncateMessage((7, 8))], "TRUNCATE of shop.item, shop.note"),
+        (
+            [ITEM, BeginMessage(10, 5, 1), TruncateMessage((7, 8))],
+            "change of table 8 outside a transaction, or before its relation",
+        ),
     ],
 )
 def test_messages_out_of_place_are_refused(messages: list[Message], complaint: str) -> None:
     with pytest.raises(SourceError, match=complaint):
         feed(*messages)
+
+
+def test_a_truncate_is_a_change_of_each_of_its_tables() -> None:
+    (only,) = feed(ITEM, NOTE, BeginMessage(10, 5, 1), TruncateMessage((7, 8)), CommitMessage(10, 11, 5))
+    assert [(change.relation.name, change.row) for change in only.changes] == [
+        ("item", TruncateMessage((7, 8))),
+        ("note", TruncateMessage((7, 8))),
+    ]

@@ -1,0 +1,147 @@
+"""Asks the source's catalogue what the replication stream does not tell: the publication, and primary keys.
+
+A publication that does not exist, or that has lost a table, sends nothing, and says nothing. So it is looked up before
+the slot is read, each :data:`LOOK_EVERY_S` seconds, and when the stream describes a table anew.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import psycopg
+
+from kainite.base.errors import SourceError
+
+LOOK_EVERY_S: Final = 10.0
+"""Seconds between two looks at the publication: so long may a table's changes be missing before that is told."""
+
+_PUBLICATION: Final = """
+SELECT pubinsert AND pubupdate AND pubdelete FROM pg_publication WHERE pubname = %s
+"""
+_TABLES: Final = """
+SELECT schemaname || '.' || tablename FROM pg_publication_tables WHERE pubname = %s
+"""
+_STILL_THERE: Final = """
+SELECT n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname || '.' || c.relname = ANY(%s)
+"""
+_PRIMARY_KEY: Final = """
+SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey)
+WHERE i.indrelid = %s AND i.indisprimary
+"""
+
+
+class SourceCatalogue:
+    """The catalogue of a source database, over a connection of its own.
+
+    Args:
+        url: the database.
+        publication: the publication's name.
+        expected: tables, as ``schema.table``, that the publication must have.
+        clock: seconds, by a clock that never runs backwards.
+
+    Raises:
+        SourceError: the database cannot be reached.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        publication: str,
+        expected: Collection[str] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._publication = publication
+        self._expected = frozenset(expected)
+        self._clock = clock
+        self._published: frozenset[str] = frozenset()
+        self._keys: dict[int, frozenset[str]] = {}
+        self._look_at = 0.0
+        with _as_source_error():
+            self._connection = psycopg.connect(url, autocommit=True)
+
+    def look(self, *, soon: bool = False) -> None:
+        """Looks at the publication, if the last look is long enough ago.
+
+        Args:
+            soon: looks at once: something about a table has changed.
+
+        Raises:
+            SourceError: the publication is not there, does not publish all changes of rows, has no table, lacks a table
+                that is expected, or has lost one that still exists.
+        """
+        now = self._clock()
+        if not soon and now < self._look_at:
+            return
+        self._look_at = now + LOOK_EVERY_S
+        self._check_publication()
+        published = frozenset(row[0] for row in self._rows(_TABLES, self._publication))
+        if lacking := sorted((self._expected or published) - published):
+            raise SourceError(self._lacking(lacking))
+        if not published:
+            raise SourceError(
+                f"publication {self._publication} has no table: no change would come; ALTER PUBLICATION"
+                f" {self._publication} ADD TABLE …"
+            )
+        if left := self._published - published:
+            self._check_left(sorted(left))
+        self._published = published
+
+    def primary_key(self, relation_oid: int) -> frozenset[str]:
+        """Returns the names of a table's primary-key columns as the catalogue has them now; empty where it has none.
+
+        The answer is remembered until :meth:`forget_key`.
+        """
+        if relation_oid not in self._keys:
+            self._keys[relation_oid] = frozenset(row[0] for row in self._rows(_PRIMARY_KEY, relation_oid))
+        return self._keys[relation_oid]
+
+    def forget_key(self, relation_oid: int) -> None:
+        """Asks for a table's primary key anew the next time: the stream has described the table anew."""
+        self._keys.pop(relation_oid, None)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _check_publication(self) -> None:
+        found = self._rows(_PUBLICATION, self._publication)
+        if not found:
+            # Creating it now would not bring back what was committed without it: the WAL is decoded with the
+            # catalogue of its time, and there the publication is missing.
+            raise SourceError(
+                f"publication {self._publication} does not exist on the source: changes that commit without it are"
+                f" never sent. Before the first extraction: CREATE PUBLICATION {self._publication} FOR ALL TABLES;"
+                " later: create it, copy the tables again, and begin with a new slot"
+            )
+        if not found[0][0]:
+            raise SourceError(
+                f"publication {self._publication} does not publish all of insert, update and delete: ALTER PUBLICATION"
+                f" {self._publication} SET (publish = 'insert, update, delete, truncate')"
+            )
+
+    def _check_left(self, left: list[str]) -> None:
+        """Raises SourceError where a table has left the publication, and not because it was dropped."""
+        if lost := sorted(row[0] for row in self._rows(_STILL_THERE, left)):
+            raise SourceError(self._lacking(lost))
+
+    def _lacking(self, tables: list[str]) -> str:
+        names = ", ".join(tables)
+        return (
+            f"publication {self._publication} lacks {names}: changes of it are not sent, and are missing without a gap;"
+            f" ALTER PUBLICATION {self._publication} ADD TABLE {names}, then copy what changed meanwhile"
+        )
+
+    def _rows(self, query: str, value: object) -> list[tuple[Any, ...]]:
+        with _as_source_error():
+            return self._connection.execute(query, [value]).fetchall()
+
+
+@contextmanager
+def _as_source_error() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.Error as error:
+        raise SourceError(f"the source's catalogue cannot be read: {' '.join(str(error).split())}") from None

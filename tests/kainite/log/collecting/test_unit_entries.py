@@ -1,0 +1,69 @@
+"""The entries of a unit: what a fragment's entry says, and why a unit fails when it is dispatched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kainite.log.collecting.unit_entries import digests_of, dispatch, note_scheme, offending_of, ordinals_of
+from kainite.log.collecting.watermark import Ended
+from kainite.log.format.entry import Fault, SchemeMeta, UnitMeta
+from kainite.log.state.folded import FoldedLog
+from kainite.log.state.journal import Journal
+from kainite.log.state.open_unit import OpenUnit
+from kainite.settings import Isolation, UowSettings
+from kainite.uow.delta import UnitEnd
+from kainite.uow.fragment import Fragment, Reject
+from kainite.uow.scheme import Scheme, TableScheme
+from kainite.uow.touches import NOTHING, Touched, TouchedSoFar
+
+TOUCHED = Touched(frozenset({1}), tables=("t",))
+
+
+def dispatched(unit: OpenUnit, isolation: Isolation = Isolation.SERIALIZE, **how: object) -> tuple[UnitMeta, Touched]:
+    journal = Journal(FoldedLog(), 0)
+    dispatch(journal, UowSettings(isolation=isolation), unit, **how)  # type: ignore[arg-type]
+    [entry] = journal.entries
+    assert isinstance(entry.meta, UnitMeta)
+    return entry.meta, entry.touched
+
+
+@pytest.mark.parametrize(
+    ("unit", "how", "fault", "cause"),
+    [
+        (OpenUnit("T", 0, end=UnitEnd(0)), {}, None, None),
+        (OpenUnit("T", 0, causes=["bad"]), {}, Fault.MALFORMED, "bad"),
+        (OpenUnit("T", 0, causes=["number"]), {"late": True}, Fault.LATE_NUMBER, "number"),
+        (OpenUnit("T", 0, misfits=["no column"]), {}, Fault.MISFIT, "no column"),
+        (OpenUnit("T", 0, given_up="slow"), {}, Fault.INCOMPLETE, "slow"),
+        (OpenUnit("T", 0, given_up="slow", end=UnitEnd(0)), {}, None, None),
+        (OpenUnit("T", 0, causes=["bad"], given_up="slow", misfits=["odd"]), {}, Fault.MALFORMED, "bad; slow; odd"),
+        (OpenUnit("T", 0), {"ended": Ended(late="late")}, Fault.LATE, "late"),
+        (OpenUnit("T", 0), {"ended": Ended(5)}, None, None),
+    ],
+)
+def test_why_a_unit_fails(unit: OpenUnit, how: dict[str, Any], fault: Fault | None, cause: str | None) -> None:
+    meta, _ = dispatched(unit, **how)
+    assert (meta.fault, meta.cause) == (fault, cause)
+
+
+def test_what_a_unit_touches_is_told_unless_nobody_compares() -> None:
+    unit = OpenUnit("T", 0, touched=TouchedSoFar.of(TOUCHED))
+    assert dispatched(unit)[1] == TOUCHED
+    assert dispatched(unit, touched=Touched(frozenset({2})))[1].written == {2}
+    assert dispatched(unit, Isolation.RELAXED)[1] == NOTHING
+
+
+def test_a_scheme_is_noted_once() -> None:
+    journal, scheme = Journal(FoldedLog(), 0), Scheme({"t": TableScheme("d", ("p",))})
+    for _ in range(2):
+        note_scheme(journal, scheme)
+    note_scheme(journal, None)
+    assert [entry.meta for entry in journal.entries] == [SchemeMeta(scheme.id, {"t": ("d", ("p",))})]
+
+
+def test_identities_and_offending_lines_of_a_fragment() -> None:
+    fragment = Fragment("T", identities=(3, b"d" * 16), misfits=(Reject("odd", "line"),))
+    assert (ordinals_of(fragment), digests_of(fragment), offending_of(fragment)) == ((3,), (b"d" * 16,), "line")
+    assert offending_of(Fragment("T")) is None
