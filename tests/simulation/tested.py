@@ -443,6 +443,11 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("no patience runs while the log takes nothing", "kainite.worker.emit_budget:EmitShare",
             _patience_runs,
             "tests/kainite/worker/test_emit_budget.py::test_while_the_log_takes_nothing_only_one_shard_is_overdrawn"),
+    # The order of units that are tried out of their turn.
+    _tested("delayed or refused waits for earlier", "kainite_spark.plan.backlog:Backlog._waits_behind_another",
+            answering(False),
+            "tests/kainite_spark/plan/test_backlog.py"
+            "::test_a_unit_that_was_not_tried_a_second_time_waits_for_those_before_it_that_were_found_blocked"),
     # Changes of a row that are made as one.
     _tested("signatures of a unit that lost a change", f"{NET_EFFECT}:_Signing.without", _signed_by_what_is_left,
             f"{NET_EFFECT_TESTS}::test_signatures_of_another_catalogue_stay_when_they_cannot_be_told_apart"),

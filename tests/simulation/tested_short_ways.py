@@ -184,7 +184,7 @@ OFF: tuple[tuple[Mutation, str], ...] = (
     _off("as many deltas as were announced", "kainite_spark.executor.assemble:_unit", _any_number_of_deltas,
          "tests/kainite_spark/executor/test_assemble.py"
          "::test_a_unit_whose_deltas_are_not_those_that_were_announced_has_a_fault"),
-    _off("no target is given a unit with a fault", "kainite_spark.executor.group_commit:_GroupCommit._attempt",
+    _off("no target is given a unit with a fault", "kainite_spark.executor.target_attempts:TargetAttempts.commit",
          _given_in_any_case,
          "tests/kainite_spark/executor/test_group_commit.py"
          "::test_a_unit_whose_deltas_cannot_be_read_fails_alone_and_no_target_is_given_it"),
