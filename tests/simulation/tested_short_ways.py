@@ -41,7 +41,10 @@ class _AsItCame:
 
 
 def _asked_each_time(original: Any) -> Any:
-    return lambda self: self._ask_now.set()
+    def ask_soon(self: Any) -> None:
+        asyncio.get_running_loop().create_task(self._ask()).add_done_callback(lambda _: None)
+
+    return ask_soon
 
 
 def _whole_in_one_entry(original: Any) -> Any:
