@@ -16,7 +16,8 @@ from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta, Operation
 from kainite.uow.signature import Signatures
-from kainite_spark.executor.group_commit import ApplyOptions, Retry, apply_units
+from kainite_spark.executor.apply_options import ApplyOptions, Retry
+from kainite_spark.executor.group_commit import apply_units
 from kainite_spark.targets.contract import Target, TargetSession, Unit
 from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.opening import open_target

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kainite.log.collecting.unit_entries import digests_of, dispatch, note_scheme, offending_of, ordinals_of
@@ -19,9 +21,9 @@ from kainite.uow.touches import NOTHING, Touched, TouchedSoFar
 TOUCHED = Touched(frozenset({1}), tables=("t",))
 
 
-def dispatched(unit: OpenUnit, isolation: Isolation = Isolation.SERIALIZE, **how: object) -> tuple[UnitMeta, Touched]:
+def dispatched(unit: OpenUnit, isolation: Isolation = Isolation.SERIALIZE, **how: Any) -> tuple[UnitMeta, Touched]:
     journal = Journal(FoldedLog(), 0)
-    dispatch(journal, UowSettings(isolation=isolation), unit, **how)  # type: ignore[arg-type]
+    dispatch(journal, UowSettings(isolation=isolation), unit, **how)
     [entry] = journal.entries
     assert isinstance(entry.meta, UnitMeta)
     return entry.meta, entry.touched
@@ -41,7 +43,7 @@ def dispatched(unit: OpenUnit, isolation: Isolation = Isolation.SERIALIZE, **how
         (OpenUnit("T", 0), {"ended": Ended(5)}, None, None),
     ],
 )
-def test_why_a_unit_fails(unit: OpenUnit, how: dict[str, object], fault: Fault | None, cause: str | None) -> None:
+def test_why_a_unit_fails(unit: OpenUnit, how: dict[str, Any], fault: Fault | None, cause: str | None) -> None:
     meta, _ = dispatched(unit, **how)
     assert (meta.fault, meta.cause) == (fault, cause)
 
