@@ -33,9 +33,9 @@ from typing import Final
 
 from kainite.base.errors import KainiteError
 from kainite.base.process_identity import this_process
-from kainite.peers.sharing.address import OwnerAddress, from_text
+from kainite.peers.address import OwnerAddress, from_text
 from kainite.peers.sharing.connection import OwnerConnection, connected
-from kainite.peers.sharing.conversation import Conversation
+from kainite.peers.sharing.conversation import MemberName
 from kainite.peers.sharing.shared_log import open_shared_log
 from kainite.settings import LogSettings, UowSettings
 from kainite.store.dynamodb import DynamoDBStore
@@ -100,8 +100,8 @@ async def _answering(store: DynamoDBStore, before: int) -> None:
 @contextlib.asynccontextmanager
 async def _conversing(address: OwnerAddress, generation: int) -> AsyncIterator[OwnerConnection]:
     log = f"{SETTINGS.table}/{SETTINGS.partition}"
-    conversation = Conversation(log, "s", "watcher", this_process().as_text(), generation)
-    async with connected(address, conversation, lambda: None) as connection:
+    name = MemberName(log, "s", "watcher", this_process().as_text())
+    async with connected(address, name, generation, lambda: None) as connection:
         conversing = asyncio.create_task(connection.converse())
         opening = asyncio.create_task(connection.opened())
         try:

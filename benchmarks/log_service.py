@@ -29,9 +29,9 @@ from kainite.log.client import LogClient
 from kainite.log.contract import Slot
 from kainite.log.format.batch_codec import encode
 from kainite.log.format.entry import SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind
-from kainite.peers.sharing.address import OwnerAddress, from_text
+from kainite.peers.address import OwnerAddress, from_text
 from kainite.peers.sharing.connection import OwnerConnection, connected
-from kainite.peers.sharing.conversation import Conversation
+from kainite.peers.sharing.conversation import MemberName
 from kainite.peers.sharing.shared_log import open_shared_log
 from kainite.settings import LogSettings, UowSettings
 from kainite.store.memory import MemoryStore
@@ -110,8 +110,8 @@ async def append_all(log: LogClient, calls: dict[str, list[list[Fragment]]]) -> 
 
 @contextlib.asynccontextmanager
 async def _conversing(address: OwnerAddress, generation: int, worker: str) -> AsyncIterator[OwnerConnection]:
-    conversation = Conversation(LOG, "s", worker, this_process().as_text(), generation)
-    async with connected(address, conversation, lambda: None) as connection:
+    name = MemberName(LOG, "s", worker, this_process().as_text())
+    async with connected(address, name, generation, lambda: None) as connection:
         conversing = asyncio.create_task(connection.converse())
         try:
             opening = asyncio.create_task(connection.opened())

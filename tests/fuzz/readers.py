@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
@@ -65,15 +65,11 @@ from kainite.log.state.folded import FoldedLog
 from kainite.log.state.snapshot import dump, load
 from kainite.log.views.unit_table import UnitTable
 from kainite.owner.audit.trail import frame
-from kainite.peers.sharing.fragments import decode_fragments, encode_fragments
-from kainite.peers.wire.frames import HEADER_SIZE, FrameDecoder
-from kainite.peers.wire.hello import Hello, decode_hello, encode_hello
-from kainite.peers.wire.messages import (
-    AppendRequest,
-    ServerPartitionsHealthStatResponse,
-    TransactionDataResponse,
-)
-from kainite.peers.wire.versions import VERSIONS, decode_message, encode_message
+from kainite.peers import messages as peers
+from kainite.peers.connection.core import Connection, Limits, Side
+from kainite.peers.connection.frames import HEADER_SIZE, PEERS_HELLO, WALTZ_HELLO
+from kainite.peers.connection.hello import Hello, decode_hello, encode_hello
+from kainite.peers.fragments import decode_fragments, encode_fragments
 from kainite.settings import ExtractOffsets, ExtractSpread, MarkersSettings, examine
 from kainite.uow.admission import Admission
 from kainite.uow.catalogue.file import dumps, loads
@@ -84,8 +80,15 @@ from kainite.uow.packing import pack
 from kainite.uow.precedence.levels import read_graph
 from kainite.uow.signing import Signing
 from kainite.uow.touches import Touched
+from kainite.waltz.wire.messages import (
+    AppendRequest,
+    ServerPartitionsHealthStatResponse,
+    TransactionDataResponse,
+)
+from kainite.waltz.wire.versions import VERSIONS, WALTZ
 from kainite_spark.targets.exec.messages import read_answer
 from support import kpl
+from support.application_world import waltz_frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,22 +218,35 @@ def _extraction(data: bytes) -> None:
 
 
 def _wire(data: bytes) -> None:
+    """Reads the bytes as a connection's, from its beginning and behind a Hello, and as a message's body."""
     for version in (None, *VERSIONS):
-        decoder = FrameDecoder(limit=1_000)
-        if version is not None:
-            decoder.expect_messages(version)
-        with suppress(LogProtocolError):
-            for begin in range(0, len(data), 997):
-                decoder.receive(data[begin : begin + 997])
-                while (frame := decoder.next_frame()) is not None:
-                    if version is None:
-                        decode_hello(frame.body)
-                    elif frame.body:
-                        decode_message(version, frame.body)
-                assert decoder.buffered <= 1_000 + HEADER_SIZE or version is None
+        hello = b"" if version is None else encode_hello(WALTZ_HELLO, Hello((version,), None))
+        _connection(WALTZ, hello + data)
         if version is not None:
             with suppress(LogProtocolError):
-                decode_message(version, data[HEADER_SIZE:])
+                WALTZ.decode(version, data[HEADER_SIZE:])
+    with suppress(LogProtocolError):
+        decode_hello(data[HEADER_SIZE:])
+
+
+def _peers_wire(data: bytes) -> None:
+    """Reads the bytes likewise, as the peers' protocol."""
+    for hello in (b"", encode_hello(PEERS_HELLO, Hello((1,), None))):
+        _connection(peers.PEERS, hello + data)
+    for body in (data, data[HEADER_SIZE:]):
+        with suppress(LogProtocolError):
+            message = peers.PEERS.decode(1, body)
+            assert peers.PEERS.decode(1, peers.PEERS.encode(1, message)) == message
+
+
+def _connection(codec: Any, data: bytes) -> None:
+    connection = Connection(codec, Side.ACCEPTING, 0.0, "owner", Limits(body=1_000))
+    with suppress(LogProtocolError):
+        for begin in range(0, len(data), 997):
+            connection.receive(data[begin : begin + 997], 0.0)
+            while connection.next_message(0.0) is not None:
+                pass
+            assert connection.buffered <= 1_000 + HEADER_SIZE or len(data) < 5_000
 
 
 _SPREAD = Spread(ExtractSpread.UNIT, [HashRange(0, MAX_HASH_KEY)])
@@ -273,6 +289,20 @@ def _folded() -> FoldedLog:
 _APPEND: Final = encode_fragments([Fragment("T2", identities=(0,), ends=(UnitEnd(1),), piece=_PIECE)], ())
 
 
+_PLACE: Final = peers.SentPosition("4963", 1)
+_PEERS_MESSAGES: Final = (
+    peers.Join(1, 0, "t/0", "s", "w", "process", "identity"),
+    peers.ShardAppend(1, 2, "s-0", _PLACE, _PLACE, memoryview(_APPEND[0]), memoryview(_APPEND[1])),
+    peers.PositionAnswer(1, 3, _PLACE),
+    peers.ReadingAnswer(1, 4, frozenset({"s-0"}), {"s-0": 1.5}, {"s-0": 0.5}, {"s-0": 17}, {}),
+    peers.Follow(1, 0, "t/0", "f", 7, 1 << 20, 1 << 16, True),
+    peers.FeedBatch(1, 0, b"index", None),
+    peers.FeedTaken(1, 0, 8, 100),
+    peers.RowRequest(0, 0, "t/0", "orders", {"id": "1"}),
+    peers.RowAnswer(1, 0, (peers.Holder(1, "T1", "failed", None, 0, "x"),), 1),
+)
+
+
 def _packed(data: bytes) -> bytes:
     return compressed(data)
 
@@ -306,9 +336,6 @@ def _fragments(data: bytes) -> None:
     """Reads the bytes as the metadata of an append, and as its payload."""
     with suppress(LogProtocolError):
         decode_fragments(data, _APPEND[1], {})
-    for text in (data, _APPEND[0][4:]):
-        with suppress(LogProtocolError):
-            decode_fragments(len(text).to_bytes(4, "big") + text, _APPEND[1], {})
     with suppress(LogProtocolError):
         decode_fragments(_APPEND[0], data, {})
 
@@ -381,13 +408,20 @@ READERS: Final[Mapping[str, Reader]] = {
     "log's protocol": Reader(
         _wire,
         (
-            encode_hello(Hello((0, 1, 2, 3, 4), "Waltz: Client")),
+            encode_hello(WALTZ_HELLO, Hello((0, 1, 2, 3, 4), "Waltz: Client")),
             *(
-                encode_message(version, AppendRequest(ReqId(7, 3, 2, 41), 12, (5,), (), (), 9, b"hello"))
+                waltz_frame(version, AppendRequest(ReqId(7, 3, 2, 41), 12, (5,), (), (), 9, b"hello"))
                 for version in VERSIONS
             ),
-            encode_message(4, TransactionDataResponse(ReqId(1, 2, 3, 4), 5, None, "gone")),
-            encode_message(4, ServerPartitionsHealthStatResponse(ReqId(1, 2, 3, 4), ((1, True), (2, False)))),
+            waltz_frame(4, TransactionDataResponse(ReqId(1, 2, 3, 4), 5, None, "gone")),
+            waltz_frame(4, ServerPartitionsHealthStatResponse(ReqId(1, 2, 3, 4), ((1, True), (2, False)))),
+        ),
+    ),
+    "peers' protocol": Reader(
+        _peers_wire,
+        (
+            encode_hello(PEERS_HELLO, Hello((1,), "w1")),
+            *(bytes(HEADER_SIZE) + peers.PEERS.encode(1, message) for message in _PEERS_MESSAGES),
         ),
     ),
     "log snapshots": Reader(load, (dump(_folded()), dump(FoldedLog())), (LogCorruptError,)),

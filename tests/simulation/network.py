@@ -25,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kainite.peers.sharing.address import is_loopback
+from kainite.peers.address import is_loopback
 from simulation.faults import Faults
 from simulation.loop import Hub, Process
 

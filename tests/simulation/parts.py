@@ -28,10 +28,10 @@ import kainite.leases.keeper
 import kainite.log.state.snapshot
 import kainite.owner.audit.opening
 import kainite.owner.owner
+import kainite.peers.accepted
 import kainite.peers.access
+import kainite.peers.address
 import kainite.peers.feed.queue
-import kainite.peers.server
-import kainite.peers.sharing.address
 import kainite.peers.sharing.shared_log
 import kainite.store.dynamodb
 import kainite.store.memory
@@ -49,7 +49,7 @@ from kainite.base.errors import KainiteError
 from kainite.leases.stance import Stance
 from kainite.observe.meter import SILENT
 from kainite.peers.access import Access
-from kainite.peers.sharing.following import LogFeed
+from kainite.peers.feed.following import LogFeed
 from kainite.settings import (
     ApplySettings,
     AwsSettings,
@@ -67,10 +67,12 @@ from kainite.settings import (
     UowSettings,
 )
 from kainite_spark.driver.current_target import CurrentTarget
+from kainite_spark.driver.environment import ApplyEnvironment
 from kainite_spark.driver.feeding import feed_of
-from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
+from kainite_spark.driver.job import ApplyJob
 from kainite_spark.driver.patience import patiently
-from kainite_spark.executor.group_commit import ApplyOptions, Retry, apply_units
+from kainite_spark.executor.apply_options import ApplyOptions, Retry
+from kainite_spark.executor.group_commit import apply_units
 from kainite_spark.targets.sqlite.rendering import quoted
 from simulation.child import SimPipes
 from simulation.faults import Faults
@@ -129,7 +131,7 @@ def edges(
     }
     SimPipes.faults = faults
     random.seed(faults.seed)
-    supervisor, server = kainite.worker.supervisor, kainite.peers.server
+    supervisor, accepted = kainite.worker.supervisor, kainite.peers.accepted
     owner, programs = kainite.worker.log_service, kainite.waltz.client
     hub.network = SimNetwork(hub, faults)
 
@@ -149,8 +151,8 @@ def edges(
             (owner, "load_catalogue", lambda *_, **__: catalogue(me())),
             (programs, "random", SimpleNamespace(SystemRandom=lambda: numbers)),
             (kainite.peers.access, "access_of", access),
-            (kainite.peers.sharing.address, "network_stack", lambda: me().host),
-            (server.logger, "exception", lambda *_: hub.errors.append(_present_error())),
+            (kainite.peers.address, "network_stack", lambda: me().host),
+            (accepted.logger, "exception", lambda *_: hub.errors.append(_present_error())),
             (kainite.store.dynamodb, "DynamoDBStore", lambda *_: store_of(me())),
             (kainite.uow.catalogue.load, "load_catalogue", lambda *_, **__: catalogue(me())),
             (kainite.leases.keeper, "Random", lambda *_: random.Random(f"{faults.seed} {me().name}")),

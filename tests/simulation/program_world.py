@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 from kainite.uow.catalogue.tables import Catalogue
+from kainite.waltz.serving import serving_applications
 from kainite.worker import log_service
 from simulation.faults import Faults
 from simulation.hosts import Hosts
@@ -110,7 +111,12 @@ class ProgramWorld:
         process = self._hosts.process(f"owner{slot}.{next(self._names)}", slot)
         stop = asyncio.Event()
         self._hosts.occupy(slot, process, lambda: self._start_owner(slot))
-        self._start(slot, process, log_service.serve(settings_of_owner(self._plan, f"w{slot}"), stop), stop)
+        self._start(
+            slot,
+            process,
+            log_service.serve(settings_of_owner(self._plan, f"w{slot}"), stop, serving_applications),
+            stop,
+        )
 
     def _start_program(self, slot: int) -> None:
         process = self._hosts.process(f"program{slot}.{next(self._names)}", slot)

@@ -16,7 +16,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from kainite.log.client import ReadingReport
+from kainite.peers.connection.generation import OwnerGeneration
 from simulation import tested_duties, tested_extract, tested_short_ways
 from simulation.mutations import Instead, Mutation, answering, value
 
@@ -77,22 +80,22 @@ def _always_trusts(original: Any) -> Any:
 
 def _any_generation(original: Any) -> Any:
     def joined(self: Any, message: Any) -> Any:
-        self._generation = 0
+        self._generation = OwnerGeneration(0)
         return original(self, message)
 
     return joined
 
 
 def _no_time_under_way(original: Any) -> Any:
-    def report(self: Any, answer: Any, owner: Any) -> None:
-        if self._asked.pop(answer.req_id.sequence, None) is not None and answer.shards:
-            owner.report(ReadingReport(answer.shards, dict(answer.read)))
+    def report(self: Any, answer: Any) -> None:
+        if self._asked.pop(answer.number, None) is not None and answer.shards:
+            self._owner.report(ReadingReport(answer.shards, dict(answer.read)))
 
     return report
 
 
 def _any_log(original: Any) -> Any:
-    return lambda self, join: original(self, replace(join, log=self._terms.log_name))
+    return lambda self, join: original(self, msgspec.structs.replace(join, log=self._name.log))
 
 
 async def _same_stream(identity: str, owner: Any) -> None:
@@ -100,9 +103,9 @@ async def _same_stream(identity: str, owner: Any) -> None:
 
 
 def _decoded_side_by_side(original: Any) -> Any:
-    async def append(self: Any, message: Any, owner: Any) -> None:
+    async def append(self: Any, message: Any) -> None:
         self._decoding = asyncio.Lock()
-        await original(self, message, owner)
+        await original(self, message)
 
     return append
 
@@ -121,7 +124,11 @@ class _Roomy:
 
 
 def _always_room(original: Any) -> Any:
-    return lambda self, message, owner: original(self, message, _Roomy(owner))
+    async def append(self: Any, message: Any) -> None:
+        self._owner = _Roomy(self._owner)
+        await original(self, message)
+
+    return append
 
 
 def _last_report(self: Any) -> Any:
@@ -131,7 +138,7 @@ def _last_report(self: Any) -> Any:
 def _asked_once(original: Any) -> Any:
     async def ask(self: Any, request: Callable[[Any], Any]) -> Any:
         await self._there.wait()
-        return await request(self._log)
+        return await request(self.log)
 
     return ask
 
@@ -244,25 +251,18 @@ def _nobody_overdrawn(original: Any) -> Any:
     return admit
 
 
-def _everybody_overdrawn(original: Any) -> Any:
-    def admit(self: Any, share: Any, size: int) -> bool:
-        self._hold(share, size)
-        return True
-
-    return admit
+def _without_limit(original: Any) -> Any:
+    """Makes a budget in which there is always room."""
+    return lambda self, limit=0, **more: original(self, 2**60, **more)
 
 
 def _patience_runs(original: Any) -> Any:
-    def left(self: Any) -> float:
-        if self._overdrawn is not None:
-            self._overdrawn.appending = False
-        return float(original(self))
-
-    return left
+    """Makes shares that never tell that their lines are on their way to the log."""
+    return type("Share", (original,), {"appending": property(lambda self: False, lambda self, appending: None)})
 
 
 def _endless_patience(original: Any) -> Any:
-    return lambda self: 1e6
+    return lambda self, limit=256 * 2**20, patience=0.0: original(self, limit, 1e6)
 
 
 def _signed_by_what_is_left(original: Any) -> Any:
@@ -323,33 +323,33 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("a refusal is believed once", f"{SHARING}.membership:Member._refused", _always_trusts,
             f"{SHARING_TESTS}/test_membership.py"
             "::test_members_that_refuse_each_other_do_not_fence_each_other_for_ever"),
-    _tested("a loopback address is one network stack's", f"{SHARING}.address:OwnerAddress.is_reachable",
+    _tested("a loopback address is one network stack's", "kainite.peers.address:OwnerAddress.is_reachable",
             value(property(lambda self: True)),
             f"{SHARING_TESTS}/test_shared_log.py::test_a_loopback_address_of_another_host_is_no_evidence"),
-    _tested("generation of an owner that welcomes", f"{SHARING}.conversation:Conversation._joined", _any_generation,
-            f"{SHARING_TESTS}/test_conversation.py::test_whoever_does_not_own_the_log_is_left"),
-    _tested("worker id of a member", f"{SHARING}.session:Session._objection", answering(None),
+    _tested("generation of an owner that welcomes", f"{SHARING}.conversation:MemberConversation._joined",
+            _any_generation, f"{SHARING_TESTS}/test_conversation.py::test_whoever_does_not_own_the_log_is_left"),
+    _tested("worker id of a member", f"{SHARING}.reception:Reception._objection", answering(None),
             f"{SHARING_TESTS}/test_shared_log.py::test_who_cannot_append_here_is_told_why"),
-    _tested("log's name on a connection", f"{SHARING}.session:Session._objection", _any_log,
+    _tested("log's name on a connection", f"{SHARING}.reception:Reception._objection", _any_log,
             f"{SHARING_TESTS}/test_shared_log.py"
             "::test_another_applications_daemon_on_the_owners_port_takes_no_appends"),
-    _tested("stream of a member", f"{SHARING}.session:_other_stream", value(_same_stream),
+    _tested("stream of a member", f"{SHARING}.reception:_other_stream", value(_same_stream),
             f"{SHARING_TESTS}/test_shared_log.py"
             "::test_a_member_of_a_stream_that_replaced_the_logs_own_is_refused_also_by_an_owner_that_knows_none"),
     _tested("stream of the log", "kainite.owner.owner:LogOwner.collect_from", _any_stream,
             "tests/kainite/worker/test_units_of_work.py"
             "::test_a_stream_that_replaced_the_logs_own_is_refused_until_it_is_adopted"),
     # Appends and reports on a connection.
-    _tested("appends are decoded in order", f"{SHARING}.session:Session._append", _decoded_side_by_side,
-            f"{SHARING_TESTS}/test_session.py"
+    _tested("appends are decoded in order", f"{SHARING}.member_session:MemberSession._append", _decoded_side_by_side,
+            f"{SHARING_TESTS}/test_member_session.py"
             "::test_an_append_may_use_the_scheme_of_a_large_one_that_is_still_being_decoded"),
-    _tested("room before decoding", f"{SHARING}.session:Session._append", _always_room,
-            f"{SHARING_TESTS}/test_session.py::test_an_append_is_decoded_only_when_the_log_has_room_for_it"),
-    _tested("time of a report under way", f"{SHARING}.session:Session._report", _no_time_under_way,
+    _tested("room before decoding", f"{SHARING}.member_session:MemberSession._append", _always_room,
+            f"{SHARING_TESTS}/test_member_session.py::test_an_append_is_decoded_only_when_the_log_has_room_for_it"),
+    _tested("time of a report under way", f"{SHARING}.member_session:MemberSession._report", _no_time_under_way,
             f"{SHARING_TESTS}/test_shared_log.py::test_the_time_that_a_report_was_under_way_is_added"),
-    _tested("age of a report", f"{SHARING}.shared_log:SharedLog._reading", value(_last_report),
+    _tested("age of a report", f"{SHARING}.latest_reading:LatestReading.now", value(_last_report),
             f"{SHARING_TESTS}/test_shared_log.py::test_a_report_that_is_too_old_is_told_no_more"),
-    _tested("a request is made again", f"{SHARING}.shared_log:SharedLog._ask", _asked_once,
+    _tested("a request is made again", f"{SHARING}.present_log:PresentLog.ask", _asked_once,
             f"{SHARING_TESTS}/test_shared_log.py"
             "::test_a_log_that_is_gone_before_the_request_has_its_turn_is_waited_for_again"),
     # The shards of a daemon that is cut off.
@@ -434,15 +434,20 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("one shard is overdrawn", "kainite.worker.emit_budget:EmitBudget._admit", _nobody_overdrawn,
             "tests/kainite/worker/test_emit_budget.py"
             "::test_many_shards_that_emit_more_than_the_limit_all_end_their_calls"),
-    _tested("only one shard is overdrawn", "kainite.worker.emit_budget:EmitBudget._admit", _everybody_overdrawn,
+    _tested("only one shard is overdrawn", "kainite.worker.emit_budget:EmitBudget.__init__", _without_limit,
             "tests/kainite/worker/test_emit_budget.py"
             "::test_many_shards_that_emit_more_than_the_limit_all_end_their_calls"),
-    _tested("a child that hangs is passed over", "kainite.worker.emit_budget:EmitBudget._patience_left",
+    _tested("a child that hangs is passed over", "kainite.worker.emit_budget:EmitBudget.__init__",
             _endless_patience,
             "tests/kainite/worker/test_emit_budget.py::test_a_child_that_hangs_does_not_keep_the_others_for_ever"),
-    _tested("no patience runs while the log takes nothing", "kainite.worker.emit_budget:EmitBudget._patience_left",
+    _tested("no patience runs while the log takes nothing", "kainite.worker.emit_budget:EmitShare",
             _patience_runs,
             "tests/kainite/worker/test_emit_budget.py::test_while_the_log_takes_nothing_only_one_shard_is_overdrawn"),
+    # The order of units that are tried out of their turn.
+    _tested("delayed or refused waits for earlier", "kainite_spark.plan.backlog:Backlog._waits_behind_another",
+            answering(False),
+            "tests/kainite_spark/plan/test_backlog.py"
+            "::test_a_unit_that_was_not_tried_a_second_time_waits_for_those_before_it_that_were_found_blocked"),
     # Changes of a row that are made as one.
     _tested("signatures of a unit that lost a change", f"{NET_EFFECT}:_Signing.without", _signed_by_what_is_left,
             f"{NET_EFFECT_TESTS}::test_signatures_of_another_catalogue_stay_when_they_cannot_be_told_apart"),

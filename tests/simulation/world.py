@@ -20,10 +20,10 @@ from kainite.base.errors import KainiteError, TargetUnavailableError
 from kainite.log.format.entry import UnitStatus
 from kainite.log.state.loading import load_state
 from kainite.log.views.unit_table import read_rows
-from kainite.peers.sharing.following import LogFeed
+from kainite.peers.feed.following import LogFeed
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.catalogue.tables import Catalogue
-from kainite_spark.executor.group_commit import ApplyOptions
+from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.targets.opening import open_target
 from simulation.faults import NO_RESENDING, Effects, Faults
 from simulation.hosts import Hosts

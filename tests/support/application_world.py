@@ -13,19 +13,19 @@ from kainite.base.errors import LogUnavailableError
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import ReqId
 from kainite.owner.mount import Mount, mount
-from kainite.peers.connection import Limits
+from kainite.peers.connection.core import Limits
+from kainite.peers.connection.frames import HEADER_SIZE, MESSAGE, WALTZ_HELLO, encode_frame
+from kainite.peers.connection.hello import Hello, decode_hello, encode_hello
 from kainite.peers.server import LogServer, serving
-from kainite.peers.wire import messages as m
-from kainite.peers.wire.frames import HEADER_SIZE
-from kainite.peers.wire.hello import Hello, decode_hello, encode_hello
-from kainite.peers.wire.layouts import Message
-from kainite.peers.wire.versions import decode_message, encode_message
 from kainite.settings import LogSettings
 from kainite.store.memory import MemoryStore
 from kainite.waltz.client import ApplicationLog, Owner, connected
 from kainite.waltz.context import Transaction
 from kainite.waltz.partition import ApplicationPartition, application_partition
 from kainite.waltz.service import Applications
+from kainite.waltz.wire import messages as m
+from kainite.waltz.wire.layouts import WaltzMessage
+from kainite.waltz.wire.versions import WALTZ
 
 SETTINGS = LogSettings(table="log", owner="w1", put_interval=0.0, lease=30.0, heartbeat=5.0)
 LIMIT_S = 30.0
@@ -34,7 +34,7 @@ LIMIT_S = 30.0
 class World:
     """A server whose partition 0 is owned, for a while, by an :class:`ApplicationPartition`."""
 
-    def __init__(self, service: Applications, server: LogServer, store: LogStore) -> None:
+    def __init__(self, service: Applications, server: LogServer[WaltzMessage], store: LogStore) -> None:
         self.service = service
         self.server = server
         self.store = store
@@ -71,6 +71,11 @@ class World:
         """Returns the data of all durable transactions."""
         batches = self.store.read_batches(application_partition("0", 0), 0, strong=True)
         return [entry.data for batch in batches for entry in batch.entries]
+
+
+def waltz_frame(version: int, message: WaltzMessage) -> bytes:
+    """Returns a message as a frame."""
+    return encode_frame(MESSAGE, version, WALTZ.encode(version, message))
 
 
 def taken_over(store: LogStore) -> Mount:
@@ -120,17 +125,17 @@ class RawClient:
         self._sequence += 1
         return ReqId(self._client, self.generation, partition, self._sequence)
 
-    def send(self, *messages: Message) -> None:
-        self._writer.write(b"".join(encode_message(self._version, message) for message in messages))
+    def send(self, *messages: WaltzMessage) -> None:
+        self._writer.write(b"".join(waltz_frame(self._version, message) for message in messages))
 
-    async def next(self) -> Message:
+    async def next(self) -> WaltzMessage:
         async with asyncio.timeout(LIMIT_S):
             header = await self._reader.readexactly(HEADER_SIZE)
             body = await self._reader.readexactly(int.from_bytes(header[3:]))
-        return decode_hello(body) if header[:1] == b"H" else decode_message(self._version, body)  # type: ignore[return-value]
+        return decode_hello(body) if header[:1] == b"H" else WALTZ.decode(self._version, body)  # type: ignore[return-value]
 
     async def greet(self) -> None:
-        self._writer.write(encode_hello(Hello((self._version,), "raw")))
+        self._writer.write(encode_hello(WALTZ_HELLO, Hello((self._version,), "raw")))
         hello = await self.next()
         assert isinstance(hello, Hello)
 

@@ -56,7 +56,9 @@ def extract(
 
         begin_at(settings, begin)
         return 0
+    from kainite.cli.settings_warnings import tell_warnings
     from kainite.extract.progress import Showing
     from kainite.extract.run import run
 
+    tell_warnings(settings)
     return run(settings, Showing(line=sys.stderr.isatty() and not as_json, events=as_json), once=once)

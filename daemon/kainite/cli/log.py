@@ -16,6 +16,7 @@ from kainite.cli.adopt_stream import adopt_stream
 from kainite.cli.log_status import status
 from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
+from kainite.cli.settings_warnings import tell_warnings
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.cli.unit_filter import UnitFilter, unit_filter
 from kainite.log.format.entry import UnitStatus
@@ -119,9 +120,12 @@ def serve(properties: Path) -> int:
       KAINITE_LOG_APPLICATIONS=1 kainite log serve -p app.properties
       KAINITE_LOG_LISTEN=127.0.0.1:7070 kainite log serve -p app.properties
     """
+    from kainite.waltz.serving import serving_applications
     from kainite.worker.log_service import run
 
-    return run(load(properties, needs=("applicationName", "streamName")))
+    settings = load(properties, needs=("applicationName", "streamName"))
+    tell_warnings(settings)
+    return run(settings, serving_applications)
 
 
 def _asked(settings: Settings, table: str, key: Mapping[str, str]) -> list[Toucher] | None:
@@ -129,7 +133,7 @@ def _asked(settings: Settings, table: str, key: Mapping[str, str]) -> list[Touch
     import asyncio
 
     from kainite.peers.access import access_of
-    from kainite.peers.sharing.asking import ask_owner
+    from kainite.peers.rows.asking import ask_owner
 
     store, partition = opened_log(settings)
     try:

@@ -50,11 +50,11 @@ def run(
         from kainite.cli import settings_report as checking
 
         return checking.show(path, options, as_json=as_json, everything=everything)
+    from kainite.cli.settings_warnings import tell_warnings
     from kainite.settings import load
 
     settings = load(path, options)
-    for warning in settings.warnings:
-        event(logger, logging.WARNING, "surprising setting", setting=warning)
+    tell_warnings(settings)
     if log_configuration:
         event(logger, logging.WARNING, "log configuration is not read: see --log-format and --log-level",
               file=log_configuration)  # fmt: skip

@@ -47,7 +47,7 @@ CLOSING_MARGIN_S = 5.0
 
 
 class FleetService:
-    """One worker.
+    """Runs one worker of the fleet.
 
     Args:
         store: the coordination table.
@@ -128,7 +128,7 @@ class FleetService:
         return changed
 
     async def _fence(self) -> bool:
-        """Kills all programs when the lease is over; returns whether it was."""
+        """Kills all programs when the worker's lease is over; returns whether the lease was over."""
         if not self._programs or boot_seconds() < self._member.lease_end:
             return False
         event(logger, logging.ERROR, "duties stopped: this worker gave no sign of life for a whole lease")

@@ -58,8 +58,7 @@ class LogHead:
         high_water_mark: last durable id at the last heartbeat, -1 for none.
         low_water_mark: ids below it are truncated, and readers ignore them.
         snapshot: id of the latest durable snapshot entry, -1 for none.
-        address: where the owner listens (:mod:`kainite.peers.sharing.address`), as text; empty for an owner that
-            does not.
+        address: where the owner listens (:mod:`kainite.peers.address`), as text; empty for an owner that does not.
     """
 
     generation: int

@@ -52,7 +52,7 @@ MOST_S: Final = 0.25
 
 
 class Ending:
-    """Ends units by watermark.
+    """Dispatches the units that the watermark makes complete.
 
     Args:
         watermark: how far the shards are read.
@@ -69,12 +69,12 @@ class Ending:
         """Each makes a reader report, at once or soon."""
 
     def collected(self) -> None:
-        """Hears that an append has been collected."""
+        """Notes that an append has been collected."""
         if self._awaited:
             self._news.set()
 
     reported = collected
-    """Hears that a reader has reported."""
+    """Notes that a reader has reported."""
 
     async def run(self, owner: EntryWriter) -> None:
         """Releases units until cancelled.
@@ -88,7 +88,7 @@ class Ending:
             await asyncio.sleep(max(LOOK_S, REST * self._took))
 
     async def _next_look(self, state: FoldedLog) -> None:
-        """Waits until a unit may be complete; asks the readers if that depends on them alone."""
+        """Waits until a unit may be complete; asks the readers for a report if nothing but the reading is missing."""
         began = time.perf_counter()
         due_ms = next_due_ms(state.open.values(), self._rules)
         self._took = time.perf_counter() - began

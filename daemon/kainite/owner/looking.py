@@ -31,7 +31,11 @@ REQUESTS_S: Final = 1.0
 
 
 class Looking:
-    """Args: clock: seconds, never running backwards."""
+    """Decides when the owner looks for outcomes and for requests.
+
+    Args:
+        clock: seconds, never running backwards.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -44,7 +48,7 @@ class Looking:
 
     @contextlib.contextmanager
     def announced(self) -> Iterator[None]:
-        """Counts on announcements while the context is entered."""
+        """Counts on announcements of outcomes while the context is entered."""
         self._announcers += 1
         try:
             yield
@@ -53,7 +57,7 @@ class Looking:
             self.wake.set()
 
     def told(self, last_id: int) -> None:
-        """Hears that outcomes are durable up to ``last_id``."""
+        """Notes an announcement that outcomes are durable up to ``last_id``."""
         if last_id > self._told:
             self._told = last_id
             self.wake.set()

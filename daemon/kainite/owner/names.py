@@ -21,7 +21,7 @@ SEGMENT = NAMES_BYTES // DIGEST_BYTES
 
 @dataclass(frozen=True, slots=True)
 class NamesMove:
-    """What is done next.
+    """The next step in which names move.
 
     Attributes:
         meta: of the CONTROL entry.
@@ -46,7 +46,7 @@ def deletable(stale: Collection[str], generation: int) -> tuple[str, ...]:
 
 
 def next_move(recent: RecentUnits, window: int, generation: int) -> NamesMove | None:
-    """Returns the next step; None when there is nothing to do.
+    """Returns the next step in which names move; None when none has to move.
 
     Args:
         recent: the names.

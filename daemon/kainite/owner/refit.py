@@ -173,6 +173,6 @@ def _read(store: LogStore, partition: str, entries: Sequence[int]) -> list[Delta
 
 
 def _as_emitted(delta: Delta) -> Delta:
-    """Returns an insert without the key that its row gives too: the key may have other columns now."""
+    """Returns an insert without a key that its row gives as well: the key may have other columns by now."""
     given = delta.op is Operation.INSERT and delta.key.keys() <= delta.row.keys()
     return replace(delta, key={}) if given and delta.key else delta

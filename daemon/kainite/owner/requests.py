@@ -37,7 +37,7 @@ class RequestDecision:
 def decide(
     state: FoldedLog, request_id: str, request: Mapping[str, str], judged: SignedDeltas | None = None
 ) -> RequestDecision:
-    """Decides one request on the present state; raises for no request, because anybody may have written it.
+    """Decides one request on the present state; never raises, because anybody may have written the request.
 
     Args:
         state: the log.
@@ -101,7 +101,7 @@ def _discard(state: FoldedLog, unit: UnitState, request: Mapping[str, str]) -> R
 
 
 def _waits(state: FoldedLog, unit: UnitState) -> str:
-    """Says which unit a blocked one waits for in the end, since resolving that one resolves all behind it."""
+    """Returns words that name the unit for which a blocked one waits in the end: resolving that one resolves all."""
     if unit.status is not UnitStatus.BLOCKED or not unit.cause:
         return ""
     chains = Chains((each.tid, each.status, each.cause) for each in state.units.values())

@@ -35,7 +35,7 @@ _STANDING: Final[dict[UnitStatus, Metric]] = {
 
 
 class UnitMetrics:
-    """Observes an owner's log.
+    """Tells a meter of the units and batches of an owner's log.
 
     Args:
         meter: takes the metrics.
@@ -47,7 +47,7 @@ class UnitMetrics:
         self._ages = Ages(clock)
 
     def durable(self, entries: Iterable[Entry], size: int, seconds: float) -> None:
-        """Tells of a batch that has become durable.
+        """Tells the meter of a batch that has become durable.
 
         Args:
             entries: of the batch.
@@ -62,11 +62,11 @@ class UnitMetrics:
             observe(counted, value)
 
     def appended(self, seconds: float) -> None:
-        """Tells how long an append took until it was durable."""
+        """Tells the meter how long an append took until it was durable."""
         self._meter.observe(metric.LOG_APPEND_TIME, seconds * 1000)
 
     def sample(self, state: FoldedLog, behind: float = 0.0) -> None:
-        """Tells of the units that are not resolved.
+        """Tells the meter of the units that are not resolved.
 
         Args:
             state: the folded log.
@@ -83,7 +83,7 @@ class UnitMetrics:
         self._ages.forget(oldest)
 
     async def sample_on(self, sample: Callable[[], tuple[FoldedLog, float]]) -> None:
-        """Samples until cancelled; then tells that there is nothing here any more.
+        """Samples until cancelled; then sets all gauges to 0.
 
         Args:
             sample: returns what :meth:`sample` takes.

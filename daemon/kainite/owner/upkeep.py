@@ -51,7 +51,7 @@ class UpkeptOwner(EntryWriter, Protocol):
 
 
 class LogUpkeep:
-    """Keeps one log up.
+    """Does the upkeep of one log.
 
     Args:
         store, settings, uow: where the log is, and how units are collected.

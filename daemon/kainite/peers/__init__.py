@@ -1,6 +1,13 @@
-"""The serialization log as a service: the log partition's owner answers over TCP.
+"""How daemons, the apply driver and commands talk to the log's owner: one connection core, one server, one client.
 
-``wire`` has the protocol as a codec without I/O, :mod:`~kainite.peers.server` the sockets, ``applications`` what
-programs use. docs/architecture.md has the rooms. The package imports the other packages of ``log``, ``settings`` and
-``base``.
+==========================================  =======================================================================
+:mod:`~kainite.peers.connection`            one side of a connection, without I/O; Waltz's room uses it as well
+:mod:`~kainite.peers.server`, ``client``    the shells with sockets
+:mod:`~kainite.peers.messages`              the peers' own protocol; ``fragments`` is what an append carries
+:mod:`~kainite.peers.access`                where this process listens, who may connect, and who it is
+:mod:`~kainite.peers.address`               where an owner is reached, as HEAD names it
+:mod:`~kainite.peers.sharing`               members: one owns the log, the others append through it
+:mod:`~kainite.peers.feed`                  the apply job follows the log
+:mod:`~kainite.peers.rows`                  anybody asks who holds a row
+==========================================  =======================================================================
 """

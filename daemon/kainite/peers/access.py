@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kainite.base.address import Address
-from kainite.peers.introduction import Introduction, Secrets, read_secrets
+from kainite.peers.connection.introduction import Introduction, Secrets, read_secrets
 from kainite.peers.tls import client_context, owner_context
 from kainite.settings import ServiceSettings
 

@@ -62,7 +62,7 @@ def slot_from(item: Item) -> Slot:
 
 
 class SlotItems:
-    """The slots of one partition with the named attributes of their items, key by key.
+    """Reads the slots of one partition with the named attributes of their items, key by key.
 
     Args:
         query: queries one hash key, as :meth:`kainite.store.log_table.LogTable.query` does.

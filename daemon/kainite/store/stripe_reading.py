@@ -123,7 +123,7 @@ class _Reading(Generic[T]):
         return None
 
     def _beyond(self, streams: _Streams[T], expected: int) -> Found[T] | None:
-        """Returns a slot behind the place ``expected``, where nothing stands; None when there is none."""
+        """Returns a slot behind the place ``expected``, at which nothing stands; None when no slot is behind it."""
         stripes = range(self._fork.stripes) if streams.strong else (stripe_of(expected, self._fork),)
         return next((found for stripe in stripes if (found := streams.next_in(stripe, expected)) is not None), None)
 

@@ -25,8 +25,8 @@ Invariants, beside those of :mod:`kainite.log.contract`:
 * S1  A first id has one place, and every writer computes the same. Two owners that contend for it meet in the condition
   of one item, so the fence protects a striped log as it protects a whole one.
 * S2  A fork replaces a fence of the writer's own generation and is never replaced. So nothing is ever put in the spine
-  at the fork's id, nor behind it: a put of a former owner that is still under way meets the fork. In a stripe puts who
-  mounted behind the fork, and nobody else: a put of a lower generation than the fork's is not even sent.
+  at the fork's id, nor behind it: a put of a former owner that is still under way meets the fork. Only an owner
+  that has mounted behind the fork puts into a stripe: a put of a lower generation than the fork's is not even sent.
 * S3  The last slot of each key is never deleted. The keys are read one after another; meanwhile an owner may append
   and truncate. No key's last slot ever falls back, so the highest of them is at least the tail at the beginning. It is
   a slot, so it was the tail at some moment since. What was put after that moment is met by the fence, and the tail is
@@ -70,7 +70,7 @@ def place(first_id: int, fork: Fork | None) -> int | None:
 
 
 def passes(first_id: int, generation: int, fork: Slot | None) -> bool:
-    """Returns whether a slot at ``first_id`` would pass the fork: its writer mounted the partition before."""
+    """Returns whether a slot at ``first_id`` would pass the fork by: its writer has mounted before the fork."""
     return fork is not None and first_id >= fork.first_id and generation < fork.generation
 
 

@@ -37,18 +37,18 @@ import logging
 import random
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from kainite.base.address import Address
 from kainite.base.errors import KainiteError, LogProtocolError, LogRequestError, LogUnavailableError
 from kainite.base.logs import event
 from kainite.base.retry import Backoff
 from kainite.log.format.entry import ReqId
-from kainite.peers.introduction import Introduction
-from kainite.peers.wire import messages as m
+from kainite.peers.connection.introduction import Introduction
 from kainite.waltz.context import Application, Transaction, TransactionBuilder, TransactionContext
-from kainite.waltz.link import Link, linked
-from kainite.waltz.monitor import Fate, Monitor, Outcome
+from kainite.waltz.link import Link, program_link
+from kainite.waltz.monitor import AppendOutcome, Fate, Monitor
+from kainite.waltz.wire import messages as m
 
 _logger = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class Owner(NamedTuple):
 Find = Callable[[], Awaitable[Owner]]
 """Finds a partition's owner; raises LogUnavailableError where there is none."""
 
-_Told = m.FeedData | m.FeedSuspended | m.MountResponse
+_Told: TypeAlias = m.FeedData | m.FeedSuspended | m.MountResponse
 
 
 class ApplicationLog:
@@ -143,7 +143,7 @@ class ApplicationLog:
         """
         await self._until(lambda: self._mark >= transaction)
 
-    async def _try(self, context: TransactionContext) -> Outcome | None:
+    async def _try(self, context: TransactionContext) -> AppendOutcome | None:
         """Makes the transaction and appends it once; returns None where it is not wanted."""
         await self._until(lambda: self._link is not None)
         mark = self._mark
@@ -153,9 +153,8 @@ class ApplicationLog:
         await self._until(lambda: self._link is not None)
         assert self._link is not None
         link, req_id = self._link, self._next_id()
-        frame = link.encode(_append(req_id, mark, builder))
-        future = self._monitor.begin(req_id)
-        link.send_frame(frame)
+        link.send(_append(req_id, mark, builder))
+        future = self._monitor.begin(req_id)  # before anything of the answer can come
         with contextlib.suppress(LogUnavailableError):  # then the next mount tells what became of it
             await link.drained()
         return await future
@@ -199,8 +198,8 @@ class ApplicationLog:
         self._owner, self._generation = owner, owner.generation
         mark = await self._application.mark()
         async with (
-            linked(owner.address, self._tls, self._introduction, self._next_id()) as link,
-            linked(owner.address, self._tls, self._introduction, self._next_id()) as data,
+            program_link(owner.address, self._tls, self._introduction, self._next_id()) as link,
+            program_link(owner.address, self._tls, self._introduction, self._next_id()) as data,
         ):
             reads = _Reads(data)
             told: asyncio.Queue[_Told] = asyncio.Queue(FED_AHEAD)

@@ -12,7 +12,7 @@ from kainite.base.address import Address
 from kainite.base.errors import LogUnavailableError
 from kainite.log.contract import LogStore
 from kainite.peers.access import access_of
-from kainite.peers.sharing.address import from_text
+from kainite.peers.address import from_text
 from kainite.settings import load
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.waltz.client import ApplicationLog, Find, Owner, connected
@@ -50,7 +50,7 @@ def finder(store: LogStore, name: str) -> Find:
         if address is None or not address.is_reachable:
             raise LogUnavailableError(
                 f"{head.owner} owns log partition {name} and listens on {head.address or 'nothing'}, which is not"
-                " reached from here: set logListen and logAdvertise there"
+                " reached from here: set logApplicationsListen and logApplicationsAdvertise there"
             )
         return Owner(Address(address.host, address.port), head.generation)
 

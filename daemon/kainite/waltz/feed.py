@@ -22,10 +22,10 @@ import asyncio
 from dataclasses import dataclass
 from typing import Final
 
-from kainite.peers.server import Peer
-from kainite.peers.wire.layouts import Message
-from kainite.peers.wire.messages import FeedData
+from kainite.peers.service import Peer
 from kainite.waltz.partition import ApplicationPartition
+from kainite.waltz.wire.layouts import WaltzMessage
+from kainite.waltz.wire.messages import FeedData
 
 PORTION: Final = 100
 """The least credit of a FeedRequest, transactions."""
@@ -37,7 +37,7 @@ class _Credit:
 
     mark: int
     end: int
-    last_word: Message
+    last_word: WaltzMessage
 
 
 class Feed:
@@ -48,18 +48,18 @@ class Feed:
         partition: what it is fed.
     """
 
-    def __init__(self, peer: Peer, partition: ApplicationPartition) -> None:
+    def __init__(self, peer: Peer[WaltzMessage], partition: ApplicationPartition) -> None:
         self._peer = peer
         self._partition = partition
         self._credit: _Credit | None = None
         self._given = asyncio.Event()
 
-    def give(self, mark: int, end: int, last_word: Message) -> None:
+    def give(self, mark: int, end: int, last_word: WaltzMessage) -> None:
         """Gives credit for the transactions behind ``mark`` up to ``end``, in the place of what is left of the last."""
         self._credit = _Credit(mark, end, last_word)
         self._given.set()
 
-    def give_portion(self, mark: int, last_word: Message) -> None:
+    def give_portion(self, mark: int, last_word: WaltzMessage) -> None:
         """Gives the credit of a FeedRequest."""
         self.give(mark, max(self._partition.mark, mark + PORTION), last_word)
 

@@ -29,7 +29,7 @@ class Fate(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AppendOutcome:
     """What became of an append.
 
     Attributes:
@@ -41,19 +41,19 @@ class Outcome:
     transaction: int = -1
 
 
-LOST = Outcome(Fate.LOST)
+LOST = AppendOutcome(Fate.LOST)
 
 
 class Monitor:
     """The appends of one client to one partition that are under way, oldest first."""
 
     def __init__(self) -> None:
-        self._open: OrderedDict[ReqId, asyncio.Future[Outcome]] = OrderedDict()
+        self._open: OrderedDict[ReqId, asyncio.Future[AppendOutcome]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def begin(self, req_id: ReqId) -> asyncio.Future[Outcome]:
+    def begin(self, req_id: ReqId) -> asyncio.Future[AppendOutcome]:
         """Returns what will be set to the outcome of an append that is about to be sent.
 
         Raises:
@@ -61,7 +61,7 @@ class Monitor:
         """
         if req_id in self._open:
             raise ValueError(f"an append {req_id} is under way already")
-        future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[AppendOutcome] = asyncio.get_running_loop().create_future()
         self._open[req_id] = future
         return future
 
@@ -72,7 +72,7 @@ class Monitor:
         while self._open:
             first, future = self._open.popitem(last=False)
             if first == req_id:
-                _set(future, Outcome(Fate.APPENDED, transaction))
+                _set(future, AppendOutcome(Fate.APPENDED, transaction))
                 return
             _set(future, LOST)
 
@@ -80,7 +80,7 @@ class Monitor:
         """Takes in a lock failure; one of an append that is decided already changes nothing."""
         future = self._open.pop(req_id, None)
         if future is not None:
-            _set(future, Outcome(Fate.REFUSED, transaction))
+            _set(future, AppendOutcome(Fate.REFUSED, transaction))
 
     def lose_all(self) -> None:
         """Takes in that nothing is under way any more."""
@@ -95,6 +95,6 @@ class Monitor:
                 future.set_exception(LogUnavailableError("the log's client is closed; whether it appended is unknown"))
 
 
-def _set(future: asyncio.Future[Outcome], outcome: Outcome) -> None:
+def _set(future: asyncio.Future[AppendOutcome], outcome: AppendOutcome) -> None:
     if not future.done():  # its waiter may have been cancelled
         future.set_result(outcome)

@@ -43,11 +43,11 @@ from kainite.log.contract import LogStore
 from kainite.log.format.entry import Entry, EntryKind, TransactionMeta
 from kainite.owner.append import PartitionWriter, heartbeats_meanwhile, take_steps_async
 from kainite.owner.mount import Mount
-from kainite.peers.wire.messages import AppendRequest
 from kainite.settings import LogSettings
 from kainite.uow.touches import Touched
 from kainite.waltz.locks import Locks
 from kainite.waltz.reading import TRANSACTION_BYTES, Transactions
+from kainite.waltz.wire.messages import AppendRequest
 
 _logger = logging.getLogger(__name__)
 

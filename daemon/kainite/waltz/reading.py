@@ -21,7 +21,7 @@ PORTION: Final = 500
 """Most transactions that are read at once."""
 
 
-class Fed(NamedTuple):
+class FedTransaction(NamedTuple):
     """A transaction as the feed has it."""
 
     id: int
@@ -64,7 +64,7 @@ class Transactions:
         while self._bytes > RECENT_BYTES:
             self._bytes -= len(self._recent.popleft().data) + TRANSACTION_BYTES
 
-    async def fed(self, first: int, last: int) -> list[Fed]:
+    async def fed(self, first: int, last: int) -> list[FedTransaction]:
         """Returns durable transactions from ``first`` on, at least one and at most PORTION, none behind ``last``.
 
         Raises:
@@ -78,7 +78,7 @@ class Transactions:
             entries: Sequence[Entry] = [self._recent[at] for at in range(first - oldest, last - oldest + 1)]
         else:
             entries = await asyncio.to_thread(self._read, first, last, data=False)
-        return [Fed(tid, entry.req_id, header_of(entry)) for tid, entry in enumerate(entries, first)]
+        return [FedTransaction(tid, entry.req_id, header_of(entry)) for tid, entry in enumerate(entries, first)]
 
     async def data(self, transaction: int) -> bytes:
         """Returns a durable transaction's data; raises as :meth:`fed`."""

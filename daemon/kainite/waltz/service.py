@@ -28,19 +28,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
 
 from kainite.base.errors import KainiteError, LogProtocolError
 from kainite.log.format.entry import ReqId
-from kainite.peers.server import Peer
-from kainite.peers.wire import messages as m
-from kainite.peers.wire.layouts import Message
+from kainite.peers.service import Peer
 from kainite.waltz.feed import Feed
 from kainite.waltz.partition import ApplicationPartition
+from kainite.waltz.wire import messages as m
+from kainite.waltz.wire.layouts import WaltzMessage
+from kainite.waltz.wire.versions import WALTZ
 
-VERSIONS: Final = range(5)
 CLIENTS_KEPT: Final = 10_000
 Rest = Coroutine[Any, Any, None] | None
 
@@ -49,20 +49,20 @@ Rest = Coroutine[Any, Any, None] | None
 class _Mounted:
     """A client's mount of a partition."""
 
-    peer: Peer
+    peer: Peer[WaltzMessage]
     partition: ApplicationPartition
     feed: Feed
     feeding: asyncio.Task[None]
 
 
 class Applications:
-    """Implements :class:`~kainite.peers.server.Service` for the partitions that this process owns.
+    """Implements :class:`~kainite.peers.service.PeerService` for the partitions that this process owns.
 
     Args:
         reaches_store: tells whether the store answers; None: it does.
     """
 
-    versions: Collection[int] = VERSIONS
+    codec = WALTZ
 
     def __init__(self, reaches_store: Callable[[], Coroutine[Any, Any, bool]] | None = None) -> None:
         self._reaches_store = reaches_store
@@ -81,7 +81,7 @@ class Applications:
             if mounted == number:
                 mount.peer.cut(why)
 
-    async def take(self, peer: Peer, message: Message) -> Rest:
+    async def take(self, peer: Peer[WaltzMessage], message: WaltzMessage) -> Rest:
         match message:
             case m.MountRequest():
                 return await self._mount(peer, message)
@@ -98,7 +98,7 @@ class Applications:
                 return self._data(peer, message)
         return await self._about_the_owner(peer, message)
 
-    def left(self, peer: Peer) -> None:
+    def left(self, peer: Peer[WaltzMessage]) -> None:
         for key, mount in tuple(self._mounts.items()):
             if mount.peer is peer:
                 del self._mounts[key]
@@ -115,7 +115,7 @@ class Applications:
             raise LogProtocolError(_not_here(req_id.partition))
         return found
 
-    def _mounted(self, peer: Peer, req_id: ReqId) -> _Mounted:
+    def _mounted(self, peer: Peer[WaltzMessage], req_id: ReqId) -> _Mounted:
         """Returns the mount under which a client may append and be fed.
 
         Raises:
@@ -132,7 +132,7 @@ class Applications:
             )
         return mount
 
-    async def _mount(self, peer: Peer, request: m.MountRequest) -> Rest:
+    async def _mount(self, peer: Peer[WaltzMessage], request: m.MountRequest) -> Rest:
         req_id = request.req_id
         key = (req_id.client, req_id.partition)
         partition = self._partitions.get(req_id.partition)
@@ -144,7 +144,7 @@ class Applications:
         if request.mark > partition.mark:
             return peer.send(m.MountResponse(req_id, m.MountState.CLIENT_AHEAD))
         feed = Feed(peer, partition)
-        feeding = asyncio.get_running_loop().create_task(_feeding(feed, peer), name=f"feed of client {req_id.client}")
+        feeding = peer.beside(feed.run())
         self._mounts[key] = _Mounted(peer, partition, feed, feeding)
         mark = await partition.flush()
         feed.give(request.mark, mark, m.MountResponse(req_id, m.MountState.READY))
@@ -160,7 +160,7 @@ class Applications:
             self._newest.popitem(last=False)
         return True
 
-    def _supersede(self, peer: Peer, key: tuple[int, int]) -> None:
+    def _supersede(self, peer: Peer[WaltzMessage], key: tuple[int, int]) -> None:
         """Ends a client's earlier mount; on another connection with the connection, and all that it still says."""
         before = self._mounts.pop(key, None)
         if before is None:
@@ -169,22 +169,22 @@ class Applications:
         if before.peer is not peer:
             before.peer.cut(f"client {key[0]} has a newer connection")
 
-    async def _append(self, peer: Peer, request: m.AppendRequest) -> Rest:
+    async def _append(self, peer: Peer[WaltzMessage], request: m.AppendRequest) -> Rest:
         partition = self._mounted(peer, request.req_id).partition
         decision = await partition.append(request)
         if decision.appended:
             return partition.reached(decision.transaction)
         return self._refuse(peer, partition, m.LockFailure(request.req_id, decision.transaction))
 
-    async def _refuse(self, peer: Peer, partition: ApplicationPartition, failure: m.LockFailure) -> None:
+    async def _refuse(self, peer: Peer[WaltzMessage], partition: ApplicationPartition, failure: m.LockFailure) -> None:
         await partition.reached(failure.transaction_id)
         await peer.send(failure)
 
-    async def _flush(self, peer: Peer, req_id: ReqId) -> None:
+    async def _flush(self, peer: Peer[WaltzMessage], req_id: ReqId) -> None:
         mark = await self._owned(req_id).flush()
         await peer.send(m.FlushResponse(req_id, mark))
 
-    async def _data(self, peer: Peer, request: m.TransactionDataRequest) -> None:
+    async def _data(self, peer: Peer[WaltzMessage], request: m.TransactionDataRequest) -> None:
         tid = request.transaction_id
         partition = self._partitions.get(request.req_id.partition)
         if partition is None:
@@ -201,7 +201,7 @@ class Applications:
                 return
         await peer.send(m.TransactionDataResponse(request.req_id, tid, None, error))
 
-    async def _about_the_owner(self, peer: Peer, message: Message) -> Rest:
+    async def _about_the_owner(self, peer: Peer[WaltzMessage], message: WaltzMessage) -> Rest:
         req_id, owned = message.req_id, tuple(sorted(self._partitions))
         match message:
             case m.CheckStorageConnectivityRequest():
@@ -217,17 +217,10 @@ class Applications:
                 return peer.send(m.ServerPartitionsHealthStatResponse(req_id, healthy))
         raise LogProtocolError(f"a client sends {type(message).__name__}, which only an owner sends")
 
-    async def _check_store(self, peer: Peer, req_id: ReqId) -> None:
+    async def _check_store(self, peer: Peer[WaltzMessage], req_id: ReqId) -> None:
         reached = self._reaches_store is None or await self._reaches_store()
         await peer.send(m.CheckStorageConnectivityResponse(req_id, (("DynamoDB", reached),)))
 
 
 def _not_here(number: int) -> str:
     return f"partition {number} has its owner elsewhere: its HEAD says where"
-
-
-async def _feeding(feed: Feed, peer: Peer) -> None:
-    try:
-        await feed.run()
-    except (KainiteError, ConnectionError) as error:
-        peer.cut(str(error))

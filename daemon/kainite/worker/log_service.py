@@ -2,8 +2,8 @@
 
 It takes part in sharing the log as a daemon does (:mod:`kainite.peers.sharing.shared_log`): whoever mounts the
 partition owns it, does the upkeep, and is appended through; here, with no shard of its own, it only waits while another
-process owns it. Applications' partitions are owned by whichever of these processes mounts each
-(:mod:`kainite.waltz.owning`). Where ``metricsPort`` is set, its metrics and its health are served.
+process owns it. The command says what else the process serves (``beside``). Where ``metricsPort`` is set, its metrics
+and its health are served.
 
 Stop, on SIGTERM or SIGINT: the partitions are released, so that others mount them at once. A crash leaves leases that
 run out, and nothing that was acknowledged and is not durable.
@@ -14,11 +14,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import TypeAlias
 
 from kainite.aws import clients as aws
-from kainite.base.errors import LogUnavailableError
 from kainite.base.logs import event
 from kainite.base.signals import until_stopped
 from kainite.log.contract import LogStore
@@ -26,63 +27,66 @@ from kainite.observe.health import HealthLimits, HealthReport, LogMountState, Wo
 from kainite.observe.metric import DAEMON_METRICS
 from kainite.observe.publishing import Publishers, publishing_of
 from kainite.owner.audit.opening import open_audit
-from kainite.peers.access import access_of
+from kainite.peers.access import Access, access_of
 from kainite.peers.sharing.shared_log import SharedLog, open_shared_log
 from kainite.settings import MetricsLevel, Settings
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.current_catalogue import CurrentCatalogue
-from kainite.waltz.owning import owning
-from kainite.waltz.service import Applications
 from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
 
 logger = logging.getLogger(__name__)
 
 
-def run(settings: Settings) -> int:
+Beside: TypeAlias = Callable[[Settings, LogStore, Access], contextlib.AbstractAsyncContextManager[None]]
+"""Serves something beside the log while it is entered: given the settings, the log's store, and who may connect."""
+
+
+def run(settings: Settings, beside: Beside) -> int:
     """Runs the owner until a signal; returns the exit status.
 
     Raises:
         KainiteError: what ended the owner, or kept it from starting.
     """
-    status = asyncio.run(until_stopped(lambda stop, _: serve(settings, stop)))
+    status = asyncio.run(until_stopped(lambda stop, _: serve(settings, stop, beside)))
     leave_unanswered_calls(status)
     return status
 
 
-async def serve(settings: Settings, stop: asyncio.Event) -> None:
+async def serve(settings: Settings, stop: asyncio.Event, beside: Beside) -> None:
     """Runs the owner until ``stop`` is set.
+
+    Args:
+        settings: the process's.
+        stop: ends it.
+        beside: serves something else in this process meanwhile.
 
     Raises:
         KainiteError: the log, a file of the settings or the catalogue cannot be used.
     """
     # A daemon of the same settings file is another member.
-    log = replace(settings.log, owner=f"{settings.log.owner} serve")
-    apply, count = settings.apply, settings.service.applications
+    settings = replace(settings, log=replace(settings.log, owner=f"{settings.log.owner} serve"))
+    log, apply = settings.log, settings.apply
     load = partial(load_catalogue, settings.uow.catalogue_file, apply.target, apply.schemas)
     with aws_threads():
         catalogue = await CurrentCatalogue.read(load)
         store = DynamoDBStore(aws.client("dynamodb", settings.aws), log.table)
         audit = await asyncio.to_thread(open_audit, log, settings.aws)
         access = await asyncio.to_thread(access_of, settings.service)
-        applications = Applications(partial(_reaches, store, log.partition)) if count else None
         health = _Health(settings, stop)
         async with contextlib.AsyncExitStack() as stack:
             meter = await stack.enter_async_context(publishing_of(settings, _publishers(settings), health.judge))
             shared, running = await stack.enter_async_context(
                 open_shared_log(
                     store, log, settings.uow, settings.stream.name, audit=audit, access=access,
-                    applications=applications, meter=meter,
+                    meter=meter,
                 )
             )  # fmt: skip
             health.log = shared
             shared.judge_by(catalogue)
-            event(logger, logging.INFO, "log service ready", partition=log.partition, applications=count)
-            if applications is None:
-                await _until(stop, running)
-            else:
-                async with owning(applications, store, log, count, shared.address):
-                    await _until(stop, running)
+            await stack.enter_async_context(beside(settings, store, access))
+            event(logger, logging.INFO, "log service ready", partition=log.partition)
+            await _until(stop, running)
     event(logger, logging.INFO, "log service stopped", partition=log.partition)
 
 
@@ -126,11 +130,3 @@ async def _until(stop: asyncio.Event, running: asyncio.Task[None]) -> None:
             running.result()
     finally:
         stopping.cancel()
-
-
-async def _reaches(store: LogStore, partition: str) -> bool:
-    try:
-        await asyncio.to_thread(store.read_head, partition)
-    except LogUnavailableError:
-        return False
-    return True

@@ -170,7 +170,7 @@ async def _reached(log: SharedLog, stop: asyncio.Event) -> None:
     try:
         await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
         if not first[0].done():
-            raise LogHeldError(f"log partition {log.partition} was not reached before the daemon was stopped")
+            raise LogHeldError(f"log {log.name.log} was not reached before the daemon was stopped")
     finally:
         for task in first:
             task.cancel()

@@ -11,7 +11,7 @@ from typing import Final
 from kainite.log.contract import LogStore
 from kainite.peers.access import Access
 from kainite.peers.feed.conversation import Wishes
-from kainite.peers.sharing.following import LogFeed
+from kainite.peers.feed.following import LogFeed
 from kainite.settings import ApplySettings, LogSettings
 
 CREDIT: Final = 4 << 20

@@ -10,8 +10,8 @@ from kainite.base.address import Address
 from kainite.base.errors import LogProtocolError, SettingsError
 from kainite.base.redaction import forget
 from kainite.peers.access import LOOPBACK, access_of
-from kainite.peers.introduction import Introduction
-from kainite.peers.wire.hello import Hello
+from kainite.peers.connection.hello import Hello
+from kainite.peers.connection.introduction import Introduction
 from kainite.settings import ServiceSettings
 
 

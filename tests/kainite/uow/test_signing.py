@@ -82,3 +82,11 @@ def test_without_a_catalogue_a_delta_is_signed_by_its_key_and_kept_as_it_is() ->
     assert one.tables == {"any.where"}
     assert one.written.isdisjoint(other.written)
     assert one.misfits == []
+
+
+def test_a_known_shape_is_signed_as_the_general_way_does() -> None:
+    signing, quick, general = Signing(SHOP), SignedDeltas(), SignedDeltas()
+    signing.judge(LINE, general)
+    signing.judge(LINE, quick)
+    assert quick.touched("s") == general.touched("s")
+    assert quick.items == general.items

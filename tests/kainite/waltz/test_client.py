@@ -15,7 +15,7 @@ import pytest
 from kainite.base.address import Address
 from kainite.base.errors import LogRequestError, LogUnavailableError
 from kainite.log.contract import LogStore
-from kainite.peers.wire.frames import MAX_BODY
+from kainite.peers.connection.frames import MAX_BODY
 from kainite.waltz.client import ApplicationLog, Owner, connected
 from kainite.waltz.context import Transaction, TransactionBuilder, TransactionContext
 from support.application_world import Ledger, Proxy, World, program, raw_client, world

@@ -8,7 +8,7 @@ import pytest
 
 from kainite.base.errors import LogUnavailableError
 from kainite.log.format.entry import ReqId
-from kainite.waltz.monitor import LOST, Fate, Monitor, Outcome
+from kainite.waltz.monitor import LOST, AppendOutcome, Fate, Monitor
 
 
 def ids(count: int) -> list[ReqId]:
@@ -21,10 +21,10 @@ async def test_what_the_feed_shows_is_appended_and_what_is_older_was_not() -> No
     monitor.fed(four, 6)  # another client's
     assert not any(future.done() for future in futures)
     monitor.fed(two, 7)
-    assert [future.result() for future in futures[:2]] == [LOST, Outcome(Fate.APPENDED, 7)]
+    assert [future.result() for future in futures[:2]] == [LOST, AppendOutcome(Fate.APPENDED, 7)]
     assert len(monitor) == 1
     monitor.fed(three, 8)
-    assert futures[2].result() == Outcome(Fate.APPENDED, 8)
+    assert futures[2].result() == AppendOutcome(Fate.APPENDED, 8)
 
 
 async def test_a_lock_failure_refuses_one_append_alone() -> None:
@@ -32,7 +32,7 @@ async def test_a_lock_failure_refuses_one_append_alone() -> None:
     futures = [monitor.begin(req_id) for req_id in (one, two)]
     monitor.refused(two, 5)
     monitor.refused(two, 6)
-    assert futures[1].result() == Outcome(Fate.REFUSED, 5)
+    assert futures[1].result() == AppendOutcome(Fate.REFUSED, 5)
     assert not futures[0].done()
 
 

@@ -12,10 +12,10 @@ import pytest
 from kainite.base.errors import LogFencedError
 from kainite.log.format.entry import Batch, Entry, EntryKind, ReqId, TransactionMeta
 from kainite.owner.mount import Mount
-from kainite.peers.wire.messages import AppendRequest
 from kainite.store.memory import MemoryStore
 from kainite.uow.touches import Touched
 from kainite.waltz.partition import ApplicationPartition, application_partition
+from kainite.waltz.wire.messages import AppendRequest
 from support.application_world import LIMIT_S, SETTINGS, taken_over
 
 P = application_partition("0", 0)

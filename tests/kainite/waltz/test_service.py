@@ -10,9 +10,10 @@ import pytest
 
 from kainite.log.contract import Slot
 from kainite.log.format.entry import Batch, ReqId
-from kainite.peers.wire import messages as m
 from kainite.store.memory import MemoryStore
 from kainite.waltz import feed
+from kainite.waltz.wire import messages as m
+from kainite.waltz.wire.layouts import WaltzMessage
 from support.application_world import RawClient, World, raw_client, taken_over, world
 from support.waiting import until
 
@@ -174,7 +175,7 @@ async def test_the_owner_tells_its_mark_and_what_it_owns() -> None:
     async with world() as found, raw_client(found, mark=None) as raw:
         await filled(found, 3)
         req = raw.next_id()
-        asked: list[tuple[m.WaltzMessage, m.WaltzMessage]] = [
+        asked: list[tuple[WaltzMessage, WaltzMessage]] = [
             (m.HighWaterMarkRequest(req), m.HighWaterMarkResponse(req, 2)),
             (m.ServerPartitionsAssignmentRequest(req), m.ServerPartitionsAssignmentResponse(req, (0,))),
             (m.ServerPartitionsHealthStatRequest(req), m.ServerPartitionsHealthStatResponse(req, ((0, True),))),
@@ -195,7 +196,7 @@ async def test_every_version_appends_and_is_fed(version: int) -> None:
         assert await raw.next() == m.FeedData(req_id, 0, 0)
 
 
-def misused(raw: RawClient) -> list[m.WaltzMessage]:
+def misused(raw: RawClient) -> list[WaltzMessage]:
     old = ReqId(1, raw.generation - 1, 0, 1)
     return [
         m.AppendRequest(old, -1, (), (), (), 0, b""),

@@ -23,7 +23,7 @@ from kainite.base.errors import KainiteError, LogHeldError, SettingsError, Strea
 from kainite.log.contract import LogHead
 from kainite.log.format.entry import EntryKind, UnitMeta
 from kainite.owner.mount import Mount, mount
-from kainite.peers.sharing.address import of_listener
+from kainite.peers.address import of_listener
 from kainite.settings import Settings, load
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.worker.supervisor import supervise

@@ -22,8 +22,11 @@ class World:
     def __init__(self) -> None:
         self.store = MemoryStore()
         self.log = MainLog(self.store, Signatures(None))
-        self.backlog = Backlog()
-        self.follower = LogFollower(self.store, "0", self.backlog)
+        self.follower = LogFollower(self.store, "0")
+
+    @property
+    def backlog(self) -> Backlog:
+        return self.follower.backlog
 
     def unresolved(self) -> list[int]:
         return sorted(self.backlog.unresolved())
@@ -37,7 +40,6 @@ def world() -> World:
 def test_units_come_from_the_log_as_it_is_at_the_start_and_then_from_new_entries(world: World) -> None:
     early = world.log.unit("early")
     world.follower.start()
-    world.follower.resume(())
     late = world.log.unit("late")
     assert world.unresolved() == [early]
     assert world.follower.poll(strong=True)
@@ -59,8 +61,7 @@ def test_outcomes_that_the_owner_has_not_copied_change_what_the_log_says(
     world: World, status: UnitStatus, unresolved: list[int], failed: list[int]
 ) -> None:
     tid = world.log.unit("T-0")
-    world.follower.start()
-    world.follower.resume([Outcome(tid, status, cause="why")])
+    world.follower.start(lambda _: [Outcome(tid, status, cause="why")])
     assert world.unresolved() == unresolved
     assert list(world.backlog.failed) == failed
 
@@ -68,7 +69,6 @@ def test_outcomes_that_the_owner_has_not_copied_change_what_the_log_says(
 def test_a_person_s_discard_removes_a_unit(world: World) -> None:
     tid = world.log.malformed("bad")
     world.follower.start()
-    world.follower.resume(())
     assert world.unresolved() == [tid]
     world.log.ask("discard", "bad")
     world.follower.poll(strong=True)
@@ -99,7 +99,6 @@ def test_parts_that_come_late_are_held_back_too_and_a_retry_has_them(world: Worl
     world.log.append(world.log.fragment("T", insert(2)))
     if start_anew:
         world.follower.start()
-        world.follower.resume(())
     behind = world.log.unit("U", insert(2))
     world.follower.poll(strong=True)
     assert not world.backlog.take(9, 9).units

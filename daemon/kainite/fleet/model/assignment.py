@@ -24,12 +24,12 @@ class Assignment:
 
 
 def price(work: Work, worker: Worker, load: float) -> float:
-    """Returns what a worker costs that has this load already; the least wins."""
+    """Returns the price of a duty at a worker that has this load already; the worker with the lowest price gets it."""
     return (load + work.weight) / (AFFINITY_FACTOR if worker.suits(work) else 1)
 
 
 def choose(work: Work, workers: Iterable[Worker], loads: Mapping[str, float], present: str = "") -> Worker | None:
-    """Returns the worker for a duty; None when none may have it.
+    """Returns the worker that is to have a duty; None when no worker may have it.
 
     Args:
         work: the duty's.

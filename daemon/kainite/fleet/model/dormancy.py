@@ -25,7 +25,7 @@ _RANGE = re.compile(r"(\w+)-(\w+)(/\d+)?")
 
 
 def is_dormant(expression: str, at: datetime) -> bool:
-    """Returns whether the expression has the minute ``at``, a time without a zone.
+    """Returns whether the cron expression matches the minute of ``at``, a time without a zone.
 
     Raises:
         ValueError: it is no such expression.

@@ -19,7 +19,7 @@ FROM_NOTHING = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Rebalancing:
-    """A distribution that would be better.
+    """A distribution of the duties that would be better than the present one.
 
     Attributes:
         moves: the duties that would move, the most useful first.

@@ -165,15 +165,15 @@ class Duty:
 
     @property
     def wanted(self) -> bool:
-        """Tells whether its operator wants it to run."""
+        """Tells whether an operator wants the duty to run."""
         return self.enabled and not self.halted
 
     def belongs_to(self, worker: Worker) -> bool:
-        """Returns whether it is this very process's."""
+        """Returns whether the duty is held by this very process of the worker."""
         return self.status.held and (self.worker, self.incarnation) == (worker.name, worker.incarnation)
 
     def become(self, status: DutyStatus, by: By, error: str = "") -> Duty:
-        """Returns the record with another status; whoever had it has it no more unless it goes on waiting or running.
+        """Returns the record with another status; any but waiting and running takes the duty from its worker.
 
         Raises:
             IllegalTransitionError: that is none of the tables' transitions.
@@ -207,7 +207,7 @@ class Lead:
     version: str = ""
 
     def is_of(self, worker: Worker) -> bool:
-        """Returns whether it is this very process's."""
+        """Returns whether this very process of the worker leads."""
         return (self.worker, self.incarnation) == (worker.name, worker.incarnation)
 
 
@@ -236,7 +236,7 @@ Record: TypeAlias = Worker | Duty | Lead | WorkerMessage
 
 
 class Subject(StrEnum):
-    """What a history is of."""
+    """The kinds of things that have a history."""
 
     WORKER = "worker"
     DUTY = "duty"
@@ -276,9 +276,9 @@ class Picture:
     """In the order of their numbers, all workers' together."""
 
     def duties_of(self, worker: Worker) -> tuple[Duty, ...]:
-        """Returns the duties that are this very process's, by name."""
+        """Returns the duties that this very process of the worker holds, by name."""
         return tuple(duty for _, duty in sorted(self.duties.items()) if duty.belongs_to(worker))
 
     def load_of(self, worker: Worker) -> float:
-        """Returns the weight of a worker's duties; what waits counts as what runs."""
+        """Returns the weight of a worker's duties; a duty that waits counts like one that runs."""
         return sum(duty.work.weight for duty in self.duties_of(worker))

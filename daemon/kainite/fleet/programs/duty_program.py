@@ -45,7 +45,7 @@ _runs = itertools.count(1)
 
 
 class DutyProgram:
-    """One run, from its making to :meth:`close`.
+    """Runs a duty's program once, from the making of this object to :meth:`close`.
 
     Args:
         duty: the duty, as it was assigned.
@@ -81,7 +81,7 @@ class DutyProgram:
             self._error, self._phase = str(error), ProgramPhase.ENDED
 
     def state(self) -> ProgramState:
-        """Returns how far it is now."""
+        """Returns how far the program is now."""
         self._look()
         clean = self._process is not None and self._process.status == 0 and not self._error
         return ProgramState(
@@ -96,7 +96,7 @@ class DutyProgram:
         )
 
     def ready_in(self) -> float | None:
-        """Returns the seconds until it counts as ready by itself, or has started for too long; None when neither."""
+        """Returns the seconds until the program is ready by itself, or takes too long to start; None for neither."""
         if self._phase is not ProgramPhase.STARTING:
             return None
         work = self.duty.work
@@ -104,7 +104,7 @@ class DutyProgram:
         return max(0.0, self._since + after - boot_seconds())
 
     def extend(self, until: float) -> None:
-        """Lets it run until a later time of the boot clock."""
+        """Lets the program run until a later time of the boot clock."""
         if self._process is not None and self._phase is not ProgramPhase.ENDED and until > self._until:
             if self._is_warned():
                 self._excused_until = boot_seconds() + self.duty.work.stop_grace + KILL_AFTER_S
@@ -112,7 +112,7 @@ class DutyProgram:
             self._process.write(f"until {until!r}\n".encode())
 
     def stop(self) -> None:
-        """Begins to stop it; it has its grace."""
+        """Begins to stop the program, which then has its grace."""
         if self._process is not None and self._phase in (ProgramPhase.STARTING, ProgramPhase.READY):
             self._phase, self._told_to_end = ProgramPhase.STOPPING, True
             self._kill_at = boot_seconds() + self.duty.work.stop_grace + KILL_AFTER_S
@@ -127,7 +127,7 @@ class DutyProgram:
             self._look()
 
     async def close(self) -> None:
-        """Ends what is left of it; returns when it is gone."""
+        """Ends what is left of the program; returns when it is gone."""
         if self._process is not None:
             await self._process.close(self.duty.work.stop_grace + KILL_AFTER_S, KILL_AFTER_S)
 

@@ -13,7 +13,7 @@ from kainite.fleet.steps.plan import ProgramPhase, ProgramState
 
 
 class DutyPrograms:
-    """The programs by their duty.
+    """Keeps the programs of one worker by the name of their duty.
 
     Args:
         settings_file: the worker's own.
@@ -31,16 +31,16 @@ class DutyPrograms:
         return bool(self._programs)
 
     def states(self) -> dict[str, ProgramState]:
-        """Returns how far each of them is."""
+        """Returns how far each program is."""
         return {name: program.state() for name, program in self._programs.items()}
 
     def next_ready(self) -> float | None:
-        """Returns the seconds until one of them is ready by itself, or late; None when none will be."""
+        """Returns the seconds until one of the programs is ready by itself, or late; None when none will be either."""
         left = [due for program in self._programs.values() if (due := program.ready_in()) is not None]
         return min(left, default=None)
 
     def longest_grace(self) -> float:
-        """Returns the seconds that the slowest of them may take to end."""
+        """Returns the seconds that the slowest program may take to end."""
         return max((program.duty.work.stop_grace for program in self._programs.values()), default=0.0)
 
     def start(self, duty: Duty, until: float) -> None:
@@ -48,7 +48,7 @@ class DutyPrograms:
         self._programs[duty.name] = DutyProgram(duty, command, until, self._lease, self._news)
 
     def extend(self, until: float) -> None:
-        """Lets all of them run until a later time of the boot clock."""
+        """Lets all programs run until a later time of the boot clock."""
         for program in self._programs.values():
             program.extend(until)
 
@@ -66,7 +66,7 @@ class DutyPrograms:
             await self._programs.pop(name).close()
 
     async def kill_all(self, why: str) -> None:
-        """Kills all of them, and returns when they are gone and forgotten."""
+        """Kills all programs, and returns when they are gone and forgotten."""
         for program in self._programs.values():
             program.kill(why, failed=False)
         ended, self._programs = list(self._programs.values()), {}

@@ -24,7 +24,7 @@ MARGIN_S = 0.01
 
 
 class Expecting:
-    """What one worker waits for; nothing of it is stored."""
+    """Remembers what one worker waits for; a crash loses nothing but looks before their turn."""
 
     def __init__(self, timing: Timing) -> None:
         self._timing = timing
@@ -32,7 +32,7 @@ class Expecting:
         self._next: float | None = None
 
     def next_look(self) -> float | None:
-        """Returns when to look at the latest, by the boot clock; None when nothing is expected."""
+        """Returns when the worker has to look at the latest, by the boot clock; None when it expects nothing."""
         return self._next
 
     def see(self, me: Worker, look: FleetLook, observer: Observer, entered: float) -> None:

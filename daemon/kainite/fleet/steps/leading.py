@@ -150,14 +150,14 @@ def _given(me: Worker, picture: Picture) -> Iterator[Written]:
 
 
 def _moves(picture: Picture) -> bool:
-    """Returns whether a duty is on its way; one that waits after a failure is not, and may wait for ever."""
+    """Returns whether a duty is on its way to a worker; one that waits after a failure is not, and may wait on."""
     wanted = [duty for duty in picture.duties.values() if duty.wanted]
     comes = any(duty.status is DutyStatus.WAITING and not duty.error for duty in wanted)
     return comes or any(duty.status is DutyStatus.RUNNING and duty.goal for duty in wanted)
 
 
 def _once_each(written: Iterable[Written]) -> list[Written]:
-    """Returns the first change of each record; a second one would be of a version that is gone, and comes next time."""
+    """Returns the first change of each record; a second one would meet another version, and follows next time."""
     return list({key_of(each.change.record): each for each in reversed(list(written))}.values())[::-1]
 
 

@@ -45,8 +45,8 @@ class FleetMember:
 
     Args:
         me: this worker's record as it is at its start; each entry into the fleet gives it a new incarnation.
-        timing: of the fleet.
-        declared: the duties that its settings declare.
+        timing: the fleet's timing.
+        declared: the duties that the worker's settings declare.
         is_gone: tells whether another process under this worker's name has ended.
         is_dormant: tells whether it is in its dormant hours.
         new_incarnation: gives a name that no other process and no other entry has.
@@ -87,15 +87,15 @@ class FleetMember:
         return self._tenure.end
 
     def pinged(self, began: float) -> None:
-        """Takes that a sign of life has succeeded whose write began at this time."""
+        """Notes that a sign of life was written, by a write that began at ``began``."""
         self._tenure = self._tenure.renewed(began)
 
     def next_due(self) -> float | None:
-        """Returns when the next look is worthwhile that should not wait for its turn, by the boot clock."""
+        """Returns when the worker has to look before its turn, by the boot clock; None when it need not."""
         return min(filter(None, (self._own.next_due(), self._expecting.next_look())), default=None)
 
     def look(self, look: FleetLook, programs: Programs) -> Iterator[PlanStep]:
-        """Yields what is to be done, step by step; the shell carries out a step before it asks for the next one.
+        """Yields the steps of the plan; the shell carries out a step before it asks for the next one.
 
         Args:
             look: a read of the table.
@@ -124,7 +124,7 @@ class FleetMember:
         yield from self._as_member(before, look, programs)
 
     def _known(self, picture: Picture) -> Worker:
-        """Returns this worker's record as the table has it; as it is at its start where another one stands there."""
+        """Returns this worker's record: the table's, or that of its start where another process's stands there."""
         stands = picture.workers.get(self._fresh.name)
         return stands if stands is not None and stands.incarnation == self._fresh.incarnation else self._fresh
 

@@ -34,7 +34,7 @@ class FleetLook:
 
 
 class Observer:
-    """What this worker has seen since its start; nothing of it is stored.
+    """Remembers what this worker has seen since its start; nothing of it is stored.
 
     Args:
         timeout: seconds for which a leader's lease has stood still before another one claims it.
@@ -48,7 +48,7 @@ class Observer:
         self._began = 0.0
 
     def see(self, look: FleetLook) -> None:
-        """Takes what a read has shown."""
+        """Notes what a read of the table has shown."""
         picture, self._began = look.picture, look.began
         self._workers = {
             name: observe(self._workers.get(name), (worker.incarnation, worker.version), look.ended)

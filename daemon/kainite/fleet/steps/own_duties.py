@@ -45,7 +45,7 @@ Programs = Mapping[str, ProgramState]
 
 
 class OwnDuties:
-    """What this worker remembers of its duties' failures."""
+    """Decides about this worker's duties, and remembers how their programs failed."""
 
     def __init__(self) -> None:
         self._restarts: dict[str, Restarts] = {}
@@ -54,7 +54,7 @@ class OwnDuties:
         self._given_back: dict[str, str] = {}  # the version on which that was written, perhaps without success
 
     def steps(self, me: Worker, picture: Picture, programs: Programs, now: float) -> Iterator[PlanStep]:
-        """Yields what is to be done.
+        """Yields the writes and orders that bring the table and the programs together.
 
         Args:
             me: this worker's record.
@@ -128,7 +128,7 @@ class OwnDuties:
         yield _status(duty, me, status, _why_not(duty, me), after=forget, error=duty.error)
 
     def _drop_all_but(self, mine: Mapping[str, Duty], programs: Programs) -> None:
-        """Forgets the failures of duties that are another's now: whoever has them counts from 0."""
+        """Forgets the failures of duties that other workers have now: a worker that gets a duty counts from 0."""
         runs = {program.run for program in programs.values()}
         self._restarts = {name: kept for name, kept in self._restarts.items() if name in mine}
         self._due = {name: due for name, due in self._due.items() if name in mine}
@@ -159,7 +159,7 @@ def _why_not(duty: Duty, me: Worker) -> str:
 
 
 def _strange(program: ProgramState) -> PlanStep:
-    """Returns what is done about a program whose duty is not, or not any more, this worker's."""
+    """Returns the order about a program whose duty this worker does not hold, or holds no more."""
     if program.phase is ProgramPhase.ENDED:
         return PlanStep(before=(ForgetProgram(program.duty),))
     return PlanStep(before=(KillProgram(program.duty, "the duty is not this worker's any more", failed=False),))

@@ -83,7 +83,7 @@ def entering(
 
 
 def obeyed(me: Worker, picture: Picture, observer: Observer, timing: Timing) -> Obeyed:
-    """Returns what follows from the messages that this worker has not read; the first of many.
+    """Returns what follows from the messages that this worker has not read; of many messages, from the first ones.
 
     What has expired, or is another process's, is left out.
     """

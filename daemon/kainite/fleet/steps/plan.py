@@ -108,14 +108,14 @@ Order: TypeAlias = KillAll | StartProgram | StopProgram | KillProgram | ForgetPr
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """A part of a plan.
+    """One step of a plan: orders, a commit, and orders that follow from it.
 
     Attributes:
         before: orders that are carried out before the commit.
         commit: None where there is nothing to write.
         after: orders that are carried out when the commit has succeeded.
-        pings: the commit is a sign of life of this worker.
-        idle: the commit is nothing but that.
+        pings: whether the commit is a sign of life of this worker.
+        idle: whether the commit is nothing but a sign of life.
     """
 
     before: tuple[Order, ...] = ()

@@ -80,7 +80,7 @@ class FleetStore(Protocol):
         """Returns everything but the histories."""
 
     def commit(self, commit: FleetCommit) -> bool:
-        """Makes all changes, or none and returns False: somebody has written one of the records, or leads now."""
+        """Makes all changes; or makes none and returns False: another has written one of the records, or leads now."""
 
     def history(self, subject: Subject, name: str, limit: int) -> tuple[HistoryLine, ...]:
         """Returns the last lines of a history, the latest first."""

@@ -172,7 +172,7 @@ class DynamoDBFleetStore:
             yield from page["Items"]
 
     def _keep_expiring(self) -> None:
-        """Turns the expiry of histories on where it is off: whoever made the table may have died before he did."""
+        """Turns the expiry of histories on where it is off: the table's maker may have died before that."""
         if self._expires():
             return
         try:
@@ -219,7 +219,7 @@ def _key(key: str) -> dict[str, Any]:
 
 
 def _raise_reason(cancelled: ClientError) -> None:
-    """Raises what a cancelled transaction means: a condition, or a conflict or a limit that passes."""
+    """Raises the error of a cancelled transaction: a condition that failed, or a conflict or a limit that passes."""
     response: Mapping[str, Any] = cancelled.response
     codes = {reason.get("Code") for reason in response.get("CancellationReasons", ())} - {None, "None"}
     if "ConditionalCheckFailed" in codes:

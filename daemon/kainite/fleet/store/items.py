@@ -45,7 +45,7 @@ def key_of(record: Record) -> str:
 
 
 def text_of(record: Record | HistoryLine) -> str:
-    """Returns a record without its version."""
+    """Returns a record as text, without its version."""
     fields = msgspec.to_builtins(record)
     fields.pop("version", None)
     return msgspec.json.encode(_with_extra(fields, fields.pop("extra", {}))).decode()
@@ -84,7 +84,7 @@ def stamped(event: HistoryLine) -> HistoryLine:
 
 
 def event_of(text: str) -> HistoryLine:
-    """Returns a line of a history.
+    """Returns the line of a history that a text is.
 
     Raises:
         FleetError: the text is none.
@@ -96,7 +96,7 @@ def event_of(text: str) -> HistoryLine:
 
 
 def picture_of(records: Iterable[Record]) -> Picture:
-    """Returns what these records show together."""
+    """Returns the picture that these records show together."""
     workers: dict[str, Worker] = {}
     duties: dict[str, Duty] = {}
     messages: list[WorkerMessage] = []

@@ -18,7 +18,7 @@ class _StoredRecord:
 
 
 class MemoryFleetStore:
-    """Keeps records as text, as DynamoDB does, so that nobody shares an object with another."""
+    """Keeps records as text, as the table in DynamoDB does, so that no two readers share an object."""
 
     def __init__(self) -> None:
         self._items: dict[str, _StoredRecord] = {}

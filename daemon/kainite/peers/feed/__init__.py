@@ -1,14 +1,14 @@
 """The log as a feed: the owner sends each batch once it is durable; the apply job folds it without reading DynamoDB.
 
 ======================================================  ===========================================================
-:mod:`~kainite.peers.feed.queue`                  what one follower is still to be sent; begin here
-:mod:`~kainite.peers.feed.session`                the owner's side of a connection
-:mod:`~kainite.peers.feed.conversation`           the follower's side of a connection, without I/O
-:mod:`~kainite.peers.feed.buffer`                 what came and is not folded yet, and what must be read instead
+:mod:`~kainite.peers.feed.queue`                        what one follower is still to be sent; begin here
+:mod:`~kainite.peers.feed.session`                      one follower at the owner
+:mod:`~kainite.peers.feed.conversation`                 what a follower and the owner say, without I/O
+:mod:`~kainite.peers.feed.buffer`                       what came and is not folded yet, and what must be read instead
+:mod:`~kainite.peers.feed.following`                    a follower's connection, made again when it ends
 ======================================================  ===========================================================
 
-The messages are in :mod:`kainite.peers.wire.feed_messages`; the connection is kept up by
-:mod:`kainite.peers.sharing.following`.
+The messages are in :mod:`kainite.peers.messages`.
 
 **Why all that comes is true.** The owner sends a batch when it may acknowledge the batch's appends, not before: its put
 was answered with success, and after that answer the lease still ran, or was renewed (:mod:`kainite.owner.append`).
@@ -20,5 +20,5 @@ the log of every later generation too. What such an owner tries to put from then
 So the feed says what a strong read of the same ids would say, however late, and however often. Ids are dense, so a
 reader knows which entry comes next, and folds that entry once, wherever it comes from. A feed that sends less, or
 nothing, costs time alone: the reader sees the gap by the ids, or by
-:class:`~kainite.peers.wire.feed_messages.FeedUpTo`, and reads DynamoDB.
+:class:`~kainite.peers.messages.FeedUpTo`, and reads DynamoDB.
 """

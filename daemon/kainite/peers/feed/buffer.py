@@ -26,7 +26,7 @@ EVERYTHING: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Fed:
+class FedBatch:
     """A batch that came.
 
     Attributes:
@@ -41,7 +41,7 @@ class Fed:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FeedStep:
     """What a reader does next.
 
     Attributes:
@@ -49,7 +49,7 @@ class Step:
         missing: then read DynamoDB: every entry below this id is there; EVERYTHING: nothing is known; None: do not.
     """
 
-    batches: tuple[Fed, ...]
+    batches: tuple[FedBatch, ...]
     missing: int | None
 
 
@@ -57,7 +57,7 @@ class FeedBuffer:
     """The batches of one feed, over all its connections."""
 
     def __init__(self) -> None:
-        self._batches: deque[Fed] = deque()
+        self._batches: deque[FedBatch] = deque()
         self._up_to: int | None = None
         self.freed = 0
         """Bytes of credit to give back; whoever gives them back sets it to 0."""
@@ -66,7 +66,7 @@ class FeedBuffer:
     def is_following(self) -> bool:
         return self._up_to is not None
 
-    def add(self, fed: Fed) -> None:
+    def add(self, fed: FedBatch) -> None:
         self._batches.append(fed)
 
     def said_up_to(self, next_id: int) -> None:
@@ -83,11 +83,11 @@ class FeedBuffer:
         self._up_to = None
         self.freed = 0
 
-    def take(self, next_id: int) -> Step:
+    def take(self, next_id: int) -> FeedStep:
         """Returns what a reader does next that has every entry below ``next_id``."""
         if self._up_to is None:
-            return Step((), EVERYTHING)
-        found: list[Fed] = []
+            return FeedStep((), EVERYTHING)
+        found: list[FedBatch] = []
         while self._batches and self._batches[0].batch.first_id <= next_id:
             fed = self._batches.popleft()
             self.freed += fed.size
@@ -95,4 +95,4 @@ class FeedBuffer:
                 found.append(fed)
                 next_id = fed.batch.last_id + 1
         there = self._batches[0].batch.first_id if self._batches else self._up_to
-        return Step(tuple(found), there if there > next_id else None)
+        return FeedStep(tuple(found), there if there > next_id else None)

@@ -25,7 +25,7 @@ from collections import deque
 from typing import Final
 
 from kainite.log.format.entry import Batch
-from kainite.peers.wire.frames import MAX_BODY
+from kainite.peers.connection.frames import MAX_BODY
 
 MAX_QUEUED: Final = 16 << 20
 """Most bytes that wait for one follower, approximately."""

@@ -1,27 +1,25 @@
-"""The owner's side of a follower's connection: the shell of :mod:`kainite.peers.feed.queue`.
+"""A follower at the log's owner: sends what the queue hands out, and takes what the follower says.
 
-One task sends, in the queue's order, and says once a second up to where; another takes what the follower says. Either
-one's end is the connection's. A follower that takes nothing holds up its own task alone: the queue is bounded, and who
-says nothing for SILENT_S seconds is cut.
+One task sends, in the queue's order, and says once a second up to where; the task's end is the connection's. A follower
+that takes nothing holds up its own task alone: the queue is bounded, and a follower that says nothing for some seconds
+(:data:`~kainite.peers.messages.CLIENT_LIMITS`) is cut.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from kainite.base.errors import LogProtocolError
 from kainite.base.waiting import wait_until_set
 from kainite.log.format.batch_codec import encode
-from kainite.log.format.entry import Batch, ReqId
+from kainite.log.format.entry import Batch
 from kainite.owner.owner import LogOwner
 from kainite.peers.feed.queue import FeedQueue
-from kainite.peers.wire.feed_messages import FeedBatch, FeedTaken, FeedUpTo, Follow, OutcomesAt
-from kainite.peers.wire.layouts import Message
-from kainite.peers.wire.shard_messages import VERSION
-from kainite.peers.wire.versions import encode_message
+from kainite.peers.messages import FeedBatch, FeedTaken, FeedUpTo, Follow, Message, OutcomesAt
+from kainite.peers.service import Peer
 
 SAY_EVERY_S: Final = 1.0
 """Seconds between two messages that say up to where everything was sent; they also show that the owner lives."""
@@ -32,20 +30,17 @@ class FeedSession:
 
     Args:
         owner: the log's owner.
-        writer: the connection.
+        peer: the follower.
         follow: what the follower has asked for.
         observe: called once a second.
     """
 
-    def __init__(
-        self, owner: LogOwner, writer: asyncio.StreamWriter, follow: Follow, observe: Callable[[], None]
-    ) -> None:
+    def __init__(self, owner: LogOwner, peer: Peer[Message], follow: Follow, observe: Callable[[], None]) -> None:
         self._observe = observe
         self._owner = owner
-        self._writer = writer
+        self._peer = peer
         self._follow = follow
         self.name = follow.name
-        self._req_id = ReqId(0, owner.generation, 0, 0)
         self._queue = FeedQueue(owner.durable_id, follow.next_id, follow.credit, follow.payload)
         self._wake = asyncio.Event()
 
@@ -58,7 +53,7 @@ class FeedSession:
         """Sends batches as they become durable, to the connection's end."""
         with self._listening():
             clock = asyncio.get_running_loop().time
-            self._say()
+            await self._say()
             say_at = clock() + SAY_EVERY_S
             while True:
                 self._wake.clear()
@@ -67,26 +62,25 @@ class FeedSession:
                     await self._send_batch(batch)
                 now = clock()
                 if now >= say_at:  # also between batches: a slow link may never have sent all
-                    self._say()
+                    await self._say()
                     say_at = now + SAY_EVERY_S
                 if batch is None:
                     await wait_until_set(self._wake, say_at - now)
 
-    async def take(self, messages: AsyncIterator[Message]) -> None:
-        """Takes what the follower says, to the connection's end.
+    async def take(self, message: Message) -> None:
+        """Takes what the follower says.
 
         Raises:
-            LogProtocolError: it says what no follower says.
+            LogProtocolError: no follower says that.
         """
-        async for message in messages:
-            match message:
-                case FeedTaken(next_id=next_id, size=size):
-                    self._queue.taken(next_id, size)
-                    self._wake.set()
-                case OutcomesAt(last_id=last_id):
-                    self._owner.looking.told(last_id)
-                case _:
-                    raise LogProtocolError(f"a follower sent {type(message).__name__}")
+        match message:
+            case FeedTaken(next_id=next_id, size=size):
+                self._queue.taken(next_id, size)
+                self._wake.set()
+            case OutcomesAt(last_id=last_id):
+                self._owner.looking.told(last_id)
+            case _:
+                raise LogProtocolError(f"a follower sent {type(message).__name__}")
 
     @contextlib.contextmanager
     def _listening(self) -> Iterator[None]:
@@ -107,11 +101,11 @@ class FeedSession:
 
     async def _send_batch(self, batch: Batch) -> None:
         index, payload = encode(batch) if batch.encoded else await asyncio.to_thread(encode, batch)
-        message = FeedBatch(self._req_id, index, payload if self._queue.has_payload(batch) else None)
+        sent = payload if self._queue.has_payload(batch) else None
+        message = FeedBatch(self._owner.generation, 0, index, sent)
         self._queue.sent(message.size)
-        self._writer.write(encode_message(VERSION, message))
-        await self._writer.drain()
+        await self._peer.send(message)
 
-    def _say(self) -> None:
-        self._writer.write(encode_message(VERSION, FeedUpTo(self._req_id, self._queue.up_to)))
+    async def _say(self) -> None:
+        await self._peer.send(FeedUpTo(self._owner.generation, 0, self._queue.up_to))
         self._observe()

@@ -1,17 +1,20 @@
 """How the daemons of an application share one log partition: one owns it, the others append through it.
 
 ==========================================================  ========================================================
-:mod:`~kainite.peers.sharing.shared_log`              the log as a daemon's shards see it; begin here
-:mod:`~kainite.peers.sharing.membership`              who owns and who follows, as a state machine
-:mod:`~kainite.peers.sharing.conversation`            the client's side of a connection, without I/O
-:mod:`~kainite.peers.sharing.connection`              its shell
-:mod:`~kainite.peers.sharing.session`                 the owner's side of a connection
-:mod:`~kainite.peers.sharing.following`               the apply job's connection, which brings what is durable
-:mod:`~kainite.peers.sharing.asking`                  the question who holds a row
-:mod:`~kainite.peers.sharing.fragments`               fragments as bytes
-:mod:`~kainite.peers.sharing.address`                 where an owner is reached, and by whom
-:mod:`~kainite.peers.sharing.network`                 sockets
+:mod:`~kainite.peers.sharing.shared_log`                    the log as a daemon's shards see it; begin here
+:mod:`~kainite.peers.sharing.membership`                    who owns and who follows, as a state machine
+:mod:`~kainite.peers.sharing.member_loop`                   carries out what the membership decides:
+:mod:`~kainite.peers.sharing.head_look`                     looks at HEAD
+:mod:`~kainite.peers.sharing.owning`                        mounts the log and serves it
+:mod:`~kainite.peers.sharing.appending`                     connects to the owner and appends through it
+:mod:`~kainite.peers.sharing.present_log`                   what the shards' requests go to
+:mod:`~kainite.peers.sharing.latest_reading`                how far this process's shards are read
+:mod:`~kainite.peers.sharing.conversation`                  what a member and the owner say, without I/O
+:mod:`~kainite.peers.sharing.connection`                    a member's connection to the owner
+:mod:`~kainite.peers.sharing.reception`                     the connections of others to this process
+:mod:`~kainite.peers.sharing.member_session`                one member at the owner
+:mod:`~kainite.peers.sharing.log_metrics`                   what a member tells the meter
 ==========================================================  ========================================================
 
-The messages are version 6 of the protocol: :mod:`kainite.peers.wire.shard_messages`.
+The messages are in :mod:`kainite.peers.messages`.
 """

@@ -1,11 +1,12 @@
 """A connection to the log's owner, as a :class:`~kainite.log.client.LogClient`.
 
-The shell of :mod:`kainite.peers.sharing.conversation`: it reads and writes, and hands answers to those who wait.
+It brings the messages of a :class:`~kainite.peers.client.ClientLink` to the
+:mod:`~kainite.peers.sharing.conversation`, sends what that says, and hands answers to those who wait.
 Whatever ends the connection ends all waiting requests with LogUnavailableError; whether an append was carried out is
 then unknown, and it is made again elsewhere.
 
-An owner asks once a second how far the shards are read, so an owner that says nothing for :data:`SILENT_S` is taken for
-gone: it is frozen, or the network is cut without a word.
+An owner asks once a second how far the shards are read, so an owner that says nothing for some seconds
+(:data:`~kainite.peers.messages.OWNER_LIMITS`) is taken for gone: it is frozen, or the network is cut without a word.
 """
 
 from __future__ import annotations
@@ -20,14 +21,13 @@ from typing import Final
 from kainite.base.errors import LogRequestError, LogUnavailableError
 from kainite.base.position import Position
 from kainite.log.client import ReadingReport
-from kainite.peers.sharing import network
-from kainite.peers.sharing.address import OwnerAddress
-from kainite.peers.sharing.conversation import MAX_APPEND, Answered, Asked, Conversation, Opened
-from kainite.peers.sharing.fragments import encode_fragments, payload_size
+from kainite.peers.address import OwnerAddress
+from kainite.peers.client import ClientLink, linked
+from kainite.peers.connection.introduction import Introduction
+from kainite.peers.fragments import encode_fragments, payload_size
+from kainite.peers.messages import MAX_APPEND, OWNER_LIMITS, PEERS, Message
+from kainite.peers.sharing.conversation import Answered, Asked, MemberConversation, MemberHeard, MemberName, Opened
 from kainite.uow.fragment import Fragment
-
-SILENT_S: Final = 5.0
-"""Seconds without a word of the owner after which it is taken for gone."""
 
 OFF_LOOP_BYTES: Final = 256 * 1024
 """From so many bytes of deltas on, an append is compressed on a thread."""
@@ -38,22 +38,20 @@ class OwnerConnection:
 
     Args:
         conversation: what is said on it.
-        reader, writer: its socket.
+        link: brings what is said.
         reading: returns the latest report of this process, with ages as of now; None while there is none.
     """
 
     def __init__(
         self,
-        conversation: Conversation,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
+        conversation: MemberConversation,
+        link: ClientLink[Message],
         reading: Callable[[], ReadingReport | None],
     ) -> None:
         self.backlog = ""
         """Why the log takes no more from the shards, as the owner said last; empty while it does."""
         self._conversation = conversation
-        self._reader = reader
-        self._writer = writer
+        self._link = link
         self._reading = reading
         self._opened = asyncio.Event()
         self._ended: LogUnavailableError | None = None
@@ -65,13 +63,11 @@ class OwnerConnection:
         Raises:
             LogUnavailableError: the peer does not own the log, has closed the connection, or says nothing.
             LogProtocolError: it does not speak the protocol.
-            OSError: the connection broke.
         """
         try:
             while True:
                 self._send()
-                for heard in self._conversation.receive(await self._received()):
-                    self._hear(heard)
+                self._hear(self._conversation.take(await self._link.next()))
         finally:
             self.end()
 
@@ -105,7 +101,7 @@ class OwnerConnection:
     def report(self, report: ReadingReport) -> None:
         """Does nothing: the owner asks."""
 
-    def _hear(self, heard: Opened | Answered | Asked) -> None:
+    def _hear(self, heard: MemberHeard) -> None:
         match heard:
             case Opened():
                 self._opened.set()
@@ -126,19 +122,8 @@ class OwnerConnection:
         finally:
             self._answers.pop(number, None)
 
-    async def _received(self) -> bytes:
-        try:
-            async with asyncio.timeout(SILENT_S):
-                data = await self._reader.read(network.CHUNK)
-        except TimeoutError:
-            raise LogUnavailableError(f"the log's owner has said nothing for {SILENT_S:g} s") from None
-        if not data:
-            raise LogUnavailableError("the log's owner has closed the connection")
-        return data
-
     def _send(self) -> None:
-        if data := self._conversation.to_send():
-            self._writer.write(data)
+        self._link.send(*self._conversation.to_send())
 
     def _check(self) -> None:
         if self._ended is not None:
@@ -166,20 +151,33 @@ def _check_length(shard: str, length: int) -> None:
 @contextlib.asynccontextmanager
 async def connected(
     address: OwnerAddress,
-    conversation: Conversation,
+    name: MemberName,
+    generation: int,
     reading: Callable[[], ReadingReport | None],
+    *,
+    introduction: Introduction | None = None,
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[OwnerConnection]:
-    """Connects to an owner, over TLS if its context is given, and closes the connection at the end.
+    """Connects to an owner, and closes the connection at the end.
+
+    Args:
+        address: where the owner listens.
+        name: who this member is.
+        generation: of the owner that HEAD named.
+        reading: as :class:`OwnerConnection` takes it.
+        introduction: what the Hello says of this process; None: its worker id.
+        tls: this side of TLS; None: nothing is encrypted.
 
     Raises:
         ConnectionRefusedError: nobody listens there.
         OSError: the connection cannot be made.
+        LogUnavailableError: the peer closes the connection, or says nothing.
+        LogProtocolError: it does not speak the protocol.
     """
-    reader, writer = await (network.connect(address, tls) if tls else network.connect(address))
-    connection = OwnerConnection(conversation, reader, writer, reading)
-    try:
-        yield connection
-    finally:
-        connection.end()
-        await network.hang_up(writer)
+    introduction = introduction or Introduction(name.worker)
+    async with linked(PEERS, address, introduction, tls=tls, limits=OWNER_LIMITS) as link:
+        connection = OwnerConnection(MemberConversation(name, generation), link, reading)
+        try:
+            yield connection
+        finally:
+            connection.end()

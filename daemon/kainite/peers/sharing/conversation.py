@@ -1,9 +1,10 @@
-"""The client's side of a connection to the log's owner; no I/O, no clock.
+"""What a member says to the log's owner, and what it hears; no I/O, no clock.
+
+The connection's Hellos are exchanged (:mod:`kainite.peers.connection.core`); the conversation begins with Join.
 
 =========  =============================================  ======================================================
 phase      waits for                                      then
 =========  =============================================  ======================================================
-GREETING   the owner's Hello                              sends Join: JOINING
 JOINING    Joined, as long as the owner loads its state   OPEN
 OPEN       answers, and questions about the reading       OPEN
 ENDED      nothing: the peer broke the protocol, or does  each further call raises
@@ -49,40 +50,49 @@ from typing import Final, TypeAlias
 from kainite.base.errors import KainiteError, LogProtocolError, LogRequestError, LogUnavailableError
 from kainite.base.position import Position
 from kainite.log.client import ReadingReport
-from kainite.log.format.entry import ReqId
-from kainite.peers.wire.frames import FrameDecoder
-from kainite.peers.wire.hello import Hello, common_version, decode_hello, encode_hello
-from kainite.peers.wire.layouts import Message
-from kainite.peers.wire.shard_messages import (
-    VERSION,
+from kainite.peers.connection.credit import Credit
+from kainite.peers.connection.generation import OwnerGeneration
+from kainite.peers.messages import (
+    MAX_NUMBER,
+    Appended,
     Elsewhere,
     Join,
     Joined,
+    Message,
     PositionAnswer,
     PositionRequest,
     ReadingAnswer,
     ReadingRequest,
+    RequestRefused,
+    SentPosition,
     ShardAppend,
-    ShardAppended,
-    ShardRefused,
 )
-from kainite.peers.wire.versions import decode_message, encode_message
 
-MAX_FRAME: Final = 320 * 2**20
-"""The longest message, bytes: a payload that compression does not shorten, and its metadata."""
-
-MAX_APPEND: Final = MAX_FRAME - 64 * 2**10
-"""Most bytes of an append's metadata and payload together; the rest of its frame are positions and names."""
-
-MAX_NUMBER: Final = 2**31 - 1
-"""Requests of a connection are numbered from 1 up to this, and then from 1 again."""
+NO_READING: Final = ReadingReport(frozenset(), {})
 
 
-class Phase(Enum):
-    GREETING = auto()
+class MemberPhase(Enum):
     JOINING = auto()
     OPEN = auto()
     ENDED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class MemberName:
+    """Who a member is, and which log it means.
+
+    Attributes:
+        log: the log, as ``TABLE/PARTITION``: another application's log may have a partition of the same name.
+        stream: the name of the stream that the member collects.
+        worker, process: the member's worker id and its process's identity, as text.
+        identity: of the stream; empty where it is not known.
+    """
+
+    log: str
+    stream: str
+    worker: str
+    process: str
+    identity: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,74 +117,46 @@ class Asked:
     backlog: str
 
 
-Heard: TypeAlias = Opened | Answered | Asked
+MemberHeard: TypeAlias = Opened | Answered | Asked
 
 
-@dataclass(frozen=True, slots=True)
-class _Queued:
-    message: ShardAppend
-    schemes: frozenset[str]
-
-
-class Conversation:
-    """One connection, from its beginning.
+class MemberConversation:
+    """What is said on one connection, from its beginning.
 
     Args:
-        log: the log, as ``TABLE/PARTITION``.
-        stream: the name of the stream that this process collects.
-        worker, process: this process's worker id and identity, as text.
+        name: who this member is.
         generation: of the owner that HEAD named.
-        introduction: what the Hello says of this process; empty: its worker id.
-        identity: of the stream; empty where it is not known.
     """
 
-    def __init__(
-        self,
-        log: str,
-        stream: str,
-        worker: str,
-        process: str,
-        generation: int,
-        introduction: str = "",
-        identity: str = "",
-    ) -> None:
-        self.phase = Phase.GREETING
+    def __init__(self, name: MemberName, generation: int) -> None:
+        self.phase = MemberPhase.JOINING
         self.schemes: set[str] = set()
         """Ids of the schemes that were sent."""
-        self._join = Join(self._id(0, generation), log, stream, worker, process, identity)
-        self._generation = generation
-        self._decoder = FrameDecoder(MAX_FRAME)
-        self._out: list[bytes] = [encode_hello(Hello((VERSION,), introduction or worker))]
+        self._generation = OwnerGeneration(generation)
+        who = name.log, name.stream, name.worker, name.process, name.identity
+        self._out: list[Message] = [Join(generation, 0, *who)]
         self._number = 0
-        self._credit = 0
-        self._unanswered: dict[int, int] = {}  # requests and the bytes that each takes of the credit
-        self._used = 0
-        self._waiting: deque[_Queued] = deque()
+        self._credit = Credit(0)
+        self._unanswered: dict[int, int | None] = {}  # requests and the bytes that each append takes of the credit
+        self._waiting: deque[ShardAppend] = deque()
 
-    def to_send(self) -> bytes:
-        """Returns what is to be sent, and forgets it."""
-        out, self._out = b"".join(self._out), []
+    def to_send(self) -> list[Message]:
+        """Returns what is to be said, and forgets it."""
+        out, self._out = self._out, []
         return out
 
-    def receive(self, data: bytes) -> list[Heard]:
-        """Takes bytes; returns what they say.
+    def take(self, message: Message) -> MemberHeard:
+        """Takes what the owner says; returns what it means.
 
         Raises:
-            LogProtocolError: the peer does not speak the protocol.
+            LogProtocolError: the owner must not say it.
             LogUnavailableError: the peer does not own the log.
         """
-        heard: list[Heard] = []
         try:
-            self._decoder.receive(data)
-            while (frame := self._decoder.next_frame()) is not None:
-                if self.phase is Phase.GREETING:
-                    self._greeted(frame.body)
-                elif frame.body:
-                    heard += self._take(decode_message(VERSION, frame.body))
+            return self._joined(message) if self.phase is MemberPhase.JOINING else self._taken(message)
         except KainiteError:
-            self.phase = Phase.ENDED
+            self.phase = MemberPhase.ENDED
             raise
-        return heard
 
     def append(
         self, shard: str, first: Position, last: Position, fragments: bytes, payload: bytes, schemes: frozenset[str]
@@ -183,93 +165,80 @@ class Conversation:
 
         Args:
             shard, first, last: as in :meth:`~kainite.log.client.LogClient.append`.
-            fragments, payload, schemes: of :func:`~kainite.peers.sharing.fragments.encode_fragments`.
+            fragments, payload, schemes: of :func:`~kainite.peers.fragments.encode_fragments`.
         """
         number = self._next()
-        message = ShardAppend(self._id(number), shard, first, last, fragments, payload)
-        self._waiting.append(_Queued(message, schemes))
-        self.schemes |= schemes  # it goes before every append that is made from now on
+        places = SentPosition.of(first), SentPosition.of(last)
+        contents = memoryview(fragments), memoryview(payload)
+        self._waiting.append(ShardAppend(self._generation.value, number, shard, *places, *contents))
+        self.schemes |= schemes  # the append goes before every append that is made from now on
         self._send_waiting()
         return number
 
     def position(self, shard: str) -> int:
         """Asks for a shard's position; returns the question's number."""
         number = self._next()
-        self._unanswered[number] = 0
-        self._send(PositionRequest(self._id(number), shard))
+        self._unanswered[number] = None
+        self._out.append(PositionRequest(self._generation.value, number, shard))
         return number
 
     def reading(self, number: int, report: ReadingReport | None) -> None:
         """Answers the owner's question of that number."""
-        told = report or ReadingReport(frozenset(), {})
-        self._send(ReadingAnswer(self._id(number), told.shards, told.read, told.tips, told.arrived, told.started))
+        told = report or NO_READING
+        ages, times = (dict(told.read), dict(told.tips)), (dict(told.arrived), dict(told.started))
+        self._out.append(ReadingAnswer(self._generation.value, number, told.shards, *ages, *times))
 
-    def _greeted(self, body: bytes) -> None:
-        hello = decode_hello(body)
-        if common_version((VERSION,), hello.versions) is None:
-            raise LogProtocolError(
-                f"{hello.message or 'the peer'} does not speak version {VERSION} of the log's protocol"
-            )
-        self._decoder.expect_messages(VERSION)
-        self.phase = Phase.JOINING
-        self._send(self._join)
-
-    def _take(self, message: Message) -> list[Heard]:
-        if isinstance(message, Elsewhere):
-            raise LogUnavailableError(f"the process does not own the log; {message.address or 'nobody'} does")
-        if self.phase is Phase.JOINING:
-            return self._joined(message)
-        if message.req_id.generation != self._generation:
-            raise LogProtocolError(f"a message of generation {message.req_id.generation}, not {self._generation}")
-        number = message.req_id.sequence
+    def _joined(self, message: Message) -> MemberHeard:
         match message:
-            case ReadingRequest(backlog=backlog):
-                return [Asked(number, backlog)]
-            case ShardAppended():
-                return [self._answered(Answered(number))]
-            case ShardRefused(cause=cause):
-                return [self._answered(Answered(number, error=LogRequestError(cause)))]
-            case PositionAnswer(position=position):
-                return [self._answered(Answered(number, position))]
-        raise LogProtocolError(f"an owner sent {type(message).__name__}")
-
-    def _joined(self, message: Message) -> list[Heard]:
-        match message:
-            case Joined(req_id, credit) if req_id.generation >= self._generation:
-                self._generation, self._credit = req_id.generation, credit
-                self.phase = Phase.OPEN
-                return [Opened()]
-            case Joined(req_id, _):
-                raise LogUnavailableError(
-                    f"the process owned the log as generation {req_id.generation}; it was replaced"
-                )
-            case ShardRefused(cause=cause):
+            case Joined(generation=generation, credit=credit):
+                self._generation.check(generation)
+                self._credit.most_bytes = credit
+                self.phase = MemberPhase.OPEN
+                return Opened()
+            case Elsewhere():
+                raise not_the_owner(message)
+            case RequestRefused(cause=cause):
                 raise LogProtocolError(cause)
         raise LogProtocolError(f"a join is answered by {type(message).__name__}")
 
+    def _taken(self, message: Message) -> MemberHeard:
+        if isinstance(message, Elsewhere):
+            raise not_the_owner(message)
+        self._generation.check(message.generation)
+        match message:
+            case ReadingRequest(number=number, backlog=backlog):
+                return Asked(number, backlog)
+            case Appended(number=number):
+                return self._answered(Answered(number))
+            case RequestRefused(number=number, cause=cause):
+                return self._answered(Answered(number, error=LogRequestError(cause)))
+            case PositionAnswer(number=number, place=place):
+                return self._answered(Answered(number, None if place is None else place.position))
+        raise LogProtocolError(f"an owner sent {type(message).__name__}")
+
     def _answered(self, answer: Answered) -> Answered:
-        size = self._unanswered.pop(answer.number, None)
-        if size is None:
+        if answer.number not in self._unanswered:
             raise LogProtocolError(f"an answer to request {answer.number}, which was not made")
-        self._used -= size
-        self._send_waiting()
+        size = self._unanswered.pop(answer.number)
+        if size is not None:
+            self._credit.give(size)
+            self._send_waiting()
         return answer
 
     def _send_waiting(self) -> None:
-        while self._waiting and (not self._used or self._used + self._waiting[0].message.size <= self._credit):
-            message = self._waiting.popleft().message
-            self._unanswered[message.req_id.sequence] = message.size
-            self._used += message.size
-            self._send(message)
-
-    def _send(self, message: Message) -> None:
-        self._out.append(encode_message(VERSION, message))
+        while self._waiting and self._credit.has_room(self._waiting[0].size):
+            message = self._waiting.popleft()
+            self._unanswered[message.number] = message.size
+            self._credit.take(message.size)
+            self._out.append(message)
 
     def _next(self) -> int:
-        if self.phase is not Phase.OPEN:
+        if self.phase is not MemberPhase.OPEN:
             raise LogUnavailableError("the connection to the log's owner is not open")
         self._number = self._number % MAX_NUMBER + 1
         return self._number
 
-    def _id(self, number: int, generation: int | None = None) -> ReqId:
-        return ReqId(0, self._generation if generation is None else generation, 0, number)
+
+def not_the_owner(answer: Elsewhere) -> LogUnavailableError:
+    """Returns the error of a request that was made to a process that does not own the log."""
+    return LogUnavailableError(f"the process does not own the log; {answer.address or 'nobody'} does")

@@ -63,7 +63,7 @@ from enum import Enum, auto
 from typing import Final, TypeAlias
 
 from kainite.base.retry import Backoff
-from kainite.peers.sharing.address import OwnerAddress
+from kainite.peers.address import OwnerAddress
 
 SEEK_BACKOFF: Final = Backoff((0.02, 0.05, 0.1, 0.2, 0.5, 1.0), jitter=0.5)
 """Pauses between looks at HEAD while no owner is found. Members that lose a claim must not come back together."""

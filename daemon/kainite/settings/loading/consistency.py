@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kainite.base.address import Address
 from kainite.base.markers import USED, Markers
 from kainite.settings.keys.table import DEFAULTS, KEYS
 from kainite.settings.keys.without_effect import INERT_KEYS, is_client_key
@@ -126,19 +127,27 @@ def _unclear_markers(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
 
 def _of_the_service(now: Mapping[tuple[str, str], Any]) -> list[str]:
     """Returns what keeps the log's service from listening, or from telling who connects."""
-    listen, certificate, key, trust, secrets = (
-        now["service", field] for field in ("listen", "certificate_file", "key_file", "trust_file", "secret_file")
-    )
+    certificate, key = now["service", "certificate_file"], now["service", "key_file"]
     problems: list[str] = []
     if (certificate is None) != (key is None):
         problems.append("logCertificateFile and logKeyFile go together: set both, or none")
+    for field, name in (("", ""), ("applications_", "Applications")):
+        listen, advertise = now["service", f"{field}listen"], now["service", f"{field}advertise"]
+        problems += _of_a_port(now, listen, advertise, name)
+    return problems
+
+
+def _of_a_port(
+    now: Mapping[tuple[str, str], Any], listen: Address | None, advertise: Address | None, name: str
+) -> Iterator[str]:
+    """Yields what keeps one port of the service from being opened: that of logListen or of log``name``Listen."""
     if listen is None or listen.is_loopback:
-        return problems
+        return
+    certificate, trust, secrets = (now["service", field] for field in ("certificate_file", "trust_file", "secret_file"))
     if certificate is None or (trust is None and secrets is None):
-        problems.append(
-            f"logListen {listen} is reached from other hosts, and nothing would tell who connects: set"
+        yield (
+            f"log{name}Listen {listen} is reached from other hosts, and nothing would tell who connects: set"
             " logCertificateFile and logKeyFile, and logTrustFile or logSecretFile; or listen on 127.0.0.1"
         )
-    if now["service", "advertise"] is None and listen.host in ("0.0.0.0", "::"):
-        problems.append(f"logListen {listen} is no address to connect to: set logAdvertise")
-    return problems
+    if advertise is None and listen.host in ("0.0.0.0", "::"):
+        yield f"log{name}Listen {listen} is no address to connect to: set log{name}Advertise"

@@ -64,3 +64,19 @@ class ServiceSettings:
         "Log partitions that `kainite log serve` offers to applications, numbered from 0.",
         default=0,
     )
+    applications_listen: Address | None = own(
+        "logApplicationsListen",
+        address(),
+        Reload.RESTART,
+        "Where `kainite log serve` listens for applications; beyond loopback it needs what `logListen` needs.",
+        default=None,
+        otherwise="a free port where logListen is",
+    )
+    applications_advertise: Address | None = own(
+        "logApplicationsAdvertise",
+        address(),
+        Reload.RESTART,
+        "Where other hosts reach the owner of applications' partitions.",
+        default=None,
+        otherwise="logApplicationsListen, or the host of logAdvertise",
+    )

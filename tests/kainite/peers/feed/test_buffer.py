@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.log.format.entry import Batch, Entry, EntryKind, UnitMeta
-from kainite.peers.feed.buffer import EVERYTHING, Fed, FeedBuffer
+from kainite.peers.feed.buffer import EVERYTHING, FedBatch, FeedBuffer
 
 
-def fed(first: int, last: int) -> Fed:
+def fed(first: int, last: int) -> FedBatch:
     entries = tuple(Entry(EntryKind.UNIT, UnitMeta(f"T-{tid}", 0)) for tid in range(first, last + 1))
-    return Fed(Batch(first, 1, 0, entries), False, 10)
+    return FedBatch(Batch(first, 1, 0, entries), False, 10)
 
 
 def firsts(buffer: FeedBuffer, next_id: int) -> tuple[list[int], int | None]:

@@ -1,4 +1,4 @@
-"""The follower's side of a connection: what an owner may say to it."""
+"""The follower's side of a conversation: what an owner may say to it."""
 
 from __future__ import annotations
 
@@ -6,78 +6,64 @@ import pytest
 
 from kainite.base.errors import KainiteError, LogCorruptError, LogProtocolError, LogUnavailableError
 from kainite.log.format.batch_codec import encode
-from kainite.log.format.entry import Batch, Entry, EntryKind, ReqId, StatusMeta
-from kainite.peers.feed.buffer import Fed
-from kainite.peers.feed.conversation import FeedConversation, Phase, UpTo, Wishes
-from kainite.peers.wire.feed_messages import FeedBatch, FeedTaken, FeedUpTo, Follow, OutcomesAt
-from kainite.peers.wire.frames import HEADER_SIZE
-from kainite.peers.wire.hello import Hello, encode_hello
-from kainite.peers.wire.layouts import Message
-from kainite.peers.wire.shard_messages import VERSION, Elsewhere, ShardAppended, ShardRefused
-from kainite.peers.wire.versions import decode_message, encode_message
+from kainite.log.format.entry import Batch, Entry, EntryKind, StatusMeta
+from kainite.peers.feed.buffer import FedBatch
+from kainite.peers.feed.conversation import FeedConversation, UpTo, Wishes
+from kainite.peers.messages import (
+    Appended,
+    Elsewhere,
+    FeedBatch,
+    FeedTaken,
+    FeedUpTo,
+    Follow,
+    Message,
+    OutcomesAt,
+    RequestRefused,
+)
 
 WISHES = Wishes("t/0", "f", 100, 10, outcomes=True)
 BATCH = Batch(5, 3, 0, (Entry(EntryKind.STATUS, StatusMeta(), data=b"x"),))
 
 
 def opened() -> FeedConversation:
-    conversation = FeedConversation(WISHES, 5, generation=3)
-    conversation.to_send()
-    assert conversation.receive(encode_hello(Hello((VERSION,), "owner"))) == []
-    return conversation
-
-
-def frame(message: Message) -> bytes:
-    return encode_message(VERSION, message)
-
-
-def said(conversation: FeedConversation) -> Message:
-    return decode_message(VERSION, conversation.to_send()[HEADER_SIZE:])
+    return FeedConversation(generation=3)
 
 
 def test_it_says_what_it_wants_and_hears_batches_and_up_to_where_they_were_sent() -> None:
     conversation = opened()
-    assert said(conversation) == Follow(ReqId(0, 3), "t/0", "f", 5, 100, 10, True)
+    assert conversation.follow(WISHES, 5) == Follow(3, 0, "t/0", "f", 5, 100, 10, True)
     index, payload = encode(BATCH)
-    message = FeedBatch(ReqId(0, 3), index, payload)
-    heard = conversation.receive(frame(FeedUpTo(ReqId(0, 3), 5)) + frame(message))
-    assert heard == [UpTo(5), Fed(BATCH, True, message.size)]
-    (bare,) = conversation.receive(frame(FeedBatch(ReqId(0, 3), index, None)))
-    assert isinstance(bare, Fed)
+    message = FeedBatch(3, 0, index, payload)
+    assert conversation.take(FeedUpTo(3, 0, 5)) == UpTo(5)
+    assert conversation.take(message) == FedBatch(BATCH, True, message.size)
+    bare = conversation.take(FeedBatch(3, 0, index, None))
+    assert isinstance(bare, FedBatch)
     assert not bare.has_data
-    conversation.taken(6, 7)
-    assert said(conversation) == FeedTaken(ReqId(0, 3), 6, 7)
-    conversation.outcomes_at(9)
-    assert said(conversation) == OutcomesAt(ReqId(0, 3), 9)
+    assert conversation.taken(6, 7) == FeedTaken(3, 0, 6, 7)
+    assert conversation.outcomes_at(9) == OutcomesAt(3, 0, 9)
 
 
 def test_a_younger_owner_than_head_named_is_heard_and_an_older_one_is_not() -> None:
     conversation = opened()
-    assert conversation.receive(frame(FeedUpTo(ReqId(0, 4), 5))) == [UpTo(5)]
+    assert conversation.take(FeedUpTo(4, 0, 5)) == UpTo(5)
+    assert conversation.taken(6, 7) == FeedTaken(4, 0, 6, 7)
     with pytest.raises(LogUnavailableError, match="generation 3; it was replaced"):
-        conversation.receive(frame(FeedUpTo(ReqId(0, 3), 5)))
+        conversation.take(FeedUpTo(3, 0, 5))
     with pytest.raises(LogUnavailableError, match="generation 2; it was replaced"):
-        opened().receive(frame(FeedUpTo(ReqId(0, 2), 5)))
+        opened().take(FeedUpTo(2, 0, 5))
 
 
 @pytest.mark.parametrize(
     ("message", "error"),
     [
-        (Elsewhere(ReqId(0, 3), "there:1"), LogUnavailableError),
-        (ShardRefused(ReqId(0, 3), "another log"), LogProtocolError),
-        (ShardAppended(ReqId(0, 3)), LogProtocolError),
-        (FeedBatch(ReqId(0, 3), b"garbage", None), LogCorruptError),
-        (FeedBatch(ReqId(0, 3), encode(Batch(5, 2, 0, BATCH.entries))[0], None), LogProtocolError),
-        (FeedBatch(ReqId(0, 3), encode(Batch(5, 3, 0, ()))[0], None), LogProtocolError),
+        (Elsewhere(0, 0, "there:1"), LogUnavailableError),
+        (RequestRefused(3, 0, "another log"), LogProtocolError),
+        (Appended(3, 0), LogProtocolError),
+        (FeedBatch(3, 0, b"garbage", None), LogCorruptError),
+        (FeedBatch(3, 0, encode(Batch(5, 2, 0, BATCH.entries))[0], None), LogProtocolError),
+        (FeedBatch(3, 0, encode(Batch(5, 3, 0, ()))[0], None), LogProtocolError),
     ],
 )
 def test_what_no_owner_of_this_log_says_ends_it(message: Message, error: type[KainiteError]) -> None:
-    conversation = opened()
     with pytest.raises(error):
-        conversation.receive(frame(message))
-    assert conversation.phase is Phase.ENDED
-
-
-def test_a_peer_of_another_version_is_refused() -> None:
-    with pytest.raises(LogProtocolError, match="does not speak version 6"):
-        FeedConversation(WISHES, 0, 1).receive(encode_hello(Hello((4,), "old")))
+        opened().take(message)

@@ -11,6 +11,7 @@ from kainite.base.address import Address
 from kainite.base.errors import LogRequestError
 from kainite.base.position import Position
 from kainite.peers.access import Access
+from kainite.peers.connection.core import Limits
 from kainite.peers.sharing import connection
 from kainite.peers.sharing.shared_log import SharedLog
 from support.application_world import Proxy
@@ -46,7 +47,7 @@ async def test_each_append_is_in_the_log_once_whatever_the_network_does(delay: f
 
 
 async def test_an_owner_that_says_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "SILENT_S", 0.3)
+    monkeypatch.setattr(connection, "OWNER_LIMITS", Limits(silent=0.3))
     place = Address("127.0.0.1", free_port())
     proxy = Proxy(place)
     async with proxy.running(), members() as all_:
@@ -60,7 +61,7 @@ async def test_an_owner_that_says_nothing_is_left(monkeypatch: pytest.MonkeyPatc
 
 
 async def test_an_append_that_is_too_long_for_a_frame_is_refused_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "MAX_APPEND", 1000, raising=False)
+    monkeypatch.setattr(connection, "MAX_APPEND", 1000)
     async with members() as all_:
         await all_.join("a")
         b = await all_.join("b")

@@ -2,64 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from kainite.base.errors import LogProtocolError, LogRequestError, LogUnavailableError
 from kainite.base.position import Position
 from kainite.log.client import ReadingReport
-from kainite.log.format.entry import ReqId
-from kainite.peers.sharing.conversation import MAX_NUMBER, Answered, Asked, Conversation, Opened, Phase
-from kainite.peers.wire.frames import FrameDecoder
-from kainite.peers.wire.hello import Hello, decode_hello, encode_hello
-from kainite.peers.wire.layouts import Message
-from kainite.peers.wire.shard_messages import (
-    VERSION,
+from kainite.peers.messages import (
+    MAX_NUMBER,
+    Appended,
     Elsewhere,
     Join,
     Joined,
+    Message,
     PositionAnswer,
     PositionRequest,
     ReadingAnswer,
     ReadingRequest,
+    RequestRefused,
+    SentPosition,
     ShardAppend,
-    ShardAppended,
-    ShardRefused,
 )
-from kainite.peers.wire.versions import decode_message, encode_message
+from kainite.peers.sharing.conversation import (
+    Answered,
+    Asked,
+    MemberConversation,
+    MemberHeard,
+    MemberName,
+    MemberPhase,
+    Opened,
+)
 
 GENERATION = 7
 CREDIT = 100
-
-
-def req(number: int = 0, generation: int = GENERATION) -> ReqId:
-    return ReqId(0, generation, 0, number)
+JOIN = Join(GENERATION, 0, "p", "s", "w", "process")
 
 
 class Bench:
     """A conversation, and what its owner has heard."""
 
     def __init__(self) -> None:
-        self.client = Conversation("p", "s", "w", "process", GENERATION)
-        self._decoder = FrameDecoder()
-        self._greeted = False
+        self.client = MemberConversation(MemberName("p", "s", "w", "process"), GENERATION)
 
-    def heard(self) -> list[Message | Hello]:
-        """Returns what the client has sent since the last call."""
-        self._decoder.receive(self.client.to_send())
-        found: list[Message | Hello] = []
-        while (frame := self._decoder.next_frame()) is not None:
-            if self._greeted:
-                found.append(decode_message(VERSION, frame.body))
-            else:
-                self._greeted = True
-                self._decoder.expect_messages(VERSION)
-                found.append(decode_hello(frame.body))
-        return found
+    def heard(self) -> list[Message]:
+        """Returns what the client has said since the last call."""
+        return self.client.to_send()
 
-    def say(self, *messages: Message) -> list[Opened | Answered | Asked]:
-        return self.client.receive(b"".join(encode_message(VERSION, message) for message in messages))
+    def numbers(self) -> list[int]:
+        """Returns the numbers of what the client has said since the last call."""
+        return [message.number for message in self.heard()]
+
+    def say(self, *messages: Message) -> list[MemberHeard]:
+        return [self.client.take(message) for message in messages]
 
     def append(self, size: int) -> int:
         return self.client.append("s0", Position(1), Position(2), b"x" * size, b"", frozenset())
@@ -68,16 +61,14 @@ class Bench:
 @pytest.fixture
 def greeted() -> Bench:
     bench = Bench()
-    assert bench.heard() == [Hello((VERSION,), "w")]
-    assert bench.client.receive(encode_hello(Hello((0, VERSION), "owner"))) == []
-    assert bench.heard() == [Join(req(), "p", "s", "w", "process")]
+    assert bench.heard() == [JOIN]
     return bench
 
 
 @pytest.fixture
 def bench(greeted: Bench) -> Bench:
-    assert greeted.say(Joined(req(), CREDIT)) == [Opened()]
-    assert greeted.client.phase is Phase.OPEN
+    assert greeted.say(Joined(GENERATION, 0, CREDIT)) == [Opened()]
+    assert greeted.client.phase is MemberPhase.OPEN
     return greeted
 
 
@@ -86,11 +77,11 @@ def test_requests_are_answered_under_their_numbers(bench: Bench) -> None:
     first, second, third = bench.heard()
     assert isinstance(first, ShardAppend)
     assert isinstance(third, ShardAppend)
-    assert second == PositionRequest(req(asked), "s1")
+    assert second == PositionRequest(GENERATION, asked, "s1")
     heard = bench.say(
-        PositionAnswer(req(asked), Position(2**180, 3)),
-        ShardRefused(req(refused), "overlaps"),
-        ShardAppended(req(appended)),
+        PositionAnswer(GENERATION, asked, SentPosition.of(Position(2**180, 3))),
+        RequestRefused(GENERATION, refused, "overlaps"),
+        Appended(GENERATION, appended),
     )
     assert heard[0] == Answered(asked, Position(2**180, 3))
     assert heard[2] == Answered(appended)
@@ -102,48 +93,48 @@ def test_requests_are_answered_under_their_numbers(bench: Bench) -> None:
 def test_appends_wait_for_credit_in_their_order_and_questions_do_not(bench: Bench) -> None:
     first, second, third = bench.append(60), bench.append(50), bench.append(10)
     asked = bench.client.position("s1")
-    assert [message.req_id.sequence for message in bench.heard() if not isinstance(message, Hello)] == [first, asked]
-    bench.say(ShardAppended(req(first)))
-    assert [message.req_id.sequence for message in bench.heard() if not isinstance(message, Hello)] == [second, third]
+    assert bench.numbers() == [first, asked]
+    bench.say(Appended(GENERATION, first))
+    assert bench.numbers() == [second, third]
 
 
 def test_one_append_of_any_size_is_allowed(bench: Bench) -> None:
     large = bench.append(10 * CREDIT)
     small = bench.append(1)
-    assert [message.req_id.sequence for message in bench.heard() if not isinstance(message, Hello)] == [large]
-    bench.say(ShardAppended(req(large)))
-    assert [message.req_id.sequence for message in bench.heard() if not isinstance(message, Hello)] == [small]
+    assert bench.numbers() == [large]
+    bench.say(Appended(GENERATION, large))
+    assert bench.numbers() == [small]
 
 
 def test_the_owners_questions_are_answered_under_its_numbers(bench: Bench) -> None:
-    assert bench.say(ReadingRequest(req(5), "full")) == [Asked(5, "full")]
+    assert bench.say(ReadingRequest(GENERATION, 5, "full")) == [Asked(5, "full")]
     told = ReadingReport(frozenset({"s0", "s1"}), {"s0": 1.5}, {"s0": 0.5}, {"s0": 17}, {"s0": 16})
     bench.client.reading(5, told)
     bench.client.reading(6, None)
     assert bench.heard() == [
-        ReadingAnswer(req(5), frozenset({"s0", "s1"}), {"s0": 1.5}, {"s0": 0.5}, {"s0": 17}, {"s0": 16}),
-        ReadingAnswer(req(6), frozenset(), {}),
+        ReadingAnswer(GENERATION, 5, frozenset({"s0", "s1"}), {"s0": 1.5}, {"s0": 0.5}, {"s0": 17}, {"s0": 16}),
+        ReadingAnswer(GENERATION, 6, frozenset(), {}),
     ]
 
 
 def test_a_newer_owner_than_head_named_is_as_good(greeted: Bench) -> None:
-    assert greeted.say(Joined(req(generation=GENERATION + 1), CREDIT)) == [Opened()]
+    assert greeted.say(Joined(GENERATION + 1, 0, CREDIT)) == [Opened()]
     greeted.client.position("s0")
-    assert greeted.heard() == [PositionRequest(req(1, GENERATION + 1), "s0")]
+    assert greeted.heard() == [PositionRequest(GENERATION + 1, 1, "s0")]
 
 
 @pytest.mark.parametrize(
-    "message", [Joined(req(generation=GENERATION - 1), CREDIT), Elsewhere(req(), "10.0.0.7:7070")], ids=["old", "other"]
+    "message", [Joined(GENERATION - 1, 0, CREDIT), Elsewhere(GENERATION, 0, "10.0.0.7:7070")], ids=["old", "other"]
 )
 def test_whoever_does_not_own_the_log_is_left(greeted: Bench, message: Message) -> None:
     with pytest.raises(LogUnavailableError, match=r"replaced|10\.0\.0\.7:7070"):
         greeted.say(message)
-    assert greeted.client.phase is Phase.ENDED
+    assert greeted.client.phase is MemberPhase.ENDED
 
 
 def test_an_owner_that_ceases_to_be_one_is_left(bench: Bench) -> None:
     with pytest.raises(LogUnavailableError):
-        bench.say(Elsewhere(req(), ""))
+        bench.say(Elsewhere(GENERATION, 0, ""))
     with pytest.raises(LogUnavailableError):
         bench.client.position("s0")
 
@@ -151,34 +142,20 @@ def test_an_owner_that_ceases_to_be_one_is_left(bench: Bench) -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        ShardAppended(req(9)),
-        PositionAnswer(req(1), None),
-        ShardAppended(req(1, GENERATION + 1)),
-        Join(req(), "p", "s", "w", "process"),
-        Joined(req(), CREDIT),
+        Appended(GENERATION, 9),
+        PositionAnswer(GENERATION, 1, None),
+        Appended(GENERATION + 1, 1),
+        JOIN,
+        Joined(GENERATION, 0, CREDIT),
     ],
     ids=["unasked", "twice", "another generation", "a client's", "again"],
 )
 def test_what_an_owner_must_not_say_ends_the_conversation(bench: Bench, message: Message) -> None:
     asked = bench.client.position("s0")
-    bench.say(PositionAnswer(req(asked), None))
+    bench.say(PositionAnswer(GENERATION, asked, None))
     with pytest.raises(LogProtocolError):
         bench.say(message)
-    assert bench.client.phase is Phase.ENDED
-
-
-@pytest.mark.parametrize(
-    "begin",
-    [
-        lambda bench: bench.client.receive(b"HTTP/1.1 400 Bad Request\r\n\r\n"),
-        lambda bench: bench.client.receive(encode_hello(Hello((0, 1, 2, 3, 4), None))),
-    ],
-    ids=["another protocol", "an earlier release"],
-)
-def test_whoever_speaks_no_common_version_is_left(begin: Callable[[Bench], object]) -> None:
-    bench = Bench()
-    with pytest.raises(LogProtocolError):
-        begin(bench)
+    assert bench.client.phase is MemberPhase.ENDED
 
 
 def test_nothing_is_asked_before_the_owner_takes_requests(greeted: Bench) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.peers.sharing.address import OwnerAddress
+from kainite.peers.address import OwnerAddress
 from kainite.peers.sharing.membership import (
     Action,
     Claim,

@@ -12,6 +12,7 @@ from random import Random
 import pytest
 
 from kainite.base.address import Address
+from kainite.base.clock import boot_seconds
 from kainite.base.errors import KainiteError, LogRequestError
 from kainite.base.position import Position
 from kainite.log.client import LogClient, ReadingReport
@@ -19,10 +20,10 @@ from kainite.log.collecting.waiting import NEAR_S
 from kainite.log.contract import LogStore
 from kainite.log.state.loading import load_state
 from kainite.owner.mount import mount
+from kainite.peers import network
 from kainite.peers.access import Access
-from kainite.peers.sharing import network
-from kainite.peers.sharing import session as session_module
-from kainite.peers.sharing.address import OwnerAddress, from_text
+from kainite.peers.address import OwnerAddress, from_text
+from kainite.peers.sharing import member_session as session_module
 from kainite.peers.sharing.shared_log import SharedLog
 from kainite.settings import UowEnd, UowSettings
 from kainite.store.memory import MemoryStore
@@ -188,7 +189,7 @@ async def test_a_member_of_a_stream_that_replaced_the_logs_own_is_refused_also_b
         c = await all_.join("c", identity="stream 2", reached=False)
         await until(lambda: "has collected the stream stream 1, and this is stream 2" in told(caplog))
         assert not c.is_reached
-        assert list(a.clients) == ["b"]
+        assert list(a.reception.members) == ["b"]
         await all_.kill("a")
         await all_.kill("b")
         await all_.leave("c")
@@ -203,10 +204,10 @@ class Flickering(SharedLog):
     """A log that the test puts behind the facade, and takes away."""
 
     def show(self, log: LogClient) -> None:
-        self._put(log)
+        self.present_log.put(log)
 
     def hide(self, log: LogClient) -> None:
-        self._drop(log)
+        self.present_log.drop(log)
 
 
 async def test_a_log_that_is_gone_before_the_request_has_its_turn_is_waited_for_again() -> None:
@@ -282,9 +283,9 @@ async def test_the_time_that_a_report_was_under_way_is_added(monkeypatch: pytest
         a, b = await all_.join("a"), await all_.join("b")
         reports = Reports(a, monkeypatch)
         b.report(ReadingReport(frozenset({"s0"}), {"s0": 7.0}))
-        clock = a.clock
+        (session,) = a.reception._sessions.values()  # noqa: SLF001 - its clock is set
         later = iter([0.0, 3600.0, *([7200.0] * 100_000)])  # an hour passes between a question and its answer
-        monkeypatch.setattr(a, "clock", lambda: clock() + next(later))
+        monkeypatch.setattr(session, "_clock", lambda: boot_seconds() + next(later))
         await until(lambda: any(report.read["s0"] >= 3607.0 for report in reports.seen))
 
 
@@ -297,8 +298,7 @@ async def test_a_report_that_is_too_old_is_told_no_more(monkeypatch: pytest.Monk
         await until(lambda: reports.seen != [])
         asked: list[None] = []
         monkeypatch.setattr(a.owner, "backlog", lambda: asked.append(None))
-        clock = b.clock
-        monkeypatch.setattr(b, "clock", lambda: clock() + NEAR_S + 1.0)
+        monkeypatch.setattr(b.latest_reading, "clock", lambda: boot_seconds() + NEAR_S + 1.0)
         await until(lambda: len(asked) > 3)
         reports.seen.clear()
         await until(lambda: len(asked) > 6)
@@ -333,6 +333,7 @@ async def raw(address: OwnerAddress, data: bytes) -> bytes:
     """Sends bytes to a member's port; returns what comes back until it closes the connection."""
     reader, writer = await network.connect(address)
     writer.write(data)
+    writer.write_eof()
     with suppress(OSError):
         received = await asyncio.wait_for(reader.read(), LIMIT)
         await network.hang_up(writer)
@@ -349,10 +350,7 @@ def address_of(store: LogStore) -> OwnerAddress:
 
 
 @pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n\r\n", b"H", b"\xff" * 100_000])
-async def test_whoever_speaks_something_else_is_cut_off_and_disturbs_nobody(
-    data: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session_module, "GREETING_S", 0.2)
+async def test_whoever_speaks_something_else_is_cut_off_and_disturbs_nobody(data: bytes) -> None:
     async with members() as all_:
         await all_.join("a")
         b = await all_.join("b")

@@ -38,6 +38,11 @@ def given(text: str, origin: str = "file") -> GivenText:
         ({("service", "listen"): OPEN, **CERTIFICATE}, "logListen 10.0.0.5:9000 is reached from other hosts"),
         ({("service", "listen"): Address("localhost.example", 1)}, "logListen localhost.example:1 is reached"),
         ({("service", "certificate_file"): FILE}, "logCertificateFile and logKeyFile go together"),
+        ({("service", "applications_listen"): OPEN}, "logApplicationsListen 10.0.0.5:9000 is reached from other hosts"),
+        (
+            {("service", "applications_listen"): Address("::", 1), **CERTIFICATE, ("service", "trust_file"): FILE},
+            "logApplicationsListen [::]:1 is no address to connect to: set logApplicationsAdvertise",
+        ),
         (
             {("service", "listen"): Address("0.0.0.0", 1), **CERTIFICATE, ("service", "trust_file"): FILE},
             "logListen 0.0.0.0:1 is no address to connect to: set logAdvertise",

@@ -1,0 +1,264 @@
+"""One connection as a state machine for both of its sides: bytes and messages in, messages and bytes out; no I/O.
+
+Both sides say Hello at once, then speak the highest version that both know. The accepting side also judges the other
+one's introduction (:mod:`kainite.peers.connection.introduction`). How a message becomes bytes is the codec's matter
+(:mod:`kainite.peers.connection.codec`); the clock is passed in.
+
+==========  ======================  =========================================================================
+state       event                   next
+==========  ======================  =========================================================================
+GREETING    HELLO                   OPEN, if a version is common to both and the introduction is accepted
+GREETING    GARBAGE, OVERDUE        CLOSED: the peer speaks something else, or has not said Hello in time
+OPEN        MESSAGE                 OPEN; a frame without a body says only that the peer is alive
+OPEN        GARBAGE                 CLOSED: also a second Hello
+OPEN        OVERDUE                 CLOSED: silent for too long, or too long in the midst of one frame
+CLOSED      any                     CLOSED; nothing is read any more
+==========  ======================  =========================================================================
+
+A peer whose Hello is of the other protocol is at the wrong port: the accepting side answers with a Hello of the peer's
+protocol, without versions, whose message says where the peer should connect.
+
+Nothing here outlives the connection. What a cut leaves behind is a matter of what the messages asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from math import inf
+from typing import Final, Generic, NamedTuple
+
+from kainite.base.errors import LogProtocolError, LogRequestError
+from kainite.peers.connection.codec import Codec, M
+from kainite.peers.connection.frames import MAX_BODY, MESSAGE, Frame, FrameDecoder, OtherProtocolError, header
+from kainite.peers.connection.hello import Hello, common_version, decode_hello, encode_hello
+
+
+class ConnectionState(Enum):
+    GREETING = auto()
+    OPEN = auto()
+    CLOSED = auto()
+
+
+class ConnectionEvent(Enum):
+    HELLO = auto()
+    MESSAGE = auto()
+    GARBAGE = auto()
+    OVERDUE = auto()
+
+
+_NEXT: Final[Mapping[tuple[ConnectionState, ConnectionEvent], ConnectionState]] = {
+    (ConnectionState.GREETING, ConnectionEvent.HELLO): ConnectionState.OPEN,
+    (ConnectionState.GREETING, ConnectionEvent.GARBAGE): ConnectionState.CLOSED,
+    (ConnectionState.GREETING, ConnectionEvent.OVERDUE): ConnectionState.CLOSED,
+    (ConnectionState.OPEN, ConnectionEvent.MESSAGE): ConnectionState.OPEN,
+    (ConnectionState.OPEN, ConnectionEvent.GARBAGE): ConnectionState.CLOSED,
+    (ConnectionState.OPEN, ConnectionEvent.OVERDUE): ConnectionState.CLOSED,
+}
+
+
+class Side(Enum):
+    CONNECTING = auto()
+    ACCEPTING = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a peer may take.
+
+    Attributes:
+        body: the longest message, bytes.
+        greeting: seconds until its Hello has come.
+        frame: seconds from a frame's first byte to its last.
+        silent: seconds without a byte. Waltz's clients say that they are alive after 600 s.
+        slow: seconds for which a peer may not take what is sent to it.
+        messages: most messages of a peer that are under way; then no more is read from it.
+        bytes: most bytes in these messages, unless it is one message alone.
+    """
+
+    body: int = MAX_BODY
+    greeting: float = 5.0
+    frame: float = 60.0
+    silent: float = 900.0
+    slow: float = 300.0
+    messages: int = 600
+    bytes: int = 8 << 20
+
+
+class Received(NamedTuple, Generic[M]):
+    """A message that came, and how many bytes its body had."""
+
+    message: M
+    size: int
+
+
+Judge = Callable[[Hello], None]
+"""Judges the other side's Hello; raises LogProtocolError."""
+
+
+class Connection(Generic[M]):
+    """One side of a connection.
+
+    Args:
+        codec: the protocol.
+        side: which side this is.
+        now: seconds, by any clock that never runs backwards.
+        message: what this side's Hello says of it.
+        limits: what the peer may take.
+        judge: judges the peer's Hello.
+    """
+
+    def __init__(
+        self,
+        codec: Codec[M],
+        side: Side,
+        now: float,
+        message: str,
+        limits: Limits | None = None,
+        judge: Judge = lambda _: None,
+    ) -> None:
+        self._codec = codec
+        self._side = side
+        self._limits = limits or Limits()
+        self._judge = judge
+        self._decoder = FrameDecoder(codec.hello, self._limits.body)
+        self._began = now
+        self._heard = now
+        self._frame_began: float | None = None
+        self._version: int | None = None
+        self.state = ConnectionState.GREETING
+        self._out = [encode_hello(codec.hello, Hello(tuple(sorted(codec.versions)), message))]
+
+    @property
+    def version(self) -> int:
+        """Returns the version that is spoken; must not be asked before OPEN."""
+        assert self._version is not None
+        return self._version
+
+    @property
+    def buffered(self) -> int:
+        """Returns how many bytes have come that :meth:`next_message` has not given yet."""
+        return self._decoder.buffered
+
+    def receive(self, data: bytes, now: float) -> None:
+        """Takes bytes that came."""
+        self._heard = now
+        if self.state is not ConnectionState.CLOSED:
+            self._decoder.receive(data)
+
+    def next_message(self, now: float) -> Received[M] | None:
+        """Returns the next message; None until more bytes come.
+
+        Raises:
+            LogProtocolError: the peer says what it must not, or its Hello is refused; the state is CLOSED.
+        """
+        while self.state is not ConnectionState.CLOSED:
+            try:
+                frame = self._decoder.next_frame()
+                found = None if frame is None else self._taken(frame)
+            except LogProtocolError as error:
+                self._enter(ConnectionEvent.GARBAGE)
+                if isinstance(error, OtherProtocolError):
+                    raise self._refused(error) from error
+                raise
+            if frame is None:
+                self._note_frame(now)
+                self._heard = now  # silence counts while somebody listens
+                return None
+            self._frame_began = None
+            if found is not None:
+                return found
+        return None
+
+    @property
+    def deadline(self) -> float:
+        """Returns when the peer has taken too long, if nothing comes until then."""
+        return min((at for at, _ in self._deadlines()), default=inf)
+
+    def overdue(self, now: float) -> str | None:
+        """Returns why the peer takes too long, None while it does not; then the state is CLOSED.
+
+        To be asked while this side waits for bytes: the time in which it takes none is not the peer's.
+        """
+        why = next((why for at, why in self._deadlines() if now >= at), None)
+        if why is not None:
+            self._enter(ConnectionEvent.OVERDUE)
+        return why
+
+    def send(self, message: M) -> None:
+        """Adds a message to what is to be sent; the state is OPEN.
+
+        Raises:
+            LogRequestError: the version cannot say the message, or the message is longer than a peer takes.
+        """
+        body = self._codec.encode(self.version, message)
+        if len(body) > self._limits.body:
+            raise LogRequestError(
+                f"a {type(message).__name__} of {len(body)} bytes is larger than the log's owner takes"
+                f" ({self._limits.body}): split it"
+            )
+        self._out += (header(MESSAGE, self.version, len(body)), body)
+
+    def keep_alive(self) -> None:
+        """Adds to what is to be sent that this side is alive; the state is OPEN."""
+        self._out.append(header(MESSAGE, self.version, 0))
+
+    def to_send(self) -> bytes:
+        """Returns what is to be sent, and forgets it."""
+        if not self._out:
+            return b""
+        out, self._out = b"".join(self._out), []
+        return out
+
+    def _taken(self, frame: Frame) -> Received[M] | None:
+        """Takes a frame of the kind that is expected; returns the message in it."""
+        if self.state is ConnectionState.GREETING:
+            self._greet(decode_hello(frame.body))
+            return None
+        self._enter(ConnectionEvent.MESSAGE)
+        return Received(self._codec.decode(frame.version, frame.body), len(frame.body)) if frame.body else None
+
+    def _greet(self, hello: Hello) -> None:
+        self._judge(hello)
+        version = common_version(self._codec.versions, hello.versions)
+        if version is None:
+            raise LogProtocolError(self._why_no_version(hello))
+        self._version = version
+        self._decoder.expect_messages(version)
+        self._enter(ConnectionEvent.HELLO)
+
+    def _why_no_version(self, hello: Hello) -> str:
+        if not hello.versions:
+            return f"the peer refuses the connection: {hello.message}"
+        return (
+            f"the peer speaks versions {sorted(hello.versions)} of the {self._codec.name}, this side"
+            f" {sorted(self._codec.versions)}: upgrade the older one"
+        )
+
+    def _refused(self, error: OtherProtocolError) -> LogProtocolError:
+        """Returns what is wrong with a peer of another protocol; an accepting side answers the peer with it."""
+        if self._side is Side.CONNECTING:
+            return LogProtocolError(f"the peer does not speak the {self._codec.name}: the address is another port's")
+        self._out.append(encode_hello(error.magic, Hello((), self._codec.port)))
+        return LogProtocolError(f"the peer does not speak the {self._codec.name}: {self._codec.port}")
+
+    def _note_frame(self, now: float) -> None:
+        """Notes when the frame that is not whole yet began."""
+        if not self._decoder.buffered:
+            self._frame_began = None
+        elif self._frame_began is None:
+            self._frame_began = now
+
+    def _deadlines(self) -> Iterator[tuple[float, str]]:
+        """Yields each time at which the peer has taken too long, and for what."""
+        limits = self._limits
+        if self.state is ConnectionState.GREETING:
+            yield self._began + limits.greeting, f"no Hello within {limits.greeting:g} s"
+        elif self.state is ConnectionState.OPEN:
+            yield self._heard + limits.silent, f"silent for {limits.silent:g} s"
+        if self._frame_began is not None:
+            yield self._frame_began + limits.frame, f"a message is not whole after {limits.frame:g} s"
+
+    def _enter(self, event: ConnectionEvent) -> None:
+        self.state = _NEXT.get((self.state, event), ConnectionState.CLOSED)

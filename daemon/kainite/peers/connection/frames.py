@@ -1,0 +1,169 @@
+"""Frames: what a connection carries, one after the other, in both directions::
+
+    frame   magic u8 | version i16 | length i32 | body
+
+Integers are big-endian. Two kinds of frame exist: the one Hello of each side (:mod:`kainite.peers.connection.hello`),
+whose magic names the protocol (``K`` the peers', ``H`` Waltz's), and ``L`` for all others. A frame without a body keeps
+the connection alive and says nothing else.
+
+The decoder is given bytes as they come and hands out whole frames. It refuses a frame by its header, before its body is
+there, so it never holds more than one frame of the allowed length and what came behind it.
+
+=========  =========================================================  ===============================
+expects    set by                                                     refuses
+=========  =========================================================  ===============================
+Hello      the connection's beginning                                 any other magic or version, a body
+                                                                      beyond MAX_HELLO; the Hello of the other
+                                                                      protocol by an error of its own
+messages   :meth:`FrameDecoder.expect_messages`, after the Hello      any other magic or version, a body
+                                                                      beyond the limit
+nothing    the first refused frame                                    everything: each call raises
+=========  =========================================================  ===============================
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NoReturn
+
+from kainite.base.errors import LogProtocolError
+from kainite.base.value_class import value_class
+
+WALTZ_HELLO: Final = ord("H")
+"""The magic of a Hello of Waltz's protocol."""
+
+PEERS_HELLO: Final = ord("K")
+"""The magic of a Hello of the peers' protocol."""
+
+MESSAGE: Final = ord("L")
+_HELLOS: Final = frozenset({WALTZ_HELLO, PEERS_HELLO})
+HELLO_VERSION: Final = 0
+MAX_HELLO: Final = 4096
+"""The longest body of a Hello, bytes."""
+
+MAX_BODY: Final = 16 << 20
+"""The longest body of a message where nothing else is said, bytes."""
+
+_HEADER: Final = struct.Struct(">Bhi")
+HEADER_SIZE: Final = _HEADER.size
+
+
+@value_class(frozen=True, slots=True)
+class Frame:
+    """A frame that came.
+
+    Attributes:
+        magic: that of a Hello, or MESSAGE.
+        version: of the body's encoding.
+        body: empty for a frame that keeps the connection alive.
+    """
+
+    magic: int
+    version: int
+    body: bytes
+
+
+class OtherProtocolError(LogProtocolError):
+    """The peer says the Hello of another protocol, whose magic is ``magic``."""
+
+    def __init__(self, magic: int) -> None:
+        super().__init__("the peer speaks another protocol")
+        self.magic = magic
+
+
+def header(magic: int, version: int, length: int) -> bytes:
+    """Returns what stands before a body of so many bytes."""
+    return _HEADER.pack(magic, version, length)
+
+
+def encode_frame(magic: int, version: int, body: bytes) -> bytes:
+    """Returns a frame."""
+    return header(magic, version, len(body)) + body
+
+
+def keep_alive(version: int) -> bytes:
+    """Returns the frame that keeps a connection of this version alive."""
+    return encode_frame(MESSAGE, version, b"")
+
+
+class FrameDecoder:
+    """Takes bytes as they come, and gives frames.
+
+    Args:
+        hello: the magic of the Hello that is expected.
+        limit: the longest body of a message, bytes.
+    """
+
+    def __init__(self, hello: int, limit: int = MAX_BODY) -> None:
+        self._limit = limit
+        self._expected = (hello, HELLO_VERSION)
+        self._longest = MAX_HELLO
+        self._buffer = bytearray()
+        self._begin = 0
+        self._refused: LogProtocolError | None = None
+
+    def expect_messages(self, version: int) -> None:
+        """Expects messages of ``version`` from the next frame on."""
+        self._expected = (MESSAGE, version)
+        self._longest = self._limit
+
+    def receive(self, data: bytes) -> None:
+        """Takes bytes; :meth:`next_frame` gives the frames that are whole by now."""
+        if self._begin:
+            del self._buffer[: self._begin]
+            self._begin = 0
+        self._buffer += data
+
+    @property
+    def buffered(self) -> int:
+        """Returns how many bytes wait for the rest of their frame, or for :meth:`next_frame`."""
+        return len(self._buffer) - self._begin
+
+    def next_frame(self) -> Frame | None:
+        """Returns the next frame; None until more bytes come.
+
+        Raises:
+            LogProtocolError: what comes is no frame that is expected here; the connection is of no use any more.
+        """
+        if self._refused is not None:
+            raise self._refused
+        if self.buffered < HEADER_SIZE:
+            self._check_beginning()
+            return None
+        magic, version, length = _HEADER.unpack_from(self._buffer, self._begin)
+        self._check_header(magic, version, length)
+        begin, end = self._begin + HEADER_SIZE, self._begin + HEADER_SIZE + length
+        if len(self._buffer) < end:
+            return None
+        self._begin = end
+        return Frame(magic, version, bytes(memoryview(self._buffer)[begin:end]))
+
+    def _check_beginning(self) -> None:
+        """Refuses a wrong magic by its one byte: a peer of another protocol may never send more."""
+        if self.buffered:
+            self._check_magic(self._buffer[self._begin])
+
+    def _check_header(self, magic: int, version: int, length: int) -> None:
+        self._check_magic(magic)
+        if version != self._expected[1]:
+            self._refuse(f"a frame is of version {version}")
+        if not 0 <= length <= self._longest:
+            self._refuse(f"a frame says that its body has {length} bytes, of at most {self._longest}")
+
+    def _check_magic(self, magic: int) -> None:
+        expected = self._expected[0]
+        if magic == expected:
+            return
+        if expected in _HELLOS and magic in _HELLOS:
+            self._end(OtherProtocolError(magic))
+        self._refuse(f"a frame begins with byte {magic}")
+
+    def _refuse(self, what: str) -> None:
+        kind = "a Hello" if self._expected[0] in _HELLOS else f"a message of version {self._expected[1]}"
+        self._end(LogProtocolError(f"{what} where {kind} is expected"))
+
+    def _end(self, error: LogProtocolError) -> NoReturn:
+        self._buffer.clear()
+        self._begin = 0
+        self._refused = error
+        raise error

@@ -1,0 +1,46 @@
+"""Sockets of the connecting side: the one place where connections are made."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import Final, Protocol
+
+CONNECT_LIMIT_S: Final = 5.0
+"""Seconds in which a connection must be made."""
+
+CLOSE_LIMIT_S: Final = 1.0
+"""Seconds that a closed connection may take to send what it still has."""
+
+
+class Reachable(Protocol):
+    """Where a listener is reached."""
+
+    @property
+    def host(self) -> str: ...
+
+    @property
+    def port(self) -> int: ...
+
+
+async def connect(
+    address: Reachable, tls: ssl.SSLContext | None = None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connects to an address, over TLS if its context is given.
+
+    Raises:
+        ConnectionRefusedError: nobody listens there.
+        OSError: the connection cannot be made, or not in time.
+    """
+    async with asyncio.timeout(CONNECT_LIMIT_S):
+        return await asyncio.open_connection(address.host, address.port, ssl=tls)
+
+
+async def hang_up(writer: asyncio.StreamWriter) -> None:
+    """Closes a connection; returns when its last bytes are sent, or soon."""
+    writer.close()
+    try:
+        async with asyncio.timeout(CLOSE_LIMIT_S):
+            await writer.wait_closed()
+    except (OSError, TimeoutError):
+        writer.transport.abort()

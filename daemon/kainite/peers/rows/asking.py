@@ -1,0 +1,77 @@
+"""Asks the log's owner who holds a row: it answers from its memory, so that nothing of the log is read.
+
+Whatever keeps the owner from answering (there is none, it is not reached from here, it speaks another version, it
+knows no catalogue) is no error: the caller reads the log instead (:mod:`kainite.log.views.row_holders`). An answer is
+of what is durable: the owner gives it when everything that it tells of is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from kainite.base.errors import LogProtocolError, LogRequestError, LogUnavailableError
+from kainite.log.contract import LogStore
+from kainite.log.views.row_holders import Toucher
+from kainite.peers.access import Access
+from kainite.peers.address import OwnerAddress, reached_by
+from kainite.peers.client import linked
+from kainite.peers.messages import OWNER_LIMITS, PEERS, Holder, Message, RequestRefused, RowAnswer, RowRequest
+
+_logger = logging.getLogger(__name__)
+
+LIMIT_S: Final = 5.0
+"""Seconds in which the owner must have answered."""
+
+NAME: Final = "who"
+
+
+async def ask_owner(
+    store: LogStore, partition: str, log: str, access: Access, table: str, key: Mapping[str, str]
+) -> list[Toucher] | None:
+    """Returns the unresolved units that write a row, as the log's owner knows them; None: the log is to be read.
+
+    Args:
+        store, partition: of the log.
+        log: its name, as ``TABLE/PARTITION``.
+        access: this process's side of TLS, and who it is.
+        table, key: as in :func:`~kainite.log.views.row_holders.touchers`.
+
+    Raises:
+        LogRequestError: the table or the key is not the catalogue's.
+        LogUnavailableError: HEAD cannot be read.
+    """
+    head = await asyncio.to_thread(store.read_head, partition)
+    address = None if head is None or head.released else reached_by(head.address)
+    if head is None or address is None:
+        return None
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            answer = await _ask(address, access, RowRequest(0, 0, log, table, dict(key)))
+    except (OSError, LogProtocolError, LogUnavailableError) as error:
+        _logger.debug("the log's owner has not answered: %s", error)
+        return None
+    if answer.generation < head.generation or answer.count > len(answer.units):
+        return None
+    return [_toucher(unit) for unit in answer.units]
+
+
+async def _ask(address: OwnerAddress, access: Access, request: RowRequest) -> RowAnswer:
+    async with linked(PEERS, address, access.introduce(NAME), tls=access.client_tls, limits=OWNER_LIMITS) as link:
+        link.send(request)
+        return _answer(await link.next())
+
+
+def _answer(message: Message) -> RowAnswer:
+    match message:
+        case RowAnswer():
+            return message
+        case RequestRefused(cause=cause):
+            raise LogRequestError(cause)
+    raise LogUnavailableError(f"the peer answered with {type(message).__name__}")
+
+
+def _toucher(unit: Holder) -> Toucher:
+    return Toucher(unit.id, unit.uow, unit.status, unit.instance, unit.waits_for, unit.cause)

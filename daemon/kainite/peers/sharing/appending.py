@@ -1,0 +1,82 @@
+"""Appends through the log's owner in another process for a while: connects, until the connection ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kainite.base.errors import LogProtocolError, LogUnavailableError
+from kainite.base.logs import event
+from kainite.peers.access import Access
+from kainite.peers.address import OwnerAddress
+from kainite.peers.sharing.connection import OwnerConnection, connected
+from kainite.peers.sharing.conversation import MemberName
+from kainite.peers.sharing.head_look import ToldOnce
+from kainite.peers.sharing.latest_reading import LatestReading
+from kainite.peers.sharing.membership import Cut, Refused
+from kainite.peers.sharing.present_log import PresentLog
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class Appending:
+    """What this process needs to append elsewhere.
+
+    Attributes:
+        name: who this process is, and which log it means.
+        access: this process's side of TLS, and who it is.
+        present_log: what a connection is put behind.
+        reading: how far this process's shards are read.
+        told: takes warnings.
+    """
+
+    name: MemberName
+    access: Access
+    present_log: PresentLog
+    reading: LatestReading
+    told: ToldOnce
+
+    async def append_at(self, to: OwnerAddress, generation: int, welcomed: Callable[[], None]) -> Refused | Cut:
+        """Connects to an owner, and appends through it until the connection ends.
+
+        Args:
+            to, generation: where the owner is, as HEAD says.
+            welcomed: is called when the owner takes requests.
+        """
+        access = self.access
+        connecting = connected(
+            to, self.name, generation, self.reading.now,
+            introduction=access.introduce(self.name.worker), tls=access.client_tls,
+        )  # fmt: skip
+        try:
+            async with connecting as connection:
+                await self._append_through(connection, to, generation, welcomed)
+        except ConnectionRefusedError:
+            return Refused()
+        except LogProtocolError as error:
+            self.told.say("log's owner not understood", address=to, error=error)
+        except (OSError, LogUnavailableError) as error:
+            event(_logger, logging.INFO, "log's owner left", address=to, error=error)
+        return Cut()
+
+    async def _append_through(
+        self, connection: OwnerConnection, to: OwnerAddress, generation: int, welcomed: Callable[[], None]
+    ) -> None:
+        conversing = asyncio.create_task(connection.converse())
+        opening = asyncio.create_task(connection.opened())
+        try:
+            await asyncio.wait({conversing, opening}, return_when=asyncio.FIRST_COMPLETED)
+            if opening.done():
+                self.told.is_over()
+                event(_logger, logging.INFO, "log reached", address=to, generation=generation)
+                self.present_log.put(connection)
+                welcomed()
+            await conversing
+        finally:
+            self.present_log.drop(connection)
+            for task in (conversing, opening):
+                task.cancel()
+            await asyncio.gather(conversing, opening, return_exceptions=True)

@@ -1,0 +1,98 @@
+"""Looks at HEAD for a member: who owns the log, whether it may be claimed, and where its owner is reached."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from kainite.base.errors import LogUnavailableError
+from kainite.base.logs import event
+from kainite.base.process_identity import ProcessIdentity
+from kainite.log.contract import LogHead, LogStore
+from kainite.owner.mount import LeaseWatch, holder_of, seconds_held
+from kainite.peers import address as addresses
+from kainite.peers.sharing.membership import HeadSeen, HeadUnread
+from kainite.peers.sharing.present_log import PresentLog
+
+_logger = logging.getLogger(__name__)
+
+
+class ToldOnce:
+    """Logs a warning about a lasting condition once, until the condition is another one, or is over."""
+
+    def __init__(self) -> None:
+        self.told = ""
+
+    def say(self, name: str, **fields: object) -> None:
+        if self.told != name:
+            self.told = name
+            event(_logger, logging.WARNING, name, **fields)
+
+    def is_over(self) -> None:
+        self.told = ""
+
+
+@dataclass(slots=True, eq=False)
+class HeadLook:
+    """The looks of one member.
+
+    Attributes:
+        store, partition: where the log is.
+        worker, process: who this process is.
+        watch: measures the owner's lease.
+        present_log: is told whether an owner lives elsewhere.
+        told: takes warnings.
+    """
+
+    store: LogStore
+    partition: str
+    worker: str
+    process: ProcessIdentity
+    watch: LeaseWatch
+    present_log: PresentLog
+    told: ToldOnce
+    _head: LogHead | None = None  # as it was seen last
+    _warned: bool = False
+
+    async def look(self) -> HeadSeen | HeadUnread:
+        """Reads HEAD; returns what it says to the membership."""
+        try:
+            head = await asyncio.to_thread(self.store.read_head, self.partition)
+        except LogUnavailableError as error:
+            self.present_log.held_elsewhere = False
+            self.told.say("log not looked at", error=error)
+            return HeadUnread()
+        self._head = head
+        return HeadSeen(0, free=True) if head is None else self._seen(head)
+
+    def elsewhere(self) -> str:
+        """Returns the address of the log's owner in another process, as far as it is known; empty when it is not."""
+        head = self._head
+        return head.address if head is not None and not self._is_mine(head) else ""
+
+    def _seen(self, head: LogHead) -> HeadSeen:
+        left = seconds_held(head, self.worker, self.watch, self.process)
+        self.present_log.held_elsewhere = left > 0
+        address = addresses.from_text(head.address)
+        reachable = address if address is not None and address.is_reachable and not self._is_mine(head) else None
+        if left > 0 and reachable is None:
+            self.told.say("waiting for the log", cause=_why_waiting(head, self.worker), lease_left=round(left, 1))
+        if not self._warned and self.watch.has_living_namesake(self.worker) and not self._is_mine(head):
+            self._warned = True
+            event(_logger, logging.ERROR, "another daemon runs under this worker id: give each its own workerId",
+                  worker=self.worker, holder=holder_of(head))  # fmt: skip
+        return HeadSeen(head.generation, left <= 0, reachable)
+
+    def _is_mine(self, head: LogHead) -> bool:
+        return head.process == self.process.as_text()
+
+
+def _why_waiting(head: LogHead, worker: str) -> str:
+    holder = holder_of(head, worker)
+    address = addresses.from_text(head.address)
+    if address is None:
+        return f"{holder} owns it and takes no connections"
+    if not address.is_reachable:
+        return f"{holder} owns it and listens on {address} of its own host alone: set logListen there"
+    return f"{holder} owns it"

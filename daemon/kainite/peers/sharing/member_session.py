@@ -1,0 +1,157 @@
+"""A member at the log's owner: takes the member's requests, and asks how far its shards are read.
+
+Bounds on what a member can take: the appends that are not answered may have twice the credit and one frame. The credit
+counts compressed bytes, so an append is decoded only when the log has room for it: at most one decoded append a
+connection waits for room. One that the log has already may therefore wait for room before it is recognised.
+
+Appends are decoded one at a time, in the order in which they came: an append may use a scheme that one before it has
+brought, and a large append is decoded on a thread. What ends the connection (the member is gone, or breaks the
+protocol; the owner ends) gives up the appends that are not queued yet; those that are queued become durable or not,
+without an answer.
+
+A report of the reading (:class:`~kainite.log.client.ReadingReport`) has ages. How long it was under way is not known;
+it was written after the question that it answers was asked, so the time since the question is added to each age. A
+report that was held back for an hour therefore tells of the state an hour ago, whatever clocks say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, Final
+
+from kainite.base.errors import LogProtocolError, LogRequestError
+from kainite.base.waiting import wait_until_set
+from kainite.log.client import ReadingReport
+from kainite.owner.owner import LogOwner
+from kainite.peers.fragments import decode_fragments
+from kainite.peers.messages import (
+    MAX_NUMBER,
+    Appended,
+    Join,
+    Joined,
+    Message,
+    PositionAnswer,
+    PositionRequest,
+    ReadingAnswer,
+    ReadingRequest,
+    RequestRefused,
+    SentPosition,
+    ShardAppend,
+)
+from kainite.peers.service import Peer
+from kainite.uow.fragment import Fragment
+from kainite.uow.scheme import Scheme
+
+CREDIT: Final = 8 * 2**20
+"""Most bytes of appends that a member may have unanswered; one append of any size is always allowed."""
+
+ASK_EVERY_S: Final = 1.0
+"""Seconds between two questions how far the shards are read; one may come between while a unit waits for the answer."""
+
+OFF_LOOP_BYTES: Final = 64 * 1024
+"""From so many bytes on, an append is decoded on a thread."""
+
+QUESTIONS_KEPT: Final = 60
+"""Questions that may still be answered."""
+
+
+class MemberSession:
+    """One member's connection, once the member has joined.
+
+    Args:
+        join: who the member is.
+        owner: the log's owner.
+        peer: the member.
+        clock: returns seconds since boot.
+    """
+
+    def __init__(self, join: Join, owner: LogOwner, peer: Peer[Message], clock: Callable[[], float]) -> None:
+        self.join = join
+        self._owner = owner
+        self._peer = peer
+        self._clock = clock
+        self._schemes: dict[str, Scheme] = {}
+        self._decoding = asyncio.Lock()
+        self.unanswered = 0
+        """The bytes of the member's appends that are not answered yet."""
+        self._asked: dict[int, float] = {}
+        self._questions = 0
+        self._ask_now = asyncio.Event()
+
+    async def run(self) -> None:
+        """Says that the member may ask, and asks it how far its shards are read, to the connection's end."""
+        await self._peer.send(Joined(self._owner.generation, 0, CREDIT))
+        with self._owner.asking(self._ask_soon):
+            while True:
+                await self._ask()
+                self._ask_now.clear()
+                await wait_until_set(self._ask_now, ASK_EVERY_S)
+
+    async def take(self, message: Message) -> Coroutine[Any, Any, None] | None:
+        """Takes what the member says; returns what is left to do for it.
+
+        Raises:
+            LogProtocolError: no member says that.
+        """
+        match message:
+            case ShardAppend():
+                self._count(message.size)
+                return self._append(message)
+            case PositionRequest():
+                return self._position(message)
+            case ReadingAnswer():
+                self._report(message)
+                return None
+        raise LogProtocolError(f"a member sent {type(message).__name__}")
+
+    def _count(self, size: int) -> None:
+        if self.unanswered > 2 * CREDIT:
+            raise LogProtocolError(f"a member has {self.unanswered} bytes of appends unanswered, of at most {CREDIT}")
+        self.unanswered += size
+
+    async def _append(self, message: ShardAppend) -> None:
+        owner, number = self._owner, message.number
+        async with self._decoding:
+            await owner.room()
+            fragments, started_ms = await self._decoded(message)
+        first, last = message.first.position, message.last.position
+        try:
+            await owner.append(message.shard, first, last, fragments, started_ms=started_ms)
+        except LogRequestError as error:
+            answer: Message = RequestRefused(owner.generation, number, str(error))
+        else:
+            answer = Appended(owner.generation, number)
+        await self._peer.send(answer)
+        self.unanswered -= message.size
+
+    async def _decoded(self, message: ShardAppend) -> tuple[list[Fragment], int | None]:
+        decode = partial(decode_fragments, message.fragments, message.payload, dict(self._schemes))
+        fragments, schemes, started_ms = await asyncio.to_thread(decode) if message.size >= OFF_LOOP_BYTES else decode()
+        self._schemes.update(schemes)
+        return fragments, started_ms
+
+    async def _position(self, request: PositionRequest) -> None:
+        position = await self._owner.position(request.shard)
+        place = None if position is None else SentPosition.of(position)
+        await self._peer.send(PositionAnswer(self._owner.generation, request.number, place))
+
+    def _ask_soon(self) -> None:
+        """Asks at once, unless an answer is under way: a member that is slow is not asked more often."""
+        if not self._asked:
+            self._ask_now.set()
+
+    async def _ask(self) -> None:
+        self._questions = self._questions % MAX_NUMBER + 1
+        self._asked[self._questions] = self._clock()
+        for old in list(self._asked)[:-QUESTIONS_KEPT]:
+            del self._asked[old]
+        backlog = str(self._owner.backlog() or "")
+        await self._peer.send(ReadingRequest(self._owner.generation, self._questions, backlog))
+
+    def _report(self, answer: ReadingAnswer) -> None:
+        asked = self._asked.pop(answer.number, None)
+        if asked is not None and answer.shards:
+            told = ReadingReport(answer.shards, answer.read, answer.tips, answer.arrived, answer.started)
+            self._owner.report(told.aged(self._clock() - asked))

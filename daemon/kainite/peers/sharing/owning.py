@@ -1,0 +1,126 @@
+"""Owns the log for a while: mounts the partition, and serves it until another process mounts it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from kainite.base.errors import LogFencedError, LogHeldError, LogUnavailableError
+from kainite.base.logs import event
+from kainite.base.process_identity import ProcessIdentity
+from kainite.log.contract import LogStore
+from kainite.observe.meter import Meter
+from kainite.owner.audit.trail import AuditTrail
+from kainite.owner.mount import LeaseWatch, Mount, mount
+from kainite.owner.owner import LogOwner
+from kainite.peers.address import OwnerAddress
+from kainite.peers.sharing.head_look import ToldOnce
+from kainite.peers.sharing.latest_reading import LatestReading
+from kainite.peers.sharing.membership import Fenced, NotMounted
+from kainite.peers.sharing.present_log import PresentLog
+from kainite.settings import LogSettings, UowSettings
+from kainite.uow.current_catalogue import CurrentCatalogue
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class Owning:
+    """What this process needs to own the log.
+
+    Attributes:
+        store: where the log is.
+        settings, uow: of the log and its units.
+        identity: of the stream that is collected; None: it is not known.
+        process: this process.
+        watch: measures the lease of another owner.
+        clock: returns seconds since boot.
+        audit: where units are written before they leave the log; None: nowhere.
+        meter: takes the owner's metrics.
+        present_log: what the owner is put behind.
+        reading: how far this process's shards are read.
+        told: takes warnings.
+        address: where others reach this process, as HEAD has it; None before its port is open.
+        catalogue: the target's tables; None where they are not known here.
+    """
+
+    store: LogStore
+    settings: LogSettings
+    uow: UowSettings
+    identity: str | None
+    process: ProcessIdentity
+    watch: LeaseWatch
+    clock: Callable[[], float]
+    audit: AuditTrail | None
+    meter: Meter
+    present_log: PresentLog
+    reading: LatestReading
+    told: ToldOnce
+    address: OwnerAddress | None = None
+    catalogue: CurrentCatalogue | None = None
+
+    @property
+    def owner(self) -> LogOwner | None:
+        """Returns the log's owner, if it is here and serves."""
+        log = self.present_log.log
+        return log if isinstance(log, LogOwner) else None
+
+    async def own(self, gone: int | None, mounted: Callable[[], None]) -> Fenced | NotMounted:
+        """Mounts the partition, and serves it until another process mounts it.
+
+        Args:
+            gone: a generation whose owner need not be waited for.
+            mounted: is called when the log's state is loaded.
+        """
+        mount_ = await self._mounted(gone)
+        if mount_ is None:
+            return NotMounted()
+        served = False
+        try:
+            serving = LogOwner.serve(
+                self.store, self.settings, self.uow, mount_, audit=self.audit, clock=self.clock,
+                meter=self.meter,
+            )  # fmt: skip
+            async with serving as owner:
+                served = True
+                await self._serve(owner, mounted)
+        except LogFencedError as error:
+            event(_logger, logging.WARNING, "log is owned elsewhere now", error=error)
+            return Fenced() if served else NotMounted()
+        except LogUnavailableError as error:
+            event(_logger, logging.WARNING, "log not mounted", error=error)
+        return NotMounted()
+
+    async def _mounted(self, gone: int | None) -> Mount | None:
+        settings, address = self.settings, self.address.as_text() if self.address else ""
+        claim = partial(
+            mount, self.store, settings.partition, settings.owner, settings.lease, self.watch, self.clock,
+            self.process, address=address, gone=gone, stripes=settings.stripes,
+        )  # fmt: skip
+        try:
+            return await asyncio.to_thread(claim)
+        except (LogHeldError, LogFencedError, LogUnavailableError) as error:
+            event(_logger, logging.INFO, "log not mounted", error=error)
+            return None
+
+    async def _serve(self, owner: LogOwner, mounted: Callable[[], None]) -> None:
+        if self.identity is not None:
+            await owner.collect_from(self.identity)
+        if self.catalogue is not None:
+            owner.judge_by(self.catalogue)
+        self._report_to(owner)
+        self.told.is_over()
+        self.present_log.put(owner)
+        mounted()
+        try:
+            with owner.asking(partial(self._report_to, owner)):
+                raise await owner.failed()
+        finally:
+            self.present_log.drop(owner)
+
+    def _report_to(self, owner: LogOwner) -> None:
+        if (reading := self.reading.now()) is not None:
+            owner.report(reading)
