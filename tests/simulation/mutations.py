@@ -127,9 +127,18 @@ def _unsigned(**none: Any) -> Instead:
 
 
 def _write_at_once(original: Any) -> Any:
-    from kainite.worker.call_rules import WriteCheckpoint
+    """Writes a checkpoint without the append that must be durable before it; the append comes with the call's end."""
+    from kainite.worker.call_rules import AppendCall
 
-    return lambda self, checkpoint: (WriteCheckpoint(checkpoint),)
+    def requested(self: Any, *arguments: Any) -> Any:
+        decided = original(self, *arguments)
+        return (
+            tuple(step for step in decided if not isinstance(step, AppendCall))
+            if isinstance(decided, tuple)
+            else decided
+        )
+
+    return requested
 
 
 def _no_policy(original: Any) -> Any:
@@ -425,7 +434,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("durable decision", "kainite.owner.append_queue:AppendQueue.flush", value(_nothing_flushed), 500,
              aim="new table"),
     Mutation("bound of the backlog", "kainite.owner.room:is_full", answering(False), 200, aim="target away"),
-    Mutation("append before checkpoint", "kainite.worker.call_rules:CallRules._granted", _write_at_once, 500),
+    Mutation("append before checkpoint", "kainite.worker.call_rules:CallRules.requested", _write_at_once, 500),
     Mutation("parents before children", "kainite.leases.taking.taker:may_start", answering(True), 2_000),
     Mutation("lease's counter", "kainite.leases.table.calls:TableCalls.update", _any_lease, 40,
              aim="owner frozen before a put"),
@@ -497,7 +506,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("signature of rows", SIGNED, _unsigned(rows=()), 500, aim="one micro-batch"),
     Mutation("signature of unique keys", SIGNED, _unsigned(unique=()), 500),
     Mutation("signature of parents", SIGNED, _unsigned(named=(), parents=()), 500, aim="one micro-batch"),
-    Mutation("cascades", "kainite.uow.touched.cascade:Cascades._reach", answering(None), 500,
+    Mutation("cascades", "kainite.uow.touched.schema:Cascades", lambda original: lambda _: original(()), 500,
              aim="child leaves its parent"),
     Mutation("cascade read", "kainite.uow.touched.plan:Cascade.read_old", answering(None), 500,
              aim="child leaves its parent"),

@@ -30,10 +30,6 @@ def _off(name: str, place: str, instead: Instead, test: str) -> tuple[Mutation, 
     return Mutation(name, place, instead, 0), test
 
 
-async def _nothing_told(self: Any) -> None:
-    return None
-
-
 class _AsItCame:
     """Decodes an append's metadata without looking at what the fields hold."""
 
@@ -156,8 +152,8 @@ async def _judged_or_broken(self: Any, unit: Any, signing: Any) -> None:
 
 OFF: tuple[tuple[Mutation, str], ...] = (
     # From the shard to the owner.
-    _off("since when a shard is read is in the log first", "kainite.worker.shard_call:ShardCalls._tell_start",
-         value(_nothing_told),
+    _off("since when a shard is read is in the log first", "kainite.worker.units_of_work:UnitsOfWork.tells_start",
+         value(property(lambda self: False, lambda self, tells: None)),
          "tests/kainite/worker/test_shard_call.py"
          "::test_the_log_knows_since_when_a_shard_is_read_before_a_checkpoint_hides_it"),
     _off("readers are asked while a unit waits", f"{SESSION}._ask_soon", answering(None),

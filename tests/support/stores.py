@@ -40,7 +40,7 @@ SHOP = """
 
 
 DATABASES = pytest.mark.parametrize("database", ["postgresql", "sqlite"], indirect=True)
-"""For tests of what Kainite does in a database by itself; a loader may do otherwise."""
+"""Runs a test on the databases alone: for what Kainite does in a database by itself, and a loader may do otherwise."""
 
 
 class Database:
