@@ -176,6 +176,10 @@ def _starts_every_gain(original: Any) -> Any:
     return follow
 
 
+async def _flush_skipped(self: Any) -> None:
+    return None
+
+
 async def _flushed_at_once(self: Any) -> int:
     mark: int = self.mark
     return mark
@@ -384,6 +388,9 @@ TESTED: tuple[ShownByTest, ...] = (
             f"{APPLICATION_TESTS}/test_service.py::test_locks"),
     _tested("locks as of the tail", f"{APPLICATIONS}.partition:_read_locks", _no_locks_at_first,
             f"{APPLICATION_TESTS}/test_service.py::test_locks_are_known_to_the_next_owner"),
+    _tested("what was decided on is durable", "kainite.owner.append_queue:AppendQueue.flush", value(_flush_skipped),
+            "tests/kainite/owner/test_durable_grants.py"
+            "::test_an_answer_that_appends_nothing_waits_for_what_it_was_decided_on"),
     # Names and numbers of dispatched units.
     _tested("an owner renews before it begins", "kainite.owner.owner:load_mounted", _begun_without_renewal,
             f"{NAMES_TESTS}::test_an_owner_that_is_overtaken_while_it_loads_deletes_nothing_of_its_successor"),
