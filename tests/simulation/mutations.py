@@ -160,10 +160,6 @@ async def _folded_position(self: Any, shard_id: str) -> Any:
     return self.state.positions.get(shard_id)
 
 
-async def _nothing_flushed(self: Any) -> None:
-    return None
-
-
 def _all_new(original: Any) -> Any:
     from kainite.log.collecting.standing import News
 
@@ -431,8 +427,6 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("nonce of a batch", "kainite.store.memory:MemoryStore.put_batch", _other_nonce, 500),
     Mutation("durable position", "kainite.owner.owner:LogOwner.position", value(_folded_position), 500,
              aim="lease lapses during a put"),
-    Mutation("durable decision", "kainite.owner.append_queue:AppendQueue.flush", value(_nothing_flushed), 500,
-             aim="new table"),
     Mutation("bound of the backlog", "kainite.owner.room:is_full", answering(False), 200, aim="target away"),
     Mutation("append before checkpoint", "kainite.worker.call_rules:CallRules.requested", _write_at_once, 500),
     Mutation("parents before children", "kainite.leases.taking.taker:may_start", answering(True), 2_000),
