@@ -3,7 +3,7 @@
 =========  ======================================================  ================================================
 phase      event                                                   next
 =========  ======================================================  ================================================
-securing   TLS stands, or is not asked for                         conversing
+securing   TLS is established, or not configured                   conversing
 conversing a message                                               conversing; the service takes it
 any        the peer breaks the protocol or takes too long, the     gone; every task for the peer is cancelled, and
            service cuts it or hangs up, the transport is lost      the service hears of it once
@@ -36,13 +36,13 @@ READ_AHEAD: Final = 256 * 1024
 """From so many bytes on, nothing more is read from a peer while its service has not taken the last message."""
 
 STOP_S: Final = 5.0
-"""Seconds that a stop waits for replies under way."""
+"""Seconds for which a stop waits for replies under way."""
 
 CLOSE_S: Final = 1.0
-"""Seconds that a closed connection may take to send what it still has."""
+"""Seconds that a closed connection may take to send the bytes that wait."""
 
 NAME: Final = "Kainite log"
-"""What the Hello of an accepting side says of it."""
+"""The message in the Hello of an accepting side: the side's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,12 @@ class AcceptingTerms(Generic[M]):
     """What a server's peers have in common.
 
     Attributes:
-        service: answers.
-        tls: the owner's side of TLS; None: nothing is encrypted.
-        secrets: who may connect.
-        limits: what a peer may take.
+        service: answers the peers' messages.
+        tls: the accepting side's TLS context; None means that nothing is encrypted.
+        secrets: the users that may connect.
+        limits: bounds on a peer's messages and times.
         admit: returns whether a new connection may stay.
-        forget: hears that a connection has ended.
+        forget: called when a connection has ended.
     """
 
     service: PeerService[M]
@@ -107,7 +107,7 @@ class AcceptedPeer(asyncio.Protocol, Generic[M]):
         if not self._terms.admit(self):
             transport.abort()
             return
-        transport.pause_reading()  # what comes before TLS is there belongs to TLS
+        transport.pause_reading()  # the bytes until TLS is established belong to TLS
         self._conversing = self._loop.create_task(self._converse(), name=f"log peer {self._from}")
 
     def data_received(self, data: bytes) -> None:
@@ -206,7 +206,7 @@ class AcceptedPeer(asyncio.Protocol, Generic[M]):
             self._end()
 
     async def _secure(self) -> None:
-        """Begins to read, over TLS where it is set."""
+        """Begins to read, over TLS if TLS is configured."""
         assert self._transport is not None
         if self._terms.tls is None:
             self._transport.resume_reading()
@@ -251,7 +251,7 @@ class AcceptedPeer(asyncio.Protocol, Generic[M]):
         task = self._loop.create_task(work)
         among.add(task)
         task.add_done_callback(among.discard)
-        task.add_done_callback(lambda _: inner.close())  # for a task that is cancelled before it begins
+        task.add_done_callback(lambda _: inner.close())  # a task that is cancelled before it begins closes nothing
         return task
 
     async def _finish(self, rest: Coroutine[Any, Any, None], size: int) -> None:
@@ -287,7 +287,7 @@ class AcceptedPeer(asyncio.Protocol, Generic[M]):
         self._has_credit.set()
 
     def _flush_soon(self) -> None:
-        """Sends what one turn of the loop says together: a durable batch answers many appends at once."""
+        """Sends all messages of one turn of the loop together: a durable batch answers many appends at once."""
         if not self._flushes:
             self._flushes = True
             self._loop.call_soon(self._flush)
@@ -298,7 +298,7 @@ class AcceptedPeer(asyncio.Protocol, Generic[M]):
             self._transport.write(data)
 
     def _end(self) -> None:
-        """Ends the conversation; the service hears of it once."""
+        """Ends the conversation, and tells the service once."""
         if self._gone:
             return
         self._gone = True

@@ -1,4 +1,4 @@
-"""Where this process listens for the log's clients, who may connect, and who it is where it connects itself."""
+"""Where this process listens for the log's clients, who may connect, and as whom this process connects to others."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ LOOPBACK: Final = Address("127.0.0.1", 0)
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What the settings of the service come to.
+    """The settings of the service, with the files that they name read.
 
     Attributes:
-        listen: where to listen; port 0 for any that is free.
-        advertise: where others reach that; None: where it listens.
-        owner_tls, client_tls: this side of TLS, as an owner and as a client; None: nothing is encrypted.
-        secrets: who may connect.
-        user, secret: who this process is; empty for nobody in particular.
+        listen: the host and port to listen on; port 0 means any free port.
+        advertise: the address that others connect to; None means the address of ``listen``.
+        owner_tls, client_tls: this process's TLS contexts as an owner and as a client; None means that nothing is
+            encrypted.
+        secrets: the users that may connect.
+        user, secret: the user as whom this process connects, and the user's secret; empty where no user is set.
     """
 
     listen: Address = LOOPBACK
@@ -35,15 +36,15 @@ class Access:
     secret: str = field(default="", repr=False)
 
     def introduce(self, name: str) -> Introduction:
-        """Returns what a program called ``name`` says of itself."""
+        """Returns the introduction of a program called ``name``, as this process's user."""
         return Introduction(name, self.user, self.secret)
 
 
 def access_of(settings: ServiceSettings) -> Access:
-    """Returns what settings come to.
+    """Returns the access that the settings describe.
 
     Raises:
-        SettingsError: a file that they name cannot be used.
+        SettingsError: a file that the settings name cannot be used.
     """
     secrets = read_secrets(settings.secret_file) if settings.secret_file is not None else None
     user, secret = next(iter(secrets.items())) if secrets else ("", "")

@@ -20,12 +20,12 @@ from kainite.base.process_identity import network_stack
 
 @dataclass(frozen=True, slots=True)
 class OwnerAddress:
-    """Where an owner listens.
+    """The address at which an owner listens.
 
     Attributes:
-        host: a name, or an address as text.
+        host: the host's name, or its address as text.
         port: the TCP port.
-        stack: of a loopback address the network stack that it belongs to; else empty.
+        stack: the network stack that a loopback address belongs to; empty for any other address.
     """
 
     host: str
@@ -41,7 +41,7 @@ class OwnerAddress:
 
     @property
     def is_reachable(self) -> bool:
-        """Returns whether the address means the owner's listener here."""
+        """Returns whether this process reaches the owner's listener under the address."""
         if is_loopback(self.host):
             return bool(self.stack) and self.stack == network_stack()
         return True
@@ -53,7 +53,7 @@ def of_listener(host: str, port: int) -> OwnerAddress:
 
 
 def from_text(text: str) -> OwnerAddress | None:
-    """Returns the address that a text has; None for an empty text and for one of another form."""
+    """Returns the address in a text; None for an empty text, and for a text of another form."""
     place, _, stack = text.partition("@")
     try:
         address = parse_address(place)
@@ -63,7 +63,7 @@ def from_text(text: str) -> OwnerAddress | None:
 
 
 def reached_by(text: str) -> OwnerAddress | None:
-    """Returns the address that a text has, if it means the owner's listener here."""
+    """Returns the address in a text, if this process reaches the owner's listener under it; else None."""
     address = from_text(text)
     return address if address is not None and address.is_reachable else None
 

@@ -5,14 +5,14 @@ what happens                             the caller is told
 =======================================  ======================================================================
 nobody listens                           ConnectionRefusedError: evidence that the peer's process is gone
 the connection is not made in time       another OSError; no evidence
-the connection breaks, the peer closes   LogUnavailableError
-it, or is silent for too long
-the peer refuses the Hello, or says      LogProtocolError
-what it must not
+the connection breaks, or the peer       LogUnavailableError
+closes it or is silent for too long
+the peer refuses the Hello, or sends a   LogProtocolError
+message that the protocol forbids
 =======================================  ======================================================================
 
 Nothing is read from the socket while the caller takes no messages, so a peer that floods waits. A peer whose protocol
-has no messages of its own accord may be asked while it is silent (``ask``).
+sends nothing of its own accord can be asked while it is silent (:class:`Silence`).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Silence(Generic[M]):
     """How a silent peer is asked whether it is alive.
 
     Attributes:
-        question: a message that the peer answers.
-        every: seconds of silence after which it is asked, and asked again.
+        question: a message that every live peer answers.
+        every: seconds of silence after which the question is sent, and sent again.
     """
 
     question: M
@@ -52,9 +52,9 @@ class ClientLink(Generic[M]):
     """A connection whose Hellos are exchanged; made by :func:`linked`.
 
     Args:
-        reader, writer: its socket.
-        connection: its state.
-        silence: how a silent peer is asked; None: it is not.
+        reader, writer: the streams of the connection's socket.
+        connection: the connection's state.
+        silence: how a silent peer is asked whether it is alive; None means that it is not asked.
     """
 
     def __init__(
@@ -82,8 +82,8 @@ class ClientLink(Generic[M]):
         """Waits for the peer's next message.
 
         Raises:
-            LogUnavailableError: the connection broke, the peer has closed it, or is silent for too long.
-            LogProtocolError: the peer says what it must not.
+            LogUnavailableError: the connection broke, or the peer has closed it or is silent for too long.
+            LogProtocolError: the peer sends a message that the protocol forbids.
         """
         while (received := self._connection.next_message(self._clock())) is None:
             while not await self._receive(self._ask_at()):
@@ -95,14 +95,14 @@ class ClientLink(Generic[M]):
         """Sends messages, or keeps them until the peer takes them (:meth:`drained`).
 
         Raises:
-            LogRequestError: one is larger than a peer takes, or the version that is spoken cannot say it.
+            LogRequestError: a message is larger than the peer allows, or the version in use has no form for it.
         """
         for message in messages:
             self._connection.send(message)
         self.flush()
 
     def say_alive(self) -> None:
-        """Says that this side is alive."""
+        """Tells the peer that this side is alive."""
         self._connection.keep_alive()
         self.flush()
 
@@ -122,16 +122,16 @@ class ClientLink(Generic[M]):
             self._writer.write(data)
 
     def close(self) -> None:
-        """Ends the connection: whoever waits for a message hears that it is closed."""
+        """Ends the connection: :meth:`next` then raises that the connection is closed."""
         self._writer.close()
 
     def _ask_at(self) -> float:
-        """Returns when the peer has been silent for so long that it is asked, or left."""
+        """Returns the time at which a peer that stays silent is asked, or the connection given up."""
         deadline = self._connection.deadline
         return deadline if self._silence is None else min(deadline, self._clock() + self._silence.every)
 
     async def _receive(self, until: float) -> bool:
-        """Waits for bytes until then; returns whether some came.
+        """Waits for bytes until the time ``until``; returns whether bytes came.
 
         Raises:
             LogUnavailableError: the peer has closed the connection, or takes too long.
@@ -165,18 +165,18 @@ async def linked(
     """Connects and exchanges Hellos; closes the connection in the end.
 
     Args:
-        codec: the protocol.
+        codec: encodes and decodes the protocol's messages.
         address: where the peer listens.
-        introduction: who this process is.
-        tls: this side of TLS; None: nothing is encrypted.
-        limits: what the peer may take.
-        silence: how a silent peer is asked; None: it is not.
+        introduction: the name and the user that this process gives in its Hello.
+        tls: this side's TLS context; None means that nothing is encrypted.
+        limits: bounds on the peer's messages and times.
+        silence: how a silent peer is asked whether it is alive; None means that it is not asked.
 
     Raises:
         ConnectionRefusedError: nobody listens there.
         OSError: the connection cannot be made.
         LogUnavailableError: the peer closes the connection, or takes too long.
-        LogProtocolError: the peer speaks something else.
+        LogProtocolError: the peer speaks another protocol or no common version.
     """
     reader, writer = await (network.connect(address, tls) if tls else network.connect(address))
     now = asyncio.get_running_loop().time()

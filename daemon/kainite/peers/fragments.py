@@ -1,6 +1,6 @@
 """Fragments as bytes, between the daemon that has read them and the log's owner.
 
-An append carries metadata (:class:`SentFragments`, as msgpack) and a payload, which is its blobs one behind the other.
+An append carries metadata (:class:`SentFragments`, as msgpack) and a payload: its blobs, one after the other.
 The deltas are in the blobs (:mod:`kainite.uow.packing`). The side that has read the shard parses, checks, signs and
 compresses; the owner looks at the metadata alone, and checks each blob's CRC-32 and the size that its frame names. The
 signatures are 64-bit integers, big-endian, as the log's format has them, so that the owner copies them too.
@@ -42,11 +42,11 @@ class SentFragment(Struct, frozen=True, array_like=True, forbid_unknown_fields=T
 
     Attributes:
         blob: the number of the blob with the fragment's deltas, from 1; 0 for none.
-        offset, length: of the deltas in the blob.
-        signed: the written and then the read signatures.
-        written: how many of ``signed`` are written.
-        ends: the count, the number and the kind of each end.
-        scheme: the scheme's id.
+        offset, length: the place of the deltas in the blob.
+        signed: the signatures of written rows, then those of read rows.
+        written: how many signatures in ``signed`` are of written rows.
+        ends: the count, the number and the kind of each end of a unit.
+        scheme: the id of the scheme of the signatures.
     """
 
     uow: str
@@ -70,9 +70,9 @@ class SentFragments(Struct, frozen=True, array_like=True, forbid_unknown_fields=
     """The metadata of an append.
 
     Attributes:
-        blobs: length, CRC-32 and size before compression of each blob in the payload.
-        schemes: by id, the schemes of signatures that the connection has not carried before.
-        started: of the append, as :meth:`~kainite.log.client.LogClient.append` takes it.
+        blobs: the length, CRC-32 and uncompressed size of each blob in the payload.
+        schemes: the schemes of signatures that the connection has not carried before, by id.
+        started: since when the shard is read, as :meth:`~kainite.log.client.LogClient.append` takes it.
     """
 
     fragments: tuple[SentFragment, ...]
@@ -91,7 +91,7 @@ def payload_size(fragments: Sequence[Fragment]) -> int:
 
 
 def check_size(shard: str, size: int) -> None:
-    """Refuses an append that no batch of the log can take: its owner could not write it, nor could the next one.
+    """Refuses an append that is too large for a batch of the log: no owner, now or later, could write it.
 
     Raises:
         LogRequestError: the append has more than MAX_PAYLOAD bytes of deltas.
@@ -106,12 +106,12 @@ def check_size(shard: str, size: int) -> None:
 def encode_fragments(
     fragments: Sequence[Fragment], known: Collection[str], started_ms: int | None = None
 ) -> tuple[bytes, bytes, frozenset[str]]:
-    """Returns metadata, payload, and the ids of the schemes in the metadata.
+    """Returns an append's metadata, its payload, and the ids of the schemes in the metadata.
 
     Args:
-        fragments: of one append.
-        known: ids of the schemes that the other side has.
-        started_ms: of the append.
+        fragments: the fragments of one append.
+        known: the ids of the schemes that the other side has.
+        started_ms: since when the shard is read, as the append says it.
     """
     schemes = {one.scheme.id: one.scheme for one in fragments if one.scheme and one.scheme.id not in known}
     blobs = {id(one.piece.blob): one.piece.blob for one in fragments if one.piece is not None}
@@ -128,11 +128,11 @@ def encode_fragments(
 def decode_fragments(
     metadata: bytes | memoryview, payload: bytes | memoryview, known: Mapping[str, Scheme]
 ) -> tuple[list[Fragment], dict[str, Scheme], int | None]:
-    """Returns the fragments, the schemes that came with them, and since when the shard is read, if it is told.
+    """Returns the fragments, the schemes that came with them, and since when the shard is read, if the append says it.
 
     Args:
         metadata, payload: as :func:`encode_fragments` returned them.
-        known: the schemes that came before.
+        known: the schemes that earlier appends have brought.
 
     Raises:
         LogProtocolError: the bytes are not what :func:`encode_fragments` returns.
@@ -226,5 +226,5 @@ def _piece(blobs: Sequence[Blob], number: int, offset: int, length: int) -> Piec
 
 @lru_cache(maxsize=1024)
 def _shared(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns names of tables, one tuple for all fragments that have the same."""
+    """Returns names of tables; all fragments with the same names share one tuple."""
     return names

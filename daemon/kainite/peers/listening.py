@@ -20,10 +20,10 @@ async def listening(
     """Serves on a port until the end; yields the address at which others reach it.
 
     Args:
-        service: answers.
-        access: where to listen, and who may connect.
-        limits: what a peer may take.
-        key: the settings' key that says where to listen.
+        service: answers the peers' messages.
+        access: the address to listen on, and who may connect.
+        limits: bounds on a peer's messages and times.
+        key: the settings' key of the address to listen on, for the error.
 
     Raises:
         SettingsError: the port cannot be opened.

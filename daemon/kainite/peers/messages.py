@@ -7,29 +7,29 @@ connection's own. The body of a frame is one message: a msgpack array of its tag
 =========================  ===========  ==================================================================
 message                    sent by      says
 =========================  ===========  ==================================================================
-:class:`Join`              member       which log partition and which stream it means
-:class:`Joined`            owner        it may ask; how many bytes of appends may be unanswered (*credit*)
-:class:`Elsewhere`         anybody      this process does not own the partition; who does, if known
-:class:`RequestRefused`           owner        the log's state forbids a request, and always will
+:class:`Join`              member       which log partition and which stream the member means
+:class:`Joined`            owner        the member may ask; how many bytes of its appends may be unanswered (*credit*)
+:class:`Elsewhere`         anybody      the sender does not own the partition; the owner's address, if known
+:class:`RequestRefused`    owner        the log's state forbids a request, and always will
 :class:`ShardAppend`       member       the fragments of one processRecords call
-:class:`Appended`          owner        they are durable
-:class:`PositionRequest`   member       how far is a shard collected
-:class:`PositionAnswer`    owner        so far
-:class:`ReadingRequest`    owner        how far are your shards read; and: I am alive, and why reading waits
-:class:`ReadingAnswer`     member       so far; and: I am alive
-:class:`Follow`            follower     which log; what it has of it; how many bytes may be under way
+:class:`Appended`          owner        the fragments of an append are durable
+:class:`PositionRequest`   member       the question how far a shard is collected
+:class:`PositionAnswer`    owner        the position up to which the shard is collected
+:class:`ReadingRequest`    owner        the question how far the member's shards are read; why reading waits
+:class:`ReadingAnswer`     member       how far the member's shards are read
+:class:`Follow`            follower     which log; which entries the follower has; how many bytes may be under way
 :class:`FeedBatch`         owner        a durable batch
-:class:`FeedUpTo`          owner        each entry below an id is durable, and was sent or is not going to be
+:class:`FeedUpTo`          owner        each entry below an id is durable, and was sent or never will be
 :class:`FeedTaken`         follower     entries are folded, and so many bytes may be sent again
 :class:`OutcomesAt`        follower     the outcomes partition has durable entries up to an id
 :class:`RowRequest`        anybody      which log; a table, and the primary key of a row, values as text
 :class:`RowAnswer`         owner        the units that touch the row, in log order; and how many there are
 =========================  ===========  ==================================================================
 
-The protocol is told from Waltz's by the magic of its Hello (:mod:`kainite.peers.connection.frames`), and has a port of
-its own. What a field may hold is its type: each number, name and list is bounded there, and msgspec refuses what is
-outside. An append's fragments are bytes here: the owner decodes them only when the log has room for them
-(:mod:`kainite.peers.fragments`).
+The peers' protocol differs from Waltz's by the magic of its Hello (:mod:`kainite.peers.connection.frames`), and has a
+port of its own. The type of a field bounds its numbers, names and lists, and msgspec refuses a message with a value
+outside of the bounds. An append's fragments are bytes in its message: the owner decodes them only when the log has room
+for them (:mod:`kainite.peers.fragments`).
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ from kainite.peers.connection.core import Limits
 from kainite.peers.connection.frames import PEERS_HELLO
 
 MAX_FRAME: Final = 320 * 2**20
-"""The longest message, bytes: a payload that compression does not shorten, and its metadata."""
+"""The length of the longest message in bytes: a payload that compression does not shorten, and its metadata."""
 
 MAX_APPEND: Final = MAX_FRAME - 64 * 2**10
-"""Most bytes of an append's metadata and payload together; the rest of its frame are positions and names."""
+"""The most bytes of an append's metadata and payload together; positions and names take the rest of its frame."""
 
 MAX_NUMBER: Final = 2**31 - 1
-"""Requests of a connection are numbered from 1 up to this, and then from 1 again."""
+"""The requests of a connection are numbered from 1 up to this number, and then from 1 again."""
 
 OWNER_LIMITS: Final = Limits(body=MAX_FRAME, frame=300.0, silent=5.0)
-"""What a client lets the log's owner take: an owner says something every second."""
+"""A client's bounds on the log's owner: an owner says something every second."""
 
 CLIENT_LIMITS: Final = Limits(body=MAX_FRAME, frame=300.0, silent=15.0, messages=100_000, bytes=2 * MAX_FRAME)
-"""What the log's owner lets a client take: a client answers or says that it is alive every second. Members ask for
+"""The log's bounds on a client at its owner: a client answers or says that it is alive every second. Members ask for
 positions beside appends that wait for room, so the bounds on what is under way are wide: the credit that a member is
 given is narrower (:mod:`kainite.peers.sharing.member_session`)."""
 
@@ -88,15 +88,16 @@ class SentPosition(Struct, frozen=True, array_like=True, forbid_unknown_fields=T
 
 
 class PeerMessage(Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
-    """Holds what all messages have: the sender's generation as far as it knows one, and the request's number."""
+    """The fields of all messages: the owner's generation as far as the sender knows it, and the request's number."""
 
     generation: Natural
     number: Number
 
 
 class Join(PeerMessage, frozen=True):
-    """Attributes: log: table and log partition, as ``TABLE/PARTITION``; stream: its name; process: identity of the
-    member's, as text; identity: the stream's, which no other one ever has; empty where it is not known."""
+    """Attributes: log: table and log partition, as ``TABLE/PARTITION``; stream: its name; process: the identity
+    of the member's process; identity: the stream's identity, which no other stream ever has, or empty where it
+    is not known.
 
     log: Name
     stream: Name
@@ -118,7 +119,8 @@ class RequestRefused(PeerMessage, frozen=True):
 
 
 class ShardAppend(PeerMessage, frozen=True):
-    """Attributes: first, last: positions of the call's first and last record; fragments, payload: see the module."""
+    """Attributes: first, last: positions of the call's first and last record; fragments, payload: the metadata and the
+    payload of :mod:`kainite.peers.fragments`."""
 
     shard: Name
     first: SentPosition
@@ -145,13 +147,13 @@ class PositionAnswer(PeerMessage, frozen=True):
 
 
 class ReadingRequest(PeerMessage, frozen=True):
-    """Attributes: backlog: why the log takes no more from the shards; empty while it does."""
+    """Attributes: backlog: why the log takes no more records from the shards; empty while it takes them."""
 
     backlog: str
 
 
 class ReadingAnswer(PeerMessage, frozen=True):
-    """Attributes: as in :class:`~kainite.log.client.ReadingReport`; no shards: nothing is known."""
+    """Attributes: as in :class:`~kainite.log.client.ReadingReport`; without shards, the member knows nothing."""
 
     shards: Shards
     read: dict[Name, Seconds]
@@ -161,9 +163,9 @@ class ReadingAnswer(PeerMessage, frozen=True):
 
 
 class Follow(PeerMessage, frozen=True):
-    """Attributes: log: table and log partition, as ``TABLE/PARTITION``; name: the follower's; next_id: the first entry
-    that it does not have; credit: bytes; payload: the deltas of a batch come along where they have at most so many
-    bytes; outcomes: it announces outcomes."""
+    """Attributes: log: table and log partition, as ``TABLE/PARTITION``; name: the follower's name; next_id: the first
+    entry that the follower does not have; credit: bytes that may be under way; payload: the most bytes of deltas that
+    are sent along with a batch; outcomes: whether the follower announces outcomes."""
 
     log: Name
     name: Name
@@ -174,7 +176,7 @@ class Follow(PeerMessage, frozen=True):
 
 
 class FeedBatch(PeerMessage, frozen=True):
-    """Attributes: index, payload: as the log's format has them; no payload where it is too large."""
+    """Attributes: index, payload: a batch's two parts, as the log's format has them; a large payload is left out."""
 
     index: bytes
     payload: bytes | None
@@ -190,7 +192,7 @@ class FeedUpTo(PeerMessage, frozen=True):
 
 
 class FeedTaken(PeerMessage, frozen=True):
-    """Attributes: next_id: the first entry that the follower has not folded; size: bytes of credit that come back."""
+    """Attributes: next_id: the first entry that the follower has not folded; size: bytes of credit given back."""
 
     next_id: Natural
     size: Natural
@@ -201,7 +203,7 @@ class OutcomesAt(PeerMessage, frozen=True):
 
 
 class RowRequest(PeerMessage, frozen=True):
-    """Attributes: log: table and log partition, as ``TABLE/PARTITION``; table, key: the row's."""
+    """Attributes: log: table and log partition, as ``TABLE/PARTITION``; table, key: the row's table and primary key."""
 
     log: Name
     table: Name
@@ -220,7 +222,7 @@ class Holder(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
 
 class RowAnswer(PeerMessage, frozen=True):
-    """Attributes: count: how many units touch the row, of which ``units`` has the first ones."""
+    """Attributes: count: how many units touch the row; units: the first of them."""
 
     units: tuple[Holder, ...]
     count: Natural

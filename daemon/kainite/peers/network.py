@@ -7,14 +7,14 @@ import ssl
 from typing import Final, Protocol
 
 CONNECT_LIMIT_S: Final = 5.0
-"""Seconds in which a connection must be made."""
+"""Seconds in which a connection must be established."""
 
 CLOSE_LIMIT_S: Final = 1.0
-"""Seconds that a closed connection may take to send what it still has."""
+"""Seconds that a closed connection may take to send the bytes that wait."""
 
 
 class Reachable(Protocol):
-    """Where a listener is reached."""
+    """The address at which a listener is reached."""
 
     @property
     def host(self) -> str: ...
@@ -26,7 +26,7 @@ class Reachable(Protocol):
 async def connect(
     address: Reachable, tls: ssl.SSLContext | None = None
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connects to an address, over TLS if its context is given.
+    """Connects to an address, over TLS if a context is given.
 
     Raises:
         ConnectionRefusedError: nobody listens there.
@@ -37,7 +37,7 @@ async def connect(
 
 
 async def hang_up(writer: asyncio.StreamWriter) -> None:
-    """Closes a connection; returns when its last bytes are sent, or soon."""
+    """Closes a connection; returns when its last bytes are sent, or after a short time."""
     writer.close()
     try:
         async with asyncio.timeout(CLOSE_LIMIT_S):

@@ -6,22 +6,23 @@
                                  ▲             │ in the peer's order        │
                                  └── credit ◄──┴────────────────────────────┘
 
-What a peer can take is bounded (:class:`~kainite.peers.connection.core.Limits`):
+Each peer's use of the server is bounded (:class:`~kainite.peers.connection.core.Limits`):
 
 =======================================  ======================================================================
-a peer                                   then
+a peer                                   what the server does
 =======================================  ======================================================================
-says no Hello, or garbage, or too long   it is cut; its certificate and its secret are judged before anything else
-messages that are not answered yet       nothing is read from it beyond a number and a number of bytes (its credit):
-                                         its own sending waits, nobody else's
-takes no replies                         its service waits to send; after ``slow`` seconds it is cut
-is silent                                it is cut after ``silent`` seconds; a host that is gone is noticed by TCP
-comes with hundreds of connections       beyond MOST_PEERS they are refused; of those that have said no Hello the
-                                         oldest is cut beyond MOST_GREETING, so that they keep nobody else out
+says no Hello, garbage, or too much      cuts it; judges its certificate and its secret before anything else
+has many unanswered messages             reads nothing more from it beyond a number of messages and of bytes (its
+                                         credit): its own sending waits, nobody else's
+reads no replies                         lets its service wait to send; cuts it after ``slow`` seconds
+is silent                                cuts it after ``silent`` seconds; TCP notices a host that is gone
+makes hundreds of connections            refuses connections beyond MOST_PEERS; if more than MOST_GREETING have said
+                                         no Hello, cuts the oldest of these, so that they keep nobody else out
 =======================================  ======================================================================
 
-A stop takes no further connection and no further message, waits for the replies under way, and closes. Cutting a peer
-at any time is safe: what it was not answered it asks again, or learns from what is durable.
+A server that stops takes no further connection and no further message, waits for the replies under way, and closes all
+connections. Cutting a peer at any time is safe: it asks again, or learns from the durable log whether its request was
+carried out.
 """
 
 from __future__ import annotations
@@ -61,18 +62,18 @@ async def serving(
     limits: Limits | None = None,
     key: str = "logListen",
 ) -> AsyncIterator[LogServer[M]]:
-    """Serves until the end, which is a stop with replies sent.
+    """Serves peers while entered; at the end, sends the replies under way and closes all connections.
 
     Args:
-        service: answers.
-        listen: where; port 0 takes any that is free.
-        tls: the owner's side of TLS; None: nothing is encrypted.
-        secrets: who may connect.
-        limits: what a peer may take.
-        key: the settings' key that says where to listen.
+        service: answers the peers' messages.
+        listen: the address to listen on; port 0 means any free port.
+        tls: the accepting side's TLS context; None means that nothing is encrypted.
+        secrets: the users that may connect.
+        limits: bounds on a peer's messages and times.
+        key: the settings' key of the address to listen on, for the error.
 
     Raises:
-        SettingsError: the address cannot be listened on.
+        SettingsError: this process cannot listen on the address.
     """
     server = LogServer(service, tls, secrets or Secrets(), limits or Limits())
     loop = asyncio.get_running_loop()
@@ -100,7 +101,7 @@ class LogServer(Generic[M]):
     def __init__(self, service: PeerService[M], tls: ssl.SSLContext | None, secrets: Secrets, limits: Limits) -> None:
         self.terms = AcceptingTerms(service, tls, secrets, limits, self.admit, self.forget)
         self.address = Address("", 0)
-        """Where the server listens."""
+        """The address on which the server listens."""
         self._peers: dict[AcceptedPeer[M], None] = {}  # oldest first
         self._stopped = False
 
@@ -110,7 +111,7 @@ class LogServer(Generic[M]):
         return sum(peer.state is ConnectionState.OPEN for peer in self._peers)
 
     def admit(self, peer: AcceptedPeer[M]) -> bool:
-        """Returns whether a new connection may stay; for it the oldest one that has said no Hello may have to go."""
+        """Returns whether a new connection may stay; may cut the oldest one without a Hello to make room."""
         if self._stopped or len(self._peers) >= MOST_PEERS:
             return False
         greeting = [other for other in self._peers if other.state is ConnectionState.GREETING]
@@ -123,7 +124,7 @@ class LogServer(Generic[M]):
         self._peers.pop(peer, None)
 
     async def look(self) -> None:
-        """Cuts peers that take too long, for ever."""
+        """Looks for peers that take too long, again and again, and cuts them; runs until cancelled."""
         while True:
             limits = self.terms.limits
             await asyncio.sleep(min(LOOK_EVERY_S, limits.greeting, limits.silent, limits.slow))

@@ -1,4 +1,4 @@
-"""What answers the messages of peers, and what a peer is to it."""
+"""The interface of a service, which answers the messages of peers, and of a peer as the service sees it."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ class Peer(Protocol[M_contra]):
 
     @property
     def version(self) -> int:
-        """Returns the version that is spoken with it."""
+        """Returns the version of the protocol that both sides speak."""
 
     async def send(self, *messages: M_contra) -> None:
-        """Sends messages in order; waits while the peer takes none.
+        """Sends messages in order; waits while the peer reads none.
 
         Raises:
-            ConnectionError: the peer is gone, or was cut because it takes none.
+            ConnectionError: the peer is gone, or was cut because it reads no messages.
         """
 
     def say_alive(self) -> None:
         """Sends a frame that says that this side is alive."""
 
     def beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Does work beside the peer's messages, until the connection ends; the work's end is the connection's.
+        """Does work beside the peer's messages, until the connection ends; the connection ends when the work has ended.
 
-        A KainiteError cuts the peer.
+        A KainiteError of the work cuts the peer.
         """
 
     def hang_up(self) -> None:
-        """Ends the connection when what was sent has left."""
+        """Ends the connection once all sent bytes have left this host."""
 
     def cut(self, why: str) -> None:
         """Ends the connection at once; ``why`` goes into the log."""
@@ -44,17 +44,18 @@ class PeerService(Protocol[M]):
 
     @property
     def codec(self) -> Codec[M]:
-        """Returns the protocol that is spoken."""
+        """Returns the protocol that this service speaks."""
 
     async def take(self, peer: Peer[M], message: M) -> Coroutine[Any, Any, None] | None:
-        """Takes a message; the peer's next one comes when this returns.
+        """Takes a message; the server gives the peer's next message only when this method has returned.
 
         Returns:
-            What is left to do for the message, beside the peer's next ones; the message's credit comes back after it.
+            The rest of the work for the message, which runs beside the peer's next messages; the message's credit comes
+            back when the rest is done. None if nothing is left.
 
         Raises:
-            KainiteError: the peer is to be cut. What is left to do may raise it as well.
+            KainiteError: the server must cut the peer. The returned coroutine may raise it as well.
         """
 
     def left(self, peer: Peer[M]) -> None:
-        """Hears that a peer is gone."""
+        """Notes that a peer is gone."""

@@ -3,9 +3,11 @@
 ==================  ==========================================  ==============================================
 file                at the owner                                at a client
 ==================  ==========================================  ==============================================
-certificate, key    its own; without them nothing is encrypted  its own, where the owner asks for one
-trust               clients must show a certificate that one    the owner's certificate must be signed by one
-                    of these authorities has signed             of these; without the file, by one of the host's
+certificate, key    the owner's certificate and key; without    the client's certificate and key, if the owner
+                    them nothing is encrypted                   asks for a certificate
+trust               clients must show a certificate that one    one of these authorities must have signed the
+                    of these authorities has signed             owner's certificate; without the file, one of
+                                                                the host's authorities
 ==================  ==========================================  ==============================================
 """
 
@@ -22,7 +24,7 @@ def owner_context(settings: ServiceSettings) -> ssl.SSLContext | None:
     """Returns the owner's side of TLS; None where no certificate is set.
 
     Raises:
-        SettingsError: a file cannot be used.
+        SettingsError: a file that the settings name cannot be used.
     """
     if settings.certificate_file is None:
         return None
@@ -37,7 +39,7 @@ def client_context(settings: ServiceSettings) -> ssl.SSLContext | None:
     """Returns a client's side of TLS; None where neither a certificate nor an authority is set.
 
     Raises:
-        SettingsError: a file cannot be used.
+        SettingsError: a file that the settings name cannot be used.
     """
     if settings.certificate_file is None and settings.trust_file is None:
         return None

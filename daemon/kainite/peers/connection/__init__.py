@@ -2,7 +2,7 @@
 
 ==================================================  ===============================================================
 :mod:`~kainite.peers.connection.core`               the states of a connection, for both sides; begin here
-:mod:`~kainite.peers.connection.codec`              what the core asks of a protocol: how its messages are bytes
+:mod:`~kainite.peers.connection.codec`              a protocol's messages as bytes: the interface for the core
 :mod:`~kainite.peers.connection.frames`             frames: a header with a length, and a body
 :mod:`~kainite.peers.connection.fields`             numbers, arrays and strings in a body, each length checked
 :mod:`~kainite.peers.connection.hello`              the first frame of each side, and the version that both speak

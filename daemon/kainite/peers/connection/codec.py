@@ -1,4 +1,4 @@
-"""What the connection core asks of a protocol: how messages become the bodies of frames, and back."""
+"""The interface of a protocol for the connection core: how messages become the bodies of frames, and back."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Codec(Protocol[M]):
 
     @property
     def name(self) -> str:
-        """Returns what the protocol is called in errors."""
+        """Returns the protocol's name, as errors show it."""
 
     @property
     def port(self) -> str:
-        """Returns who connects to a port of this protocol, and where others connect: a peer of another one is told."""
+        """Returns the text for a peer of another protocol: who connects here, and to which port others connect."""
 
     @property
     def versions(self) -> Collection[int]:
@@ -32,7 +32,7 @@ class Codec(Protocol[M]):
         """Returns the body of a frame.
 
         Raises:
-            LogRequestError: the version has no such message, or cannot say what is in it.
+            LogRequestError: the version has no such message, or cannot express one of its fields.
         """
 
     def decode(self, version: int, body: bytes) -> M:

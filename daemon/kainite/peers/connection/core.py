@@ -1,24 +1,24 @@
 """One connection as a state machine for both of its sides: bytes and messages in, messages and bytes out; no I/O.
 
 Both sides say Hello at once, then speak the highest version that both know. The accepting side also judges the other
-one's introduction (:mod:`kainite.peers.connection.introduction`). How a message becomes bytes is the codec's matter
-(:mod:`kainite.peers.connection.codec`); the clock is passed in.
+side's introduction (:mod:`kainite.peers.connection.introduction`). The codec turns messages into bytes
+(:mod:`kainite.peers.connection.codec`). The caller passes the time in.
 
 ==========  ======================  =========================================================================
 state       event                   next
 ==========  ======================  =========================================================================
 GREETING    HELLO                   OPEN, if a version is common to both and the introduction is accepted
-GREETING    GARBAGE, OVERDUE        CLOSED: the peer speaks something else, or has not said Hello in time
-OPEN        MESSAGE                 OPEN; a frame without a body says only that the peer is alive
-OPEN        GARBAGE                 CLOSED: also a second Hello
-OPEN        OVERDUE                 CLOSED: silent for too long, or too long in the midst of one frame
-CLOSED      any                     CLOSED; nothing is read any more
+GREETING    GARBAGE, OVERDUE        CLOSED: the peer speaks another protocol, or said no Hello in time
+OPEN        MESSAGE                 OPEN; a frame without a body shows only that the peer is alive
+OPEN        GARBAGE                 CLOSED; a second Hello is GARBAGE too
+OPEN        OVERDUE                 CLOSED: the peer was silent, or in the midst of one frame, for too long
+CLOSED      any                     CLOSED; no further bytes are read
 ==========  ======================  =========================================================================
 
 A peer whose Hello is of the other protocol is at the wrong port: the accepting side answers with a Hello of the peer's
 protocol, without versions, whose message says where the peer should connect.
 
-Nothing here outlives the connection. What a cut leaves behind is a matter of what the messages asked for.
+This state ends with the connection. The services that answer the messages say what a cut connection leaves behind.
 """
 
 from __future__ import annotations
@@ -65,16 +65,16 @@ class Side(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a peer may take.
+    """Bounds on a peer's messages and times.
 
     Attributes:
-        body: the longest message, bytes.
-        greeting: seconds until its Hello has come.
+        body: the length of the longest message, in bytes.
+        greeting: seconds in which the peer's Hello must have come.
         frame: seconds from a frame's first byte to its last.
-        silent: seconds without a byte. Waltz's clients say that they are alive after 600 s.
-        slow: seconds for which a peer may not take what is sent to it.
-        messages: most messages of a peer that are under way; then no more is read from it.
-        bytes: most bytes in these messages, unless it is one message alone.
+        silent: seconds for which a peer may send no byte. Waltz's clients send a frame after 600 s of silence.
+        slow: seconds for which a peer may leave sent bytes unread.
+        messages: how many messages of a peer may be under way; beyond that, the peer's bytes are not read.
+        bytes: how many bytes these messages may have together; one message alone may have more.
     """
 
     body: int = MAX_BODY
@@ -87,7 +87,7 @@ class Limits:
 
 
 class Received(NamedTuple, Generic[M]):
-    """A message that came, and how many bytes its body had."""
+    """A message from the peer, and the number of bytes in its body."""
 
     message: M
     size: int
@@ -101,11 +101,11 @@ class Connection(Generic[M]):
     """One side of a connection.
 
     Args:
-        codec: the protocol.
-        side: which side this is.
-        now: seconds, by any clock that never runs backwards.
-        message: what this side's Hello says of it.
-        limits: what the peer may take.
+        codec: encodes and decodes the protocol's messages.
+        side: whether this side connects or accepts.
+        now: the time in seconds, by any clock that never runs backwards.
+        message: the text in this side's Hello: its name, or its introduction.
+        limits: bounds on the peer's messages and times.
         judge: judges the peer's Hello.
     """
 
@@ -132,17 +132,17 @@ class Connection(Generic[M]):
 
     @property
     def version(self) -> int:
-        """Returns the version that is spoken; must not be asked before OPEN."""
+        """Returns the version that both sides speak; the state must not be GREETING."""
         assert self._version is not None
         return self._version
 
     @property
     def buffered(self) -> int:
-        """Returns how many bytes have come that :meth:`next_message` has not given yet."""
+        """Returns how many received bytes :meth:`next_message` has not returned yet."""
         return self._decoder.buffered
 
     def receive(self, data: bytes, now: float) -> None:
-        """Takes bytes that came."""
+        """Takes bytes that the peer has sent."""
         self._heard = now
         if self.state is not ConnectionState.CLOSED:
             self._decoder.receive(data)
@@ -151,7 +151,7 @@ class Connection(Generic[M]):
         """Returns the next message; None until more bytes come.
 
         Raises:
-            LogProtocolError: the peer says what it must not, or its Hello is refused; the state is CLOSED.
+            LogProtocolError: the peer breaks the protocol, or its Hello is refused; the state is CLOSED.
         """
         while self.state is not ConnectionState.CLOSED:
             try:
@@ -164,7 +164,7 @@ class Connection(Generic[M]):
                 raise
             if frame is None:
                 self._note_frame(now)
-                self._heard = now  # silence counts while somebody listens
+                self._heard = now  # a peer's silence counts only while this side reads
                 return None
             self._frame_began = None
             if found is not None:
@@ -173,13 +173,14 @@ class Connection(Generic[M]):
 
     @property
     def deadline(self) -> float:
-        """Returns when the peer has taken too long, if nothing comes until then."""
+        """Returns the time at which the peer is overdue if it sends nothing until then."""
         return min((at for at, _ in self._deadlines()), default=inf)
 
     def overdue(self, now: float) -> str | None:
-        """Returns why the peer takes too long, None while it does not; then the state is CLOSED.
+        """Returns why the peer is overdue, and closes the connection; None while the peer is not overdue.
 
-        To be asked while this side waits for bytes: the time in which it takes none is not the peer's.
+        Call this only while this side waits for bytes: the peer is not to blame for the time in which this side reads
+        none.
         """
         why = next((why for at, why in self._deadlines() if now >= at), None)
         if why is not None:
@@ -187,10 +188,10 @@ class Connection(Generic[M]):
         return why
 
     def send(self, message: M) -> None:
-        """Adds a message to what is to be sent; the state is OPEN.
+        """Adds a message to the bytes to send; the state must be OPEN.
 
         Raises:
-            LogRequestError: the version cannot say the message, or the message is longer than a peer takes.
+            LogRequestError: the version has no form for the message, or the message is longer than ``limits`` allow.
         """
         body = self._codec.encode(self.version, message)
         if len(body) > self._limits.body:
@@ -201,18 +202,18 @@ class Connection(Generic[M]):
         self._out += (header(MESSAGE, self.version, len(body)), body)
 
     def keep_alive(self) -> None:
-        """Adds to what is to be sent that this side is alive; the state is OPEN."""
+        """Adds a frame without a body, which shows that this side is alive, to the bytes to send; the state is OPEN."""
         self._out.append(header(MESSAGE, self.version, 0))
 
     def to_send(self) -> bytes:
-        """Returns what is to be sent, and forgets it."""
+        """Returns the bytes to send, and forgets them."""
         if not self._out:
             return b""
         out, self._out = b"".join(self._out), []
         return out
 
     def _taken(self, frame: Frame) -> Received[M] | None:
-        """Takes a frame of the kind that is expected; returns the message in it."""
+        """Takes a frame of the expected kind; returns the message in the frame."""
         if self.state is ConnectionState.GREETING:
             self._greet(decode_hello(frame.body))
             return None
@@ -237,21 +238,21 @@ class Connection(Generic[M]):
         )
 
     def _refused(self, error: OtherProtocolError) -> LogProtocolError:
-        """Returns what is wrong with a peer of another protocol; an accepting side answers the peer with it."""
+        """Returns the error for a peer of another protocol; an accepting side also sends its text to the peer."""
         if self._side is Side.CONNECTING:
             return LogProtocolError(f"the peer does not speak the {self._codec.name}: the address is another port's")
         self._out.append(encode_hello(error.magic, Hello((), self._codec.port)))
         return LogProtocolError(f"the peer does not speak the {self._codec.name}: {self._codec.port}")
 
     def _note_frame(self, now: float) -> None:
-        """Notes when the frame that is not whole yet began."""
+        """Notes when the first byte of the incomplete frame came."""
         if not self._decoder.buffered:
             self._frame_began = None
         elif self._frame_began is None:
             self._frame_began = now
 
     def _deadlines(self) -> Iterator[tuple[float, str]]:
-        """Yields each time at which the peer has taken too long, and for what."""
+        """Yields each time at which the peer is overdue, and the reason."""
         limits = self._limits
         if self.state is ConnectionState.GREETING:
             yield self._began + limits.greeting, f"no Hello within {limits.greeting:g} s"

@@ -1,9 +1,9 @@
 """Credit: how many messages, and how many of their bytes, may be under way at once; no I/O, no clock.
 
 Whoever sends or takes a message takes credit for it, and gives the credit back once the message is answered. A message
-that is larger than the whole credit passes while nothing else is under way: so everything passes in the end.
+that is larger than the whole credit passes while nothing else is under way, so every message passes in the end.
 
-Invariant: what is under way stays within the bounds, or is one message.
+Invariant: the messages under way stay within both bounds, or there is only one message under way.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ UNBOUNDED: Final = 2**62
 
 
 class Credit:
-    """What may be under way on one connection.
+    """The messages that may be under way on one connection.
 
     Args:
-        most_bytes: bounds the bytes that are under way.
-        most_messages: bounds the messages that are under way.
+        most_bytes: how many bytes may be under way.
+        most_messages: how many messages may be under way.
     """
 
     def __init__(self, most_bytes: int, most_messages: int = UNBOUNDED) -> None:
@@ -40,6 +40,6 @@ class Credit:
         self.bytes += size
 
     def give(self, size: int) -> None:
-        """Notes that a message of so many bytes is under way no more."""
+        """Notes that a message of so many bytes is no longer under way."""
         self._messages -= 1
         self.bytes -= size

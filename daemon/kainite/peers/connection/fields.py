@@ -1,6 +1,6 @@
-"""Fields in the body of a frame: big-endian integers; arrays and strings behind a count, of which −1 is none at all.
+"""Fields in the body of a frame: big-endian integers, and arrays and strings behind a count; a count of −1 means None.
 
-A reader checks each count against the bytes that are there before it makes anything of it.
+A reader checks each count against the bytes that are left before it reads the items.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _UINT32: Final = struct.Struct(">I")
 class FieldReader:
     """Reads the fields of a body from its beginning.
 
-    Every method raises LogProtocolError when the body does not hold what is read.
+    Every method raises LogProtocolError when the body is too short for the field, or the field is malformed.
     """
 
     def __init__(self, body: bytes) -> None:
@@ -42,11 +42,11 @@ class FieldReader:
         return self._number(_INT64)
 
     def boolean(self) -> bool:
-        """Returns whether the next byte is 1: any other one is false."""
+        """Returns whether the next byte is 1; any other value means false."""
         return self.byte() == 1
 
     def optional_bytes(self) -> bytes | None:
-        """Returns an array of bytes; None where its count says that there is none."""
+        """Returns an array of bytes; None where its count is −1."""
         size = self.int32()
         if size == -1:
             return None
@@ -60,7 +60,7 @@ class FieldReader:
         return found
 
     def text(self) -> str | None:
-        """Returns a string; bytes that are no UTF-8 become replacement characters."""
+        """Returns a string; bytes that are not UTF-8 become replacement characters."""
         found = self.optional_bytes()
         return None if found is None else found.decode("utf-8", "replace")
 
@@ -76,7 +76,7 @@ class FieldReader:
         return self._count(self.int32(), item_size)
 
     def checked_data(self) -> bytes:
-        """Returns an array of bytes that its CRC-32 follows."""
+        """Returns an array of bytes, and checks it against the CRC-32 that follows it."""
         data = self.byte_array()
         begin = self._take(_UINT32.size)
         if _UINT32.unpack_from(self._body, begin)[0] != zlib.crc32(data):
@@ -99,7 +99,7 @@ class FieldReader:
         return number
 
     def _take(self, size: int) -> int:
-        """Returns where the next ``size`` bytes begin, and goes behind them."""
+        """Returns the offset of the next ``size`` bytes, and moves behind them."""
         begin = self._at
         if len(self._body) - begin < size:
             raise LogProtocolError(f"a message ends where {size} bytes more are needed")
@@ -135,7 +135,7 @@ class FieldWriter:
             self._parts += (_INT32.pack(len(value)), value)
 
     def text(self, value: str | None) -> None:
-        """Writes a string as UTF-8; what has no UTF-8 becomes a question mark."""
+        """Writes a string as UTF-8; a character that UTF-8 cannot encode becomes a question mark."""
         self.optional_bytes(None if value is None else value.encode("utf-8", "replace"))
 
     def int32s(self, *values: int) -> None:

@@ -1,4 +1,4 @@
-"""Frames: what a connection carries, one after the other, in both directions::
+"""Frames: a connection carries them one after the other, in both directions::
 
     frame   magic u8 | version i16 | length i32 | body
 
@@ -6,8 +6,8 @@ Integers are big-endian. Two kinds of frame exist: the one Hello of each side (:
 whose magic names the protocol (``K`` the peers', ``H`` Waltz's), and ``L`` for all others. A frame without a body keeps
 the connection alive and says nothing else.
 
-The decoder is given bytes as they come and hands out whole frames. It refuses a frame by its header, before its body is
-there, so it never holds more than one frame of the allowed length and what came behind it.
+The decoder takes bytes as they come and returns whole frames. It refuses a frame by its header, before the body has
+come, so it never holds more than one frame of the allowed length and the bytes that came with its end.
 
 =========  =========================================================  ===============================
 expects    set by                                                     refuses
@@ -39,10 +39,10 @@ MESSAGE: Final = ord("L")
 _HELLOS: Final = frozenset({WALTZ_HELLO, PEERS_HELLO})
 HELLO_VERSION: Final = 0
 MAX_HELLO: Final = 4096
-"""The longest body of a Hello, bytes."""
+"""The length of the longest body of a Hello, in bytes."""
 
 MAX_BODY: Final = 16 << 20
-"""The longest body of a message where nothing else is said, bytes."""
+"""The length of the longest body of a message where a caller sets no other limit, in bytes."""
 
 _HEADER: Final = struct.Struct(">Bhi")
 HEADER_SIZE: Final = _HEADER.size
@@ -50,11 +50,11 @@ HEADER_SIZE: Final = _HEADER.size
 
 @value_class(frozen=True, slots=True)
 class Frame:
-    """A frame that came.
+    """A frame that the peer has sent.
 
     Attributes:
-        magic: that of a Hello, or MESSAGE.
-        version: of the body's encoding.
+        magic: the magic of a Hello, or MESSAGE.
+        version: the version in which the body is encoded.
         body: empty for a frame that keeps the connection alive.
     """
 
@@ -64,7 +64,7 @@ class Frame:
 
 
 class OtherProtocolError(LogProtocolError):
-    """The peer says the Hello of another protocol, whose magic is ``magic``."""
+    """The peer has sent the Hello of another protocol, whose magic is ``magic``."""
 
     def __init__(self, magic: int) -> None:
         super().__init__("the peer speaks another protocol")
@@ -72,12 +72,12 @@ class OtherProtocolError(LogProtocolError):
 
 
 def header(magic: int, version: int, length: int) -> bytes:
-    """Returns what stands before a body of so many bytes."""
+    """Returns the header of a frame whose body has ``length`` bytes."""
     return _HEADER.pack(magic, version, length)
 
 
 def encode_frame(magic: int, version: int, body: bytes) -> bytes:
-    """Returns a frame."""
+    """Returns a frame as bytes."""
     return header(magic, version, len(body)) + body
 
 
@@ -87,11 +87,11 @@ def keep_alive(version: int) -> bytes:
 
 
 class FrameDecoder:
-    """Takes bytes as they come, and gives frames.
+    """Takes bytes as they come, and returns whole frames.
 
     Args:
-        hello: the magic of the Hello that is expected.
-        limit: the longest body of a message, bytes.
+        hello: the magic of the expected Hello.
+        limit: the length of the longest allowed body of a message, in bytes.
     """
 
     def __init__(self, hello: int, limit: int = MAX_BODY) -> None:
@@ -108,7 +108,7 @@ class FrameDecoder:
         self._longest = self._limit
 
     def receive(self, data: bytes) -> None:
-        """Takes bytes; :meth:`next_frame` gives the frames that are whole by now."""
+        """Takes bytes from the peer; :meth:`next_frame` returns the frames in them."""
         if self._begin:
             del self._buffer[: self._begin]
             self._begin = 0
@@ -123,7 +123,7 @@ class FrameDecoder:
         """Returns the next frame; None until more bytes come.
 
         Raises:
-            LogProtocolError: what comes is no frame that is expected here; the connection is of no use any more.
+            LogProtocolError: the bytes are not a frame that is expected now; the connection cannot be used any more.
         """
         if self._refused is not None:
             raise self._refused

@@ -1,10 +1,10 @@
-"""The generation of the log's owner at the other end, as its messages tell it; no I/O, no clock.
+"""The generation of the log's owner at the other end, which each of its messages names; no I/O, no clock.
 
 =========  ================================================  =======================================================
 state      a message's generation                            then
 =========  ================================================  =======================================================
-named      that of HEAD, or a higher one: the owner is the   settled on it
-           one that HEAD named, or has mounted since then
+named      HEAD's generation, or a higher one: the owner is  settled on this generation
+           the one that HEAD named, or has mounted since
 named      a lower one                                       LogUnavailableError: the owner was replaced
 settled    the same                                          settled
 settled    a lower one                                       LogUnavailableError: the owner was replaced
@@ -26,15 +26,15 @@ class OwnerGeneration:
 
     def __init__(self, named: int) -> None:
         self.value = named
-        """The generation as far as it is known; what this side's own messages carry."""
+        """The generation that this side's own messages name: HEAD's at first, then the owner's."""
         self._settled = False
 
     def check(self, generation: int) -> None:
-        """Takes the generation of a message.
+        """Checks the generation in one of the owner's messages.
 
         Raises:
-            LogUnavailableError: the peer was the log's owner once.
-            LogProtocolError: the peer is another owner than it was before.
+            LogUnavailableError: the peer is a former owner of the log.
+            LogProtocolError: the generation has changed since the connection's first message.
         """
         if generation < self.value:
             raise LogUnavailableError(f"the peer owned the log as generation {generation}; it was replaced")

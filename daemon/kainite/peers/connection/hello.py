@@ -1,11 +1,11 @@
-"""The Hello: each side sends one when the connection is there, and waits for the other's.
+"""The Hello: each side sends one as soon as they are connected, and waits for the other side's Hello.
 
 ::
 
     body    number of versions i32 | version i16 … | message (a string)
 
-Both sides then speak the highest version that both have named; without one, or after a second Hello, the connection is
-closed. A Hello without versions refuses the connection; its message says why.
+Both sides then speak the highest version that both have named. Without a common version, or after a second Hello, the
+connection is closed. A Hello without versions refuses the connection; its message says why.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from kainite.peers.connection.frames import HELLO_VERSION, encode_frame
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """What a side says of itself.
+    """The content of a Hello: what a side says about itself.
 
     Attributes:
-        versions: the versions that it speaks.
-        message: who it is, for people; None from a peer that says nothing.
+        versions: the versions that the side speaks.
+        message: the side's name for people, or its introduction; None from a peer that gives none.
     """
 
     versions: tuple[int, ...]
@@ -31,7 +31,7 @@ class Hello:
 
 
 def encode_hello(magic: int, hello: Hello) -> bytes:
-    """Returns a Hello of the protocol with that magic as a frame."""
+    """Returns the frame of a Hello; ``magic`` names the protocol."""
     writer = FieldWriter()
     writer.int32(len(hello.versions))
     for version in hello.versions:
@@ -44,7 +44,7 @@ def decode_hello(body: bytes) -> Hello:
     """Returns the Hello in a frame's body.
 
     Raises:
-        LogProtocolError: the body holds none.
+        LogProtocolError: the body holds no Hello.
     """
     reader = FieldReader(body)
     versions = tuple(reader.int16() for _ in range(reader.count(2)))

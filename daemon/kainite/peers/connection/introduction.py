@@ -1,7 +1,8 @@
-"""Who a peer is: the message of its Hello, and the secrets that the owner knows.
+"""Who a peer is: the introduction in its Hello, judged by the secrets that the owner knows.
 
-The message is the program's name, alone or with a user and a secret behind it, parted by NUL. It travels in the Hello,
-so that it works in every version; beyond loopback only over TLS (:mod:`kainite.settings.loading.consistency`).
+An introduction is the program's name, alone or followed by a user and a secret, separated by NUL. It is the message of
+the Hello, so that it works in every version. Secrets are allowed beyond loopback only over TLS
+(:mod:`kainite.settings.loading.consistency`).
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ class Introduction:
     """Who a peer says it is.
 
     Attributes:
-        name: the program.
-        user: empty for none.
-        secret: the user's.
+        name: the program's name.
+        user: the user's name; empty where the peer names no user.
+        secret: the user's secret.
     """
 
     name: str
@@ -48,7 +49,7 @@ class Secrets:
     """The users that may connect, with their secrets.
 
     Args:
-        secrets: by user; None: everybody may connect.
+        secrets: each user's secret, by the user's name; None means that everybody may connect.
     """
 
     def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
@@ -56,10 +57,10 @@ class Secrets:
         self._nobody = os.urandom(32)
 
     def judge(self, hello: Hello) -> None:
-        """Judges a peer's introduction; how long that takes tells nothing about the secrets.
+        """Judges a peer's introduction; the time that the comparison takes reveals nothing about the secrets.
 
         Raises:
-            LogProtocolError: the user is unknown, or the secret is another one.
+            LogProtocolError: the user is unknown, or the secret is wrong.
         """
         if self._digests is None:
             return
@@ -74,10 +75,10 @@ def _digest(secret: str) -> bytes:
 
 
 def read_secrets(path: Path) -> dict[str, str]:
-    """Returns the secrets in a file, by user: a line ``user:secret`` each; empty lines and those with ``#`` count not.
+    """Returns the secrets in a file by user; each line is ``user:secret``, is empty, or begins with ``#``.
 
     Raises:
-        SettingsError: the file cannot be read, others may read it, or a line is something else.
+        SettingsError: the file cannot be read, other users may read it, or a line is of another form.
     """
     try:
         with path.open(encoding="utf-8") as file:

@@ -1,16 +1,17 @@
-"""What came by the feed and is not folded yet, and what must be read instead; no I/O, no clock.
+"""Batches that the feed brought and the reader has not folded, and the entries to be read instead; no I/O, no clock.
 
 =============  ==============================  =======================================================================
 state          entered by                      the reader
 =============  ==============================  =======================================================================
 AWAY           the connection's end            reads DynamoDB as if there were no feed
-FOLLOWING      the first word of the owner     folds what came, in order; reads DynamoDB where entries are missing:
-               how far the log is durable      before a batch that came, or below what the owner says was sent
+FOLLOWING      the owner's first message       folds the batches that came, in order; reads DynamoDB where entries are
+               how far the log is durable      missing before such a batch, or below the id up to which all was sent
 =============  ==============================  =======================================================================
 
 Invariants: :meth:`FeedBuffer.take` gives batches that follow each other without a gap from the id that is asked for,
-or overlap what the reader has, never one that begins behind a missing entry. What lies wholly behind the reader is
-dropped. The bytes of a batch are free again when it was given or dropped, so what is buffered stays within the credit.
+or overlap the entries that the reader has, never one that begins behind a missing entry. A batch that lies wholly
+behind the reader is dropped. The bytes of a batch are free again when it was given or dropped, so the buffered bytes
+stay within the credit.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from typing import Final
 from kainite.log.format.entry import Batch
 
 EVERYTHING: Final = -1
-"""In the place of an id: read whatever the log has."""
+"""Stands in the place of an id, and means: read all entries that the log has."""
 
 
 @dataclass(frozen=True, slots=True)
 class FedBatch:
-    """A batch that came.
+    """A batch that the feed brought.
 
     Attributes:
-        batch: it.
-        has_data: its deltas came along.
-        size: bytes that it takes of the credit.
+        batch: the batch itself.
+        has_data: whether the batch's deltas came along.
+        size: bytes that the batch takes of the credit.
     """
 
     batch: Batch
@@ -42,11 +43,12 @@ class FedBatch:
 
 @dataclass(frozen=True, slots=True)
 class FeedStep:
-    """What a reader does next.
+    """The next step of a reader.
 
     Attributes:
-        batches: fold these, without the entries that it has.
-        missing: then read DynamoDB: every entry below this id is there; EVERYTHING: nothing is known; None: do not.
+        batches: the batches that the reader folds first, without the entries that it has.
+        missing: the id below which the reader then reads every entry from DynamoDB; EVERYTHING means all entries that
+            the log has, None that nothing is read.
     """
 
     batches: tuple[FedBatch, ...]
@@ -60,7 +62,7 @@ class FeedBuffer:
         self._batches: deque[FedBatch] = deque()
         self._up_to: int | None = None
         self.freed = 0
-        """Bytes of credit to give back; whoever gives them back sets it to 0."""
+        """Bytes of credit to give back to the owner; the code that gives them back sets this to 0."""
 
     @property
     def is_following(self) -> bool:
@@ -70,21 +72,21 @@ class FeedBuffer:
         self._batches.append(fed)
 
     def said_up_to(self, next_id: int) -> None:
-        """Hears that everything below ``next_id`` is durable, and was sent before or never will be."""
+        """Notes that every entry below ``next_id`` is durable, and was sent before or never will be."""
         self._up_to = max(next_id, self._up_to or 0)
 
     def has_news(self, next_id: int) -> bool:
-        """Returns whether there is something to do for a reader that has every entry below ``next_id``."""
+        """Returns whether a reader that has every entry below ``next_id`` has something to fold or to read."""
         return bool(self._batches) or (self._up_to or 0) > next_id
 
     def close(self) -> None:
-        """Forgets what came: the connection has ended."""
+        """Forgets all batches: the connection has ended."""
         self._batches.clear()
         self._up_to = None
         self.freed = 0
 
     def take(self, next_id: int) -> FeedStep:
-        """Returns what a reader does next that has every entry below ``next_id``."""
+        """Returns the next step of a reader that has every entry below ``next_id``."""
         if self._up_to is None:
             return FeedStep((), EVERYTHING)
         found: list[FedBatch] = []

@@ -1,10 +1,10 @@
-"""What a follower says to the log's owner, and what it hears; no I/O, no clock.
+"""The messages between a follower and the log's owner, on the follower's side; no I/O, no clock.
 
 The connection's Hellos are exchanged (:mod:`kainite.peers.connection.core`); the conversation begins with Follow.
-From then on the owner says batches, and up to where they were sent; whatever else it says ends the connection.
+From then on the owner sends batches, and the id up to which all were sent; any other message ends the connection.
 
-An owner of a lower generation than HEAD named is refused, and so is a batch of another generation than its message's:
-an owner sends only what it has put itself.
+The follower refuses an owner of a lower generation than HEAD named, and a batch of another generation than its message
+names: an owner sends only batches that it has put itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kainite.peers.messages import (
 
 @dataclass(frozen=True, slots=True)
 class UpTo:
-    """Everything below ``next_id`` is durable, and was sent or never will be."""
+    """Every entry below ``next_id`` is durable, and was sent or never will be."""
 
     next_id: int
 
@@ -40,14 +40,14 @@ FeedHeard: TypeAlias = FedBatch | UpTo
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What a follower asks for.
+    """The things that a follower asks the owner for.
 
     Attributes:
-        log: table and log partition, as ``TABLE/PARTITION``.
-        name: the follower's, unlike that of any other.
+        log: the log's table and partition, as ``TABLE/PARTITION``.
+        name: the follower's name, which no other follower has.
         credit: bytes that may be under way.
-        payload: a batch's deltas come along where they have at most so many bytes.
-        outcomes: it announces outcomes.
+        payload: the most bytes of deltas that are sent along with a batch.
+        outcomes: whether the follower announces outcomes.
     """
 
     log: str
@@ -58,30 +58,30 @@ class Wishes:
 
 
 class FeedConversation:
-    """What is said on one connection.
+    """The conversation on one connection.
 
     Args:
-        generation: of the owner that HEAD named.
+        generation: the generation of the owner that HEAD named.
     """
 
     def __init__(self, generation: int) -> None:
         self._generation = OwnerGeneration(generation)
 
     def follow(self, wishes: Wishes, next_id: int) -> Message:
-        """Returns what the conversation begins with.
+        """Returns the first message of the conversation.
 
         Args:
-            wishes: what is asked for.
-            next_id: the first entry that this side does not have.
+            wishes: the things that the follower asks for.
+            next_id: the first entry that the follower does not have.
         """
         names, sizes = (wishes.log, wishes.name), (wishes.credit, wishes.payload)
         return Follow(self._generation.value, 0, *names, next_id, *sizes, wishes.outcomes)
 
     def take(self, message: Message) -> FeedHeard:
-        """Takes what the owner says; returns what it means.
+        """Takes a message of the owner; returns its meaning.
 
         Raises:
-            LogProtocolError: the owner must not say it, or means another log.
+            LogProtocolError: the protocol forbids the message now, or the message is about another log.
             LogUnavailableError: the peer does not own the log.
             LogCorruptError: a batch does not read back as written.
         """
@@ -98,11 +98,11 @@ class FeedConversation:
         raise LogProtocolError(f"an owner sent {type(message).__name__} to a follower")
 
     def taken(self, next_id: int, size: int) -> Message:
-        """Returns what says that everything below ``next_id`` is folded, and gives ``size`` bytes of credit back."""
+        """Returns a message: every entry below ``next_id`` is folded, and ``size`` bytes of credit come back."""
         return FeedTaken(self._generation.value, 0, next_id, size)
 
     def outcomes_at(self, last_id: int) -> Message:
-        """Returns what says that the outcomes partition has durable entries up to ``last_id``."""
+        """Returns the message that the outcomes partition has durable entries up to ``last_id``."""
         return OutcomesAt(self._generation.value, 0, last_id)
 
     def _batch(self, message: FeedBatch) -> FedBatch:

@@ -1,7 +1,7 @@
 """Follows the log by its owner's feed: finds the owner by HEAD, connects, and connects again; made for another thread.
 
-It brings the messages of a :class:`~kainite.peers.client.ClientLink` to the
-:mod:`~kainite.peers.feed.conversation`, and what they mean into the :mod:`~kainite.peers.feed.buffer`.
+:class:`LogFeed` gives the messages of a :class:`~kainite.peers.client.ClientLink` to the
+:mod:`~kainite.peers.feed.conversation`, and puts the batches in them into the :mod:`~kainite.peers.feed.buffer`.
 :meth:`LogFeed.run` belongs to an event loop, all other methods may be called from any thread; a lock guards the buffer
 between them.
 
@@ -9,16 +9,16 @@ between them.
 phase          left by
 =============  =====================================================================================================
 looking        HEAD names an owner that is reached from here → connecting
-connecting     connected → following; refused, silent, or another log's → looking, after a pause
+connecting     connected → following; refused, silent, or the owner of another log → looking, after a pause
 following      the connection's end; an owner that says nothing for some seconds
                (:data:`~kainite.peers.messages.OWNER_LIMITS`); HEAD names another generation, or none → looking
 =============  =====================================================================================================
 
-HEAD is read every HEAD_EVERY_S seconds while following, and that is all that is read: an owner that was overtaken, and
-cannot reach the store, would else be listened to for ever while it says that there is nothing new.
+While following, the feed reads nothing from the store but HEAD, every HEAD_EVERY_S seconds. Otherwise it would listen
+for ever to an owner that was overtaken and cannot reach the store, and that says that there is nothing new.
 
-Nothing here can break the fold: what comes is true however late (:mod:`kainite.peers.feed`), and while nothing
-comes the reader reads the store. A crash leaves nothing behind.
+The feed cannot break the fold: every batch that comes is true, however late (:mod:`kainite.peers.feed`), and while no
+batch comes the reader reads the store. A crash leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ HEAD_EVERY_S: Final = 2.0
 """Seconds between two looks at HEAD while following."""
 
 LOOK_FOR_STOP_S: Final = 0.25
-"""Seconds after which a thread that waits for news looks whether it is to stop."""
+"""Seconds after which a thread that waits for news looks whether it should stop."""
 
 BACKOFF: Final = Backoff.doubling(0.1, 5.0, jitter=0.3)
-"""Between two attempts to connect."""
+"""The pause between two attempts to connect."""
 
 
 class StopFlag(Protocol):
@@ -62,10 +62,10 @@ class LogFeed:
     """The feed of one log partition, kept up over changes of its owner.
 
     Args:
-        store: where the log is.
+        store: the log's store.
         partition: the log partition's name.
-        wishes: what is asked of the owner.
-        access: this process's side of TLS, and who it is.
+        wishes: the things that the feed asks the owner for.
+        access: this process's TLS context, and as whom it connects.
     """
 
     def __init__(self, store: LogStore, partition: str, wishes: Wishes, access: Access) -> None:
@@ -89,12 +89,12 @@ class LogFeed:
 
     @property
     def is_following(self) -> bool:
-        """Returns whether what becomes durable comes by itself."""
+        """Returns whether durable batches come by themselves."""
         with self._lock:
             return self._buffer.is_following
 
     def take(self, next_id: int) -> FeedStep:
-        """Returns what a reader does next that has every entry below ``next_id``."""
+        """Returns the next step of a reader that has every entry below ``next_id``."""
         self._news.clear()
         with self._lock:
             step = self._buffer.take(next_id)
@@ -105,7 +105,7 @@ class LogFeed:
         return step
 
     def wait(self, stop: StopFlag, seconds: float) -> None:
-        """Waits until something has come, or the feed has begun or ended; at most so long, or until ``stop``."""
+        """Waits until a batch has come, or the feed has begun or ended, or ``stop`` is set; at most ``seconds``."""
         left = seconds
         while left > 0 and not stop.is_set() and not self._news.wait(min(left, LOOK_FOR_STOP_S)):
             left -= LOOK_FOR_STOP_S
@@ -117,14 +117,14 @@ class LogFeed:
             self._call(self._say_outcomes)
 
     def doubt(self, why: str) -> None:
-        """Ends the connection: what the owner says is not what the store has."""
+        """Ends the connection: the owner's messages contradict the store."""
         with self._lock:
             self._buffer.close()
             self._doubt = why
         self._call(self._hang_up)
 
     def close(self) -> None:
-        """Ends :meth:`run` soon."""
+        """Makes :meth:`run` end soon."""
         self._closed = True
         self._call(self._cancel)
 
@@ -136,7 +136,7 @@ class LogFeed:
     # On the event loop.
 
     async def run(self) -> None:
-        """Follows the log until :meth:`close`, or until cancelled."""
+        """Follows the log until :meth:`close` is called, or the task is cancelled."""
         self._loop = asyncio.get_running_loop()
         self._running = asyncio.create_task(self._run())
         if self._closed:
@@ -163,7 +163,7 @@ class LogFeed:
             await asyncio.sleep(BACKOFF.after(failures))
 
     async def _look_and_follow(self) -> str:
-        """Follows the owner that HEAD names, until that ends with an error; returns why there is none."""
+        """Follows the owner that HEAD names, until an error ends the connection; returns why no owner is reached."""
         head = await asyncio.to_thread(self._store.read_head, self._partition)
         address = _reached(head)
         if head is None or address is None:
@@ -172,7 +172,7 @@ class LogFeed:
         return ""
 
     def _ended_well(self) -> bool:
-        """Notes that nothing comes any more; returns whether something came that was true."""
+        """Notes that the connection has ended; returns whether it has brought a valid message."""
         with self._lock:
             well = self._buffer.is_following and self._doubt is None
             self._buffer.close()
@@ -180,7 +180,7 @@ class LogFeed:
         return well
 
     async def _follow(self, head: LogHead, address: OwnerAddress) -> None:
-        """Follows one owner until the connection ends; raises why."""
+        """Follows one owner until the connection ends; raises the error that has ended it."""
         introduction = self._access.introduce(self._wishes.name)
         async with linked(PEERS, address, introduction, tls=self._access.client_tls, limits=OWNER_LIMITS) as link:
             self._link, self._doubt = link, None
@@ -248,7 +248,7 @@ class LogFeed:
             self._link.close()
 
     async def _watch(self, head: LogHead) -> None:
-        """Returns when HEAD names another owner, or none."""
+        """Waits until HEAD names another owner, or no owner."""
         while True:
             await asyncio.sleep(HEAD_EVERY_S)
             try:
@@ -260,7 +260,7 @@ class LogFeed:
 
 
 def _reached(head: LogHead | None) -> OwnerAddress | None:
-    """Returns where a log's owner is reached; None where it is not."""
+    """Returns the address at which this process reaches the log's owner; None where it reaches none."""
     if head is None or head.released:
         return None
     return reached_by(head.address)

@@ -1,22 +1,23 @@
-"""What one follower of the log is still to be sent; no I/O, no clock.
+"""The batches that are still to be sent to one follower of the log; no I/O, no clock.
 
 =============  ==============================================  =========================================================
 the queue      a batch becomes durable                         the follower gives credit
 =============  ==============================================  =========================================================
-empty          sent at once, where there is credit             nothing
-waits          queued                                          sent in order
-full           everything queued is dropped: the follower      what became durable since then is sent in order
+empty          the batch is sent at once, if there is credit  nothing
+waits          the batch is queued                             the queued batches are sent in order
+full           everything queued is dropped: the follower      batches that became durable later are sent in order
                reads it in DynamoDB
 =============  ==============================================  =========================================================
 
 Invariants:
 
-* batches leave in order of ids, each at most once, and only those that were given to :meth:`FeedQueue.add`;
-* a batch below :attr:`FeedQueue.up_to` was handed out or will never be: the follower must not wait for it;
+* * every batch that leaves was given to :meth:`FeedQueue.add`; batches leave in order of ids, each at most once;
+* a batch below :attr:`FeedQueue.up_to` was returned or will never be: the follower must not wait for it;
 * at most the credit and one batch are under way; at most MAX_QUEUED bytes or one batch wait, however slow the follower
   is: a batch takes the memory of its deltas while it waits, whether they are sent along or not.
 
-Nothing here outlives the connection: a follower that comes again begins at the durable tail, and reads what is missing.
+The queue ends with the connection: a follower that connects again begins at the durable tail, and reads the missing
+entries in DynamoDB.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ from kainite.log.format.entry import Batch
 from kainite.peers.connection.frames import MAX_BODY
 
 MAX_QUEUED: Final = 16 << 20
-"""Most bytes that wait for one follower, approximately."""
+"""How many bytes may wait for one follower, approximately."""
 
 MAX_INDEX: Final = 4 << 20
-"""A batch whose index is larger, approximately, is not sent: it is read."""
+"""The bytes of the largest index, approximately, that is sent: the follower reads a larger batch in DynamoDB."""
 
 MAX_PAYLOAD: Final = MAX_BODY // 2
-"""Deltas of more bytes are never sent along: the follower takes no longer message."""
+"""The most bytes of deltas that are sent along with a batch: the follower takes no longer message."""
 
 _RECORD_BYTES: Final = 250
-"""Bytes of an entry in the index beside its signatures, approximately."""
+"""Bytes that an entry takes in the index in addition to its signatures, approximately."""
 
 
 class FeedQueue:
@@ -47,7 +48,7 @@ class FeedQueue:
         durable: the id behind the last durable entry.
         taken: the first entry that the follower does not have.
         credit: bytes that may be under way.
-        payload: a batch's deltas are sent along where they have at most so many bytes.
+        payload: the most bytes of deltas that are sent along with a batch.
     """
 
     def __init__(self, durable: int, taken: int, credit: int, payload: int) -> None:
@@ -60,7 +61,7 @@ class FeedQueue:
 
     @property
     def up_to(self) -> int:
-        """Returns the id below which nothing will be handed out any more, and everything is durable."""
+        """Returns the id below which :meth:`next` returns no batch any more, and every entry is durable."""
         return self._queue[0][0].first_id if self._queue else self._durable
 
     @property
@@ -69,11 +70,11 @@ class FeedQueue:
         return max(0, self._durable - self._taken)
 
     def begin(self, durable: int) -> None:
-        """Hears up to where the log is durable as every later batch begins to be given to :meth:`add`."""
+        """Notes up to which id the log is durable; from now on :meth:`add` is called with every later batch."""
         self._durable = durable
 
     def add(self, batch: Batch) -> None:
-        """Takes a batch that has just become durable; they come in order."""
+        """Takes a batch that has just become durable; the caller gives the batches in order."""
         self._durable = batch.last_id + 1
         index = sum(
             8 * (len(entry.touched.written) + len(entry.touched.read)) + _RECORD_BYTES for entry in batch.entries
@@ -91,7 +92,7 @@ class FeedQueue:
         return _data_bytes(batch) <= self._payload
 
     def next(self) -> Batch | None:
-        """Hands out the batch to be sent next; None while there is none, or no credit."""
+        """Returns the batch to be sent next, and removes it; None while no batch waits, or there is no credit."""
         if not self._queue or self._credit <= 0:
             return None
         batch, size = self._queue.popleft()
@@ -99,11 +100,11 @@ class FeedQueue:
         return batch
 
     def sent(self, size: int) -> None:
-        """Takes credit for a batch that was handed out, of so many bytes."""
+        """Takes credit for a batch of ``size`` bytes that :meth:`next` has returned."""
         self._credit -= size
 
     def taken(self, next_id: int, size: int) -> None:
-        """Hears that the follower has everything below ``next_id``, and gives ``size`` bytes of credit back."""
+        """Notes that the follower has every entry below ``next_id``, and gives ``size`` bytes of credit back."""
         self._taken = max(self._taken, next_id)
         self._credit += size
 

@@ -1,8 +1,8 @@
-"""A follower at the log's owner: sends what the queue hands out, and takes what the follower says.
+"""A follower's connection at the log's owner: sends the batches of the queue, and takes the follower's messages.
 
-One task sends, in the queue's order, and says once a second up to where; the task's end is the connection's. A follower
-that takes nothing holds up its own task alone: the queue is bounded, and a follower that says nothing for some seconds
-(:data:`~kainite.peers.messages.CLIENT_LIMITS`) is cut.
+One task sends the batches in the queue's order, and says once a second up to which id it has sent them; the connection
+ends with the task. A follower that reads nothing holds up its own task alone: the queue is bounded, and the server cuts
+a follower that says nothing for some seconds (:data:`~kainite.peers.messages.CLIENT_LIMITS`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kainite.peers.messages import FeedBatch, FeedTaken, FeedUpTo, Follow, Messa
 from kainite.peers.service import Peer
 
 SAY_EVERY_S: Final = 1.0
-"""Seconds between two messages that say up to where everything was sent; they also show that the owner lives."""
+"""Seconds between two messages that say up to which id all was sent; they also show that the owner lives."""
 
 
 class FeedSession:
@@ -31,8 +31,8 @@ class FeedSession:
     Args:
         owner: the log's owner.
         peer: the follower.
-        follow: what the follower has asked for.
-        observe: called once a second.
+        follow: the follower's request.
+        observe: called once a second, to measure the followers' lags.
     """
 
     def __init__(self, owner: LogOwner, peer: Peer[Message], follow: Follow, observe: Callable[[], None]) -> None:
@@ -50,7 +50,7 @@ class FeedSession:
         return self._queue.lag
 
     async def send(self) -> None:
-        """Sends batches as they become durable, to the connection's end."""
+        """Sends batches as they become durable, until the connection ends."""
         with self._listening():
             clock = asyncio.get_running_loop().time
             await self._say()
@@ -61,17 +61,17 @@ class FeedSession:
                 if batch is not None:
                     await self._send_batch(batch)
                 now = clock()
-                if now >= say_at:  # also between batches: a slow link may never have sent all
+                if now >= say_at:  # also between batches: on a slow link the queue may never be empty
                     await self._say()
                     say_at = now + SAY_EVERY_S
                 if batch is None:
                     await wait_until_set(self._wake, say_at - now)
 
     async def take(self, message: Message) -> None:
-        """Takes what the follower says.
+        """Takes a message of the follower.
 
         Raises:
-            LogProtocolError: no follower says that.
+            LogProtocolError: the protocol has no such message from a follower.
         """
         match message:
             case FeedTaken(next_id=next_id, size=size):
@@ -84,7 +84,7 @@ class FeedSession:
 
     @contextlib.contextmanager
     def _listening(self) -> Iterator[None]:
-        """Hears of durable batches, and has the owner wait for the follower's announcements, while it is entered."""
+        """While entered, hears of durable batches, and makes the owner wait for the follower's announcements."""
         # Between the session's beginning and its first step a batch may have become durable.
         self._queue.begin(self._owner.durable_id)
         self._owner.followers.add(self._hear)

@@ -1,4 +1,4 @@
-"""Answers who holds a row of the target, from the owner's memory, once all that the answer tells of is durable."""
+"""Answers who holds a row of the target, from the owner's memory, once all entries in the answer are durable."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kainite.peers.messages import Holder, Message, RequestRefused, RowAnswer, R
 from kainite.uow.current_catalogue import CurrentCatalogue
 
 MOST_UNITS: Final = 1_000
-"""Most units that an answer tells of; where there are more, the log is read."""
+"""How many units an answer may name; if more units touch the row, the asking side reads the log."""
 
 
 async def row_answer(request: RowRequest, owner: LogOwner, catalogue: CurrentCatalogue) -> Message:
-    """Returns what to answer: the units that touch the row; or why the question cannot be answered."""
+    """Returns the answer: the units that touch the row, or why the owner cannot answer."""
     found: list[Toucher] = []
 
     def asked(state: FoldedLog) -> Sequence[Entry]:

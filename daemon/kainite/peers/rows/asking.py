@@ -1,8 +1,9 @@
-"""Asks the log's owner who holds a row: it answers from its memory, so that nothing of the log is read.
+"""Asks the log's owner who holds a row: the owner answers from its memory, so that nobody reads the log for it.
 
-Whatever keeps the owner from answering (there is none, it is not reached from here, it speaks another version, it
-knows no catalogue) is no error: the caller reads the log instead (:mod:`kainite.log.views.row_holders`). An answer is
-of what is durable: the owner gives it when everything that it tells of is.
+It is no error when the owner cannot answer (there is no owner, this process does not reach it, it speaks another
+version, or it knows no catalogue): the caller reads the log instead (:mod:`kainite.log.views.row_holders`). An answer
+tells of
+durable entries only: the owner sends it once all entries that it names are durable.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ NAME: Final = "who"
 async def ask_owner(
     store: LogStore, partition: str, log: str, access: Access, table: str, key: Mapping[str, str]
 ) -> list[Toucher] | None:
-    """Returns the unresolved units that write a row, as the log's owner knows them; None: the log is to be read.
+    """Returns the unresolved units that write a row, as the log's owner knows them; None if the owner cannot answer.
 
     Args:
-        store, partition: of the log.
-        log: its name, as ``TABLE/PARTITION``.
-        access: this process's side of TLS, and who it is.
+        store, partition: the log's store, and the name of its log partition.
+        log: the log's name, as ``TABLE/PARTITION``.
+        access: this process's TLS context, and as whom it connects.
         table, key: as in :func:`~kainite.log.views.row_holders.touchers`.
 
     Raises:
-        LogRequestError: the table or the key is not the catalogue's.
+        LogRequestError: the catalogue has no such table, or the table has another primary key.
         LogUnavailableError: HEAD cannot be read.
     """
     head = await asyncio.to_thread(store.read_head, partition)

@@ -7,13 +7,13 @@
 :mod:`~kainite.peers.sharing.head_look`                     looks at HEAD
 :mod:`~kainite.peers.sharing.owning`                        mounts the log and serves it
 :mod:`~kainite.peers.sharing.appending`                     connects to the owner and appends through it
-:mod:`~kainite.peers.sharing.present_log`                   what the shards' requests go to
+:mod:`~kainite.peers.sharing.present_log`                   the log behind the shards' requests
 :mod:`~kainite.peers.sharing.latest_reading`                how far this process's shards are read
-:mod:`~kainite.peers.sharing.conversation`                  what a member and the owner say, without I/O
+:mod:`~kainite.peers.sharing.conversation`                  the messages of a member and the owner, without I/O
 :mod:`~kainite.peers.sharing.connection`                    a member's connection to the owner
 :mod:`~kainite.peers.sharing.reception`                     the connections of others to this process
 :mod:`~kainite.peers.sharing.member_session`                one member at the owner
-:mod:`~kainite.peers.sharing.log_metrics`                   what a member tells the meter
+:mod:`~kainite.peers.sharing.log_metrics`                   a member's metrics
 ==========================================================  ========================================================
 
 The messages are in :mod:`kainite.peers.messages`.

@@ -1,4 +1,4 @@
-"""Appends through the log's owner in another process for a while: connects, until the connection ends."""
+"""Appends through the log's owner in another process, over one connection, until the connection ends."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(slots=True, eq=False)
 class Appending:
-    """What this process needs to append elsewhere.
+    """The parts that this process needs to append through an owner elsewhere.
 
     Attributes:
-        name: who this process is, and which log it means.
-        access: this process's side of TLS, and who it is.
-        present_log: what a connection is put behind.
-        reading: how far this process's shards are read.
-        told: takes warnings.
+        name: this process's identity, and the log that it means.
+        access: this process's TLS context, and as whom it connects.
+        present_log: gets the connection as the present log.
+        reading: reports how far this process's shards are read.
+        told: logs warnings.
     """
 
     name: MemberName
@@ -43,8 +43,8 @@ class Appending:
         """Connects to an owner, and appends through it until the connection ends.
 
         Args:
-            to, generation: where the owner is, as HEAD says.
-            welcomed: is called when the owner takes requests.
+            to, generation: the owner's address and generation, as HEAD names them.
+            welcomed: called when the owner takes requests.
         """
         access = self.access
         connecting = connected(

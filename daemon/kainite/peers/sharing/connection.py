@@ -1,12 +1,12 @@
 """A connection to the log's owner, as a :class:`~kainite.log.client.LogClient`.
 
-It brings the messages of a :class:`~kainite.peers.client.ClientLink` to the
-:mod:`~kainite.peers.sharing.conversation`, sends what that says, and hands answers to those who wait.
-Whatever ends the connection ends all waiting requests with LogUnavailableError; whether an append was carried out is
-then unknown, and it is made again elsewhere.
+The connection gives the messages of a :class:`~kainite.peers.client.ClientLink` to the
+:mod:`~kainite.peers.sharing.conversation`, sends the conversation's messages, and returns each answer to its request.
+When the connection ends, all waiting requests end with LogUnavailableError. Whether the owner carried out an append is
+then unknown, and the shard makes the append again at the next owner.
 
 An owner asks once a second how far the shards are read, so an owner that says nothing for some seconds
-(:data:`~kainite.peers.messages.OWNER_LIMITS`) is taken for gone: it is frozen, or the network is cut without a word.
+(:data:`~kainite.peers.messages.OWNER_LIMITS`) counts as gone: its process is frozen, or the network drops all packets.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class OwnerConnection:
     """An open connection; made by :func:`connected`.
 
     Args:
-        conversation: what is said on it.
-        link: brings what is said.
-        reading: returns the latest report of this process, with ages as of now; None while there is none.
+        conversation: decides what this side sends, and what the owner's messages mean.
+        link: carries the messages.
+        reading: returns the latest report of this process, with ages as of now; None while there is no report.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class OwnerConnection:
         reading: Callable[[], ReadingReport | None],
     ) -> None:
         self.backlog = ""
-        """Why the log takes no more from the shards, as the owner said last; empty while it does."""
+        """Why the log takes no more records, as the owner said last; empty while it takes them."""
         self._conversation = conversation
         self._link = link
         self._reading = reading
@@ -58,11 +58,11 @@ class OwnerConnection:
         self._answers: dict[int, asyncio.Future[Answered]] = {}
 
     async def converse(self) -> None:
-        """Reads until the connection ends, and raises why.
+        """Reads messages until the connection ends, and raises the error that has ended it.
 
         Raises:
             LogUnavailableError: the peer does not own the log, has closed the connection, or says nothing.
-            LogProtocolError: it does not speak the protocol.
+            LogProtocolError: the peer does not speak the protocol.
         """
         try:
             while True:
@@ -72,7 +72,7 @@ class OwnerConnection:
             self.end()
 
     async def opened(self) -> None:
-        """Waits until the owner takes requests; for ever if the connection ends before."""
+        """Waits until the owner takes requests; waits for ever if the connection ends before."""
         await self._opened.wait()
 
     async def position(self, shard_id: str) -> Position | None:
@@ -130,7 +130,7 @@ class OwnerConnection:
             raise self._ended
 
     def end(self) -> None:
-        """Ends all waiting requests; no further one is made."""
+        """Ends all waiting requests, and refuses further ones."""
         self._ended = LogUnavailableError("the connection to the log's owner has ended")
         for waiting in self._answers.values():
             if not waiting.done():
@@ -140,7 +140,7 @@ class OwnerConnection:
 
 
 def _check_length(shard: str, length: int) -> None:
-    """Refuses an append whose frame the owner would not take: it would end the connection, with all other appends."""
+    """Refuses an append with too large a frame: the owner would end the connection, with all other appends."""
     if length > MAX_APPEND:
         raise LogRequestError(
             f"shard {shard}: one call's units of work take {length} bytes on the way to the log's owner, of at most "
@@ -162,17 +162,17 @@ async def connected(
 
     Args:
         address: where the owner listens.
-        name: who this member is.
-        generation: of the owner that HEAD named.
+        name: this member's identity, and the log that it means.
+        generation: the generation of the owner that HEAD named.
         reading: as :class:`OwnerConnection` takes it.
-        introduction: what the Hello says of this process; None: its worker id.
-        tls: this side of TLS; None: nothing is encrypted.
+        introduction: the introduction in this process's Hello; None means its worker id.
+        tls: this side's TLS context; None means that nothing is encrypted.
 
     Raises:
         ConnectionRefusedError: nobody listens there.
         OSError: the connection cannot be made.
         LogUnavailableError: the peer closes the connection, or says nothing.
-        LogProtocolError: it does not speak the protocol.
+        LogProtocolError: the peer does not speak the protocol.
     """
     introduction = introduction or Introduction(name.worker)
     async with linked(PEERS, address, introduction, tls=tls, limits=OWNER_LIMITS) as link:

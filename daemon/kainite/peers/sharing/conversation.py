@@ -1,4 +1,4 @@
-"""What a member says to the log's owner, and what it hears; no I/O, no clock.
+"""The messages between a member and the log's owner, on the member's side; no I/O, no clock.
 
 The connection's Hellos are exchanged (:mod:`kainite.peers.connection.core`); the conversation begins with Join.
 
@@ -11,13 +11,13 @@ ENDED      nothing: the peer broke the protocol, or does  each further call rais
            not own the log (any more)
 =========  =============================================  ======================================================
 
-Appends are sent in the order in which they are given, while the bytes of those that are not answered stay within the
+Appends are sent in the order in which the caller makes them, while the bytes of unanswered appends stay within the
 owner's credit; one append is always allowed. Other requests do not wait behind appends.
 
 **What may go wrong, and why nothing is lost or doubled.** A shard's consumer makes one append at a time, and makes the
 next one only when the one before is acknowledged. The owner (:mod:`kainite.owner.owner`) recognises an append by
-the shard's position: wholly behind it, the append is known; wholly beyond it, the append is new; across it, the append
-is refused. An append is atomic, so after a change of owners it is either known as a whole or new as a whole.
+the shard's position: an append wholly behind the position is known, an append wholly beyond it is new, and an append
+across it is refused. An append is atomic, so after a change of owners it is either known as a whole or new as a whole.
 
 =================================================  ====================================================================
 what happens                                       why nothing is lost or doubled
@@ -79,13 +79,13 @@ class MemberPhase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MemberName:
-    """Who a member is, and which log it means.
+    """A member's identity, and the log that it means.
 
     Attributes:
         log: the log, as ``TABLE/PARTITION``: another application's log may have a partition of the same name.
         stream: the name of the stream that the member collects.
         worker, process: the member's worker id and its process's identity, as text.
-        identity: of the stream; empty where it is not known.
+        identity: the stream's identity; empty where it is not known.
     """
 
     log: str
@@ -102,7 +102,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A request is answered: a position, or nothing; or ``error``, why an append is refused."""
+    """The owner has answered a request: with a position, with nothing, or with ``error``, why it refuses an append."""
 
     number: int
     position: Position | None = None
@@ -111,7 +111,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The owner asks how far the shards are read, and tells why reading waits (empty: it does not)."""
+    """The owner asks how far the shards are read, and says why reading waits; the reason is empty while it does not wait."""
 
     number: int
     backlog: str
@@ -121,17 +121,17 @@ MemberHeard: TypeAlias = Opened | Answered | Asked
 
 
 class MemberConversation:
-    """What is said on one connection, from its beginning.
+    """The conversation on one connection, from its beginning.
 
     Args:
-        name: who this member is.
-        generation: of the owner that HEAD named.
+        name: this member's identity, and the log that it means.
+        generation: the generation of the owner that HEAD named.
     """
 
     def __init__(self, name: MemberName, generation: int) -> None:
         self.phase = MemberPhase.JOINING
         self.schemes: set[str] = set()
-        """Ids of the schemes that were sent."""
+        """The ids of the schemes that this side has sent."""
         self._generation = OwnerGeneration(generation)
         who = name.log, name.stream, name.worker, name.process, name.identity
         self._out: list[Message] = [Join(generation, 0, *who)]
@@ -141,15 +141,15 @@ class MemberConversation:
         self._waiting: deque[ShardAppend] = deque()
 
     def to_send(self) -> list[Message]:
-        """Returns what is to be said, and forgets it."""
+        """Returns the messages to send, and forgets them."""
         out, self._out = self._out, []
         return out
 
     def take(self, message: Message) -> MemberHeard:
-        """Takes what the owner says; returns what it means.
+        """Takes a message of the owner; returns its meaning.
 
         Raises:
-            LogProtocolError: the owner must not say it.
+            LogProtocolError: the protocol forbids the message now.
             LogUnavailableError: the peer does not own the log.
         """
         try:
@@ -165,7 +165,7 @@ class MemberConversation:
 
         Args:
             shard, first, last: as in :meth:`~kainite.log.client.LogClient.append`.
-            fragments, payload, schemes: of :func:`~kainite.peers.fragments.encode_fragments`.
+            fragments, payload, schemes: the results of :func:`~kainite.peers.fragments.encode_fragments`.
         """
         number = self._next()
         places = SentPosition.of(first), SentPosition.of(last)
@@ -183,7 +183,7 @@ class MemberConversation:
         return number
 
     def reading(self, number: int, report: ReadingReport | None) -> None:
-        """Answers the owner's question of that number."""
+        """Answers the owner's question ``number`` with a report."""
         told = report or NO_READING
         ages, times = (dict(told.read), dict(told.tips)), (dict(told.arrived), dict(told.started))
         self._out.append(ReadingAnswer(self._generation.value, number, told.shards, *ages, *times))

@@ -19,7 +19,7 @@ _logger = logging.getLogger(__name__)
 
 
 class ToldOnce:
-    """Logs a warning about a lasting condition once, until the condition is another one, or is over."""
+    """Logs a warning about a lasting condition once, until the condition changes or is over."""
 
     def __init__(self) -> None:
         self.told = ""
@@ -35,14 +35,14 @@ class ToldOnce:
 
 @dataclass(slots=True, eq=False)
 class HeadLook:
-    """The looks of one member.
+    """Looks at HEAD for one member.
 
     Attributes:
-        store, partition: where the log is.
-        worker, process: who this process is.
+        store, partition: the log's store, and the name of its log partition.
+        worker, process: this process's worker id and identity.
         watch: measures the owner's lease.
         present_log: is told whether an owner lives elsewhere.
-        told: takes warnings.
+        told: logs warnings.
     """
 
     store: LogStore
@@ -56,7 +56,7 @@ class HeadLook:
     _warned: bool = False
 
     async def look(self) -> HeadSeen | HeadUnread:
-        """Reads HEAD; returns what it says to the membership."""
+        """Reads HEAD; returns the event for the membership."""
         try:
             head = await asyncio.to_thread(self.store.read_head, self.partition)
         except LogUnavailableError as error:
@@ -67,7 +67,7 @@ class HeadLook:
         return HeadSeen(0, free=True) if head is None else self._seen(head)
 
     def elsewhere(self) -> str:
-        """Returns the address of the log's owner in another process, as far as it is known; empty when it is not."""
+        """Returns the address of the log's owner in another process; empty when the address is not known."""
         head = self._head
         return head.address if head is not None and not self._is_mine(head) else ""
 

@@ -1,6 +1,6 @@
-"""What a member of a shared log tells the meter: its part in the log, and what waits there.
+"""A member's metrics of a shared log: the member's part in the log, and the appends and units that wait there.
 
-All are gauges, sampled every :data:`SAMPLE_S`. A member that is no owner tells 0 of what only an owner has.
+All are gauges, sampled every :data:`SAMPLE_S`. Gauges that describe an owner are 0 at every other member.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Sampled(Protocol):
 
     @property
     def settled_for(self) -> float:
-        """Returns for how many seconds the log has been where it is; 0 while it is not reached."""
+        """Returns for how many seconds the log has been at its present owner; 0 while no owner is reached."""
 
 
 def sample(meter: Meter, member: Sampled) -> None:
-    """Tells the meter of a member's part in the log."""
+    """Sets the gauges of a member's part in the log."""
     owner = member.owner
     appends, size = owner.queued if owner is not None else (0, 0)
     meter.observe(metric.LOG_OWNED, owner is not None)

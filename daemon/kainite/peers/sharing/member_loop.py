@@ -1,9 +1,10 @@
-"""Drives a process's :mod:`~kainite.peers.sharing.membership`: carries out what it decides, and tells it what came.
+"""Drives a process's :mod:`~kainite.peers.sharing.membership`: carries out its decisions, and reports the events to it.
 
 Each action is a task: a look at HEAD (:mod:`~kainite.peers.sharing.head_look`), owning the log
 (:mod:`~kainite.peers.sharing.owning`), or appending through its owner (:mod:`~kainite.peers.sharing.appending`). When
-the membership leaves what is under way, the tasks are cancelled and waited for, and the *epoch* is raised: what a task
-of an earlier epoch still tells is not heard.
+the membership gives up the present tasks, the loop cancels them, waits for their end, and raises the *epoch*: it
+    ignores
+events that a task of an earlier epoch still reports.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class MemberLoop:
     """The loop of one process.
 
     Args:
-        member: decides.
-        head, owning, appending: carry out.
+        member: the membership, which decides.
+        head, owning, appending: carry out the membership's decisions.
     """
 
     def __init__(self, member: Member, head: HeadLook, owning: Owning, appending: Appending) -> None:
@@ -52,7 +53,7 @@ class MemberLoop:
         return self._member.state
 
     async def run(self) -> None:
-        """Carries out what the membership decides, until cancelled; then releases what this process owns.
+        """Carries out the membership's decisions until cancelled; then releases the log if this process owns it.
 
         Raises:
             LogError: the log cannot be used.
@@ -97,7 +98,7 @@ class MemberLoop:
         self._events.put_nowait((epoch, happened))
 
     async def _leave(self) -> None:
-        """Ends what is under way; returns when it has ended. What it still tells is not heard."""
+        """Cancels the tasks under way, ignores the events that they still report, and returns when they have ended."""
         self._epoch += 1
         tasks = tuple(self._under_way)
         for task in tasks:

@@ -1,17 +1,18 @@
 """A member at the log's owner: takes the member's requests, and asks how far its shards are read.
 
-Bounds on what a member can take: the appends that are not answered may have twice the credit and one frame. The credit
-counts compressed bytes, so an append is decoded only when the log has room for it: at most one decoded append a
-connection waits for room. One that the log has already may therefore wait for room before it is recognised.
+A member's unanswered appends may take twice the credit and one frame at the owner. The credit counts compressed bytes,
+so the session decodes an append only when the log has room for it: at most one decoded append a connection waits for
+room. An append that the log has already may therefore wait for room before the owner recognises it.
 
 Appends are decoded one at a time, in the order in which they came: an append may use a scheme that one before it has
 brought, and a large append is decoded on a thread. What ends the connection (the member is gone, or breaks the
-protocol; the owner ends) gives up the appends that are not queued yet; those that are queued become durable or not,
-without an answer.
+protocol; the owner ends) gives up the appends that are not queued yet; queued appends become durable or not, without an
+answer.
 
-A report of the reading (:class:`~kainite.log.client.ReadingReport`) has ages. How long it was under way is not known;
-it was written after the question that it answers was asked, so the time since the question is added to each age. A
-report that was held back for an hour therefore tells of the state an hour ago, whatever clocks say.
+A report of the reading (:class:`~kainite.log.client.ReadingReport`) has ages. The owner does not know for how long the
+report was under way; the member wrote the report after the owner's question, so the owner adds the time since the
+question to each age. A report that was held back for an hour therefore tells of the state an hour ago, whatever the
+clocks of the two hosts say.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from kainite.uow.fragment import Fragment
 from kainite.uow.scheme import Scheme
 
 CREDIT: Final = 8 * 2**20
-"""Most bytes of appends that a member may have unanswered; one append of any size is always allowed."""
+"""How many bytes of unanswered appends a member may have; one append of any size is always allowed."""
 
 ASK_EVERY_S: Final = 1.0
 """Seconds between two questions how far the shards are read; one may come between while a unit waits for the answer."""
@@ -54,14 +55,14 @@ OFF_LOOP_BYTES: Final = 64 * 1024
 """From so many bytes on, an append is decoded on a thread."""
 
 QUESTIONS_KEPT: Final = 60
-"""Questions that may still be answered."""
+"""How many of the latest questions a member may still answer."""
 
 
 class MemberSession:
     """One member's connection, once the member has joined.
 
     Args:
-        join: who the member is.
+        join: the member's first message, which names the member.
         owner: the log's owner.
         peer: the member.
         clock: returns seconds since boot.
@@ -81,7 +82,7 @@ class MemberSession:
         self._ask_now = asyncio.Event()
 
     async def run(self) -> None:
-        """Says that the member may ask, and asks it how far its shards are read, to the connection's end."""
+        """Tells the member that it may ask, then asks it how far its shards are read, until the connection ends."""
         await self._peer.send(Joined(self._owner.generation, 0, CREDIT))
         with self._owner.asking(self._ask_soon):
             while True:
@@ -90,10 +91,10 @@ class MemberSession:
                 await wait_until_set(self._ask_now, ASK_EVERY_S)
 
     async def take(self, message: Message) -> Coroutine[Any, Any, None] | None:
-        """Takes what the member says; returns what is left to do for it.
+        """Takes a message of the member; returns the rest of the work for it, or None.
 
         Raises:
-            LogProtocolError: no member says that.
+            LogProtocolError: the protocol has no such message from a member.
         """
         match message:
             case ShardAppend():
@@ -138,7 +139,7 @@ class MemberSession:
         await self._peer.send(PositionAnswer(self._owner.generation, request.number, place))
 
     def _ask_soon(self) -> None:
-        """Asks at once, unless an answer is under way: a member that is slow is not asked more often."""
+        """Asks at once, unless an answer is under way: a slow member is not asked more often."""
         if not self._asked:
             self._ask_now.set()
 

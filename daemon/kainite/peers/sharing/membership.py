@@ -86,9 +86,9 @@ class HeadSeen:
     """HEAD was read.
 
     Attributes:
-        generation: of its owner; 0 for a partition that was never mounted.
-        free: whether it may be claimed now, for reasons other than a refused connection.
-        address: where its owner is reached from here; None when it is not.
+        generation: the generation of the owner; 0 for a partition that was never mounted.
+        free: whether the partition may be claimed now, for reasons other than a refused connection.
+        address: the address at which this process reaches the owner; None when it does not reach the owner.
     """
 
     generation: int
@@ -136,7 +136,7 @@ Event: TypeAlias = HeadSeen | HeadUnread | Mounted | NotMounted | Welcomed | Ref
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Read HEAD after so many seconds."""
+    """Read HEAD after ``after`` seconds."""
 
     after: float
 
@@ -158,7 +158,7 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Give up what is under way: the connection, and its successor's place."""
+    """Give up all actions under way: the connection, the look at HEAD, the claim."""
 
 
 Action: TypeAlias = Look | Claim | Connect | Leave
@@ -167,12 +167,12 @@ Action: TypeAlias = Look | Claim | Connect | Leave
 class Member:
     """The membership of one process: :meth:`begin`, then :meth:`on` for each event, in order.
 
-    The caller carries the actions out, and tells of nothing that it was told to leave.
+    The caller carries the actions out, and reports no event of an action that it was told to leave.
 
     Args:
         watch: seconds between two looks at HEAD while the owner is followed, or connected to.
         wait: seconds between two looks while HEAD is held and nobody is reached.
-        uniform: gives a random number from 0 to 1.
+        uniform: returns a random number from 0 to 1.
     """
 
     def __init__(self, watch: float, wait: float, uniform: Callable[[], float] = random.random) -> None:
@@ -196,7 +196,7 @@ class Member:
         return (Leave(),)
 
     def on(self, event: Event) -> tuple[Action, ...]:
-        """Takes an event; returns what is to be done, in order."""
+        """Takes an event; returns the actions to carry out, in order."""
         if self.state is MemberState.STOPPED:
             return ()
         match event:

@@ -29,22 +29,22 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(slots=True, eq=False)
 class Owning:
-    """What this process needs to own the log.
+    """The parts that this process needs to own the log.
 
     Attributes:
-        store: where the log is.
-        settings, uow: of the log and its units.
-        identity: of the stream that is collected; None: it is not known.
+        store: the log's store.
+        settings, uow: the settings of the log, and of its units.
+        identity: the identity of the stream that is collected; None if it is not known.
         process: this process.
         watch: measures the lease of another owner.
         clock: returns seconds since boot.
-        audit: where units are written before they leave the log; None: nowhere.
+        audit: gets the units before they leave the log; None means that nothing keeps them.
         meter: takes the owner's metrics.
-        present_log: what the owner is put behind.
-        reading: how far this process's shards are read.
-        told: takes warnings.
-        address: where others reach this process, as HEAD has it; None before its port is open.
-        catalogue: the target's tables; None where they are not known here.
+        present_log: gets the owner as the present log.
+        reading: reports how far this process's shards are read.
+        told: logs warnings.
+        address: the address of this process that HEAD will name; None before its port is open.
+        catalogue: the target's tables; None where this process does not know them.
     """
 
     store: LogStore
@@ -72,8 +72,8 @@ class Owning:
         """Mounts the partition, and serves it until another process mounts it.
 
         Args:
-            gone: a generation whose owner need not be waited for.
-            mounted: is called when the log's state is loaded.
+            gone: a generation for whose owner the mount need not wait.
+            mounted: called when the log's state is loaded.
         """
         mount_ = await self._mounted(gone)
         if mount_ is None:

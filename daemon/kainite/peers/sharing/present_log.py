@@ -1,7 +1,7 @@
 """The log that the shards' requests go to: the owner here, a connection to the owner elsewhere, or nobody for a while.
 
-A request that the log cannot finish (it was fenced, it stopped, the connection was cut) is made again when another one
-stands there. That is safe for any number of times and owners: the table in :mod:`kainite.peers.sharing.conversation`
+A request that the present log cannot finish (it was fenced, it stopped, the connection was cut) is made again at the
+next one. That is safe for any number of times and owners: the table in :mod:`kainite.peers.sharing.conversation`
 says why.
 """
 
@@ -18,43 +18,43 @@ T = TypeVar("T")
 
 
 class PresentLog:
-    """What stands behind the facade.
+    """The present log of one process, or none.
 
     Args:
         clock: returns seconds since boot.
-        lease: seconds; an owner that lives and is not reached for two leases has cut this process off.
+        lease: the lease in seconds; a process that does not reach a live owner for two leases counts as cut off.
     """
 
     def __init__(self, clock: Callable[[], float], lease: float) -> None:
         self._clock = clock
         self._lease = lease
         self.log: LogClient | None = None
-        """The log; None while there is none."""
+        """The present log; None while there is none."""
         self._there = asyncio.Event()
         self._reached_at = clock()
         self._left_at = clock()
         self.held_elsewhere = False
-        """Whether an owner that lives was seen since the log was left, in the last look at HEAD."""
+        """Whether the last look at HEAD, since the last present log ended, showed a live owner."""
 
     async def ask(self, request: Callable[[LogClient], Awaitable[T]]) -> T:
-        """Makes a request to whatever log stands here, as often as logs leave; returns the answer."""
+        """Makes a request to the present log, again at each next one until a log answers; returns the answer."""
         while True:
             await self._there.wait()
             if (log := self.log) is None:
-                continue  # it was there, and is gone before this task had its turn
+                continue  # the log was present, and was dropped before this task had its turn
             try:
                 return await request(log)
             except (LogFencedError, LogUnavailableError):
                 self.drop(log)
 
     def put(self, log: LogClient) -> None:
-        """Puts a log here."""
+        """Makes a log the present one."""
         self.log = log
         self._reached_at = self._clock()
         self._there.set()
 
     def drop(self, log: LogClient) -> None:
-        """Takes a log away, if it is the one that stands here."""
+        """Removes a log, if it is the present one."""
         if self.log is log:
             self.log = None
             self._there.clear()
@@ -77,5 +77,5 @@ class PresentLog:
 
     @property
     def settled_for(self) -> float:
-        """Returns for how many seconds the log has been where it is; 0 while it is not reached."""
+        """Returns for how many seconds the log has been at its present owner; 0 while no owner is reached."""
         return self._clock() - self._reached_at if self.is_reached else 0.0

@@ -1,4 +1,4 @@
-"""Receives peers at a process that may own the log: what a peer's first message asks for decides what answers it.
+"""Receives peers at a process that may own the log: a peer's first message decides which session serves the peer.
 
 =========  ==================================================  ====================================================
 phase      waits for                                           then
@@ -7,14 +7,15 @@ greeting   Join, Follow or RowRequest                          says where the ow
 loading    the log's state, if this process is mounting it     keeps the connection alive
 open       requests (:mod:`~kainite.peers.sharing.member_session`, or :mod:`kainite.peers.feed.session`)
                                                                says where the owner is when it ends here
-answered   nothing: a RowRequest                               the connection ends
+answered   nothing: a RowRequest was answered                  the connection ends
 =========  ==================================================  ====================================================
 
-A log is one stream's. A member of another stream name is refused. Of streams of one name, only the identity tells which
-is meant, and a process may not know it: ``kainite log serve`` never asks, a daemon's role may not allow the question.
+A log collects one stream, and refuses a member of a stream with another name. Among streams of one name, only the
+identity tells which stream is meant, and a process may not know it: ``kainite log serve`` never asks, a daemon's role
+    may not allow the question.
 So the identity is compared with the one that the log has (:meth:`~kainite.owner.owner.LogOwner.collect_from`),
-which outlives owners; where it has none, the first member that knows one has it noted, durably, before it may append. A
-member that knows none is taken as one of the log's stream.
+which outlives owners. If the log has no identity yet, the owner durably notes that of the first member that knows one,
+before this member may append. A member that knows none counts as a member of the log's stream.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from kainite.peers.sharing.member_session import MemberSession
 from kainite.uow.current_catalogue import CurrentCatalogue
 
 ANSWER_S: Final = 10.0
-"""Seconds after which a question who holds a row is not answered any more; who asked has read the log by then."""
+"""Seconds after which the question who holds a row gets no answer: the peer has read the log instead by then."""
 
 KEEP_ALIVE_S: Final = 0.1
 """Seconds between two frames that say that this process lives, and still loads the log's state."""
@@ -53,22 +54,22 @@ class Whereabouts(Protocol):
 
     @property
     def catalogue(self) -> CurrentCatalogue | None:
-        """Returns the target's tables; None where they are not known here."""
+        """Returns the target's tables; None where this process does not know them."""
 
     @property
     def is_claiming(self) -> bool:
         """Returns whether this process is about to own the log."""
 
     def elsewhere(self) -> str:
-        """Returns the address of the log's owner in another process; empty when it is not known."""
+        """Returns the address of the log's owner in another process; empty when the address is not known."""
 
 
 class Reception:
     """Implements :class:`~kainite.peers.service.PeerService`: the peers of one process.
 
     Args:
-        name: who this process is, and which log it means.
-        where: where the owner is.
+        name: this process's identity, and the log that it means.
+        where: tells where the owner is.
         clock: returns seconds since boot.
         meter: takes how far followers are behind.
     """
@@ -84,7 +85,7 @@ class Reception:
 
     @property
     def members(self) -> dict[str, str]:
-        """Returns the worker ids of the members that have joined here, and the identity of each one's process."""
+        """Returns the worker ids of the members that have joined here, each with the identity of its process."""
         sessions = [session for session in self._sessions.values() if isinstance(session, MemberSession)]
         return {session.join.worker: session.join.process for session in sessions}
 
@@ -186,7 +187,7 @@ class Reception:
 
 
 async def _last(peer: Peer[Message], message: Message) -> None:
-    """Says the last word of a connection."""
+    """Sends the last message of a connection."""
     await peer.send(message)
     peer.hang_up()
 
@@ -197,7 +198,7 @@ async def _answered(peer: Peer[Message], request: RowRequest, owner: LogOwner, c
 
 
 async def _other_stream(identity: str, owner: LogOwner) -> str | None:
-    """Returns why a member of that stream cannot append here; None when it can, and the log has the stream noted."""
+    """Returns why a member of a stream cannot append here; None when it can, and the log has noted the stream's identity."""
     if identity and identity != owner.state.stream:
         try:
             await owner.collect_from(identity)

@@ -3,8 +3,8 @@
 :class:`SharedLog` is the one :class:`~kainite.log.client.LogClient` that the shards of a process use. Behind it
 (:mod:`~kainite.peers.sharing.present_log`) stands the owner in this process, or a connection to the owner in another
 one, or nobody for a while. The states and their changes are in :mod:`~kainite.peers.sharing.membership`, and
-:mod:`~kainite.peers.sharing.member_loop` carries them out. Nobody's child is restarted for a change of owners, and
-reading goes on from where it was.
+:mod:`~kainite.peers.sharing.member_loop` carries them out. A change of owners restarts no child, and reading goes on
+from the same position.
 
 The port is opened before this process claims anything, and closed after it has released everything: a refused
 connection is evidence that the process is gone. While the log is owned elsewhere, the port answers with the owner's
@@ -48,22 +48,22 @@ from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.uow.fragment import Fragment
 
 LONGEST_WAIT_S: Final = 1.0
-"""Most seconds between two looks at HEAD while it is held and its owner is not reached."""
+"""The most seconds between two looks at HEAD while another process holds the log and is not reached."""
 
 
 class SharedLog:
-    """A member of those who share one log partition; made by :func:`open_shared_log`.
+    """One of the processes that share a log partition; made by :func:`open_shared_log`.
 
     Args:
-        store: where the log is.
-        settings, uow: of the log and its units.
+        store: the log's store.
+        settings, uow: the settings of the log, and of its units.
         stream: the name of the stream whose units are collected.
-        identity: what no other stream ever has, also none of the same name; the log is this stream's alone. None: it is
+        identity: the stream's identity, which no other stream ever has, not even one of the same name; None if it is
             not known.
-        audit: where units are written before they leave the log; None: nowhere.
+        audit: gets the units before they leave the log; None means that nothing keeps them.
         clock: measures leases and ages, seconds since boot.
-        process: identity of this process; None: that of the calling one.
-        access: this process's side of TLS, and who it is; None: nothing is encrypted.
+        process: the identity of this process; None means that of the calling process.
+        access: this process's TLS context, and as whom it connects; None means that nothing is encrypted.
         meter: takes the log's metrics.
     """
 
@@ -82,11 +82,11 @@ class SharedLog:
     ) -> None:
         process, worker, partition = process or this_process(), settings.owner, settings.partition
         self.name = MemberName(f"{settings.table}/{partition}", stream, worker, process.as_text(), identity or "")
-        """Who this process is, and which log it means."""
+        """This process's identity, and the log that it means."""
         self.present_log = PresentLog(clock, settings.lease)
-        """What the shards' requests go to."""
+        """The log to which the shards' requests go."""
         self.latest_reading = LatestReading(clock)
-        """How far this process's shards are read."""
+        """Reports how far this process's shards are read."""
         self.reception = Reception(self.name, self, clock, meter)
         """The members, followers and others that are connected to this process."""
         told, watch = ToldOnce(), LeaseWatch(clock)
@@ -156,7 +156,7 @@ class SharedLog:
 
     @property
     def settled_for(self) -> float:
-        """Returns for how many seconds the log has been where it is; 0 while it is not reached."""
+        """Returns for how many seconds the log has been at its present owner; 0 while no owner is reached."""
         return self.present_log.settled_for
 
     @property
@@ -181,7 +181,7 @@ class SharedLog:
 
     @property
     def reading(self) -> Callable[[], ReadingReport | None] | None:
-        """Returns what tells how far this process's shards are read, None where it cannot; it is asked when needed."""
+        """Returns the function that reports how far this process's shards are read (None: it does not know), if one is set."""
         return self.latest_reading.source
 
     @reading.setter
@@ -189,11 +189,11 @@ class SharedLog:
         self.latest_reading.source = source
 
     def elsewhere(self) -> str:
-        """Returns the address of the log's owner in another process, as far as it is known; empty when it is not."""
+        """Returns the address of the log's owner in another process; empty when the address is not known."""
         return self._head.elsewhere()
 
     def backlog(self) -> str:
-        """Returns why the log takes no more from the shards; empty while it does."""
+        """Returns why the log takes no more records from the shards; empty while it takes them."""
         if isinstance(self.present_log.log, OwnerConnection):
             return self.present_log.log.backlog
         return str(self.owner.backlog() or "") if self.owner is not None else ""
@@ -203,23 +203,23 @@ class SharedLog:
         return self.reception.feed_lags()
 
     def held_by(self) -> str:
-        """Returns what holds the watermark back while units wait for it; empty elsewhere than at the owner."""
+        """Returns what holds the watermark back while units wait for it; empty in a process that is not the owner."""
         return str(self.owner.held_by() or "") if self.owner is not None else ""
 
     @property
     def catalogue(self) -> CurrentCatalogue | None:
-        """Returns the target's tables; None where they are not known here."""
+        """Returns the target's tables; None where this process does not know them."""
         return self._owning.catalogue
 
     def judge_by(self, catalogue: CurrentCatalogue) -> None:
-        """Judges units that did not fit the catalogue anew (:meth:`LogOwner.judge_by`) whenever the owner is here."""
+        """Judges units that did not fit the catalogue again (:meth:`LogOwner.judge_by`) whenever the owner is here."""
         self._owning.catalogue = catalogue
         if self.owner is not None:
             self.owner.judge_by(catalogue)
 
     @property
     def address(self) -> str:
-        """Returns where other processes reach this one, as HEAD has it; empty before its port is open."""
+        """Returns the address of this process, as HEAD names it; empty before its port is open."""
         address = self._owning.address
         return address.as_text() if address else ""
 
@@ -234,7 +234,7 @@ class SharedLog:
             yield
 
     async def run(self) -> None:
-        """Takes part in sharing the log, until cancelled; then releases what this process owns.
+        """Takes part in sharing the log until cancelled; then releases the log if this process owns it.
 
         Raises:
             LogError: the log cannot be used.
@@ -264,11 +264,11 @@ async def open_shared_log(
     """Creates the store and takes part in sharing the log.
 
     Args:
-        access: where this process listens, and who may connect; None: on loopback, everybody.
-        identity: of the stream, as :class:`SharedLog` takes it.
+        access: where this process listens, and who may connect; None means on loopback, and everybody.
+        identity: the stream's identity, as :class:`SharedLog` takes it.
         meter: takes the owner's metrics.
 
-    Yields the log, which need not be reached yet, and the task that ends with what makes the log unusable.
+    Yields the log, which need not be reached yet, and the task that ends with the error that makes the log unusable.
 
     Raises:
         KainiteError: the store cannot be used, or the port cannot be opened.
