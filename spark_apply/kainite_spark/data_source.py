@@ -98,8 +98,8 @@ class UnitRange(InputPartition):
     """The part of the log that one task reads.
 
     Attributes:
-        rows: the units.
-        piece: the entries that hold their deltas.
+        rows: the units, without their deltas.
+        piece: the entries that hold the units' deltas.
         truncated: transaction ids of the units that have lost some of their deltas to truncation.
     """
 
@@ -113,7 +113,7 @@ class UnitRange(InputPartition):
 
 
 class LogDataSource(DataSource):
-    """``spark.read.format("kainite")``."""
+    """Implements the format of ``spark.read.format("kainite")``."""
 
     @classmethod
     def name(cls) -> str:
@@ -127,7 +127,7 @@ class LogDataSource(DataSource):
 
 
 class LogReader(DataSourceReader):
-    """Plans on the index alone, then reads the deltas task by task."""
+    """Plans a query by the log's index alone; each of its tasks then reads its own deltas."""
 
     def __init__(self, log: Log, units_per_task: int) -> None:
         self._log = log

@@ -1,13 +1,13 @@
 """The target with its catalogue as it is now: read at the start, and again before a unit fails.
 
 A unit that the target refuses, or whose statements cannot be made, may be sound, and the catalogue old: a column was
-added, or made wider. So after the first refusal of a unit the catalogue is read again, and the second try, which
-decides, goes by the catalogue that was read. A new scheme of signatures in the log says that the daemon has read
-another catalogue, and is a reason to read, too.
+added, or made wider. So after the first refusal of a unit the job reads the catalogue again, and uses it for the second
+try, which decides. The job also reads the catalogue when the log has a new scheme of signatures: the daemon has read
+another catalogue then.
 
 Reads begin at least :data:`READ_INTERVAL_S` apart; a caller waits for its turn. When the catalogue is another one, a
 new target is opened with it, and tasks get that target with the next micro-batch. A read that fails changes
-nothing, and is reported. Nothing here is durable: another apply job reads at its start.
+nothing, and is logged. Nothing of this is durable: another apply job reads the catalogue at its start.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class CurrentTarget:
 
     Args:
         load: reads the catalogue.
-        open_anew: opens the target with a catalogue; nothing has to be prepared.
-        catalogue: what was read at the start.
-        interval: least seconds between two reads.
-        clock: seconds that only go forward.
+        open_anew: opens the target with a catalogue; the target was prepared before.
+        catalogue: the catalogue that was read at the start.
+        interval: the least seconds between two reads.
+        clock: returns seconds that only go forward.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Everything that an apply job works with, and what it has done."""
+"""The parts that an apply job works with, and the summary of its work."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ class ApplyEnvironment:
         settings: the apply job's section of the settings.
         store: the log's store.
         partition: the main log's partition.
-        owner: a name unlike that of any other apply job.
+        owner: this apply job's name, which no other apply job has.
         target: the target, already prepared (:meth:`Target.prepare`).
         runner: runs the tasks.
-        ledger: the log's name in the target, unlike that of any other log that is applied to the target.
-            Transaction ids begin at 0 in every log, so two logs under one name would be taken for one.
-        current: reads the target's catalogue again; None: never.
+        ledger: the log's name in the target, which no other log that is applied to the target has. Transaction ids
+            begin at 0 in every log, so the target would take two logs under one name for one.
+        current: reads the target's catalogue again; None means that it is never read again.
         meter: takes the metrics.
-        health: is told what the job does, and what it waits for.
-        feed: brings the log's entries as they become durable, and announces outcomes; None: the log is read.
+        health: gathers the job's stage, and its reason to wait.
+        feed: brings the log's entries as they become durable, and announces outcomes; None means that the job reads the
+            log in the store.
     """
 
     settings: ApplySettings

@@ -15,14 +15,14 @@ from kainite.peers.feed.following import LogFeed
 from kainite.settings import ApplySettings, LogSettings
 
 CREDIT: Final = 4 << 20
-"""Bytes that the owner may send ahead of what the job has folded."""
+"""Bytes that the owner may send before the job has folded them."""
 
 END_S: Final = 2.0
-"""Seconds that the end of the job waits for the connection's end."""
+"""Seconds for which the job, at its end, waits for the connection to close."""
 
 
 def feed_of(store: LogStore, log: LogSettings, apply: ApplySettings, access: Access, name: str) -> LogFeed:
-    """Returns the feed of a log for an apply job of that name; nothing runs yet."""
+    """Returns the feed of a log for the apply job called ``name``; the feed does not run yet."""
     wishes = Wishes(f"{log.table}/{log.partition}", name, CREDIT, apply.feed_bytes, outcomes=True)
     return LogFeed(store, log.partition, wishes, access)
 

@@ -1,22 +1,26 @@
 """Follows the main log for the apply job.
 
-The log is folded (:mod:`kainite.log.state.folded`), and the folded log is the only place that has what the log says of
-a unit. Beside that, its entries tell :class:`~kainite_spark.plan.backlog.Backlog`
+The follower folds the log (:mod:`kainite.log.state.folded`); only the folded log keeps the facts of a unit. The
+follower also tells :class:`~kainite_spark.plan.backlog.Backlog`
 
 * of schemes of signatures (SCHEME);
 * of new units (UNIT), which are failed already when they were malformed or did not fit the catalogue;
-* of parts that came late for a failed unit (FRAGMENT): it holds back what they touch, too;
-* of decisions (STATUS without ``through``): retry, also of a unit that was judged anew (REFIT), and discard.
+* * of parts that came late for a failed unit (FRAGMENT): the unit holds back units that touch the same rows as these
+  parts;
+* * of a person's decisions (STATUS without ``through``): retry, also of a unit that was judged again (REFIT), and
+  discard.
 
-A STATUS entry with ``through`` has our own outcomes, and says up to which id the owner has copied
-them. After a start the outcomes that the owner has not copied yet are applied on top of the folded log;
-the outcomes partition is ours by then, so nobody else can append to it.
+A STATUS entry with ``through`` has the apply job's own outcomes, and says up to which id the owner has copied them.
+After a start the follower applies the outcomes that the owner has not copied yet on top of the folded log; this job has
+mounted the outcomes partition by then, so nobody else can append to it.
 
-Invariant: the folded log has each unit that the backlog has. What resolves a unit there is an outcome of ours, for
-which the backlog has let go of the unit before, or a discard, of which the backlog hears with the entry.
+Invariant: the folded log has each unit that the backlog has. Only two things resolve a unit in the folded log: an
+outcome of this job, and the backlog has dropped the unit before it; or a discard, which the follower passes on to the
+backlog.
 
-New entries come by the feed of the log's owner where there is one (:mod:`kainite.peers.feed`), and are read where
-it lacks some. Both say the same of an id, and each id is folded once, in order, so it does not matter which came first:
+New entries come by the feed of the log's owner, if there is a feed (:mod:`kainite.peers.feed`); the follower reads from
+the store the entries that the feed lacks. Both have the same entry for an id, and the follower folds each id once, in
+order, so it does not matter which source was faster:
 the state after id n is the fold of the log up to n, whatever the feed left out, repeated or sent late.
 """
 
@@ -40,10 +44,10 @@ class LogFollower:
     """The main log as the apply job reads it.
 
     Args:
-        store: where the log is.
+        store: the log's store.
         partition: the main log's partition.
         new_backlog: returns the empty backlog of a folded log's units.
-        feed: brings new entries; None: they are read.
+        feed: brings new entries; None means that all entries are read from the store.
         payloads: keeps the deltas that the feed brings.
     """
 
@@ -63,16 +67,16 @@ class LogFollower:
         self._state = FoldedLog()
         self._backlog = new_backlog(self._state.units)
         self.schemes = 0
-        """How many schemes of signatures were new since the start."""
+        """How many new schemes of signatures came since the start."""
 
     @property
     def units(self) -> Mapping[int, UnitState]:
-        """Returns what the log says of the units that it does not show as resolved, by transaction id."""
+        """Returns the folded states of the unresolved units, by transaction id."""
         return self._state.units
 
     @property
     def backlog(self) -> Backlog:
-        """Returns the units that are still to be applied; another one after each :meth:`start`."""
+        """Returns the backlog of unresolved units; each :meth:`start` makes a new backlog."""
         return self._backlog
 
     @property
@@ -89,7 +93,8 @@ class LogFollower:
         """Reads the log up to its present tail, and makes the backlog of its units.
 
         Args:
-            outcomes_from: returns our outcomes from an id of the outcomes partition on; they change what the log says.
+            outcomes_from: returns this job's outcomes from an id of the outcomes partition on, to be applied to the
+                fold.
         """
         self._state = load_state(self._store, self._partition, strong=True)
         self._backlog = self._new_backlog(self._state.units)
@@ -103,7 +108,7 @@ class LogFollower:
                 self._backlog.add(tid, latest.status, None if in_progress else latest.cause)
 
     def poll(self, *, strong: bool = False) -> bool:
-        """Folds new entries. Returns False when the owner truncated entries before they were read: start anew.
+        """Folds new entries; returns False when the owner truncated entries before they were read: call :meth:`start` again.
 
         The owner truncates nothing that an unresolved unit needs, so a new start misses no unit.
 
@@ -120,7 +125,7 @@ class LogFollower:
         return True
 
     def _fold_fed(self) -> int | None:
-        """Folds what the feed brought; returns up to where entries are then to be read, as a step of the feed says."""
+        """Folds the feed's batches; returns up to which id the store must then be read, as :class:`FeedStep` has it."""
         if self._feed is None:
             return EVERYTHING
         step = self._feed.take(self.next_id)
@@ -131,7 +136,7 @@ class LogFollower:
         return step.missing
 
     def _read(self, *, strong: bool) -> bool:
-        """Folds what the store has; returns False when entries were truncated before they were read."""
+        """Reads and folds entries of the store; returns False when entries were truncated before they were read."""
         try:
             for batch in self._store.read_batches(self._partition, self.next_id, data=False, strong=strong):
                 self._fold(batch)
@@ -158,7 +163,7 @@ class LogFollower:
                 self._decided(entry.meta.outcomes)
 
     def _decided(self, outcomes: Iterable[Outcome]) -> None:
-        """Applies a person's decisions; a unit that we resolved ourselves meanwhile does not change."""
+        """Applies a person's decisions; a unit that this job has resolved meanwhile does not change."""
         by_status: dict[UnitStatus, list[int]] = {}
         for outcome in outcomes:
             by_status.setdefault(outcome.status, []).append(outcome.tid)

@@ -5,11 +5,11 @@ partition, which this job alone writes::
 
     poll the log ─► select units ─► advance the fence ─► run the micro-batch ─► append outcomes ─► tidy up
 
-The steps from the fence to the run, and tidying up, are :mod:`kainite_spark.driver.micro_batches`. After a round in
-which a unit was refused for the first time, the target's catalogue is read again
+:mod:`kainite_spark.driver.micro_batches` does the steps from the fence to the run, and tidies up. After a round in
+which the target refused a unit for the first time, the job reads the target's catalogue again
 (:mod:`kainite_spark.driver.current_target`), so that no unit fails for an old one.
 
-What a crash between two steps leaves behind, and what the next apply job does:
+A crash between two steps leaves this behind, and the next apply job does the following:
 
 ======================  ==========================================================================
 crash                   next start
@@ -62,13 +62,13 @@ from kainite_spark.plan.backlog import Backlog, Selection
 _LOG = logging.getLogger(__name__)
 
 MAX_DELTAS = 50_000
-"""Most deltas of a micro-batch; a unit that has more goes alone."""
+"""The most deltas of a micro-batch; a unit with more deltas has a micro-batch of its own."""
 
 LONGEST_IDLE_S = 1.0
 """The longest pause, in seconds, between two polls of a log without news."""
 
 SPARK_TRIES = 5
-"""Spark jobs that may fail in a row, less one; then the Spark session is taken to be broken, and the apply job ends."""
+"""The number of failed Spark jobs in a row at which the apply job takes the Spark session for broken, and ends."""
 
 TIDY_EVERY = 50
 """Micro-batches after which acknowledgements and outcomes without further use are deleted."""
@@ -80,7 +80,7 @@ class ApplyJob:
     Args:
         environment: everything that the job works with.
         stop: set to end the job, which then ends after its current micro-batch.
-        watch: what was seen of the outcomes partition's lease before.
+        watch: the watch that has observed the outcomes partition's lease since before.
     """
 
     def __init__(self, environment: ApplyEnvironment, stop: threading.Event, watch: LeaseWatch | None = None) -> None:
@@ -142,7 +142,7 @@ class _ApplyLoop:
         return self._follower.backlog
 
     def start(self) -> None:
-        """Fences the target, then reads which units are unresolved: no older job may commit a unit after it is read."""
+        """Fences the target, then reads which units are unresolved: no older job may commit a unit after this job has read it."""
         self._micro_batches.raise_generation()
         self._read_log()
         event(
@@ -186,7 +186,7 @@ class _ApplyLoop:
         patiently(self._tidy, self._stop)
 
     def _wait(self, seconds: float) -> None:
-        """Waits before the next look for units; not so long if the feed brings some."""
+        """Waits before the next look for units; stops waiting if the feed brings some."""
         feed = self._environment.feed
         if feed is not None and feed.is_following:
             feed.wait(self._stop, seconds)
@@ -194,7 +194,7 @@ class _ApplyLoop:
             self._stop.wait(seconds)
 
     def _round(self, *, strong: bool) -> int:
-        """Runs one round; returns how many units there were to apply."""
+        """Runs one round; returns the number of units that it selected."""
         self._outcomes.check()
         self._poll(strong=strong)
         self._stop_at_failure()
@@ -213,13 +213,13 @@ class _ApplyLoop:
         return len(selection.units)
 
     def _poll(self, *, strong: bool) -> None:
-        """Folds what is new in the log; reads the target's catalogue again if the daemon may have read another one."""
+        """Folds the log's new entries; reads the target's catalogue again if the daemon may have read another one."""
         with self._metrics.timing(metric.POLL_TIME):
             whole = self._follower.poll(strong=strong)
         if not whole:
             event(_LOG, logging.WARNING, "log truncated before it was read, reading it anew", at=self._follower.next_id)
             self._read_log()
-        # What was truncated before it was read may have named a new scheme of signatures.
+        # An entry that was truncated before it was read may have named a new scheme of signatures.
         if self._follower.schemes != self._schemes or not whole:
             self._schemes = self._follower.schemes
             self._micro_batches.read_catalogue(self._stop)
@@ -234,7 +234,7 @@ class _ApplyLoop:
         )
 
     def _apply(self, selection: Selection) -> None:
-        """Runs a micro-batch, and takes in what became of its units."""
+        """Runs a micro-batch, and gives the outcomes of its units to the backlog."""
         started = time.monotonic()
         with self._metrics.timing(metric.MICRO_BATCH_TIME):
             run = self._micro_batches.run(selection)
@@ -250,7 +250,7 @@ class _ApplyLoop:
             self._failures = 0
 
     def _write_down(self, news: tuple[Outcome, ...]) -> None:
-        """Makes changes of units durable, and tells of them."""
+        """Makes changed outcomes of units durable, then tells the log's owner and the meter of them."""
         if news:
             with self._metrics.timing(metric.OUTCOMES_TIME):
                 self._outcomes.append(news)
@@ -265,7 +265,7 @@ class _ApplyLoop:
                 event(_LOG, logging.ERROR, "unit failed", uow=uow, id=outcome.tid, cause=outcome.cause)
 
     def _wait_or_raise(self, problem: KainiteError) -> None:
-        """Waits after a problem that may pass; raises any other."""
+        """Waits after a problem that may pass; raises any other problem."""
         self._failures += 1
         lost_executor = (
             isinstance(problem, SparkUnavailableError)
@@ -301,7 +301,7 @@ class _ApplyLoop:
         )
 
     def _tidy(self) -> None:
-        """Deletes outcomes that the log's owner has taken over, and acknowledgements of units that are resolved."""
+        """Deletes outcomes that the log's owner has copied, and acknowledgements of resolved units."""
         if self._untidy:
             self._outcomes.truncate(self._follower.through + 1)
             self._micro_batches.trim(min(self._backlog.unresolved(), default=self._follower.next_id))

@@ -1,4 +1,4 @@
-"""What the apply job says about its health: its stage, and what keeps it from going on."""
+"""The apply job's report of its health: its stage, and the reason for which it waits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class JobStage(StrEnum):
 
     STARTING = "starting"  # the target is prepared, Spark starts
     STANDBY = "standby"  # another apply job applies units
-    APPLYING = "applying"  # this one does
+    APPLYING = "applying"  # this job applies units
     STOPPING = "stopping"
 
 
@@ -29,11 +29,12 @@ class JobReport:
     """The health of an apply job.
 
     Attributes:
-        stage: what it does.
-        seconds: since its last sign of life: it entered the stage, or completed a round.
-        trouble: what it waits for; empty while nothing keeps it.
-        failed: units that failed and that nobody has retried or discarded.
-        followed: whether the log's owner sends what becomes durable; else the log is read, which is no problem.
+        stage: the job's present stage.
+        seconds: the time since the job's last sign of life: it entered the stage, or completed a round.
+        trouble: the reason for which the job waits; empty while it does not wait.
+        failed: how many failed units nobody has retried or discarded.
+        followed: whether the log's owner sends its durable batches; otherwise the job reads the log, which is no
+            problem.
     """
 
     stage: JobStage
@@ -44,7 +45,7 @@ class JobReport:
 
     @property
     def ready(self) -> bool:
-        """Returns whether the job applies units, or would as soon as the other one ends."""
+        """Returns whether the job applies units, or would do so as soon as the other apply job ends."""
         return self.stage in (JobStage.STANDBY, JobStage.APPLYING) and not self.trouble
 
     @property
@@ -53,7 +54,7 @@ class JobReport:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Returns what is wrong; a failed unit is a person's to decide, and no problem of the job's."""
+        """Returns the job's problems; a failed unit is none of them, because a person must decide on it."""
         if self.trouble:
             return (self.trouble,)
         late = self.stage is JobStage.APPLYING and self.seconds > LATE_S
@@ -79,7 +80,7 @@ class JobHealth:
     """Gathers what the driver's threads know; any thread may ask.
 
     Args:
-        clock: seconds that only go forward.
+        clock: returns seconds that only go forward.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -99,7 +100,7 @@ class JobHealth:
             self._since, self._trouble, self._failed, self._followed = self._clock(), "", failed, followed
 
     def waits_for(self, trouble: object) -> None:
-        """Notes what keeps the job from going on."""
+        """Notes the reason for which the job waits."""
         with self._lock:
             self._trouble = str(trouble)
 

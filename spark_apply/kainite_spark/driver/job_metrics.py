@@ -1,4 +1,4 @@
-"""What the apply job tells the meter: units, micro-batches, and how far it is behind.
+"""The apply job's metrics: units, micro-batches, and how far the job is behind.
 
 All ages are by the job's own clock: an entry of the log counts as reached when this job has read it.
 """
@@ -27,7 +27,7 @@ class JobMetrics:
 
     Args:
         meter: takes the metrics.
-        clock: seconds that only go forward.
+        clock: returns seconds that only go forward.
     """
 
     def __init__(self, meter: Meter = SILENT, clock: Callable[[], float] = time.monotonic) -> None:
@@ -45,29 +45,29 @@ class JobMetrics:
             self._meter.observe(stage, (self._clock() - began) * 1000)
 
     def ran(self, results: Iterable[TaskResult]) -> None:
-        """Tells of a micro-batch's tasks."""
+        """Counts the results of a micro-batch's tasks."""
         self._meter.observe(metric.MICRO_BATCHES)
         for result in results:
             self._meter.observe(metric.APPLY_GROUPS, result.groups)
             self._meter.observe(metric.GROUPS_SPLIT, result.splits)
 
     def resolved(self, outcomes: Iterable[Outcome]) -> None:
-        """Tells of outcomes that are durable."""
+        """Counts outcomes that are durable."""
         counts = Counter(outcome.status for outcome in outcomes)
         for status, counted in _RESULTS.items():
             if counts[status]:
                 self._meter.observe(counted, counts[status])
 
     def followed(self, followed: bool) -> None:
-        """Tells whether the log's owner sends what becomes durable."""
+        """Sets the gauge of whether the log's owner sends its durable batches."""
         self._meter.observe(metric.APPLY_FOLLOWED, int(followed))
 
     def sample(self, backlog: Backlog, next_id: int) -> None:
-        """Tells what is not resolved.
+        """Sets the gauges of the unresolved units.
 
         Args:
-            backlog: the units.
-            next_id: transaction id of the entry that is read next.
+            backlog: the unresolved units.
+            next_id: the transaction id of the entry that is read next.
         """
         self._ages.reached(next_id)
         oldest = backlog.oldest_waiting

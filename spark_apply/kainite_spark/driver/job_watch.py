@@ -19,9 +19,9 @@ class SparkLimits:
     """How long Spark may take; in seconds.
 
     Attributes:
-        stall: for a job of which no task runs.
-        job: for a job.
-        grace: for a job that is under way when the apply job is told to stop.
+        stall: the longest time for which no task of a Spark job runs.
+        job: the longest time that a Spark job may take.
+        grace: the time that a Spark job under way still gets when the apply job is told to stop.
     """
 
     stall: float = 60.0
@@ -36,7 +36,7 @@ class JobWatch:
         limits: how long Spark may take.
         stop: set to stop the apply job.
         progress: returns the job's progress.
-        tell: is told once why a job stalls, and again after as long again.
+        tell: called with the reason when a job stalls, and again each time the stall has doubled.
     """
 
     def __init__(
@@ -55,11 +55,11 @@ class JobWatch:
         self._stopping: float | None = None
 
     def look(self, seconds: float) -> None:
-        """Looks once.
+        """Looks at the Spark job once.
 
         Raises:
             SparkUnavailableError: the job took too long, or the apply job stops.
-            SparkStalledError: nothing has moved for too long.
+            SparkStalledError: no task of the job has run for too long.
         """
         if self._stop.is_set() and self._stopping is None:
             self._stopping = seconds
@@ -92,7 +92,7 @@ def progress_of(context: SparkContext, group: str) -> Progress:
 
 
 def _executors(context: SparkContext) -> int | None:
-    """Returns how many executors there are; None for a local master, whose driver runs the tasks."""
+    """Returns the number of executors; None for a local master, whose driver runs the tasks."""
     if str(context.master).startswith("local"):
         return None
     # PySpark has no public way to ask; the driver is among them.

@@ -1,7 +1,7 @@
-"""Turns what Spark's JVM prints into log events, so that all output of the apply job has the form that was asked for.
+"""Turns the output of Spark's JVM into log events, so that all output of the apply job has the configured form.
 
 The JVM prints its own log (``log4j2.properties``: ``LEVEL spark CLASS: MESSAGE``), warnings of Java, and in local mode
-what Python workers print. Lines that say nothing to an operator are left out.
+the output of Python workers. Lines that are of no use to an operator are left out.
 """
 
 from __future__ import annotations

@@ -4,14 +4,14 @@ A fence has the job's generation and a number; the target lets a task commit onl
 latest one. Each number is used once, also for a call whose answer was lost:
 
 ======================  ====================================================================================
-step                    its fence
+step                    the step's fence
 ======================  ====================================================================================
-begin a micro-batch     shuts out the tasks of all micro-batches before, which Spark may have given up
-close a micro-batch     shuts out the tasks of this one, before a unit fails for good
+begin a micro-batch     shuts out the tasks of all earlier micro-batches, which Spark may have given up
+close a micro-batch     shuts out the tasks of this micro-batch, before a unit fails for good
 trim acknowledgements   shuts out all tasks, before the target forgets what it has applied
 ======================  ====================================================================================
 
-After a crash nothing of this is known: the next job raises the generation, and begins with number 1.
+A crash forgets these numbers: the next job raises the generation, and begins with number 1.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from kainite_spark.targets.fence import Fence
 
 @dataclass(frozen=True, slots=True)
 class MicroBatchRun:
-    """What became of a micro-batch.
+    """The result of a micro-batch.
 
     Attributes:
         results: the tasks' reports.
-        outcomes: of the units; a unit without one was not tried, or it is not known what became of it.
-        problem: the first error that is no unit's fault; None for none.
+        outcomes: the units' outcomes; a unit without an outcome was not tried, or its outcome is unknown.
+        problem: the first error that is not a unit's fault; None without such an error.
         spark_s: how long the Spark job took, in seconds.
     """
 
@@ -53,10 +53,10 @@ class MicroBatches:
     """The micro-batches of one apply job, which has fenced the target with its generation.
 
     Args:
-        environment: the target, and what runs the tasks.
-        generation: of the apply job.
-        payloads: the deltas that came with the feed.
-        metrics: is told how long the tasks ran.
+        environment: has the target, and the runner of the tasks.
+        generation: the generation of the apply job.
+        payloads: the deltas that the feed has brought.
+        metrics: counts the tasks' results.
     """
 
     def __init__(self, environment: ApplyEnvironment, generation: int, payloads: Payloads, metrics: JobMetrics) -> None:
@@ -92,7 +92,7 @@ class MicroBatches:
         return MicroBatchRun(results, outcomes, problem, spark_s)
 
     def read_catalogue(self, stop: threading.Event) -> None:
-        """Goes on with the target's catalogue as it is now; ``stop`` ends the wait for the next time to read it."""
+        """Reads the target's catalogue again, and uses it from now on; ``stop`` ends the wait for the read."""
         current = self._environment.current
         target = current.read_again(stop) if current is not None else None
         if target is not None:
@@ -103,7 +103,7 @@ class MicroBatches:
         """Deletes the acknowledgements of units below ``oldest``.
 
         Such a unit is durably resolved, in the log or in the outcomes partition, so no apply job will try it again. A
-        task that was given up might: the fence shuts it out.
+        task that Spark has given up might try it, but the fence shuts this task out.
         """
         self._target.trim(self._fresh_fence(), oldest)
 
@@ -112,8 +112,9 @@ class MicroBatches:
     ) -> tuple[list[Outcome], KainiteError | None]:
         """Returns the outcomes of units that are about to fail for good, once no task can apply them any more.
 
-        A task that was given up may still run, and the target may take now what it refused the retry. After the
-        fence is closed, the acknowledgements tell what happened; if they cannot be read, only commits are certain.
+        A task that was given up may still run, and the target may now take a unit that it refused in the retry. Once
+        the fence is closed, the acknowledgements tell which units are committed; if they cannot be read, only the
+        outcomes that say so are certain.
         """
         if not any(outcome.status is UnitStatus.FAILED for outcome in outcomes):
             return outcomes, problem
@@ -125,6 +126,6 @@ class MicroBatches:
         return [Outcome(o.tid, UnitStatus.COMMITTED, o.instance) if o.tid in applied else o for o in outcomes], problem
 
     def _fresh_fence(self) -> Fence:
-        """Returns a fence with a number that was used for nothing before, not even for a call whose answer was lost."""
+        """Returns a fence with a number that no call has used before, not even a call whose answer was lost."""
         self._number += 1
         return Fence(self._environment.ledger, self._generation, self._number)

@@ -1,4 +1,4 @@
-"""The apply job's own log partition: outcomes of units, durable before anybody hears of them.
+"""The apply job's own log partition: outcomes of units become durable in it before anybody is told of them.
 
 The main log has one owner, the daemon, so the apply job cannot append to it. The apply job appends outcomes
 to a log partition of its own, ``<partition>:outcomes``, which is mounted, fenced and appended to by the same
@@ -10,7 +10,7 @@ What a crash leaves behind:
 * before the put   the target's acknowledgements alone; the units are tried again and found applied;
 * after the put    outcomes that the owner copies at its next look, and that the next apply
                    job reads back (:meth:`Outcomes.read_from`);
-* in a truncation  slots below a low-water mark that the head names already; they go later.
+* * in a truncation  slots below the low-water mark that HEAD names already; a later truncation deletes them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Outcomes:
     """A mounted outcomes partition; a thread writes heartbeats while the context is entered.
 
     Args:
-        store: where the partition is.
+        store: the partition's store.
         mounted: the hold on the partition.
         stop: ends the wait for a store that does not answer.
     """
@@ -59,7 +59,7 @@ class Outcomes:
 
     @property
     def last_id(self) -> int:
-        """Returns the id of the last durable entry; -1 for none."""
+        """Returns the id of the last durable entry; -1 if there is none."""
         return self._writer.next_id - 1
 
     def __enter__(self) -> Self:
@@ -126,16 +126,16 @@ def mount_outcomes(
     """Mounts an outcomes partition; waits while another apply job's lease runs.
 
     Args:
-        store: where the partition is.
-        partition: its name.
-        owner: this apply job's name, unlike that of any other process.
+        store: the partition's store.
+        partition: the partition's name.
+        owner: this apply job's name, which no other process has.
         lease: seconds without a heartbeat after which another apply job may mount.
         stop: ends the wait.
-        watch: what was seen of another apply job's lease before (:func:`begin_to_watch`).
-        process: identity of the process that mounts; None: the calling one.
+        watch: has observed another apply job's lease before (:func:`begin_to_watch`).
+        process: the identity of the process that mounts; None means the calling process.
 
     Returns:
-        None when ``stop`` was set first.
+        The mounted partition; None when ``stop`` was set before.
 
     Raises:
         LogFencedError: another apply job mounted the partition at the same time.
@@ -154,7 +154,7 @@ def mount_outcomes(
 
 
 def begin_to_watch(store: LogStore, partition: str) -> LeaseWatch:
-    """Returns a watch that has seen the partition's lease, so that the time until the mount counts towards its end."""
+    """Returns a watch that has seen the partition's lease, so that the time until the mount counts towards the lease's end."""
     watch = LeaseWatch()
     head = store.read_head(partition)
     if head is not None:

@@ -2,9 +2,9 @@
 
 A micro-batch costs some hundredths of a second of processor time however few units it has. Back to back, micro-batches
 of three units keep a processor busy with nine units a second. So while few units come, micro-batches begin at
-intervals, the longer the fewer come; a unit that comes after a rest does not wait. What counts is the rate, and not how
-many units the micro-batch before had: where units come steadily, a quick micro-batch has few of them, and those behind
-it would wait for nothing.
+intervals, and the interval grows as the rate falls; a unit that comes after a rest does not wait. The interval depends
+on the rate of units, and not on the size of the last micro-batch: where units come steadily, a quick micro-batch has
+few units, and the units behind it would wait for nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 from typing import Final
 
 FULL: Final = 40.0
-"""Units a second from which the next micro-batch begins at once."""
+"""The rate, in units a second, from which on the next micro-batch begins at once."""
 
 MEMORY_S: Final = 1.0
 """Seconds over which the rate is averaged."""
@@ -23,7 +23,8 @@ class Pace:
     """The intervals between micro-batches.
 
     Args:
-        longest: the interval from beginning to beginning, in seconds, while hardly any units come; 0: there is none.
+        longest: the interval between the beginnings of two micro-batches, in seconds, while hardly any units come; 0
+            means that no micro-batch waits.
     """
 
     def __init__(self, longest: float) -> None:
@@ -35,8 +36,8 @@ class Pace:
         """Notes a micro-batch.
 
         Args:
-            units: that it has; they came since the one before began.
-            now: when it began, in seconds by a clock that only goes forward.
+            units: the number of its units, which came since the last micro-batch began.
+            now: the time at which it began, in seconds by a clock that only goes forward.
         """
         passed = now - self._began
         if passed > 0:

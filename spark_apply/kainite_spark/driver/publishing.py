@@ -15,19 +15,19 @@ from kainite.settings import MetricsLevel, Settings
 from kainite_spark.driver.job_health import JobReport
 
 END_S = 10.0
-"""How long the end waits for the last figures to be sent."""
+"""Seconds for which the job, at its end, waits until the last figures are sent."""
 
 
 @contextlib.contextmanager
 def publishing(settings: Settings, report: Callable[[], JobReport]) -> Iterator[Meter]:
-    """Publishes what the meter is given until the end; starts nothing that the settings do not ask for.
+    """Publishes the meter's metrics while entered; starts only the publishers that the settings ask for.
 
     Args:
-        settings: the whole of them.
+        settings: all settings of the application.
         report: the job's health at the moment; called on another thread.
 
     Raises:
-        SettingsError: the endpoint's address cannot be listened on.
+        SettingsError: this process cannot listen on the endpoint's address.
     """
     wanted = Publishers(APPLY_METRICS, cloudwatch_level(settings), settings.apply.metrics_port)
     if wanted.port is None and wanted.level is MetricsLevel.NONE:
@@ -46,8 +46,8 @@ def publishing(settings: Settings, report: Callable[[], JobReport]) -> Iterator[
 def cloudwatch_level(settings: Settings) -> MetricsLevel:
     """Returns the level that is published to CloudWatch.
 
-    It is the setting, or by default SUMMARY where DynamoDB is AWS's own, and NONE where a double of it is read without
-    one of CloudWatch.
+    The level is the setting's. Without a setting it is SUMMARY with AWS's own DynamoDB, and NONE with another endpoint
+    of DynamoDB while CloudWatch has none.
     """
     if settings.metrics.level is not None:
         return settings.metrics.level
@@ -56,7 +56,7 @@ def cloudwatch_level(settings: Settings) -> MetricsLevel:
 
 
 class _Published:
-    """The thread's work; ``meter`` has the meter, or why there is none."""
+    """The work of the publishing thread; ``meter`` has the meter, or the error that kept it from starting."""
 
     def __init__(self, settings: Settings, wanted: Publishers, report: Callable[[], JobReport]) -> None:
         self._settings = settings

@@ -5,7 +5,7 @@
     read slices ──► shuffle by job instance ──► apply, one task a job instance ──► outcomes
 
 With few job instances there is no shuffle: each instance reads its entries and applies them in one task.
-Such a job was measured to cost about 0.1 s, a job with a shuffle 0.4 s. A Structured Streaming
+A job without a shuffle was measured to cost about 0.1 s, a job with a shuffle 0.4 s. A Structured Streaming
 micro-batch with a Python source and sink costs 0.25 s, and would keep a second ledger beside the target's.
 """
 
@@ -42,10 +42,10 @@ _LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 
 CANCEL_S: Final = 5.0
-"""How long a cancelled Spark job may go on before it is left to itself."""
+"""Seconds for which the driver waits until a cancelled Spark job has ended; then it leaves the job to itself."""
 
 FIRST_STALL: Final = 4
-"""How many times as long as later the first job may stall, because its executors have to start."""
+"""The factor by which the first job may stall longer than later jobs, because its executors have to start."""
 
 _INSTALL: Final = (
     "the executors' Python cannot run Kainite: set applyPython to one that has kainite[spark] installed (docs/spark.md)"
@@ -68,10 +68,10 @@ class Runner(Protocol):
         """Returns how many tasks run at once."""
 
     def run(self, batch: MicroBatch) -> list[TaskResult]:
-        """Runs a micro-batch; a job instance without a result was not run.
+        """Runs a micro-batch; a job instance without a result did not run.
 
         Raises:
-            SparkUnavailableError: the Spark job failed; what became of the units is unknown.
+            SparkUnavailableError: the Spark job failed; the outcomes of its units are unknown.
         """
 
 
@@ -80,11 +80,11 @@ class SparkRunner:
 
     Args:
         context: the context.
-        settings: what tasks need.
+        settings: the settings that the tasks need.
         limits: how long Spark may take.
         stop: set to stop the apply job.
-        waits_for: is told why a job stalls.
-        credentials: returns the AWS credentials of the tasks as they are now; None: executors have their own.
+        waits_for: called with the reason when a job stalls.
+        credentials: returns the present AWS credentials for the tasks; None means that executors have their own.
     """
 
     def __init__(
@@ -118,10 +118,10 @@ class SparkRunner:
     def warm_up(self) -> None:
         """Starts the worker processes with their imports and connections, so that no unit has to wait for them (5 s).
 
-        An error that may pass is ignored: it comes again in the first micro-batch, which handles it.
+        An error that may pass is ignored: if it lasts, the first micro-batch meets and handles it.
 
         Raises:
-            SettingsError: the executors cannot work as they are set up.
+            SettingsError: the executors cannot work with their present set-up.
             SparkStalledError: no task runs.
         """
         self._refresh()
@@ -149,7 +149,7 @@ class SparkRunner:
         return list(self._wait_for(lambda: self._results(batch).collect()))
 
     def _refresh(self) -> None:
-        """Gives the tasks the credentials as they are now."""
+        """Gives the tasks the present AWS credentials."""
         if self._credentials is not None:
             self._settings = self._settings.with_credentials(self._credentials())
 
@@ -158,12 +158,13 @@ class SparkRunner:
 
         Raises:
             SparkUnavailableError: the job failed, took too long, or was given up at the stop.
-            SparkStalledError: no task of it runs.
+            SparkStalledError: no task of the job runs.
         """
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        # A group for each job: Spark remembers a thousand jobs, and a look makes calls for each one of its group.
+        # Each job has a group of its own: Spark remembers a thousand jobs, and a look makes calls for each job of a
+        # group.
         self._job += 1
         group = f"{self._settings.run}-{self._job}"
 
@@ -185,7 +186,7 @@ class SparkRunner:
         self._waits_for(cause)
 
     def _cancel(self, group: str) -> None:
-        """Cancels the job; returns when its call has returned, or never will."""
+        """Cancels the job; returns when the call has returned, or after CANCEL_S."""
         from py4j.protocol import Py4JError
 
         with contextlib.suppress(Py4JError, OSError):
@@ -219,7 +220,7 @@ def _give_up_after(limit: float) -> Callable[[float], None]:
 
 
 def advice_on(cause: str) -> str | None:
-    """Returns what to set where executors cannot run tasks at all; None for any other cause."""
+    """Returns the advice which setting to change where executors cannot run tasks at all; None for any other cause."""
     return next((advice for pattern, advice in _ADVICE if pattern.search(cause)), None)
 
 
@@ -230,7 +231,7 @@ def cause_of(message: str) -> str:
 
 
 def _warm_up_task(settings: TaskSettings, _: Iterator[int]) -> Iterator[str]:
-    """Yields what keeps this worker process from working: its settings or credentials."""
+    """Yields the reason if this worker process cannot work with its settings or credentials."""
     try:
         store_of(settings)
     except SettingsError as error:
@@ -243,10 +244,10 @@ def _warm_up_task(settings: TaskSettings, _: Iterator[int]) -> Iterator[str]:
 
 @functools.lru_cache(maxsize=1)
 def _keep_once(_: TaskSettings) -> None:
-    """Keeps what this worker process has loaded, once for these settings.
+    """Exempts all objects that this worker process has loaded from garbage collection, once for these settings.
 
-    Spark's worker collects garbage after each task, before it takes the next one. To look through all modules, clients
-    and the catalogue took longer than to apply a few units. Within a task next to nothing is garbage in cycles.
+    Spark's worker collects garbage after each task, before it takes the next one. Looking through all modules, clients
+    and the catalogue took longer than applying a few units. A task itself leaves next to no garbage in cycles.
     """
     collect_rarely()
     keep_what_is_loaded()

@@ -3,7 +3,7 @@
 Any master will do. With a local master, a failed task is tried again (``local[N,4]``; Spark's own
 default is one try), all ports are bound to the loopback address, and workers run this interpreter. The
 JVM gets a process group of its own: Ctrl-C, or a TERM to this process's group, must end the apply job
-after its micro-batch, not kill Spark before. The JVM watches its standard input and so ends with this process.
+after its micro-batch, and must not kill Spark before. The JVM watches its standard input and so ends with this process.
 
 A task's closure holds the target's address and, where the settings name a static key, that key; the shuffle's files
 hold deltas. With a master on other machines Spark's own authentication and encryption protect them, which the
@@ -38,19 +38,19 @@ _LOG = logging.getLogger(__name__)
 TASK_TRIES = 4
 
 TELL_START_S: Final = 15.0
-"""Seconds after which a start that is not over is told."""
+"""Seconds after which a start that still goes on is logged."""
 
 START_LIMIT_S: Final = 300.0
-"""The longest start; YARN and Kubernetes may queue an application."""
+"""Seconds that a start may take; YARN and Kubernetes may queue an application."""
 
 END_S: Final = 10.0
-"""How long Spark may take to stop."""
+"""Seconds that Spark may take to stop."""
 
 _LOCAL = re.compile(r"local(?:\[(\*|\d+)\])?")
 
 _LOG_FILE = Path(__file__).with_name("log4j2.properties")
 
-# The JVM hands bytes around, in jobs of some milliseconds. With the optimizing compiler beside it, the first hundreds
+# The JVM only passes bytes on, in jobs of some milliseconds. With the optimizing compiler beside it, the first hundreds
 # of micro-batches take twice the processor time, and so long as well.
 _QUICK_COMPILER: Final = "-XX:TieredStopAtLevel=1"
 
@@ -67,12 +67,12 @@ _LOCAL_CONFIGURATION: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
 }
 
-# Spark takes these from the environment alone. Without the first, workers run the "python3" of the PATH.
+# Spark takes these values from the environment alone. Without the first, workers run the "python3" of the PATH.
 _LOCAL_ENVIRONMENT: Mapping[str, str] = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
 def configuration(master: str, name: str) -> dict[str, str]:
-    """Returns Spark's settings for a master; the user's ``spark-defaults.conf`` may set all others.
+    """Returns Spark's settings for a master; the user's ``spark-defaults.conf`` may set all other settings.
 
     Args:
         master: a Spark master URL.
@@ -85,7 +85,7 @@ def configuration(master: str, name: str) -> dict[str, str]:
 
 
 def unprotected(master: str, settings: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns the settings that a cluster lacks: tasks hold the target's address and AWS keys as the settings do.
+    """Returns the protecting settings that a cluster lacks: its tasks hold the target's address and the AWS keys.
 
     Args:
         master: a Spark master URL; all processes of a local one are on this machine.
@@ -118,13 +118,13 @@ def require_java() -> None:
 def spark_context(
     master: str, name: str, stop: threading.Event | None = None, python: str | None = None
 ) -> Iterator[SparkContext]:
-    """Gives a Spark context, which takes about 10 s to start; with a master that is away, Spark gives up after 60 s.
+    """Yields a Spark context, which takes about 10 s to start; Spark waits 60 s for a master that does not answer.
 
     Args:
         master: a Spark master URL.
         name: shown as the application's name.
         stop: ends the wait for the start.
-        python: the executors' Python; None: that of Spark's settings, or of the environment.
+        python: the executors' Python; None means the one in Spark's settings, or in the environment.
 
     Raises:
         SparkUnavailableError: Spark cannot be started: no Java, no such master, or ``stop`` was set.
@@ -164,7 +164,7 @@ def _start(master: str, name: str) -> tuple[SparkContext, JavaGateway]:
             options = {"start_new_session": True, "stdout": output, "stderr": output}
             gateway = launch_gateway(conf, options)  # type: ignore[no-untyped-call]
         context = SparkContext(conf=conf, gateway=gateway)
-        # A standalone master that is away stops the context, and does not fail it.
+        # If a standalone master does not answer, Spark stops the context and raises nothing.
         stopped = bool(context._jsc.sc().isStopped())  # noqa: SLF001
     except (PySparkException, Py4JError, OSError) as error:
         first_line = str(error).strip().partition("\n")[0]
@@ -179,7 +179,7 @@ def _start(master: str, name: str) -> tuple[SparkContext, JavaGateway]:
 
 
 class _StartWatch:
-    """Looks at a start that is under way: tells that it takes long, and ends the wait at a stop."""
+    """Watches a start under way: logs that it takes long, and ends the wait when the apply job stops."""
 
     def __init__(self, master: str, stop: threading.Event) -> None:
         self._master = master
@@ -197,7 +197,7 @@ class _StartWatch:
 
 
 def _end(spark: SparkThread, context: SparkContext, gateway: JavaGateway) -> None:
-    """Stops Spark; kills its JVM where it does not answer."""
+    """Stops Spark; kills its JVM if the JVM does not answer."""
     from py4j.protocol import Py4JError
 
     def stop() -> None:

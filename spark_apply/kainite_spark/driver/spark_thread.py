@@ -1,7 +1,7 @@
 """Runs the blocking calls of Spark on a thread of its own, so that the driver can stop waiting for one.
 
 A call of the JVM has no limit: Spark waits for ever for an executor that never comes. The driver's main thread hands
-the call to this thread and looks at it each :data:`LOOK_S`; what the look raises ends the waiting. The call itself goes
+the call to this thread and looks at it each :data:`LOOK_S`; an error of the look ends the waiting. The call itself goes
 on until the job is cancelled or the JVM ends, which is why the thread is a daemon thread: it does not hold up the exit.
 
 One thread makes all calls, since PySpark keeps a connection to the JVM for each thread that ever called.
@@ -30,14 +30,14 @@ class SparkThread:
         threading.Thread(target=self._make_calls, name="spark", daemon=True).start()
 
     def call(self, act: Callable[[], T], look: Callable[[float], None]) -> T:
-        """Returns what ``act`` returns.
+        """Makes a call on the thread; returns its result.
 
         Args:
             act: the call.
             look: is called each :data:`LOOK_S` with the seconds since the beginning, and may raise to end the waiting.
 
         Raises:
-            Exception: what ``act`` or ``look`` raises.
+            Exception: the error that ``act`` or ``look`` raises.
         """
         done: Future[T] = Future()
         began = time.monotonic()
@@ -55,6 +55,6 @@ class SparkThread:
             act, done = self._calls.get()
             try:
                 done.set_result(act())
-            except BaseException as error:  # whatever it is belongs to the caller
+            except BaseException as error:  # the caller gets every error of its call
                 done.set_exception(error)
             del act, done

@@ -1,4 +1,4 @@
-"""Judges whether a Spark job gets on: Spark itself waits without a word and without a limit. Pure.
+"""Judges whether a Spark job makes progress: Spark itself waits without a message and without a limit. Pure.
 
 A job *stalls* while none of its tasks runs and none completes: no executor is there, all cores are another
 application's, the master has forgotten the application. A stall that ends leaves nothing behind.
@@ -11,17 +11,17 @@ from enum import Enum, auto
 from typing import Final
 
 TELL_S: Final = 5.0
-"""Seconds after which a stall is told."""
+"""Seconds after which a stall is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What Spark knows of a job.
+    """Spark's knowledge of a job.
 
     Attributes:
-        running: tasks that run.
-        completed: tasks that have completed, failed ones included.
-        executors: executors of the application; None where it is not known.
+        running: how many tasks run.
+        completed: how many tasks have completed, failed ones included.
+        executors: how many executors the application has; None where the number is unknown.
     """
 
     running: int
@@ -54,8 +54,8 @@ class StallWatch:
         """Returns the verdict.
 
         Args:
-            seconds: since the job was begun.
-            progress: of the job, at that time.
+            seconds: the time since the job was begun.
+            progress: the job's progress at that time.
         """
         if progress.running or progress.completed != self._completed:
             self._completed, self._since = progress.completed, seconds
@@ -66,12 +66,12 @@ class StallWatch:
         return Stall.TOLD if stalled >= TELL_S else Stall.SHORT
 
     def stalled(self, seconds: float) -> float:
-        """Returns for how many seconds nothing has moved."""
+        """Returns for how many seconds the job has made no progress."""
         return seconds - self._since
 
 
 def cause_of_stall(progress: Progress, seconds: float) -> str:
-    """Returns why a job may stall, for a person."""
+    """Returns the probable cause of a stall, in words."""
     if progress.executors == 0:
         return f"Spark has had no executors for {seconds:.0f} s: are the master and its workers up?"
     return (

@@ -13,8 +13,8 @@ class Retry:
     """The retries of an unavailable target.
 
     Attributes:
-        tries: attempts in all.
-        first: seconds after the first failure; each further pause is twice as long.
+        tries: how many attempts are made in all.
+        first: the pause after the first failure, in seconds; each further pause is twice as long.
         limit: the longest pause, in seconds.
     """
 
@@ -36,11 +36,11 @@ class ApplyOptions:
         on_failure: ``block`` holds back later units that conflict with a failed one, ``skip`` lets
             them through, ``stop`` tries nothing after the first failure.
         group_units: at most so many units share a target transaction.
-        group_bytes: at most so many bytes of deltas do; a larger unit goes alone.
-        busy_limit: seconds of failed attempts at busy groups after which none is cut in two any more.
+        group_bytes: at most so many bytes of deltas share a target transaction; a larger unit has one of its own.
+        busy_limit: seconds of failed attempts at busy groups; after these, no busy group is cut in two any more.
         retry: how often an unavailable target is tried.
         fold: whether changes of one row in a group may be made as one.
-        in_order: nothing is tried behind a unit that is busy or refused, so that units that commit do so in log order.
+        in_order: whether no unit behind a busy or refused one is tried, so that units commit in log order.
     """
 
     on_failure: str = "block"

@@ -5,8 +5,8 @@ unit that was judged anew are all in its REFIT entry.
 If the source numbers its deltas (``ordinal``), that order is restored and repeated deltas are
 dropped; otherwise the order of arrival stays: the fragments in order, then the UNIT entry.
 
-The log's owner looks into no delta: it counts those that the shard's holder tells of. A unit whose entries hold another
-number of deltas, or what are no deltas, has a *fault*: it fails alone, and the units that do not depend on it go on.
+The log's owner looks into no delta: it adds up the counts that the members send. A unit whose entries hold another
+number of deltas, or bytes that are no deltas, has a *fault*: it fails alone, and units that do not depend on it go on.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _deltas(tid: int, head: UnitHeader, parts: Sequence[UnitPart]) -> tuple[Delt
     """Returns the deltas of a unit's parts, which are given in order.
 
     Raises:
-        LogCorruptError: they cannot be read, or are not as many as the unit's header says.
+        LogCorruptError: the deltas cannot be read, or their number is not the one in the unit's header.
     """
     deltas = in_source_order([delta for part in parts for delta in part.deltas()])
     if len(deltas) != head.size:

@@ -8,8 +8,8 @@ group about ``2·log2(group size)`` more transactions, and no other unit fails f
 Changes of one row in a group are made as one (``ApplyOptions.fold``). The parts of a group that was refused are not
 folded, so that the refused unit is found, with its cause, as if there were no folding.
 
-A group that finds rows locked, or that is too large for the target (``TargetBusyError``), is cut in two as a refused
-one is. A connection that is lost in each try, while the target answers a question, counts the same. A unit that is busy
+A group that finds rows locked, or that is too large for the target (``TargetBusyError``), is cut in two like a refused
+group. So is a group whose connection breaks in each try while the target answers a question. A unit that is busy
 alone is *delayed*: its outcome is IN_PROGRESS with the cause, and the caller tries it again later. So that locked
 rows do not hold up the job instance, the time for busy groups is limited (``ApplyOptions.busy_limit``): after it no
 busy group is cut any more, and after twice that time nothing more is tried. Units that were not tried have no outcome.
@@ -64,12 +64,12 @@ def apply_units(
     Args:
         session: the target.
         fence: the apply job and micro-batch that write.
-        units: in log order.
-        options: groups, failure policy, retries.
+        units: the units, in log order.
+        options: sizes of groups, failure policy, retries.
         instance: the job instance's number, for the outcomes.
-        sleep: waits so many seconds between tries.
-        clock: seconds that only go forward.
-        counts: groups are counted there.
+        sleep: waits the given number of seconds between tries.
+        clock: returns seconds that only go forward.
+        counts: counts the groups.
 
     Returns:
         An outcome for each unit that was tried or is blocked, in log order: committed (also by an earlier call),
@@ -99,7 +99,7 @@ def groups(units: Sequence[Unit], most_units: int, most_bytes: int) -> list[list
 
 @dataclass(frozen=True, slots=True)
 class _UnitGroup:
-    """Units that are to share a target transaction; changes of one row may be made as one if they are ``folded``."""
+    """Units that share a target transaction; if ``folded``, several changes of one row may be made as one."""
 
     units: Sequence[Unit]
     folded: bool
@@ -190,7 +190,7 @@ class _GroupCommit:
         return trouble
 
     def _alone(self, unit: Unit, trouble: Trouble) -> None:
-        """Delays a unit that is busy; tries one that was refused once more, in the source's order."""
+        """Delays a busy unit; tries a refused unit once more, in the source's order."""
         again: Trouble | None = trouble
         if len(unit.deltas) > 1 and not isinstance(trouble, TargetBusyError):
             again = self._attempt((unit,), lambda rest: self._session.apply_in_source_order(self._fence, rest[0]))

@@ -1,8 +1,8 @@
 """Commits units in one target transaction, and tries that again until the target answers.
 
-If the connection broke during a commit, the target is asked which units it has acknowledged before the
-transaction is tried again. A crash of the process leaves what the target's transactions leave; the
-next call with the same units continues from there.
+If the connection broke during a commit, the target is asked which units it has acknowledged before the transaction is
+tried again. A crash of the process leaves the units of committed transactions in the target, with their
+acknowledgements; the next call with the same units finds them there, and applies the others.
 
 A transaction whose connection is lost in each try, while the target answers a question, counts as busy: the units
 themselves may be what breaks the connection. From then on each transaction has fewer tries.
@@ -29,7 +29,7 @@ Trouble: TypeAlias = TargetRejectedError | TargetBusyError
 """Why the target did not take some units."""
 
 _SUSPECT_TRIES = 2
-"""Tries of a part of a group that has interrupted the target in all tries."""
+"""The number of tries for a part of a group that has interrupted the target in all its tries."""
 
 
 class TargetAttempts:
@@ -39,11 +39,11 @@ class TargetAttempts:
         session: the target.
         fence: the apply job and micro-batch that write.
         options: how often an unavailable target is tried.
-        sleep: waits so many seconds between tries.
+        sleep: waits the given number of seconds between tries.
 
     Attributes:
-        committed: the units that the target has acknowledged, each with the time at which that was learned, in
-            milliseconds since the epoch.
+        committed: the units that the target has acknowledged, each with the time at which this process learned of it,
+            in milliseconds since the epoch.
     """
 
     def __init__(self, session: TargetSession, fence: Fence, options: Retry, sleep: Callable[[float], None]) -> None:

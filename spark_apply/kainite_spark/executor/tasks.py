@@ -1,8 +1,8 @@
 """The two kinds of Spark tasks: one reads entries of the log, the other applies a job instance's units.
 
-Both functions depend on their arguments alone and return all that they did. Spark may run them again, or
-twice at once, for the same micro-batch: reading changes nothing, the target knows by its
-acknowledgements which units it has, and its fence refuses a task that is too late.
+Both functions depend on their arguments alone and return the results of all their work. Spark may run them again, or
+twice at once, for the same micro-batch: reading changes nothing, the target knows by its acknowledgements which units
+it has, and its fence refuses a task that is too late.
 
 Kainite's own errors are returned as data (:class:`~kainite_spark.plan.micro_batch.TaskResult`). If they
 were raised, Spark would try the task three times more in new worker processes, which helps neither
@@ -38,14 +38,14 @@ RoutedPart = tuple[int, UnitPart | KainiteError]
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
-    """The settings that tasks need; two are equal if they belong to the same run, and have the same target.
+    """The settings that tasks need; two values are equal if they belong to the same run, and have the same target.
 
     Attributes:
-        run: a name unlike that of any other run of the apply job.
+        run: the name of this run of the apply job, which no other run has.
         aws, table: the DynamoDB table of the log.
         partition: the log partition.
-        target, options: where units are applied, and how.
-        version: another one for each ``target`` and ``aws`` of the run: the catalogue and credentials change.
+        target, options: the target to which units are applied, and the options for it.
+        version: a number that differs for each ``target`` and ``aws`` of the run: catalogue and credentials change.
     """
 
     run: str
@@ -61,7 +61,7 @@ class TaskSettings:
         return replace(self, target=target, version=self.version + 1)
 
     def with_credentials(self, credentials: Provider) -> Self:
-        """Returns the settings with AWS credentials; the same where they have them already."""
+        """Returns the settings with AWS credentials; returns the same object if it has these credentials already."""
         if self.aws.dynamodb.credentials == (credentials,):
             return self
         dynamodb = replace(self.aws.dynamodb, credentials=(credentials,))
@@ -82,7 +82,7 @@ def session_of(settings: TaskSettings) -> TargetSession:
     if not logging.getLogger().hasHandlers():
         logs.configure()
     if settings not in _SESSIONS:
-        # A session keeps the statements that it made by its target's catalogue.
+        # A session keeps the statements that it has made from its target's catalogue.
         for outdated in list(_SESSIONS):
             _SESSIONS.pop(outdated).close()
         _SESSIONS[settings] = settings.target.connect()
@@ -90,7 +90,7 @@ def session_of(settings: TaskSettings) -> TargetSession:
 
 
 def read_slice(store: LogStore, partition: str, piece: Slice) -> Iterator[RoutedPart]:
-    """Yields the wanted parts of a slice, each with its job instance; what came with the slice is not read.
+    """Yields the wanted parts of a slice, each with its job instance; reads no part that came with the slice.
 
     If the log cannot be read, yields the error for every job instance that wanted an entry.
     """

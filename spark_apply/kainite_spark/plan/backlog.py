@@ -1,11 +1,12 @@
 """The backlog of unresolved units: selects the next micro-batch, holds units back behind failed ones. Pure.
 
-What the log says of a unit (its entries, signatures, kind) stands in the folded log alone
-(:class:`~kainite.log.state.unit_state.UnitState`). The backlog knows units by their transaction ids, keeps the state
-that a unit has in the apply job's rounds, and looks all else up when it needs it. So it must hear of a discard before
-it is asked for anything else: the folded log has forgotten the unit by then.
+Only the folded log has the facts of a unit (its entries, signatures, kind:
+:class:`~kainite.log.state.unit_state.UnitState`). The backlog knows units by their transaction ids, keeps the state of
+a unit in the apply job's rounds, and looks up all other facts when it needs them. So the caller must tell it of a
+discard
+before it calls any other method: the folded log has forgotten the unit by then.
 
-States of a unit here, and the status that the log shows for it:
+States of a unit in the backlog, and the status that the log shows for it:
 
 =========  ============  ==========================================================================
 state      status        meaning
@@ -82,10 +83,10 @@ class Selection:
 
     Attributes:
         units: the units.
-        serial: one job instance applies all.
-        alone: each unit gets a target transaction of its own.
-        in_order: one job instance applies all, and tries nothing behind a unit that is busy or refused.
-        chosen_at: when they were chosen, in seconds by the clock of :meth:`Backlog.take`.
+        serial: whether one job instance applies all units.
+        alone: whether each unit gets a target transaction of its own.
+        in_order: whether one job instance applies all units, and tries none behind a busy or refused unit.
+        chosen_at: the time at which the units were chosen, in seconds by the clock of :meth:`Backlog.take`.
     """
 
     units: tuple[UnitState, ...] = ()
@@ -99,7 +100,7 @@ class Backlog:
     """All units of the log that are neither committed nor discarded, and which of them may run next.
 
     Args:
-        units: what the log says of each of them, by transaction id; the folded log's, which changes with it.
+        units: the folded log's units, by transaction id; the mapping changes with the folded log.
         policy: whether a failed unit holds back units that conflict with it.
         consistency: whether units are applied in log order, or only those that conflict.
     """
@@ -142,7 +143,7 @@ class Backlog:
 
     @property
     def blocked(self) -> int:
-        """Returns how many units wait for a failed or delayed one."""
+        """Returns how many units wait for a failed or delayed unit."""
         return len(self._blocked)
 
     @property
@@ -151,7 +152,7 @@ class Backlog:
         return MappingProxyType(self._failed)
 
     def know(self, scheme_id: str, scheme: Scheme) -> None:
-        """Makes a scheme known that units name."""
+        """Registers a scheme that units name."""
         self._schemes.add(scheme_id, scheme)
 
     def unresolved(self) -> Iterable[int]:
@@ -177,16 +178,16 @@ class Backlog:
         After it, :meth:`settle` must be called before any other method.
 
         Args:
-            max_units: most units.
-            max_deltas: most deltas; a larger unit goes alone.
-            now: seconds by a clock that only goes forward.
+            max_units: the most units of a micro-batch.
+            max_deltas: the most deltas of a micro-batch; a larger unit has one of its own.
+            now: the time in seconds, by a clock that only goes forward.
         """
         if self._in_front.pauses(now):
             return Selection()
         again, self._again = self._again, []
         serial = self._in_turn(again)
         due = [] if serial else self._in_turn(self._delayed.take_due(now, others_wait=bool(self._waiting)))
-        # Behind a locked row nothing may pass, so whatever came along would be sent to the target in vain.
+        # No unit may pass a locked row, so units that came along would be sent to the target in vain.
         most = max_units if self._in_front.tid is None else 1
         chosen = tuple(serial or due or self._select(most, max_deltas))
         self._selection = Selection(chosen, bool(serial), bool(due), self._prefix and not due, now)
@@ -197,7 +198,7 @@ class Backlog:
 
         Args:
             results: the outcomes; IN_PROGRESS for a unit that the target was busy with.
-            now: seconds by the clock of :meth:`take`.
+            now: the time in seconds, by the clock of :meth:`take`.
         """
         ran, self._selection = self._selection, Selection()
         not_tried = {unit.tid for unit in ran.units}
@@ -234,11 +235,11 @@ class Backlog:
         self._release(tid)
 
     def widen(self, tid: int, more: ReadWriteSets) -> None:
-        """Lets a failed unit hold back further units, because more of it has come.
+        """Makes a failed unit hold back further units, because more of its parts have come.
 
         Args:
             tid: the unit.
-            more: the signatures that are new.
+            more: the new signatures.
         """
         if tid in self._failed and self._policy is not OnFailure.SKIP:
             self._holders.widen(self._units[tid], more)
@@ -259,7 +260,7 @@ class Backlog:
             self._release()
 
     def take_changes(self) -> tuple[Outcome, ...]:
-        """Returns the outcomes that the log does not show yet, in the order in which they came; each one once."""
+        """Returns the outcomes that the log does not show yet, in the order in which they came; returns each only once."""
         return self._unreported.take(self._status)
 
     def _select(self, max_units: int, max_deltas: int) -> list[UnitState]:
@@ -277,13 +278,13 @@ class Backlog:
         return chosen
 
     def _in_turn(self, tids: Sequence[int]) -> list[UnitState]:
-        """Examines units that are to run before those that wait; returns those that nothing holds back.
+        """Examines units that run before the waiting units; returns the ones that no unit holds back.
 
-        A unit that conflicts with an earlier waiting one waits behind it from now on. There is such a unit when it was
-        blocked or failed, and was released while the others were to be tried again.
+        A unit that conflicts with an earlier waiting unit waits behind it from now on. The earlier unit can be waiting
+        because it was blocked or failed, and was released while the others were about to be tried again.
 
         Args:
-            tids: in log order.
+            tids: the units' transaction ids, in log order.
         """
         ahead, chosen, late = Holders(self._schemes), list[UnitState](), list[int]()
         for tid in takewhile(lambda waiting: waiting < tids[-1], self._waiting if tids else ()):
@@ -302,7 +303,7 @@ class Backlog:
         return ahead.find(unit) is not None
 
     def _may_run(self, unit: UnitState) -> bool:
-        """Examines a unit; returns whether nothing holds it back, else it is blocked."""
+        """Examines a unit; returns whether no unit holds it back, and otherwise blocks it."""
         blocker = self._holders.find(unit)
         if blocker is not None and not (unit.kind is not UnitKind.NORMAL and self._passes_failed(unit)):
             self._block(unit, blocker)
@@ -311,7 +312,7 @@ class Backlog:
         return True
 
     def _all_wait_for(self, tid: int, now: float) -> bool:
-        """Returns whether all units wait for a busy one, which is tried again after a pause."""
+        """Returns whether all units wait for a busy unit, which is tried again after a pause."""
         if not self._prefix or tid in self._delayed:
             return False
         waited = self._in_front.busy(tid, now)
@@ -364,7 +365,7 @@ class Backlog:
         self._holders.add(unit)
 
     def _release(self, *tids: int) -> None:
-        """Queues units and all blocked ones to be examined; a unit that still has to wait is blocked again."""
+        """Queues units and all blocked units for examination, which blocks a unit again if it still has to wait."""
         released, self._blocked = self._blocked, {}
         self._holders = Holders(self._schemes)
         failed = () if self._policy is OnFailure.SKIP else self._failed

@@ -8,8 +8,8 @@ about a second, so tries are paused:
 * with ``targetConsistency=prefix`` all units wait for a busy one for some time before it is delayed
   (:class:`UnitInFront`).
 
-A delayed unit is *due* at its time, or *elsewhere*: it runs, is to be tried again, or waits. When the target is busy
-with it again, it has a time again, and its number of tries goes on.
+A delayed unit is *due* at a certain time, or *elsewhere*: it runs, will be tried again, or waits. When the target is
+busy with it again, it gets a new time, and its number of tries goes on.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ DELAYS: Final = Backoff.doubling(1.0, 60.0)
 """Pauses between the tries of a delayed unit."""
 
 MAX_DELAYED: Final = 8
-"""Most delayed units of a micro-batch, so that it ends within seconds."""
+"""The most delayed units of a micro-batch, so that it ends within seconds."""
 
 REST: Final = 4
-"""How much longer than a micro-batch of delayed units other units go on before the next one."""
+"""The time for other units between two micro-batches of delayed units, in multiples of the time that the first took."""
 
 PATIENCE: Final = 60.0
 """How long all units wait for a busy one with ``targetConsistency=prefix``, in seconds."""
 
 _IN_FRONT: Final = Backoff.doubling(0.5, 2.0)
-"""Pauses between the tries of a busy unit that all others wait for."""
+"""Pauses between the tries of a busy unit for which all others wait."""
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ class DelayedUnits:
         return self._delays.pop(tid, None) is not None
 
     def take_due(self, now: float, *, others_wait: bool) -> list[int]:
-        """Returns the units of the next micro-batch of delayed ones, in log order; they are elsewhere from now on.
+        """Returns the units of the next micro-batch of delayed units, in log order; they are elsewhere from now on.
 
         Args:
             now: seconds by a clock that only goes forward.
@@ -85,14 +85,14 @@ class DelayedUnits:
         return chosen
 
     def ran(self, began: float, now: float, not_tried: Iterable[int]) -> None:
-        """Notes the end of a micro-batch of delayed units; those that were not tried are due at once."""
+        """Notes the end of a micro-batch of delayed units; units that were not tried are due at once."""
         self._rests_until = now + REST * (now - began)
         for tid in not_tried:
             self._delays[tid].due = now
 
 
 class UnitInFront:
-    """The busy unit that all others wait for; there is one at most.
+    """The busy unit for which all others wait; there is at most one.
 
     Attributes:
         tid: the unit; None while there is none.
@@ -116,6 +116,6 @@ class UnitInFront:
         return now - self._since
 
     def leave(self, tid: int) -> None:
-        """Notes that nothing waits for a unit any more, if it was this one."""
+        """Notes that no unit waits for ``tid`` any more; does nothing if it is another unit than this one."""
         if self.tid == tid:
             self.tid = None

@@ -1,13 +1,14 @@
-"""The units that hold back later ones: which of them a unit waits for. Pure.
+"""The units that hold back later units, and the question for which of them a unit waits. Pure.
 
 A unit waits for an earlier holder when
 
 * their signatures conflict (:mod:`kainite.uow.conflicts`); or
-* they were signed under different schemes, and these part them (:mod:`kainite.uow.scheme`); or
-* the holder has *unsigned* tables, and foreign keys connect a table of the unit with one of these.
+* * they were signed under different schemes, and signatures of these cannot be compared (:mod:`kainite.uow.scheme`); or
+* the holder has *unsigned* tables, and foreign keys connect a table of the unit with one of these tables.
 
-The second and third rule stand in for signatures that do not meet. They cost nothing while all holders have the
-unit's own scheme and no unsigned table; otherwise each distinct set of tables of a holder is looked at once.
+The second and third rule replace the comparison where signatures do not show a conflict. They cost nothing while all
+holders have the unit's own scheme and no unsigned table; otherwise each distinct set of tables of a holder is looked at
+once.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Holders:
         self.widen(unit, unit)
 
     def widen(self, unit: UnitState, more: ReadWriteSets) -> None:
-        """Registers more of a holder: its new signatures, and the tables that it touches now."""
+        """Registers a holder's new signatures, and the tables that it touches now."""
         self._signed.add(unit.tid, more.written, more.read)
         if unit.scheme is not None:
             _earliest(self._by_scheme.setdefault(unit.scheme, {}), unit.tables, unit.tid)
@@ -45,7 +46,7 @@ class Holders:
             _earliest(self._unsigned, unit.unsigned, unit.tid)
 
     def find(self, unit: UnitState) -> int | None:
-        """Returns a holder before ``unit`` that the unit waits for, the earliest one by each rule; None for none."""
+        """Returns a holder before ``unit`` for which the unit waits, the earliest by one of the rules; None if there is none."""
         found = self._signed.find(unit.tid, unit.written, unit.read)
         earliest = unit.tid if found is None else found
         if unit.scheme is not None:
@@ -58,7 +59,7 @@ class Holders:
         return earliest if earliest < unit.tid else None
 
     def _parted(self, unit: UnitState, scheme: str, holders: dict[_Tables, int]) -> int:
-        """Returns the earliest holder of a scheme that is parted from the unit; the unit itself for none."""
+        """Returns the earliest holder of another scheme for which the unit waits; the unit's own id if there is none."""
         parted = self._schemes.parted
         waits = (tid for tables, tid in holders.items() if parted(scheme, tables, unit.scheme, unit.tables))
         return min(waits, default=unit.tid)

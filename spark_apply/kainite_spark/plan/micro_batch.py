@@ -16,14 +16,14 @@ from kainite_spark.plan.unit_part import UnitPart
 from kainite_spark.targets.fence import Fence
 
 MAX_GAP = 200
-"""Most unwanted entries between two wanted ones that are read along; a wider gap begins another range."""
+"""How many unwanted entries between two wanted ones are read along; a wider gap begins another range."""
 
 MIN_SLICE = 100
-"""Fewest entries of a slice for a shuffle: below them one more reading task costs more than it saves."""
+"""The fewest entries of a slice for a shuffle: with fewer, one more reading task costs more than it saves."""
 
 MAX_DIRECT = 4
-"""Most job instances that read the log each for itself. A shuffle costs 0.3 s more, reading a batch four
-times costs some milliseconds. With more instances the log would be read too often."""
+"""The most job instances that read the log each for itself. A shuffle costs 0.3 s more; reading a batch four times costs
+some milliseconds. With more instances the log would be read too often."""
 
 
 class Wanted(NamedTuple):
@@ -42,7 +42,7 @@ class Slice:
     Attributes:
         ranges: first and last transaction id of each run of entries, in order.
         wanted: the entries within the ranges that belong to the micro-batch, in order.
-        given: the parts in the wanted entries, one for each; empty: they are to be read.
+        given: the parts in the wanted entries, one for each; empty if the task must read them.
     """
 
     ranges: tuple[tuple[int, int], ...]
@@ -56,7 +56,7 @@ class MicroBatch:
 
     If ``shuffled``, any slice may hold entries for any job instance; otherwise the n-th slice holds all
     entries of the n-th job instance. If ``alone``, each unit gets a target transaction of its own.
-    If ``in_order``, nothing is tried behind a unit that is busy or refused.
+    If ``in_order``, no unit behind a busy or refused one is tried.
     """
 
     fence: Fence
@@ -73,7 +73,7 @@ class TaskResult:
 
     Attributes:
         groups: how many target transactions were tried.
-        splits: how many groups the target did not take, so that they were cut in two.
+        splits: how many groups were cut in two because the target did not take them.
     """
 
     instance: int
@@ -83,7 +83,7 @@ class TaskResult:
     splits: int = 0
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        # Outcomes go as tuples: pickled one by one, they take six times as long.
+        # Outcomes are pickled as tuples: pickling the objects one by one takes six times as long.
         outcomes = [(one.tid, one.status, one.instance, one.cause, one.at_ms) for one in self.outcomes]
         return _task_result, (self.instance, outcomes, self.problem, self.groups, self.splits)
 
@@ -98,11 +98,11 @@ def plan(fence: Fence, chosen: Selection, instances: int, readers: int, max_dire
     """Plans a micro-batch.
 
     Args:
-        fence: of this micro-batch.
-        chosen: its units, at least one.
-        instances: most job instances.
-        readers: most tasks that read the log for a shuffle.
-        max_direct: most job instances that read the log each for itself.
+        fence: the fence of this micro-batch.
+        chosen: the micro-batch's units, at least one.
+        instances: the most job instances.
+        readers: the most tasks that read the log for a shuffle.
+        max_direct: the most job instances that read the log each for itself.
     """
     lanes = [lane for lane in schedule(chosen.units, 1 if chosen.serial or chosen.in_order else instances) if lane]
     wanted = [_wanted(lane, instance) for instance, lane in enumerate(lanes)]

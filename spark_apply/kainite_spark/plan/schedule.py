@@ -2,7 +2,7 @@
 
 Units that are connected by conflicts, directly or through others, form a component
 (:func:`kainite.uow.conflicts.components`). One job instance applies the whole component in log order.
-To send a unit to the instance of *one* unit that it conflicts with would not be enough: it may conflict
+Sending a unit to the instance of *one* unit that it conflicts with would not be enough: it may conflict
 with units on two instances (docs/decisions.md, *The conflict rule*).
 
 Micro-batches run one after the other, so conflicts between them are irrelevant here.
@@ -24,7 +24,7 @@ def schedule(units: Sequence[UnitState], instances: int) -> tuple[tuple[UnitStat
     depends on nothing but the arguments.
 
     Args:
-        units: in log order.
+        units: the units, in log order.
         instances: how many job instances there are, at least 1.
 
     Returns:

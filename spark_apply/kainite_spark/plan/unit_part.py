@@ -1,4 +1,4 @@
-"""A part of a unit: what one entry of the log has of it."""
+"""A part of a unit: the deltas and facts of it in one entry of the log."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class UnitPart(NamedTuple):
     Attributes:
         unit: the unit's transaction id.
         number: the entry's place among the unit's entries, from 0.
-        data: a JSON array of deltas; empty for none.
-        head: what the UNIT entry says, which is the last part; None in a FRAGMENT entry.
-        without: the places in the array of deltas that do not count.
-        fault: why the deltas cannot be decompressed; None for nothing.
+        data: a JSON array of deltas; empty if the entry has no delta.
+        head: the facts in the UNIT entry, which is the last part; None in the part of a FRAGMENT entry.
+        without: the indexes of deltas in the array that do not count.
+        fault: why the deltas cannot be decompressed; None if they can.
     """
 
     unit: int
@@ -45,7 +45,7 @@ class UnitPart(NamedTuple):
         """Returns the deltas that count.
 
         Raises:
-            LogCorruptError: they cannot be read.
+            LogCorruptError: the deltas cannot be read.
         """
         if self.fault is not None:
             raise LogCorruptError(self.fault)
@@ -53,7 +53,7 @@ class UnitPart(NamedTuple):
 
 
 def unit_part(unit: int, number: int, entry: Entry) -> UnitPart:
-    """Returns what an entry has of a unit; ``number`` is the entry's place among the unit's entries."""
+    """Returns the part of a unit in an entry; ``number`` is the entry's place among the unit's entries."""
     meta = entry.meta
     head = None
     if isinstance(meta, UnitMeta | RefitMeta):

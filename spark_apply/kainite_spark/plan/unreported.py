@@ -22,7 +22,7 @@ class Unreported:
     """The difference between the statuses that the log shows and those that the units have.
 
     Attributes:
-        shown: what the log shows of each unit that it does not show as in progress.
+        shown: the status and cause that the log shows of each unit, except units in progress.
         touched: the units whose status may differ from what the log shows, in the order in which it changed.
         gone: the outcomes of the units that were committed or discarded since the last :meth:`take`.
     """
@@ -32,13 +32,13 @@ class Unreported:
     gone: list[Outcome] = field(default_factory=list)
 
     def published(self, tid: int, status: UnitStatus, cause: str | None) -> None:
-        """Notes what the log shows of a unit."""
+        """Notes the status and cause that the log shows of a unit."""
         self.forget(tid)
         if status is not UnitStatus.IN_PROGRESS:
             self.shown[tid] = (status, cause)
 
     def forget(self, tid: int) -> None:
-        """Notes that the log shows a unit as in progress, or does not show it any more."""
+        """Notes that the log shows a unit as in progress, or no longer shows it."""
         self.shown.pop(tid, None)
         self.touched.pop(tid, None)
 
@@ -57,10 +57,10 @@ class Unreported:
         self.gone.append(outcome)
 
     def take(self, status_of: Callable[[int], StatusAndCause]) -> tuple[Outcome, ...]:
-        """Returns the outcomes that the log does not show yet, each one once.
+        """Returns the outcomes that the log does not show yet; returns each only once.
 
         Args:
-            status_of: returns the status that a unit has now, and its cause.
+            status_of: returns a unit's present status, and its cause.
         """
         outcomes = self.gone
         for tid in self.touched:

@@ -111,7 +111,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The owner asks how far the shards are read, and says why reading waits; the reason is empty while it does not wait."""
+    """The owner asks how far the shards are read, and says why reading waits (empty: reading does not wait)."""
 
     number: int
     backlog: str

@@ -18,7 +18,7 @@ class LatestReading:
     def __init__(self, clock: Callable[[], float]) -> None:
         self.clock = clock
         self.source: Callable[[], ReadingReport | None] | None = None
-        """Reports how far the shards are read now, None where it cannot tell; called when somebody waits for the report."""
+        """Reports how far the shards are read now, None where it cannot tell; called for each report."""
         self._report: tuple[ReadingReport, float] | None = None
 
     def note(self, report: ReadingReport) -> None:
@@ -26,7 +26,7 @@ class LatestReading:
         self._report = report, self.clock()
 
     def now(self) -> ReadingReport | None:
-        """Returns the latest report with ages as of now; None if it is too old: this process may read other shards by now."""
+        """Returns the latest report with ages as of now; None if it is old: the shards may be others by now."""
         if self.source is not None and (now := self.source()) is not None:
             self._report = now, self.clock()
         if self._report is None:

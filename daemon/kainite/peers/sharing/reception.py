@@ -198,7 +198,7 @@ async def _answered(peer: Peer[Message], request: RowRequest, owner: LogOwner, c
 
 
 async def _other_stream(identity: str, owner: LogOwner) -> str | None:
-    """Returns why a member of a stream cannot append here; None when it can, and the log has noted the stream's identity."""
+    """Returns why a member of a stream cannot append here; None when it can, and the log has noted the identity."""
     if identity and identity != owner.state.stream:
         try:
             await owner.collect_from(identity)

@@ -181,7 +181,7 @@ class SharedLog:
 
     @property
     def reading(self) -> Callable[[], ReadingReport | None] | None:
-        """Returns the function that reports how far this process's shards are read (None: it does not know), if one is set."""
+        """Returns the function that reports how far this process's shards are read, if one is set."""
         return self.latest_reading.source
 
     @reading.setter
