@@ -21,15 +21,16 @@ class ReadingReport:
     """The progress of a reader of shards. Ages are relative, so no two hosts' clocks are compared.
 
     Attributes:
-        shards: all shards that are to be read, by anybody: those whose leases are not at SHARD_END, in whatever state.
-        read: for shards that the reporter reads, an age in seconds: every record that arrived in the shard longer ago
-            is in the log. A shard of which nothing is known is left out. Over a network, the time that the report may
-            have been under way must be added to each age.
-        tips: likewise, since the shard was open, and everything that it held is in the log.
-        arrived: the arrival, by Kinesis' clock in milliseconds since the epoch, of the last record of a shard that is
-            in the log, with all before it.
-        started: for shards that are not read from their beginning, and of which the log has nothing yet, the time
-            from which on they are read, likewise.
+        shards: all shards that some reader must read: the shards whose leases are not at SHARD_END.
+        read: for each shard that the reporter reads, an age in seconds: every record that arrived in the shard longer
+            ago is in the log. A shard with an unknown age is left out. The receiver of a report that came over a
+            network adds the time that it may have been under way to each age.
+        tips: for each such shard, the age of the moment at which the shard was open and all its records were in the
+            log.
+        arrived: for each such shard, the arrival of its last record in the log, by Kinesis' clock in milliseconds since
+            the epoch; all earlier records of the shard are in the log too.
+        started: for shards that are not read from their beginning, and of which the log has no record yet, the time
+            from which on they are read, by the same clock.
     """
 
     shards: frozenset[str]
@@ -39,7 +40,7 @@ class ReadingReport:
     started: Mapping[str, int] = field(default_factory=dict)
 
     def aged(self, seconds: float) -> ReadingReport:
-        """Returns the report as it is so much later."""
+        """Returns the report with ages that have grown by ``seconds``."""
         read, tips = ({shard: age + seconds for shard, age in ages.items()} for ages in (self.read, self.tips))
         return replace(self, read=read, tips=tips)
 
@@ -48,8 +49,8 @@ class LogClient(Protocol):
     async def position(self, shard_id: str) -> Position | None:
         """Returns the position of the shard's last durable record in the log; None when the log has none of the shard.
 
-        Waits for the shard's appends that are under way, also those that their callers gave up: what is returned is
-        durable, and nothing beyond it can become durable but by a later append.
+        Waits for the shard's appends under way, also for appends that their callers gave up: the returned position is
+        durable, and only a later append can make a record beyond it durable.
 
         Raises:
             LogFencedError, LogUnavailableError: as :meth:`append`.
@@ -70,10 +71,11 @@ class LogClient(Protocol):
             shard_id: the shard that the records came through.
             first: position of the call's first record.
             last: position of the call's last record; the shard's position from now on.
-            fragments: what the child emitted; may be empty.
-            started_ms: where the shard is not read from its beginning, and the log had nothing of it: since when it is
-                read, milliseconds since the epoch by Kinesis' clock. Becomes durable with the rest; alone, where
-                ``first`` and ``last`` are :data:`~kainite.base.position.BEFORE_ALL` and there are no fragments.
+            fragments: the fragments that the child emitted; may be empty.
+            started_ms: the time from which on the shard is read, in milliseconds since the epoch by Kinesis' clock;
+                given if the shard is not read from its beginning, and the log had no record of it. The time becomes
+                durable with the append; an append of the time alone has :data:`~kainite.base.position.BEFORE_ALL` as
+                ``first`` and ``last``, and no fragments.
 
         An append whose ``last`` is not beyond the shard's position is a recognised duplicate: it
         changes nothing, and returns when the original is durable.
@@ -81,12 +83,12 @@ class LogClient(Protocol):
         Raises:
             LogRequestError: ``first`` is not beyond the shard's position but ``last`` is; the
                 caller cuts its batch there.
-            LogFencedError: another owner has the log partition; nothing more can be appended.
+            LogFencedError: another owner has the log partition; no further append can succeed.
             LogUnavailableError: the owner has stopped; whether the append is durable is unknown.
         """
 
     def report(self, report: ReadingReport) -> None:
-        """Tells how far shards are read: units whose parts may still be on the stream do not time out.
+        """Reports how far shards are read, so that no unit whose parts may still be on the stream times out.
 
         Reports may be lost; without them no unit times out.
         """

@@ -35,13 +35,13 @@ from kainite.base.retry import Backoff
 from kainite.log.format.entry import Batch
 
 STORE_BACKOFF = Backoff((0.05, 0.1, 0.2, 0.5, 1.0))
-"""For a batch that is sent again to a store that did not answer, until it answers."""
+"""Pauses before a batch is sent again to a store that did not answer."""
 
 NAMES_BYTES = 262_144
-"""Most bytes of a segment of names: far below what DynamoDB takes in an item."""
+"""The most bytes of a segment of names: far below DynamoDB's limit for an item."""
 
 ANSWERS_KEPT = 100
-"""Answers that nobody takes are counted, not timed: clocks may jump, and each poll of the inbox reads them."""
+"""How many answers that nobody takes are kept: each poll of the inbox reads them, and an age would depend on clocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class LogHead:
         high_water_mark: last durable id at the last heartbeat, -1 for none.
         low_water_mark: ids below it are truncated, and readers ignore them.
         snapshot: id of the latest durable snapshot entry, -1 for none.
-        address: where the owner listens (:mod:`kainite.peers.address`), as text; empty for an owner that does not.
+        address: the owner's address (:mod:`kainite.peers.address`), as text; empty for an owner that does not listen.
     """
 
     generation: int
@@ -82,9 +82,9 @@ class Fork:
     """Where a partition's slots begin to be spread over several keys, for good.
 
     Attributes:
-        at: slots from this id on are spread.
-        stripes: over so many keys.
-        block: so many ids in a row belong to one key.
+        at: the first id whose slots are spread.
+        stripes: the number of keys over which slots are spread.
+        block: how many ids in a row belong to one key.
     """
 
     at: int
@@ -97,8 +97,8 @@ class Slot:
     """A slot without its contents. ``count`` is 0 for a fence, and for a fork.
 
     Attributes:
-        fork: where the partition's slots are spread; None where they are not, and in what no :meth:`LogStore.read_tail`
-            returned.
+        fork: the fork from which on the partition's slots are spread; None without a fork, and in a slot that another
+            method than :meth:`LogStore.read_tail` returned.
     """
 
     first_id: int
@@ -118,7 +118,7 @@ class Slot:
 
 
 class LogStore(Protocol):
-    """The primitives. Partitions are named by strings, ids are transaction ids."""
+    """The primitives of a log store. Strings name partitions, ids are transaction ids."""
 
     def create(self) -> None:
         """Creates the store's table where it is missing, and waits until it is usable."""
@@ -136,7 +136,7 @@ class LogStore(Protocol):
     def read_tail(self, partition: str) -> Slot | None:
         """Returns the last slot, strongly consistent; None for an empty partition.
 
-        While others append and truncate, it is the last slot of some moment of the call.
+        While others append and truncate, the result is the last slot at some moment of the call.
         """
 
     def put_fence(self, partition: str, at: int, generation: int, nonce: str) -> Slot | None:
@@ -154,7 +154,7 @@ class LogStore(Protocol):
             None when the fork stands (also by an earlier attempt with this nonce), else the slot in the way.
 
         Raises:
-            LogUnavailableError: also where nothing stands at the fork's place; nothing was written.
+            LogUnavailableError: the store does not answer, or has no fence at the fork's place; nothing was written.
         """
 
     def put_batch(self, partition: str, batch: Batch, nonce: str) -> Slot | None:
@@ -197,7 +197,7 @@ class LogStore(Protocol):
         """Yields all segments with their keys, in order of keys, strongly consistent."""
 
     def delete_names(self, partition: str, keys: Sequence[str]) -> None:
-        """Deletes the segments with these keys, as far as they are there; only the owner may call it."""
+        """Deletes the segments with these keys, if they exist; only the owner may call it."""
 
     def put_request(self, partition: str, request: Mapping[str, str]) -> str:
         """Puts a request (retry, discard) into the partition's inbox; returns its id."""

@@ -108,7 +108,7 @@ class LogFollower:
                 self._backlog.add(tid, latest.status, None if in_progress else latest.cause)
 
     def poll(self, *, strong: bool = False) -> bool:
-        """Folds new entries; returns False when the owner truncated entries before they were read: call :meth:`start` again.
+        """Folds new entries; returns False if the owner truncated entries before they were read: call :meth:`start`.
 
         The owner truncates nothing that an unresolved unit needs, so a new start misses no unit.
 

@@ -142,7 +142,7 @@ class _ApplyLoop:
         return self._follower.backlog
 
     def start(self) -> None:
-        """Fences the target, then reads which units are unresolved: no older job may commit a unit after this job has read it."""
+        """Fences the target, then reads which units are unresolved: afterwards no older job can commit a unit."""
         self._micro_batches.raise_generation()
         self._read_log()
         event(

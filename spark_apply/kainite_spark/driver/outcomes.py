@@ -154,7 +154,7 @@ def mount_outcomes(
 
 
 def begin_to_watch(store: LogStore, partition: str) -> LeaseWatch:
-    """Returns a watch that has seen the partition's lease, so that the time until the mount counts towards the lease's end."""
+    """Returns a watch that has seen the partition's lease, so that the time until the mount counts too."""
     watch = LeaseWatch()
     head = store.read_head(partition)
     if head is not None:

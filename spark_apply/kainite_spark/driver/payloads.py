@@ -47,7 +47,7 @@ class Payloads:
             self._bytes -= _size(oldest)
 
     def given(self, batch: MicroBatch) -> MicroBatch:
-        """Returns a micro-batch whose slices carry their parts, as far as the parts are kept here and ``most`` allows."""
+        """Returns a micro-batch whose slices carry their parts, as far as they are kept here and ``most`` allows."""
         left = self._most
         slices: list[Slice] = []
         for piece in batch.slices:

@@ -260,7 +260,7 @@ class Backlog:
             self._release()
 
     def take_changes(self) -> tuple[Outcome, ...]:
-        """Returns the outcomes that the log does not show yet, in the order in which they came; returns each only once."""
+        """Returns the outcomes that the log does not show yet, in the order in which they came; each only once."""
         return self._unreported.take(self._status)
 
     def _select(self, max_units: int, max_deltas: int) -> list[UnitState]:

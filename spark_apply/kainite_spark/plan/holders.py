@@ -46,7 +46,7 @@ class Holders:
             _earliest(self._unsigned, unit.unsigned, unit.tid)
 
     def find(self, unit: UnitState) -> int | None:
-        """Returns a holder before ``unit`` for which the unit waits, the earliest by one of the rules; None if there is none."""
+        """Returns a holder before ``unit`` for which the unit waits, the earliest by one rule; None without one."""
         found = self._signed.find(unit.tid, unit.written, unit.read)
         earliest = unit.tid if found is None else found
         if unit.scheme is not None:
@@ -59,7 +59,7 @@ class Holders:
         return earliest if earliest < unit.tid else None
 
     def _parted(self, unit: UnitState, scheme: str, holders: dict[_Tables, int]) -> int:
-        """Returns the earliest holder of another scheme for which the unit waits; the unit's own id if there is none."""
+        """Returns the earliest holder of another scheme for which the unit waits; the unit itself if there is none."""
         parted = self._schemes.parted
         waits = (tid for tables, tid in holders.items() if parted(scheme, tables, unit.scheme, unit.tables))
         return min(waits, default=unit.tid)

@@ -22,8 +22,8 @@ MIN_SLICE = 100
 """The fewest entries of a slice for a shuffle: with fewer, one more reading task costs more than it saves."""
 
 MAX_DIRECT = 4
-"""The most job instances that read the log each for itself. A shuffle costs 0.3 s more; reading a batch four times costs
-some milliseconds. With more instances the log would be read too often."""
+"""The most job instances that each read the log. A shuffle costs 0.3 s more; reading a batch four times costs
+ milliseconds. With more instances the log would be read too often."""
 
 
 class Wanted(NamedTuple):

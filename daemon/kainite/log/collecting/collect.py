@@ -13,12 +13,12 @@ has its place in the order, and later units with its signatures are held back.
 ====================================================  ==========================================
 input                                                 effect
 ====================================================  ==========================================
-a delta whose identity is there already               dropped: a duplicate (:mod:`kainite.uow.identity`); a unit
-                                                      that then stays incomplete has them in its cause
-anything for a unit that was dispatched               dropped: a duplicate, and reported; but see below
-a unit whose name is not known any more, but whose    dropped with ``dense``; it fails with ``arrival``, where nobody
-number is (:mod:`kainite.log.state.recent_units`)     promised that a number is used once: a retry applies it
-two ends that agree                                   the second is dropped
+a delta whose identity the unit has already           dropped: a duplicate (:mod:`kainite.uow.identity`); if the unit
+                                                      stays incomplete, its cause counts its duplicates
+a fragment of a unit that was dispatched              dropped: a duplicate, and reported; but see below
+a unit whose name is not known any more, but whose    dropped with ``dense``. With ``arrival`` no source promised to
+number is (:mod:`kainite.log.state.recent_units`)     use a number once, so the unit fails: a retry applies it
+two ends that agree                                   the second end is dropped
 two ends that disagree                                the unit fails
 more deltas than announced                            the unit fails
 a delta that does not fit the target's catalogue      the unit fails when it is whole; its deltas are kept, and a
@@ -36,10 +36,10 @@ that waits for them is overdue                        them all, and the others g
 :mod:`kainite.log.collecting.waiting` decides which units are overdue: time counts only while all shards are read near
 their tips.
 
-A unit that failed before it was whole goes on collecting. What comes late is appended behind its UNIT entry, and
-belongs to it: the unit keeps its place in the order, and from then on also holds back what the late deltas touch. When
-it is whole, its cause says so, and a retry applies it, if its fault is only that parts came late. Units behind it that
-touch what only the late deltas touch may have been applied before; whether that matters, a person decides
+A unit that failed before it was whole goes on collecting. Its late parts are appended behind its UNIT entry: the unit
+keeps its place in the order, and from then on also holds back units that touch the rows of the late deltas. When the
+unit is whole, its cause says so, and a retry applies it, if its only fault is that parts came late. Units behind it
+that touch rows of the late deltas alone may have been applied before; a person decides whether that matters
 (docs/operations.md, *A failed unit*). A unit that fails with parts missing has all its deltas in FRAGMENT entries,
 never in its UNIT entry, so the identities of all of them are known when copies come late.
 
@@ -102,12 +102,12 @@ def collect(
     """Decides one append: the fragments of one ``processRecords`` call, and the shard's position.
 
     Args:
-        state: changed by the entries.
-        rules: how units are collected.
-        shard: that the records came through.
-        last: the position of the last one.
-        fragments: what was emitted.
-        now_ms: for the entries, milliseconds since the epoch.
+        state: the folded log, which the entries change.
+        rules: the settings by which units are collected.
+        shard: the shard that the records came through.
+        last: the position of the last record.
+        fragments: the fragments that the child emitted.
+        now_ms: the time of the entries, in milliseconds since the epoch.
         started_ms: as in :meth:`~kainite.log.client.LogClient.append`.
     """
     journal = Journal(state, now_ms)
@@ -132,7 +132,7 @@ def collect(
 
 
 def begin(state: FoldedLog, rules: UowSettings, shard: str, now_ms: int, started_ms: int | None) -> list[Entry]:
-    """Decides an append that has no records, and tells since when a shard is read."""
+    """Decides an append without records, which notes from which time on a shard is read."""
     journal = Journal(state, now_ms)
     _note_start(journal, rules, shard, started_ms)
     return journal.entries
@@ -144,10 +144,10 @@ def _note_start(journal: Journal, rules: UowSettings, shard: str, started_ms: in
 
 
 def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment: Fragment) -> bool:
-    """Collects a fragment of a unit that is open, or not known; returns whether it was dropped as sent again."""
+    """Collects a fragment of an open or unknown unit; returns whether the fragment was dropped as a duplicate."""
     state = journal.state
     unit = state.open.get(fragment.uow)
-    unit = unit or OpenUnit(fragment.uow, journal.now_ms)  # the fold opens it, not this
+    unit = unit or OpenUnit(fragment.uow, journal.now_ms)  # the fold opens the unit in the log; this is a stand-in
     news = news_of(unit, fragment)
     if news.dropped:
         event(_logger, logging.WARNING, "deltas sent again, dropped", deltas=news.dropped, uow=unit.uow, shard=shard)
@@ -163,8 +163,8 @@ def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment
         _dispatch_with(journal, rules, shard, unit, news, standing)
     else:
         keep(journal, rules, shard, news, standing)
-        # It fails with parts missing, and goes on collecting; or what comes again of it is told by its deltas, which
-        # the log remembers of FRAGMENT entries (kainite.log.state.ended_units).
+        # Either the unit fails with parts missing, and goes on collecting; or duplicates of it will be recognised by
+        # its deltas, which the log remembers from FRAGMENT entries alone (kainite.log.state.ended_units).
         if going:
             dispatch(journal, rules, state.open[fragment.uow], late=standing.late_number)
     if going and state.ready:
@@ -175,7 +175,7 @@ def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment
 def _dispatch_with(
     journal: Journal, rules: UowSettings, shard: str, unit: OpenUnit, news: News, standing: Standing
 ) -> None:
-    """Dispatches the open unit together with the fragment, which is the part of it that is not in the log yet."""
+    """Dispatches the open unit together with the fragment, which is the unit's part that is not in the log yet."""
     fragment = news.fragment
     whole = msgspec.structs.replace(
         unit,
@@ -191,7 +191,7 @@ def _dispatch_with(
 
 
 def _drop_copy(journal: Journal, unit: OpenUnit, standing: Standing) -> None:
-    """Takes a unit out that its number tells to be a copy; once it is dispatched, the rest of it is recognised."""
+    """Drops a unit whose number shows that it is a copy; later fragments under its name count as duplicates then."""
     if standing.whole and unit.uow not in journal.state.open:
         return
     cause = "sent again: its number was dispatched before"
@@ -209,15 +209,15 @@ def _collect_late(
     fragment: Fragment,
     copies: Collection[Identity] = (),
 ) -> None:
-    """Adds what comes late to a failed unit, and says in its cause when all of it has come.
+    """Adds a late fragment to a failed unit, and notes in the unit's cause when all parts have come.
 
     Args:
         journal: gets the entries.
-        rules: how units are collected.
-        shard: that the fragment came through.
+        rules: the settings by which units are collected.
+        shard: the shard that the fragment came through.
         unit: the failed unit.
-        fragment: what comes late.
-        copies: the identities of deltas in it that another unit has.
+        fragment: the late fragment.
+        copies: the identities of deltas in the fragment that another unit has.
     """
     assert unit.late is not None
     news = news_of(unit.late, fragment, copies)
@@ -245,7 +245,7 @@ def _collect_late(
 
 
 def _collect_straggler(journal: Journal, rules: UowSettings, shard: str, late: Straggler) -> None:
-    """Adds what came after its unit was dispatched to the late unit, or dispatches that as failed."""
+    """Adds a fragment of a dispatched unit to the late unit, or dispatches a new late unit as failed."""
     name = late.fragment.uow
     if (unit := journal.state.collecting(name)) is not None:
         _collect_late(journal, rules, shard, unit, late.fragment, late.copies)
@@ -257,7 +257,7 @@ def _collect_straggler(journal: Journal, rules: UowSettings, shard: str, late: S
 
 
 def _pass_number(journal: Journal, rules: UowSettings, shard: str, unit: UnitState) -> None:
-    """Lets an empty unit take the turn of a number that only a late end has told."""
+    """Lets an empty unit take the turn of a number that came only with a late end."""
     if unit.number is not None and wrong_number(unit.uow, unit.number, journal.state, rules) is None:
         stand_in = Fragment(f"number:{unit.number}", ends=(UnitEnd(0, unit.number),))
         _collect_fragment(journal, rules, shard, stand_in)

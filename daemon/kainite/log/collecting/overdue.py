@@ -1,4 +1,4 @@
-"""Ends units without anything new of them: those that have waited too long, and those that the watermark completes.
+"""Ends units of which no further part came: units that have waited too long, and units that the watermark completes.
 
 :mod:`kainite.log.collecting.waiting` decides which units are overdue, :mod:`kainite.log.collecting.watermark` how far
 all shards have been read.
@@ -21,16 +21,16 @@ from kainite.log.state.open_unit import OpenUnit, latest
 from kainite.settings import UowEnd, UowOrder, UowSettings
 
 RELEASED: Final = 500
-"""Units that one decision releases: as many as take some milliseconds."""
+"""The most units that one decision releases; so many take some milliseconds."""
 
 
 def expire(state: FoldedLog, rules: UowSettings, now_ms: int, overdue: Collection[str]) -> list[Entry]:
-    """Fails what has waited too long: open units, and numbers that do not come.
+    """Fails open units that have waited too long, and units that stand for numbers that did not come.
 
     Args:
-        state: changed by the entries.
-        rules: how units are collected.
-        now_ms: for the entries, milliseconds since the epoch.
+        state: the folded log, which the entries change.
+        rules: the settings by which units are collected.
+        now_ms: the time of the entries, in milliseconds since the epoch.
         overdue: the open units that have waited too long.
     """
     journal = Journal(state, now_ms)
@@ -44,7 +44,7 @@ def expire(state: FoldedLog, rules: UowSettings, now_ms: int, overdue: Collectio
     if rules.order is UowOrder.DENSE:
         release_ready(journal, rules)
         _skip_gap(journal, rules, overdue, waited)
-    else:  # units that waited for their turn while uowOrder was dense; nothing else would release them now
+    else:  # units that waited for their turn while uowOrder was dense: only this releases them now
         for _, uow in sorted(journal.state.ready.items()):
             dispatch(journal, rules, journal.state.open[uow])
     return journal.entries
@@ -56,9 +56,9 @@ def release(
     """Dispatches units that the watermark has made complete, at most :data:`RELEASED` of them.
 
     Args:
-        state: changed by the entries.
-        rules: how units are collected.
-        now_ms: for the entries, milliseconds since the epoch.
+        state: the folded log, which the entries change.
+        rules: the settings by which units are collected.
+        now_ms: the time of the entries, in milliseconds since the epoch.
         until_ms: the watermark (:mod:`kainite.log.collecting.watermark`).
         started_ms: the latest time at which reading a shard began, as far as only its reader knows.
     """

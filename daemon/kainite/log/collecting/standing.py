@@ -1,4 +1,4 @@
-"""The standing of a unit with a fragment that is not folded yet: what is new, and what is wrong with the unit then.
+"""Judges a unit together with a fragment that is not folded yet: which parts are new, and what is wrong with the unit.
 
 Pure: nothing is written. A number is wrong where another unit has it, or where its turn has passed
 (:mod:`kainite.log.state.recent_units`).
@@ -30,9 +30,9 @@ class News:
     """The new part of a fragment.
 
     Attributes:
-        fragment: without the deltas that the unit has.
-        dropped: how many deltas were left out.
-        repeated: how many of these have no ordinal.
+        fragment: the fragment without the deltas that the unit has already.
+        dropped: how many deltas of the fragment were left out.
+        repeated: how many of the dropped deltas have no ordinal.
     """
 
     fragment: Fragment
@@ -41,13 +41,13 @@ class News:
 
     @property
     def nothing(self) -> bool:
-        """Tells whether the log needs to know nothing of it."""
+        """Tells whether the fragment has nothing new, so that the log needs no entry for it."""
         fragment = self.fragment
         return not (fragment.count or fragment.ends or fragment.rejects or self.repeated)
 
 
 def news_of(unit: OpenUnit, fragment: Fragment, copies: Collection[Identity] = ()) -> News:
-    """Returns what a fragment brings that the unit has not; ``copies`` are deltas in it that another unit has."""
+    """Returns the new part of a fragment; ``copies`` are deltas in the fragment that another unit has."""
     identities = fragment.identities
     if not unit.count and not copies and len(set(identities)) == len(identities):
         return News(fragment)
@@ -78,11 +78,11 @@ class Standing:
 
     Attributes:
         count: how many deltas have come.
-        end: its end; None before it has come.
+        end: the unit's end; None before it has come.
         failing: whether the unit had a cause before the fragment.
-        causes: those that the fragment adds.
-        late_number: whether its only cause is that its number was given up, or that it may be a copy.
-        copy: whether its number tells that it was dispatched before.
+        causes: the causes that the fragment adds.
+        late_number: whether the unit's only cause is that its number was given up, or that it may be a copy.
+        copy: whether the unit's number shows that the unit was dispatched before.
     """
 
     count: int
@@ -105,7 +105,7 @@ class Standing:
         return self.whole or (self.end is not None and (self.failing or bool(self.causes)))
 
     def fail_number(self, cause: str) -> None:
-        """Takes the unit's number from it, and notes why."""
+        """Removes the unit's number, and notes the cause."""
         self.causes.append(cause)
         self.end = without_number(self.end)
 
@@ -134,7 +134,7 @@ def judge(unit: OpenUnit, news: News, state: FoldedLog, rules: UowSettings) -> S
 def stand(unit: OpenUnit, news: News) -> Standing:
     """Returns the unit's standing with the fragment.
 
-    Looks at nothing but what is new: collecting a unit takes time linear in its deltas, however many fragments it has.
+    Looks at the new part alone: collecting a unit takes time linear in its deltas, however many fragments it has.
     """
     fragment = news.fragment
     failing = bool(unit.causes) or unit.given_up is not None
@@ -157,7 +157,7 @@ def _add_end(standing: Standing, end: UnitEnd) -> None:
 
 
 def without_number(end: UnitEnd | None) -> UnitEnd | None:
-    """Returns an end that tells no number."""
+    """Returns an end without its number."""
     return None if end is None else msgspec.structs.replace(end, number=None)
 
 
@@ -173,7 +173,7 @@ class WrongNumber:
 
 
 def wrong_number(uow: str, number: int | None, state: FoldedLog, rules: UowSettings) -> WrongNumber | None:
-    """Returns what is wrong with a unit's number where ``uowOrder`` is dense; None for nothing."""
+    """Returns the fault of a unit's number with ``uowOrder=dense``; None for a sound number, and with another order."""
     if number is None:
         return WrongNumber("its end has no number, and uowOrder is dense")
     holder = state.recent.holder(number) or state.ready.get(number)
@@ -193,5 +193,5 @@ def next_number(state: FoldedLog, rules: UowSettings) -> int:
 
 
 def may_go(number: int | None, state: FoldedLog, rules: UowSettings) -> bool:
-    """Returns whether a complete unit is dispatched now; one without a number, or with a past one, need not wait."""
+    """Returns whether a complete unit may be dispatched now; units without a number, or with a past one, may."""
     return rules.order is not UowOrder.DENSE or number is None or number <= next_number(state, rules)

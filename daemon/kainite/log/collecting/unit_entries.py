@@ -1,4 +1,4 @@
-"""Writes the entries of a unit: a FRAGMENT for what is kept of it, the UNIT when it is dispatched."""
+"""Writes the entries of a unit: a FRAGMENT for parts that are kept, the UNIT when the unit is dispatched."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def dispatch(
 
     Args:
         journal: gets the entry.
-        rules: how units are collected.
-        unit: all of it that has come.
-        touched: what it touches; None: what the log has of it does.
+        rules: the settings by which units are collected.
+        unit: the unit with all parts that have come.
+        touched: the rows and tables that the unit touches; None means those that the log has of the unit.
         fragment: the part of the unit that is not in the log yet.
         late: whether the unit's only cause is that its number was given up, or that it may be a copy.
-        ended: how the watermark ends the unit; None: it has an end.
+        ended: how the watermark ends the unit; None if the unit has an end of its own.
     """
     fault, causes = _wrong_with(unit, ended, late=late)
     by_watermark = ended is not None or rules.end is UowEnd.WATERMARK
@@ -101,7 +101,7 @@ def dispatch(
 
 
 def _wrong_with(unit: OpenUnit, ended: Ended | None, *, late: bool) -> tuple[Fault | None, list[str]]:
-    """Returns why a unit fails when it is dispatched; no cause for a sound one. Arguments as :func:`dispatch`."""
+    """Returns the fault and the causes of a dispatched unit; none for a sound unit. Arguments as :func:`dispatch`."""
     if ended is None and not (unit.causes or unit.misfits or unit.given_up):
         return None, []
     causes = list(unit.causes)
@@ -140,5 +140,5 @@ def digests_of(fragment: Fragment) -> tuple[bytes, ...]:
 
 
 def offending_of(fragment: Fragment) -> str | None:
-    """Returns the first line of a fragment that is no delta, or does not fit."""
+    """Returns the first emitted line of a fragment that is no delta, or that does not fit the catalogue."""
     return next((reject.line for reject in (*fragment.rejects, *fragment.misfits)), None)

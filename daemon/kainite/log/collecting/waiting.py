@@ -8,14 +8,14 @@ TRIM_HORIZON. Then nothing is missing. So two conditions must hold before a unit
    its tip*. Any other time does not count: during an outage the source may have been away too.
 2. Every record that arrived before the end of that limit is in the log, from every shard.
 
-What is in the log is told by whoever reads a shard (:class:`~kainite.log.client.ReadingReport`): for each shard an age,
-such that every record that arrived longer ago is in the log. *The horizon* is the time up to which that holds for all
-shards. A shard is near its tip while its part of the horizon is at most ``near`` ago.
+The reader of a shard reports an age (:class:`~kainite.log.client.ReadingReport`): every record that arrived in the
+shard longer ago is in the log. *The horizon* is the time up to which all records of all shards are in the log. A shard
+is near its tip while its own horizon is at most ``near`` ago.
 
 ===================================================  ============================================================
 event                                                effect
 ===================================================  ============================================================
-a mount                                              nothing has counted: a unit's wait begins anew
+a mount                                              no time has counted yet: each unit's wait begins anew
 no report yet, or no shard known                     nothing counts
 a shard without a report, or whose report is old     nothing counts (it is unread, lags, or its records break every
                                                      child: a report tells of what is in the log)
@@ -25,7 +25,7 @@ the wall clock steps                                 no effect: times are of a c
 a shard ends                                         its children take its place, when the lease table says so
 ===================================================  ============================================================
 
-Nothing here is durable. A crash makes every unit wait from the beginning.
+The waiting times are not durable: after a crash every unit waits from the beginning.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ against the default ``uowTimeoutMillis`` of ten minutes.
 """
 
 SHORTEST_NEAR_S: Final = 10.0
-"""For a short ``uowTimeoutMillis`` a quarter of it takes the place of NEAR_S, but no less than this, seconds."""
+"""The least seconds that replace NEAR_S for a short ``uowTimeoutMillis``; otherwise a quarter of the time-out does."""
 
 
 def near_of(timeout: float) -> float:
-    """Returns how old the horizon of a shard that is near its tip may be, where units time out after ``timeout``."""
+    """Returns the greatest age of the horizon of a shard near its tip, where units time out after ``timeout``."""
     return min(NEAR_S, max(SHORTEST_NEAR_S, timeout / 4))
 
 
 @dataclass(frozen=True, slots=True)
 class _Begin:
-    """When a unit began to wait: the time, and how much time had counted by then, seconds."""
+    """The beginning of a unit's wait: the time, and how much time had counted by then, in seconds."""
 
     at: float
     counted: float
@@ -67,7 +67,7 @@ class Waiting:
 
     Args:
         timeout: how long a unit may wait, seconds.
-        clock: seconds, never running backwards, running on while the host sleeps.
+        clock: returns seconds that never run backwards, and that run on while the host sleeps.
     """
 
     def __init__(self, timeout: float, clock: Callable[[], float] = boot_seconds) -> None:
@@ -81,7 +81,7 @@ class Waiting:
         self._began: dict[str, _Begin] = {}
 
     def report(self, report: ReadingReport) -> None:
-        """Takes in what a reader tells."""
+        """Takes a reader's report."""
         self._advance()
         self._shards = report.shards
         for shard, age in report.read.items():
@@ -93,7 +93,7 @@ class Waiting:
         """Returns the units that have waited too long.
 
         Args:
-            names: of all open units; one that is not among them is forgotten.
+            names: the names of all open units; other units are forgotten.
         """
         self._advance()
         now = _Begin(self._at, self._counted)
@@ -113,9 +113,9 @@ class Waiting:
         return min(self._read.get(shard, -math.inf) for shard in self._shards)
 
     def _advance(self) -> None:
-        """Counts the time since the last call, if every shard was near its tip all the while.
+        """Counts the time since the last call, if every shard was near its tip for the whole time.
 
-        A horizon that is young enough now was young enough at any time since it was told.
+        A horizon that is young enough now was young enough at each moment since the report.
         """
         now = self._clock()
         if now - self._horizon <= self._near:

@@ -1,4 +1,4 @@
-"""Ends units whose source does not say where they end: by how far all shards have been read. No I/O.
+"""Decides when units without an end of their own are complete, by how far all shards have been read. No I/O.
 
 With ``uowEnd=watermark`` a unit has no end. Its deltas tell its commit time *T* (the source's clock); each of its
 records has an arrival (Kinesis' clock), of which the latest is *A*. The *watermark* is the time, by Kinesis' clock,
@@ -6,18 +6,18 @@ such that every record that arrived up to it, in any shard of the stream, is in 
 
     watermark >= max(T, A) + grace
 
-so when every shard has been read past the unit's commit time plus the grace, and no record of it has come for as long.
+so when every shard has been read past the unit's commit time plus the grace, and past its latest record plus the grace.
 ``uowOrder=time`` also demands that every open unit with an earlier (T, name) goes first.
 
 **What is assumed.** Of each unit, a record arrives within the grace after the commit, or within the grace after the
 unit's record before it. With ``uowOrder=time``: the first one within the grace after the commit. The grace has to cover
 the way into the stream, the difference between the source's clock and Kinesis', and the inaccuracy of arrival times.
 A source's clock that runs behind cannot tear a unit, since A counts too; one that runs ahead holds units back by as
-much, and a unit that its clock holds back for ``uowTimeoutMillis`` fails. What breaks the assumption is *late*
-(:func:`straggler`), fails visibly, and is never applied by itself.
+much, and a unit that its clock holds back for ``uowTimeoutMillis`` fails. A record that breaks the assumption is *late*
+(:func:`straggler`): it fails visibly, and is never applied without a person's decision.
 
-**What a shard tells.** Two things, each of which its consumer says only of what is durable in the log
-(:class:`~kainite.log.client.ReadingReport`):
+**What is reported of a shard.** The shard's consumer reports two things, and only of records that are durable in the
+log (:class:`~kainite.log.client.ReadingReport`):
 
 * *arrived*: the arrival of the last record; records of a shard come in the order of their arrival;
 * *tip*: an age, since when the shard was open and held nothing that is not in the log. Only a reply without records, of
@@ -70,7 +70,7 @@ from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.identity import Identity
 
 DRIFT: Final = 0.001
-"""How much faster this clock may run than Kinesis', seconds a second; ten times what clocks are allowed to."""
+"""How much faster this clock may run than Kinesis', in seconds a second; ten times the usual tolerance of clocks."""
 
 TIMELESS: Final = "'time' is missing: with uowEnd=watermark a unit's deltas tell its commit time"
 
@@ -84,11 +84,11 @@ _TORN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What holds the watermark back.
+    """The shard that holds the watermark back.
 
     Attributes:
         shard: the shard that is read least far; None while no shard is known.
-        seconds: how far behind the present the watermark is; None while nothing is known of the shard.
+        seconds: how far the watermark is behind the present; None while no report tells of the shard.
     """
 
     shard: str | None
@@ -106,7 +106,7 @@ class Watermark:
     """The watermark of one mount.
 
     Args:
-        clock: seconds, never running backwards, running on while the host sleeps.
+        clock: returns seconds that never run backwards, and that run on while the host sleeps.
     """
 
     def __init__(self, clock: Callable[[], float] = boot_seconds) -> None:
@@ -117,10 +117,10 @@ class Watermark:
         self._ahead = -math.inf  # of Kinesis' clock before this one at _ahead_at, at least, milliseconds
         self._ahead_at = 0.0
         self.started_ms: int | None = None
-        """The latest time at which reading a shard began elsewhere than at its beginning, as readers tell."""
+        """The latest time at which reading a shard began elsewhere than at its beginning, as readers report it."""
 
     def report(self, report: ReadingReport) -> None:
-        """Takes in what a reader tells."""
+        """Takes a reader's report."""
         now = self._clock()
         self._shards = report.shards
         for shard, age in report.tips.items():
@@ -134,7 +134,7 @@ class Watermark:
                 del known[shard]
 
     def learn(self, arrived_ms: int) -> None:
-        """Takes in that a record is here, and when it arrived: Kinesis' clock is not behind that."""
+        """Notes the arrival of a record that is here: Kinesis' clock shows at least this time."""
         now = self._clock()
         ahead = arrived_ms - now * 1000
         if ahead >= self._ahead_when(now):
@@ -148,9 +148,10 @@ class Watermark:
         return min((self._of(shard) for shard in self._shards), default=-math.inf)
 
     def seconds_until(self, due_ms: float) -> float:
-        """Returns in how many seconds Kinesis' clock is known to show a time, as far as is known now.
+        """Returns after how many seconds Kinesis' clock surely shows a time.
 
-        No tip can take the watermark there before. Not positive: it is; infinite: nothing is known of that clock.
+        No tip can raise the watermark to the time before. The result is 0 or less if Kinesis' clock surely shows the
+        time already, and infinite while nothing is known of that clock.
         """
         now = self._clock()
         return (due_ms - now * 1000 - self._ahead_when(now)) / 1000
@@ -165,7 +166,7 @@ class Watermark:
         return Held(shard, max(0.0, behind) if math.isfinite(behind) else None)
 
     def _of(self, shard: str) -> float:
-        """Returns up to which arrival all records of the shard are in the log; the distant past while it is unknown."""
+        """Returns the arrival up to which the log has all the shard's records; the distant past while it is unknown."""
         arrived, tip = self._arrived.get(shard), self._tips.get(shard)
         # Of two records with the same arrival one may be unread.
         by_records = -math.inf if arrived is None else arrived - 1
@@ -180,7 +181,8 @@ def ripe(units: Iterable[OpenUnit], rules: UowSettings, until_ms: float) -> list
     """Returns the units that are complete, in the order in which they are released: by commit time, ties by name.
 
     Args:
-        units: those that are being collected; one with an end of its own, or of which no arrival is known, is none.
+        units: the units that are being collected; a unit with an end of its own, or without a known arrival, is not
+            ripe.
         rules: the order and the grace.
         until_ms: the watermark.
     """
@@ -203,7 +205,7 @@ def next_due_ms(units: Iterable[OpenUnit], rules: UowSettings) -> float:
     waiting = _waiting(units, rules)
     if rules.order is not UowOrder.TIME:
         return min((due_ms for due_ms, _ in waiting), default=math.inf)
-    # All others with a commit time go behind the first of them.
+    # All other units with a commit time follow the first of these units.
     timed = (unit for _, unit in waiting if unit.time is not None)
     first = min(timed, key=_place, default=None)
     return min((due_ms for due_ms, unit in waiting if unit.time is None or unit is first), default=math.inf)
@@ -221,11 +223,11 @@ def _due_ms(unit: OpenUnit, rules: UowSettings) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How the watermark ends a unit.
+    """The way in which the watermark ends a unit.
 
     Attributes:
-        time: the unit's place in the order of commits; None where it has none.
-        late: why it is late; None when it is on time.
+        time: the unit's place in the order of commits; None where it has no commit time.
+        late: why the unit is late; None when it is on time.
     """
 
     time: int | None = None
@@ -235,7 +237,7 @@ class Ended:
 def ended(
     unit: OpenUnit, state: FoldedLog, rules: UowSettings, started_ms: int | None = None
 ) -> tuple[OpenUnit, Ended]:
-    """Returns a unit that is complete, with the cause for which it fails if it has no commit time, and how it ends."""
+    """Returns a complete unit, with a cause if it lacks a commit time, and the way in which the watermark ends it."""
     if unit.time is None:
         return msgspec.structs.replace(unit, causes=[*unit.causes, *(() if unit.causes else (TIMELESS,))]), Ended()
     if started_ms is not None and unit.time <= (started_ms + rules.grace * 1000) * 1_000_000:
@@ -254,7 +256,7 @@ def _ended_at(unit: OpenUnit, time: int, state: FoldedLog, rules: UowSettings) -
 
 
 def reserved(fragment: Fragment) -> Fragment:
-    """Returns a fragment whose unit has a late unit's name as one that fails, any other one as it is."""
+    """Returns a fragment; if its unit has the name of a late unit, the returned fragment makes the unit fail."""
     if not is_late_name(fragment.uow):
         return fragment
     reject = Reject("names that end with +late are those of late units (uowEnd=watermark)", "")
@@ -263,12 +265,12 @@ def reserved(fragment: Fragment) -> Fragment:
 
 @dataclass(frozen=True, slots=True)
 class Straggler:
-    """What came late of a unit.
+    """The late part of a unit.
 
     Attributes:
-        fragment: it, under the name of the late unit that it belongs to.
-        copies: the identities of deltas in it that its unit has.
-        cause: why it fails.
+        fragment: the late fragment, under the name of the late unit that it belongs to.
+        copies: the identities of deltas in the fragment that its unit has already.
+        cause: why the late unit fails.
     """
 
     fragment: Fragment
@@ -277,7 +279,7 @@ class Straggler:
 
 
 def straggler(state: FoldedLog, fragment: Fragment) -> Straggler | None:
-    """Returns what a fragment of a unit that was dispatched brings late; None when all of it is sent again."""
+    """Returns the late part of a fragment of a dispatched unit; None when all its deltas are duplicates."""
     known = zip(fragment.identities, state.ended.has(fragment.uow, fragment.identities), strict=True)
     copies = frozenset(identity for identity, has in known if has)
     unit = state.find(fragment.uow) if fragment.rejects else None

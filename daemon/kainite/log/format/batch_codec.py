@@ -42,7 +42,7 @@ MAGIC: Final = b"KL\x01"
 MAX_DECOMPRESSED = 1 << 30
 _LEVEL = 3
 _INDEX_LEVEL = 1
-"""Most bytes of an index are signatures, which no level makes fewer; level 3 takes twice the time for nothing."""
+"""The level for an index: its signatures, most of its bytes, shrink at no level, and level 3 takes twice the time."""
 
 
 def encode(batch: Batch) -> tuple[bytes, bytes]:
@@ -103,7 +103,7 @@ def _record(entry: Entry, numbers: dict[int, int]) -> IndexRecord:
     else:
         place, offset, length, crc = numbers[id(piece.blob)], piece.offset, piece.length, 0
     count = len(touched.written) + len(touched.read)
-    if len(signed) != 8 * count:  # they came otherwise, or one of them twice
+    if len(signed) != 8 * count:  # the signatures came in another form, or one of them came twice
         signed = struct.pack(f">{count}Q", *touched.written, *touched.read)
     req = entry.req_id
     return IndexRecord(
@@ -158,13 +158,13 @@ def _decode(index: Index, payload: bytes | None) -> Batch:
 
 @dataclass(slots=True)
 class StoredPayload:
-    """What a batch's payload holds.
+    """The contents of a batch's payload.
 
     Attributes:
         sizes: the blobs, as the index describes them.
         own: length of the frame with the data of entries that have no piece.
-        blobs, data: what is there; None while only the index is read.
-        end: how much of ``data`` the entries so far have.
+        blobs, data: the blobs, and the data of the first frame; None while only the index is read.
+        end: how many bytes of ``data`` belong to the entries so far.
     """
 
     sizes: Sequence[BlobSize]

@@ -1,6 +1,6 @@
 """The deltas of FRAGMENT, UNIT and REFIT entries: a JSON array in the entry's data, or in its piece of a blob.
 
-Not all deltas of an array need count: those that the unit had before are named by the entry's meta (``without``).
+Not all deltas of an array count: the entry's meta names the deltas that the unit had before (``without``).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _OPERATIONS = {operation.value: operation for operation in Operation}
 
 
 def dump_deltas(deltas: Sequence[Delta]) -> bytes:
-    """Returns deltas as the data of an entry; nothing for none."""
+    """Returns deltas as the data of an entry; no bytes without deltas."""
     return orjson.dumps([delta.to_json() for delta in deltas]) if deltas else b""
 
 
 def array_of(entry: Entry) -> bytes:
-    """Returns the entry's array of deltas; nothing for none.
+    """Returns the entry's array of deltas; no bytes if the entry has no deltas.
 
     Raises:
         LogCorruptError: the entry's blob cannot be read.
@@ -45,7 +45,7 @@ def deltas_of(entry: Entry) -> list[Delta]:
     """Returns the deltas of an entry that count.
 
     Raises:
-        LogCorruptError: they cannot be read.
+        LogCorruptError: the deltas cannot be read.
     """
     return read_deltas(array_of(entry), left_out(entry))
 
@@ -54,7 +54,7 @@ def delta_items(entry: Entry) -> list[dict[str, Any]]:
     """Returns the deltas of an entry that count, as JSON.
 
     Raises:
-        LogCorruptError: they cannot be read.
+        LogCorruptError: the deltas cannot be read.
     """
     return _items(array_of(entry), left_out(entry))
 

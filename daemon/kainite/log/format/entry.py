@@ -48,7 +48,7 @@ STREAM: Final = "stream"
 STARTED: Final = "started"
 
 MISSING: Final = "missing:"
-"""Begins the names of the units that stand in for numbers that did not come."""
+"""The prefix in the names of units that stand in for numbers that did not come."""
 
 Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 SequenceNumber: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"\A[0-9]{1,128}\Z")]
@@ -122,9 +122,9 @@ class Outcome(msgspec.Struct, frozen=True, eq=False, array_like=True):
         status: the unit's status from now on. IN_PROGRESS after FAILED is a retry.
         instance: the job instance that applied the unit.
         cause: why the unit failed, what it waits for, or who decided.
-        at_ms: of a committed unit, when a task learned of the commit, milliseconds since the epoch by the clock of the
-            task's host; None where it was not a task that learned of it. For people alone, so two outcomes that differ
-            in it are equal.
+        at_ms: for a committed unit, the time at which a task learned of the commit, in milliseconds since the epoch by
+            the clock of the task's host; None if no task learned of it. It is shown to people alone, so two outcomes
+            that differ only in it are equal.
     """
 
     tid: int
@@ -198,7 +198,7 @@ class UnitMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.UNIT.
         cause: why the unit failed before it could be applied; None for a sound unit.
         offending: the emitted line that is the cause, if one is.
         fault: the kind of the cause; None for a sound unit.
-        without: as in :class:`FragmentMeta`, of the entry's own array.
+        without: as in :class:`FragmentMeta`, for the entry's own array.
         time, arrived_ms, watermark: as in :class:`FragmentMeta`; with ``watermark`` of the whole unit, and no ``time``
             where it tells no place in the order of commits, else of the entry's own deltas and end.
     """
@@ -224,7 +224,7 @@ class RefitMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.REFI
     Attributes:
         unit: the unit's transaction id, which stays its place in the order.
         uow: the unit.
-        count: how many deltas it has.
+        count: how many deltas the unit has.
     """
 
     unit: Natural
@@ -236,7 +236,7 @@ class SchemeMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.SCH
     """A scheme of signatures (:mod:`kainite.uow.scheme`), before the first entry that names it.
 
     Attributes:
-        scheme: its id.
+        scheme: the scheme's id.
         tables: for each table its digest, and the tables that its foreign keys name.
     """
 
@@ -248,7 +248,7 @@ class StatusMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.STA
     """Outcomes, and how far the outcomes partition has been copied into the log.
 
     Attributes:
-        outcomes: in order of time.
+        outcomes: the outcomes, in order of time.
         through: every entry of the outcomes partition up to this id is in the log now.
         requests: ids of the inbox requests (retry, discard) that this entry answers.
     """
@@ -282,7 +282,7 @@ class PositionMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.P
 
 
 class ControlMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.CONTROL.value):
-    """A snapshot of the folded log, a part of one, names of dispatched units that move on, or what is collected.
+    """A snapshot of the folded log, a part of one, names of dispatched units that move on, or a fact about the reading.
 
     Attributes:
         what: ``snapshot``; ``snapshot-part``: bytes of a snapshot whose ``snapshot`` entry comes later; ``names``;
@@ -306,7 +306,7 @@ class TransactionMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKin
     The ``written`` that the entry touches are the locks that the transaction raises, as unsigned 32-bit numbers.
 
     Attributes:
-        header: a number of the application's.
+        header: a number that the application chooses.
     """
 
     header: int
@@ -322,9 +322,10 @@ class Entry:
     """One entry.
 
     Attributes:
-        touched: what its deltas touch, or the locks of a transaction.
-        data: what it holds beside its meta; empty where it has a piece, and when only the batch's index was read.
-        piece: its deltas, compressed with those of other entries; None without, and when only the index was read.
+        touched: the rows and tables that its deltas touch, or the locks of a transaction.
+        data: the entry's data; empty if the entry has a piece, and when only the batch's index was read.
+        piece: the entry's deltas, compressed with those of other entries; None without a piece, and when only the index
+            was read.
         signed: the signatures in ``touched`` as they came to who makes the entry, written then read, 64-bit integers,
             big-endian; may be empty.
     """
@@ -344,10 +345,10 @@ class Batch:
 
     Attributes:
         first_id: transaction id of the first entry.
-        generation: of the owner that wrote it.
-        time_ms: when it was formed, milliseconds since the epoch by the owner's clock.
-        entries: in order.
-        encoded: its bytes, once they were made: the store and whoever follows the log take the same
+        generation: the generation of the owner that wrote the batch.
+        time_ms: the time at which the batch was formed, in milliseconds since the epoch by the owner's clock.
+        entries: the entries, in order.
+        encoded: the batch's bytes, once they were made: the store and the log's followers get the same bytes
             (:func:`kainite.log.format.batch_codec.encode`).
     """
 

@@ -34,9 +34,9 @@ class BlobSize(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     """A blob of the payload.
 
     Attributes:
-        length: of the blob as stored.
-        crc: the CRC-32 of the same.
-        size: how many bytes are in it.
+        length: the length of the blob as stored.
+        crc: the CRC-32 of the blob as stored.
+        size: the length of the decompressed blob.
     """
 
     length: Word
@@ -48,14 +48,14 @@ class IndexRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     """An entry without its data.
 
     Attributes:
-        meta: the entry's.
+        meta: the entry's meta.
         written: how many of the signatures are written; the others are read.
         signatures: 64-bit integers, big-endian.
-        tables, unsigned, scheme: what else the entry touches (:class:`~kainite.uow.touches.Touched`).
+        tables, unsigned, scheme: the other fields of what the entry touches (:class:`~kainite.uow.touches.Touched`).
         request: the request that the entry answers; None for :data:`~kainite.log.format.entry.NO_REQUEST`.
         blob: the number of the blob with the entry's data, from 1; 0 for the payload's first frame.
-        offset: where the data begins in the blob; 0 without one.
-        length: of the data.
+        offset: the place in the blob at which the data begins; 0 without a blob.
+        length: the length of the data.
         crc: the CRC-32 of the data; 0 for data in a blob.
     """
 
@@ -77,8 +77,8 @@ class Index(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
     Attributes:
         first_id, generation, time_ms: as in :class:`~kainite.log.format.entry.Batch`.
-        blobs: those of the payload.
-        own: the length of the payload's first frame; 0 without one.
+        blobs: the blobs of the payload.
+        own: the length of the payload's first frame; 0 without such a frame.
         records: the entries.
     """
 

@@ -4,5 +4,5 @@ Begin with :mod:`~kainite.log.state.units` (what an entry does to a unit), then 
 whole state). :mod:`~kainite.log.state.journal` decides and folds several entries in a row,
 :mod:`~kainite.log.state.snapshot` has a state as bytes, :mod:`~kainite.log.state.loading` reads a state back from a
 store, :mod:`~kainite.log.state.backlog` says when too many units wait. The package imports ``log.format``,
-``log.store``, ``uow``, ``settings`` and ``base``.
+``log.contract``, ``uow``, ``settings`` and ``base``.
 """

@@ -2,11 +2,12 @@
 
 Every unit that was dispatched and is neither committed nor discarded takes memory in the owner and a place in each
 snapshot. Beyond a bound (``logBacklogUnits``, ``logBacklogBytes``) the owner takes no more from the shards: appends
-wait, children get no next batch, and reading stops. What relieves the backlog needs nothing that waits: outcomes of the
-apply job, retries and discards are the owner's own entries, for which the bound does not hold.
+wait, children get no next batch, and reading stops. The backlog shrinks without these appends: outcomes of the apply
+job, retries and discards are the owner's own entries, to which the bound does not apply.
 
-Units that are still being collected do not count. What completes them may be in records that are not read yet, so a
-bound on them could wait for ever; those that do not complete fail by ``uowTimeoutMillis``, and count from then on.
+Units that are still being collected do not count. Their other parts may be in records that are not read yet, so with a
+bound on them the owner could wait for ever; units that stay incomplete fail by ``uowTimeoutMillis``, and count from
+then on.
 
 A failed unit that holds back everything behind it is a backlog too, and only a person can end it: the description
 names the first failed unit. A correction of this unit that is further behind in the stream is not read before
@@ -27,7 +28,7 @@ class LogBacklog:
     """The units that wait to be applied, at a moment when they reach the bound.
 
     Attributes:
-        units: how many.
+        units: how many units wait.
         size: about how many bytes of memory the units take.
         in_progress, failed, blocked: how many of them have this status.
         first_failed: the name of the failed unit that is first in the log; None without one.
@@ -56,7 +57,7 @@ def is_full(state: FoldedLog, settings: LogSettings) -> bool:
 
 
 def backlog_of(state: FoldedLog) -> LogBacklog:
-    """Returns a description of the units that wait; looks at those before the first that failed, if one has."""
+    """Returns a description of the waiting units; if a unit has failed, looks at all units before it to find it."""
     in_progress, failed, blocked = (
         state.statuses.get(status, 0) for status in (UnitStatus.IN_PROGRESS, UnitStatus.FAILED, UnitStatus.BLOCKED)
     )

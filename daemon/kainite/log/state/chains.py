@@ -1,8 +1,8 @@
-"""The chains in which units wait: what a blocked unit waits for in the end, and what waits behind a unit. Pure.
+"""The chains in which units wait: the unit at the end of a blocked unit's chain, and the units behind a unit. Pure.
 
-A blocked unit's cause names one unit that it waits for, by its transaction id. That one may be blocked itself. The
-last unit of the chain is its *root*: a failed unit, which a person resolves, or one that is delayed, which goes on by
-itself.
+A blocked unit's cause names one unit that it waits for, by its transaction id. This unit may be blocked itself. The
+last
+unit of the chain is its *root*: a failed unit, which a person resolves, or a delayed unit, which goes on by itself.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Chains:
                 self._behind[holder].append(tid)
 
     def before(self, tid: int) -> Sequence[int]:
-        """Returns the units that ``tid`` waits for, the nearest first and its root last; none for none."""
+        """Returns the units that ``tid`` waits for, the nearest first and its root last; empty if it waits for none."""
         chain: dict[int, None] = {}
         while (holder := self._holder.get(tid)) is not None and holder not in chain:
             chain[holder] = None

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final
 
 DIGEST_BYTES: Final = 16
-"""With so many bytes no two of any number of names will ever meet by chance."""
+"""The bytes of a digest: so many that two names never have the same digest by chance."""
 
 _REST = DIGEST_BYTES - 2
 _PARTS = struct.Struct(f">H{_REST}s")
@@ -29,13 +29,13 @@ def digest_of(name: str) -> bytes:
 
 
 class DigestSet:
-    """Digests in order of age; one that was added twice is there until the second one has left."""
+    """Digests in order of age; a digest that was added twice stays until its second copy has left."""
 
     def __init__(self) -> None:
         self._buckets: defaultdict[int, bytearray] = defaultdict(bytearray)
         self._order = array("H")
         self._left = 0
-        """How many at the front of ``_order`` have left."""
+        """How many digests at the front of ``_order`` have left."""
 
     def __len__(self) -> int:
         return len(self._order) - self._left
@@ -49,7 +49,7 @@ class DigestSet:
         return at >= 0
 
     def extend(self, digests: bytes) -> None:
-        """Adds digests that lie one behind the other, oldest first."""
+        """Adds digests, given as one byte string, oldest first."""
         buckets, order = self._buckets, self._order
         for chosen, rest in _PARTS.iter_unpack(digests):
             buckets[chosen] += rest

@@ -1,16 +1,16 @@
 """Remembers the deltas of units that the watermark ended, to tell a record that comes again from one that comes late.
 
-A unit that a marker ends has all its deltas: whatever else comes under its name is a copy. The watermark
+A unit that a marker ends has all its deltas: every further delta under its name is a copy. The watermark
 (:mod:`kainite.log.collecting.watermark`) ends a unit by a judgement that a late record proves wrong, so the unit's name
 does not say enough: a record is a copy when its unit has the delta, and late when it does not. So the deltas'
 identities are remembered, eight bytes each, up to :data:`MOST_DELTAS`; units leave the oldest first. They are a part of
 the folded log and of each snapshot: every fold of the same entries remembers the same.
 
-What comes for a unit that has left is taken for late: it fails where a person sees it, and its cause says that it may
-be a copy. It is never dropped unseen, and never applied by itself.
+A record for a unit that has left is taken for late: it fails where a person sees it, and the cause says that it may be
+a copy. It is never dropped unseen, and never applied without a person's decision.
 
 The deltas of late units (``NAME+late``, ``NAME+late2`` …) are remembered under the name of the unit that they were late
-for. Who decides nothing (the apply job, a view) forgets all: :meth:`EndedUnits.disregard`.
+for. A process that only reads the log (the apply job, a view) forgets all deltas: :meth:`EndedUnits.disregard`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Final
 from kainite.uow.identity import Identity
 
 MOST_DELTAS: Final = 250_000
-"""So many deltas and units together are remembered at most, but for those of the latest unit: 2 MB, and the names."""
+"""The most deltas and units that are remembered together, except those of the latest unit: 2 MB, and the names."""
 
 _BYTES: Final = 8
 """Bytes of an identity: deltas of one unit alone are compared, so two of them do not meet by chance."""
@@ -32,12 +32,12 @@ _LATE: Final = re.compile(r"\+late[0-9]*\Z", re.ASCII)
 
 
 def late_name(uow: str, number: int) -> str:
-    """Returns the name of the unit with what came late for ``uow``, the first, second … of them."""
+    """Returns the name of the first, second … unit with late parts of ``uow``."""
     return f"{uow}+late{number if number > 1 else ''}"
 
 
 def on_time_name(uow: str) -> str:
-    """Returns the name of the unit that a late unit was late for; that of any other unit as it is."""
+    """Returns the name of the unit that a late unit belongs to; the name of any other unit as it is."""
     return _LATE.sub("", uow)
 
 
@@ -50,7 +50,7 @@ class EndedUnits:
     """The units that are remembered, oldest first.
 
     Args:
-        units: name, due time and identities of each, as :meth:`captured` gives them.
+        units: name, due time and identities of each unit, as :meth:`captured` yields them.
     """
 
     def __init__(self, units: Iterable[tuple[str, int, bytes]] = ()) -> None:
@@ -80,8 +80,8 @@ class EndedUnits:
 
         Args:
             uow: the unit.
-            due_ms: when its grace began, milliseconds since the epoch; counts the first time.
-            identities: of deltas that are not remembered.
+            due_ms: the beginning of the unit's grace, in milliseconds since the epoch; only the first call sets it.
+            identities: the identities of deltas that are not remembered yet.
         """
         if self._disregarded:
             return
@@ -94,11 +94,11 @@ class EndedUnits:
             self._deltas -= len(oldest) // _BYTES
 
     def captured(self) -> Iterator[tuple[str, int, bytes]]:
-        """Yields what the constructor takes; nothing in it changes any more."""
+        """Yields the argument of the constructor, item by item; no later change of this set changes an item."""
         return ((uow, due_ms, packed) for uow, (due_ms, packed) in self._units.items())
 
     def disregard(self) -> None:
-        """Forgets everything, for good."""
+        """Forgets all units, and remembers no further one."""
         self._units, self._deltas, self._disregarded = {}, 0, True
 
 

@@ -1,4 +1,4 @@
-"""The state of a serialization log: what all its entries add up to.
+"""The state of a serialization log: the result of folding all its entries.
 
 :class:`FoldedLog` is changed by :meth:`FoldedLog.apply` alone, one entry at a time, in order of
 transaction ids. The owner folds the entries that it appends; the apply job and the demo fold the entries that
@@ -16,7 +16,7 @@ Invariants:
 * ``positions[shard]`` is the last record whose deltas are in the log: a record at or before this
   position that is delivered again is recognised;
 * ``ended`` has the deltas of the units that the watermark ended lately (:mod:`kainite.log.state.ended_units`);
-  ``latest_time`` is the highest commit time, with the name, of those of them that were on time;
+  ``latest_time`` is the highest commit time, with the name, of such units that were on time;
 * ``schemes`` has every scheme that an open or unresolved unit names; ``misfits`` are the unresolved units that a retry
   has to judge anew.
 """
@@ -52,10 +52,10 @@ from kainite.log.state.units import UnitFold
 from kainite.uow.scheme import Scheme, TableScheme
 
 MOST_SCHEMES = 16
-"""Schemes beyond which a snapshot forgets those that no unit names; one that is used again is noted again."""
+"""The number of schemes beyond which a snapshot drops unused ones; a scheme that is used again is noted again."""
 
 ANSWERED_REQUESTS = 1_000
-"""Answered requests that are remembered, so that a request whose answer was lost is not carried out twice."""
+"""How many answered requests are remembered, so that none whose answer was lost is carried out twice."""
 
 
 def oldest_needed(opened: Iterable[OpenUnit], units: Iterable[UnitState], next_id: int) -> int:
@@ -76,7 +76,7 @@ class FoldedLog:
         """Complete units that wait for their turn (``uowOrder=dense``): number to name."""
         self.recent = RecentUnits()
         self.next_number: int | None = None
-        """The number that is dispatched next; None before the first numbered unit."""
+        """The number of the unit that is dispatched next; None before the first numbered unit."""
         self.through = -1
         """The owner has copied the outcomes partition up to this id."""
         self.answered: dict[str, None] = {}
@@ -105,7 +105,7 @@ class FoldedLog:
 
     @property
     def statuses(self) -> Mapping[UnitStatus, int]:
-        """Returns how many of :attr:`units` have each status; none of a status that is not in it."""
+        """Returns how many of :attr:`units` have each status; a status that no unit has may be missing."""
         return self._fold.statuses
 
     def apply(self, tid: int, entry: Entry, time_ms: int) -> None:
@@ -117,7 +117,7 @@ class FoldedLog:
             time_ms: when the entry's batch was formed, in milliseconds since the epoch.
 
         Raises:
-            ValueError: ``tid`` is another one.
+            ValueError: ``tid`` is not :attr:`next_id`.
         """
         if tid != self.next_id:
             raise ValueError(f"entry {tid} folded where {self.next_id} is next")
@@ -128,7 +128,7 @@ class FoldedLog:
             self._dispatched(entry.meta)
             self._wait_for(unit)
             return
-        if isinstance(entry.meta, FragmentMeta) and entry.meta.uow not in self._fold.late:  # most others
+        if isinstance(entry.meta, FragmentMeta) and entry.meta.uow not in self._fold.late:  # most of the others
             self._collected(self._fold.collect(tid, entry, entry.meta, time_ms))
             return
         self._remember_late(entry.meta)
@@ -163,7 +163,7 @@ class FoldedLog:
                 self.stream = key
 
     def _remember_ended(self, meta: UnitMeta) -> None:
-        """Remembers the deltas of a unit that the watermark ends; before the fold."""
+        """Remembers the deltas of a unit that the watermark ends; called before the entry is folded."""
         if not meta.watermark or meta.arrived_ms is None or (unit := self.open.get(meta.uow)) is None:
             return
         due_ms = max(meta.arrived_ms, (meta.time or 0) // 1_000_000)
@@ -172,7 +172,7 @@ class FoldedLog:
             self.latest_time = max(self.latest_time or (0, ""), (meta.time, meta.uow))
 
     def _remember_late(self, meta: Meta) -> None:
-        """Remembers the deltas that come for a unit that the watermark has ended; before the fold."""
+        """Remembers late deltas of a unit that the watermark has ended; called before the entry is folded."""
         match meta:
             case FragmentMeta(watermark=True, arrived_ms=int(arrived)) if self.failed(meta.uow) is not None:
                 self.ended.add(on_time_name(meta.uow), arrived, (*meta.ordinals, *meta.digests))
@@ -190,7 +190,7 @@ class FoldedLog:
             self._wait_for(unit)
 
     def captured_units(self) -> list[UnitState]:
-        """Returns the unresolved units as they are now, by transaction id; the log's further course changes none."""
+        """Returns a copy of the unresolved units, by transaction id, which later entries do not change."""
         units = dict(self.units)
         for tid in self._fold.late.values():
             units[tid] = units[tid].copy()

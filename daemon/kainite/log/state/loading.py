@@ -13,10 +13,11 @@ def load_state(store: LogStore, partition: str, *, strong: bool = True, names: b
     """Returns the log folded up to its tail: the latest snapshot, and every entry after the snapshot.
 
     Args:
-        store: where the log is.
+        store: the log's store.
         partition: the partition's name; one that was never mounted gives an empty state.
-        strong: read everything that is durable now; otherwise the last entries may be missing.
-        names: read the names of dispatched units too, which only who decides needs; else the state disregards them.
+        strong: whether to read every entry that is durable now; otherwise the last entries may be missing.
+        names: whether to read the names of dispatched units too, which only the owner needs; otherwise the state
+            disregards them.
 
     Raises:
         LogCorruptError: the log does not read back as written.

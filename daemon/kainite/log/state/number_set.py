@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 MAX_RANGES: Final = 10_000
-"""Ranges beyond which the lowest is forgotten: a source whose numbers have gaps everywhere takes no more memory."""
+"""The most ranges; then the lowest is forgotten, so that a source with gaps everywhere takes no more memory."""
 
 
 class NumberSet:
@@ -15,7 +15,7 @@ class NumberSet:
 
     Args:
         ranges: first and last number of each range, in order; they neither meet nor overlap.
-        since: below this number nothing is known any more; None: everything is.
+        since: the number below which the set knows nothing any more; None if it knows all numbers.
     """
 
     def __init__(self, ranges: Iterable[tuple[int, int]] = (), since: int | None = None) -> None:

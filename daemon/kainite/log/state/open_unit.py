@@ -1,4 +1,4 @@
-"""A unit of work whose deltas or end are still to come: what its FRAGMENT entries add up to."""
+"""A unit of work whose deltas or end are still to come: the result of folding its FRAGMENT entries."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class OpenUnit(msgspec.Struct, array_like=True):
         shards: the shards that its deltas came through, each once, in order of appearance.
         count: how many deltas have come.
         ordinals: the ordinals of the deltas that have one.
-        touched: what the deltas touch.
-        end: its end; None before the end has come.
+        touched: the rows and tables that the deltas touch.
+        end: the unit's end; None before the end has come.
         causes: why the unit will fail.
         offending: the emitted line that was no delta.
         digests: the identities of the deltas without an ordinal.
         repeated: how many deltas without an ordinal were dropped, because an equal one had come.
         misfits: why deltas that have come do not fit the target's catalogue.
-        given_up: why it was given up before its turn came; counts while it is not whole.
+        given_up: why the unit was given up before its turn came; this cause counts while the unit is not whole.
         time, arrived_ms: the latest ones that decide when the unit ends
             (:class:`~kainite.log.format.entry.FragmentMeta`); None where the watermark does not end it.
     """
@@ -51,12 +51,12 @@ class OpenUnit(msgspec.Struct, array_like=True):
 
     @property
     def number(self) -> int | None:
-        """Returns the number that its end tells."""
+        """Returns the number in the unit's end."""
         return None if self.end is None else self.end.number
 
     @property
     def kind(self) -> UnitKind:
-        """Returns the kind that its end tells; NORMAL before the end has come."""
+        """Returns the kind in the unit's end; NORMAL before the end has come."""
         return UnitKind.NORMAL if self.end is None else self.end.kind
 
     @property
@@ -71,7 +71,7 @@ class OpenUnit(msgspec.Struct, array_like=True):
 
     @property
     def lacks(self) -> str | None:
-        """Returns what keeps the unit from being whole and sound; None for nothing."""
+        """Returns the reason why the unit is not whole, or not sound; None for a whole and sound unit."""
         if self.end is None:
             return f"its end has not come; {self.count} deltas have"
         if not self.whole:
@@ -118,5 +118,5 @@ class OpenUnit(msgspec.Struct, array_like=True):
 
 
 def latest(one: int | None, other: int | None) -> int | None:
-    """Returns the later one of two times that may not be known."""
+    """Returns the later one of two times, each of which may be unknown."""
     return max((time for time in (one, other) if time is not None), default=None)

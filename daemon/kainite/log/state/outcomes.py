@@ -1,4 +1,4 @@
-"""The outcomes partition: where the apply job writes what became of units, until the owner copies it into the log."""
+"""The outcomes partition, to which the apply job appends units' outcomes until the owner copies them into the log."""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ Numbers take nearly no memory (:mod:`kainite.log.state.number_set`), so they are
 units that only stand for numbers that did not come. ``forgotten`` is the highest number of a unit whose name has left:
 a unit with a number above it and a name that is not known is not one that was dispatched.
 
-Who decides nothing (the apply job, a view) needs no names: after :meth:`RecentUnits.disregard` only the tail is there.
+A process that only reads the log (the apply job, a view) needs no names: after :meth:`RecentUnits.disregard` it keeps
+only the tail.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ class Segment:
     """Names that were dispatched one after the other.
 
     Attributes:
-        key: of the item that holds their digests.
-        count: how many names.
-        highest: the highest number that one of their units has; None without numbers.
+        key: the key of the item that holds the names' digests.
+        count: how many names the segment has.
+        highest: the highest number of the names' units; None without numbers.
     """
 
     key: str
@@ -61,8 +62,8 @@ class RecentUnits:
 
     Args:
         tail: names with their numbers, oldest first.
-        segments: the older names, oldest first; what is in them is not known before :meth:`recall`.
-        numbers: of all units that were dispatched.
+        segments: the older names, oldest first; their digests are unknown before :meth:`recall`.
+        numbers: the numbers of all dispatched units.
         forgotten: the highest number of a unit whose name has left.
         first: how many names were dispatched before those of the tail.
     """
@@ -80,7 +81,7 @@ class RecentUnits:
         self.forgotten = forgotten
         self.first = first
         self.stale: set[str] = set()
-        """Keys of items in the store that are no part of the log, or not any more."""
+        """The keys of items in the store that are not, or no longer, a part of the log."""
         self._tail = deque((uow, number) for uow, number in tail)
         self._holders = {number: uow for uow, number in self._tail if number is not None}
         self._fresh = bytearray(b"".join(digest_of(uow) for uow, _ in self._tail))
@@ -123,8 +124,8 @@ class RecentUnits:
         """Remembers a unit.
 
         Args:
-            uow: its name.
-            number: its number; None without one.
+            uow: the unit's name.
+            number: the unit's number; None without one.
             real: whether the number is the unit's own, and not that of units that did not come.
         """
         self._tail.append((uow, number))
@@ -146,9 +147,9 @@ class RecentUnits:
         """Moves names on, as a CONTROL entry says.
 
         Args:
-            count: so many names of the tail, the oldest, leave it.
-            key: the segment that they become; None: they are forgotten, and so are all segments.
-            forget: so many segments, the oldest, are forgotten, before the new one is there.
+            count: how many of the tail's oldest names leave the tail.
+            key: the segment that these names become; None means that they are forgotten, and all segments too.
+            forget: how many of the oldest segments are forgotten before the new segment is added.
         """
         for _ in range(len(self.segments) if key is None and count else min(forget, len(self.segments))):
             self._forget(self.segments.popleft())
@@ -180,7 +181,7 @@ class RecentUnits:
         self._digests = self._with(found.pop(segment.key) for segment in self.segments)
 
     def disregard(self) -> None:
-        """Forgets the digests of all names, for good; whether a name is known cannot be asked any more."""
+        """Forgets the digests of all names, for good: nobody can ask any more whether a name is known."""
         self._digests, self._disregarded = None, True
         self._fresh.clear()
 

@@ -44,7 +44,7 @@ PART_BYTES = 1 << 20
 """Size of a part: far below every limit of a batch, and small enough for one step of anybody."""
 
 SLICE = 500
-"""Items that are encoded in one step: a thread that encodes holds the interpreter for no longer than that."""
+"""How many items are encoded in one step: a thread that encodes holds the interpreter for the whole step."""
 
 SORTED = 10_000
 """Sets up to this size are sorted, so that equal states have equal bytes; sorting a larger one takes too long."""
@@ -107,7 +107,7 @@ class EndedUnitsSection(msgspec.Struct, frozen=True, tag="ended"):
 
 
 class SnapshotManifest(msgspec.Struct, frozen=True):
-    """What the CONTROL entry that HEAD names holds: the ids of the entries with the parts."""
+    """The data of the CONTROL entry that HEAD names: the ids of the entries with the parts."""
 
     version: Annotated[int, msgspec.Meta(ge=VERSION, le=VERSION)]
     parts: Annotated[tuple[Natural, ...], msgspec.Meta(min_length=1)]
@@ -125,7 +125,7 @@ _MANIFEST: Final = msgspec.msgpack.Decoder(SnapshotManifest)
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """A state on its way to become bytes: nothing in it changes any more."""
+    """A copy of a state, which no later entry changes, to be encoded."""
 
     header: SnapshotHeader
     open: list[OpenUnit]
@@ -136,7 +136,7 @@ class Captured:
 
 
 def capture(state: FoldedLog) -> Captured:
-    """Returns a copy of the state that the log's further course does not change; quick, for the event loop."""
+    """Returns a copy of the state, which later entries do not change; quick enough for the event loop."""
     recent = state.recent
     header = SnapshotHeader(
         version=VERSION,
@@ -182,7 +182,7 @@ def parts(captured: Captured) -> Iterator[bytes]:
 
 
 def manifest(part_ids: Sequence[int]) -> bytes:
-    """Returns the data of the entry that makes a snapshot of its parts."""
+    """Returns the data of the entry that names the parts of a snapshot."""
     return _ENCODER.encode(SnapshotManifest(VERSION, tuple(part_ids)))
 
 
@@ -237,7 +237,7 @@ def _is_large(section: _Section) -> bool:
 def _slices(items: Sequence[T], signatures: Callable[[T], int] = lambda _: 0) -> Iterator[list[T]]:
     """Yields the items in order, about :data:`SLICE` at a time; a unit with many signatures counts for many.
 
-    One with more than :data:`SORTED` signatures is alone.
+    A unit with more than :data:`SORTED` signatures has a slice of its own.
     """
     some: list[T] = []
     weight = 0
@@ -281,7 +281,7 @@ def load(data: bytes) -> FoldedLog:
 
 
 def _read(data: bytes) -> Captured:
-    """Returns what the sections add up to."""
+    """Returns the state in the sections."""
     sections, begin = [], 0
     view = memoryview(data)
     while begin < len(data):

@@ -1,4 +1,4 @@
-"""A dispatched unit of work: its UNIT entry, and what entries behind that did to the unit."""
+"""A dispatched unit of work: its UNIT entry, and the effects of later entries on the unit."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ RESOLVED = (UnitStatus.COMMITTED, UnitStatus.DISCARDED)
 """The statuses of a unit that nobody will apply any more."""
 
 UNIT_BYTES = 1_200
-"""About what an unresolved unit takes in memory beside its signatures: its state, its name, its places in indexes."""
+"""About how many bytes an unresolved unit takes besides its signatures: its state, its name, its places in indexes."""
 
 SIGNATURE_BYTES = 150
-"""About what a signature of an unresolved unit takes in memory, in the unit's set and in a reader's index."""
+"""About how many bytes a signature of an unresolved unit takes, in the unit's set and in a reader's index."""
 
 IDENTITY_BYTES = 100
-"""About what the identity of a delta takes in memory, of a failed unit that still collects."""
+"""About how many bytes the identity of a delta takes, in a failed unit that still collects."""
 
 
 class UnitState(msgspec.Struct, frozen=True, array_like=True):
@@ -33,12 +33,12 @@ class UnitState(msgspec.Struct, frozen=True, array_like=True):
 
     Attributes:
         tid: the transaction id of its UNIT entry: its place in the order.
-        meta: that of its UNIT entry; ``count``, ``number``, ``kind`` and ``fault`` are as they are now.
-        status: its status.
-        own: what its deltas touch, but for those of a unit with ``late``.
-        cause: why it failed, what it waits for, or who decided.
-        instance: the job instance that tried it last.
-        attempt: how often it was retried.
+        meta: the meta of its UNIT entry, with its present ``count``, ``number``, ``kind`` and ``fault``.
+        status: the unit's status.
+        own: the rows and tables that its deltas touch; not used for a unit with ``late``.
+        cause: why the unit failed, which unit it waits for, or who decided.
+        instance: the job instance that tried the unit last.
+        attempt: how often the unit was retried.
         refit: the transaction id of the REFIT entry, which has all its deltas, once it was judged anew.
         late: of a unit that failed before it was whole, also once it is whole: all that was collected of it.
     """
@@ -59,16 +59,17 @@ class UnitState(msgspec.Struct, frozen=True, array_like=True):
 
         Args:
             tid: the entry's transaction id.
-            meta: the entry's.
-            touched: what the entry touches.
-            opened: the unit as it was collected so far; None when all of it is in the entry, or was truncated.
+            meta: the entry's meta.
+            touched: the rows and tables that the entry touches.
+            opened: the unit as it was collected so far; None when the entry has the whole unit, or the log has
+                truncated its earlier parts.
         """
         if not meta.cause:
             return cls(tid, meta, UnitStatus.IN_PROGRESS, touched)
         if opened is None or not _lacks_parts(meta, opened):
             return cls(tid, meta, UnitStatus.FAILED, touched, meta.cause)
         if meta.fault is not Fault.MALFORMED:
-            opened.causes = []  # they are told; from here on only what is wrong with late parts counts
+            opened.causes = []  # the UNIT entry has these causes; from here on only the causes of late parts count
         # The entry repeats all but the data: the log may be folded from behind the unit's first fragments.
         opened.fragments, opened.shards = list(meta.fragments), list(meta.shards)
         opened.touched = TouchedSoFar.of(touched)
@@ -95,7 +96,7 @@ class UnitState(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def fault(self) -> Fault | None:
-        """Returns why it was dispatched as failed; None for a unit that was sound then, or was judged anew since."""
+        """Returns why the unit was dispatched as failed; None if it was sound then, or was judged again since."""
         return self.meta.fault
 
     @property
@@ -125,12 +126,12 @@ class UnitState(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def unsigned(self) -> tuple[str, ...]:
-        """Returns those of :attr:`tables` with a delta whose row is not known."""
+        """Returns the tables in :attr:`tables` with a delta whose row is not known."""
         return self.own.unsigned if self.late is None else tuple(sorted(self.late.touched.unsigned))
 
     @property
     def scheme(self) -> str | None:
-        """Returns the id of what its signatures depend on."""
+        """Returns the id of the scheme of its signatures."""
         return self.own.scheme if self.late is None else self.late.touched.scheme
 
     @property
@@ -180,7 +181,7 @@ class UnitState(msgspec.Struct, frozen=True, array_like=True):
         )
 
     def copy(self) -> UnitState:
-        """Returns a copy that parts that come late do not change."""
+        """Returns a copy, which late parts do not change."""
         return self if self.late is None else msgspec.structs.replace(self, late=self.late.copy())
 
     def with_late(self, tid: int, meta: FragmentMeta, touched: Touched) -> UnitState:
@@ -215,8 +216,8 @@ class UnitState(msgspec.Struct, frozen=True, array_like=True):
 def _lacks_parts(meta: UnitMeta, opened: OpenUnit) -> bool:
     """Returns whether a failed unit lacked parts when it was dispatched.
 
-    Such a unit has all its deltas, and its end if that has come, in FRAGMENT entries. What a UNIT entry brings itself
-    makes its unit whole, and is not in ``opened``. What is late has no end, and never lacks nothing.
+    Such a unit has all its deltas, and its end if that has come, in FRAGMENT entries. Deltas in the UNIT entry itself
+    make the unit whole, and are not in ``opened``. A late unit has no end, so it always lacks a part.
     """
     if meta.fault is Fault.LATE:
         return True

@@ -41,7 +41,7 @@ from kainite.log.state.unit_state import RESOLVED, UnitState
 
 
 class UnitFold:
-    """The units that a run of entries adds up to.
+    """The units that result from folding a run of entries.
 
     Args:
         keep_resolved: keep committed and discarded units (a view of the whole log) instead of
@@ -65,7 +65,7 @@ class UnitFold:
         """Applies one entry.
 
         Args:
-            tid: the entry's transaction id; higher than that of every entry before.
+            tid: the entry's transaction id, higher than the ids of all earlier entries.
             entry: the entry; its data is not looked at.
             time_ms: when the entry's batch was formed, in milliseconds since the epoch.
 
@@ -115,7 +115,7 @@ class UnitFold:
             return
         self.statuses[unit.status] -= 1
         resolved = outcome.status in RESOLVED
-        if resolved and not self._keep_resolved:  # nearly all: nobody asks any more what it has become
+        if resolved and not self._keep_resolved:  # the common case: nobody asks for a resolved unit
             del self.units[outcome.tid]
         else:
             self.units[outcome.tid] = unit.settled(outcome)

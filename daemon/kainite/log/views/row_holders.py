@@ -1,4 +1,4 @@
-"""The units that touch one row of the target and are not resolved: who holds it, and who waits behind.
+"""The unresolved units that touch one row of the target: the unit that holds it, and the units that wait behind.
 
 Answers from the folded log by signatures (:mod:`kainite.uow.signature`), so no deltas are read. Two rows with equal
 signatures, one pair in 2⁶⁴, would be taken for one.
@@ -25,9 +25,9 @@ class Toucher:
     """A unit that touches the row.
 
     Attributes:
-        id: its transaction id.
-        uow: its name.
-        status: as the log has it.
+        id: the unit's transaction id.
+        uow: the unit's name.
+        status: the unit's status in the log.
         instance: the job instance that tried it last; None before that.
         waits_for: the unit that holds the row; None for that unit itself.
         cause: why it failed, or what it waits for.
@@ -48,10 +48,10 @@ def touchers(state: FoldedLog, catalogue: Catalogue | None, table: str, key: Map
         state: the folded log.
         catalogue: the target's tables; None where none is set.
         table: the row's table.
-        key: its primary key, values as text.
+        key: the row's primary key, with values as text.
 
     Raises:
-        LogRequestError: the table or the key is not the catalogue's.
+        LogRequestError: the catalogue has no such table, or the table has another primary key.
     """
     row = _row_signatures(catalogue, table, key)
     units = [unit for unit in state.units.values() if not row.isdisjoint(unit.written) or table in unit.unsigned]
@@ -65,9 +65,9 @@ def _toucher(unit: UnitState, holder: UnitState | None) -> Toucher:
 
 
 def _row_signatures(catalogue: Catalogue | None, table: str, key: Mapping[str, str]) -> set[int]:
-    """Returns the signatures that everything on the row writes.
+    """Returns the signatures that every delta of the row writes.
 
-    A value is read as JSON (a number, true), and as text where that does not fit its column.
+    A value is read as JSON (a number, true), or as text if the JSON value does not fit its column.
     """
     problem = f"the key is not that of {table}"
     for values in (_as_json(key), {**key}):

@@ -1,7 +1,7 @@
-"""The unit that each unit conflicted with when it was dispatched, for people: nothing is decided by it.
+"""The unit that each unit conflicted with when it was dispatched, for people: no decision depends on it.
 
-What conflicts hold back is decided where units are applied (:mod:`kainite.uow.conflicts`). Of a log whose beginning is
-truncated, only the units behind that are known.
+The apply job decides which units a conflict holds back (:mod:`kainite.uow.conflicts`). Of a log whose beginning is
+truncated, only the units behind the truncated part are known.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class UnitConflicts:
         self._latest = LatestConflicts()
 
     def apply(self, tid: int, entry: Entry, time_ms: int) -> int | None:
-        """Applies an entry to the fold; returns the unresolved unit that the unit which it dispatches conflicts with.
+        """Applies an entry to the fold; if it dispatches a unit, returns the unresolved unit in conflict with it.
 
         Arguments as :meth:`~kainite.log.state.units.UnitFold.apply`.
         """

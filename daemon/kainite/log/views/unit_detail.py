@@ -24,7 +24,7 @@ class UnitDetail:
 
     Attributes:
         row: the unit.
-        deltas: as they are in the log, in the order in which they came.
+        deltas: the deltas as the log has them, in the order in which they came.
         before: the units that it waits for, the nearest first, and its root last.
         behind: the units that wait for it, directly or behind others, in the log's order.
     """
@@ -35,7 +35,7 @@ class UnitDetail:
     behind: Sequence[LogRow]
 
     def as_json(self) -> dict[str, Any]:
-        """Returns all of it as JSON; of the units before and behind, who they are and why they wait."""
+        """Returns all fields as JSON; of the units before and behind, only their names and why they wait."""
         return {
             **asdict(self.row),
             "deltas": list(self.deltas),
@@ -49,7 +49,7 @@ class UnitDetail:
 
 
 def read_detail(store: LogStore, partition: str, name: str) -> UnitDetail | None:
-    """Returns the unit with a name or, where none is called so, with a transaction id; None where there is none.
+    """Returns the unit with the given name or, if no unit has this name, transaction id; None if there is none.
 
     Raises:
         LogCorruptError: the log does not read back as written.
@@ -72,7 +72,7 @@ def read_detail(store: LogStore, partition: str, name: str) -> UnitDetail | None
 
 
 def _deltas(store: LogStore, partition: str, row: LogRow) -> list[dict[str, Any]]:
-    """Returns the deltas of a unit; those that were judged anew replace the others."""
+    """Returns the deltas of a unit; deltas that were judged again replace the first ones."""
     first_id, deltas = low_water_mark(store, partition), list[dict[str, Any]]()
     for batch in store.read_batches(partition, first_id, strong=True):
         for tid, entry in batch.entries_from(first_id):

@@ -21,7 +21,7 @@ from kainite.log.state.unit_state import UnitState
 from kainite.log.views.unit_times import TimedUnits, UnitTimes
 
 UNREADABLE = "deltas that cannot be read"
-"""In the place of the signatures of deltas that are none."""
+"""Shown in place of the signatures of deltas that cannot be read."""
 
 COLLECTING = "collecting"
 """Shown as the status of a unit that is not complete: the unit is not dispatched yet."""
@@ -46,8 +46,9 @@ class LogRow:
         kind: normal, correction or reversal.
         cause: why the unit failed, what it waits for, or who decided.
         offending: the emitted line that was no delta.
-        source_ms, arrived_ms, collected_ms, dispatched_ms, applied_ms: when it was committed at the source, arrived,
-            was collected, dispatched and applied (:mod:`kainite.log.views.unit_times`); None where that is not known.
+        source_ms, arrived_ms, collected_ms, dispatched_ms, applied_ms: the times at which the unit was committed at the
+            source, arrived, was collected, dispatched and applied (:mod:`kainite.log.views.unit_times`); None where a
+            time is not known.
     """
 
     uow: str
@@ -75,7 +76,7 @@ class LogRow:
 
     @property
     def took_s(self) -> float | None:
-        """Returns the seconds from the arrival on the stream to the target's commit; None where that is not known."""
+        """Returns the seconds from the arrival on the stream to the target's commit; None if a time is unknown."""
         if self.arrived_ms is None or self.applied_ms is None:
             return None
         return (self.applied_ms - self.arrived_ms) / 1000
@@ -90,7 +91,7 @@ class _Dispatched:
     offending: str | None
 
     def add(self, entry: Entry, late: FragmentMeta) -> None:
-        """Adds what came after the unit had failed."""
+        """Adds the parts that came after the unit had failed."""
         self.signature.extend(signatures(entry))
         if self.trans_in is None and late.end is not None:
             self.trans_in = late.end.count
@@ -204,8 +205,8 @@ def read_rows(store: LogStore, partition: str, first_id: int | None = None) -> l
 def read_rows_between(store: LogStore, partition: str, low: int, high: int) -> list[LogRow]:
     """Returns the rows of the units with ids from ``low`` to ``high`` - 1, with their status at the log's tail.
 
-    Of the entries from ``high`` on the index is read alone, which has all statuses; and the deltas too where some came
-    late for a unit that had failed.
+    Of the entries from ``high`` on only the index is read, which has all statuses; the deltas are read too if some of
+    them came late for a unit that had failed.
 
     Raises:
         LogCorruptError: the log does not read back as written.
@@ -224,8 +225,8 @@ def read_rows_between(store: LogStore, partition: str, low: int, high: int) -> l
 def read_present_rows(store: LogStore, partition: str) -> list[LogRow]:
     """Returns all rows, with the outcomes that the owner has not copied into the log yet: it may not be running.
 
-    The outcomes are read first. So the log may hold them already, and none can be missing that was truncated because
-    the owner had copied it meanwhile.
+    The outcomes are read first. So the log may have some of them already, and no outcome is missed that was truncated
+    because the owner had copied it meanwhile.
 
     Raises:
         LogCorruptError: the log does not read back as written.
@@ -250,7 +251,8 @@ def _read_table(store: LogStore, partition: str, first_id: int | None = None) ->
 def signatures(entry: Entry) -> list[str]:
     """Returns ``table(key)`` of each delta of an entry, each once, in order; UNREADABLE for deltas that cannot be read.
 
-    Such a unit fails when it is to be applied; it must not keep the log from being shown, audited and truncated.
+    A unit with such deltas fails when the apply job tries it; it must not keep the log from being shown, audited and
+    truncated.
     """
     try:
         shown = [

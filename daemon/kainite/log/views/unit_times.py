@@ -1,4 +1,4 @@
-"""The times of units of work, for people and reports: latencies are their differences. Nothing is decided by them.
+"""The times of units of work, for people and reports: latencies are their differences. No decision depends on them.
 
 ===============  ===========================================================  =========================
 time             when                                                         by the clock of
@@ -12,8 +12,8 @@ time             when                                                         by
                  committed the unit; after a lost answer that is later
 ===============  ===========================================================  =========================
 
-All are milliseconds since the epoch; None is a time that is not known: nobody tells it, or the entry
-is truncated. Clocks of different hosts differ, so a difference of two of them may be less than nothing.
+All are milliseconds since the epoch. A time is None if it is not known: no program reports it, or its entry is
+truncated. Clocks of different hosts differ, so a difference of two times may be negative.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class UnitTimes:
     applied_ms: int | None = None
 
     def collected(self, meta: FragmentMeta | UnitMeta, time_ms: int) -> None:
-        """Takes in a part, which is the last one so far, and when its batch was formed."""
+        """Notes a part, the last one so far, and the time at which its batch was formed."""
         self.source_ms = latest(self.source_ms, None if meta.time is None else meta.time // 1_000_000)
         self.arrived_ms = latest(self.arrived_ms, meta.arrived_ms)
         self.collected_ms = time_ms
 
 
 class TimedUnits:
-    """Folds entries into units, resolved ones too, with their times, and with what each conflicted with."""
+    """Folds entries into units, resolved units too, with their times and the unit that each conflicted with."""
 
     def __init__(self) -> None:
         self.fold = UnitFold(keep_resolved=True)
@@ -96,7 +96,7 @@ class TimedUnits:
 
 
 def _brings_a_part(meta: UnitMeta, opened: OpenUnit | None) -> bool:
-    """Returns whether a UNIT entry brings the unit's last part itself; also where it is not known, but likely."""
+    """Returns whether a UNIT entry brings the unit's last part itself; true also where that is only likely."""
     if meta.arrived_ms is not None and not meta.watermark:
         return True
     if opened is None:
