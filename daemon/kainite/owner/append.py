@@ -60,7 +60,7 @@ class StoreCall:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A time to wait in, which a stop may end; ``error`` is what a stop then raises, if anything."""
+    """A pause, which a stop may end; ``error`` is the error that the stop then raises, if any."""
 
     seconds: float
     error: KainiteError | None = None
@@ -74,12 +74,12 @@ class PartitionWriter:
     """Appends batches to one mounted partition, one at a time.
 
     Args:
-        store: where the partition is.
+        store: the partition's store.
         mounted: the hold on the partition.
-        next_id: transaction id of the next entry.
-        name: what the log messages call the partition.
+        next_id: the transaction id of the next entry.
+        name: the partition's name in log messages.
         logger: gets a warning for each call that the store did not answer.
-        written: is given each batch when it may be acknowledged.
+        written: called with each batch when it may be acknowledged.
     """
 
     def __init__(
@@ -183,9 +183,9 @@ async def take_steps_async(steps: Steps) -> None:
 async def heartbeats_meanwhile(
     store: LogStore, mounted: Mount, interval: float, logger: logging.Logger
 ) -> AsyncIterator[None]:
-    """Keeps a mount while what it needs is loaded, which may take longer than the lease.
+    """Keeps a mount by heartbeats while its state is loaded, which may take longer than the lease.
 
-    A heartbeat that finds the mount overtaken ends the heartbeats, and is not told here: the first write finds it too.
+    A heartbeat that finds the mount overtaken ends the heartbeats without an error: the first write will raise it.
     """
     steps = PartitionWriter(store, mounted, mounted.first_id, "log", logger).heartbeat_steps(interval)
     beating = asyncio.create_task(take_steps_async(steps))
@@ -202,7 +202,7 @@ class _Raised:
 
 
 def _result(call: StoreCall) -> Any:
-    """Returns the call's answer, or the error that belongs to the steps."""
+    """Returns the call's answer, or its error if the steps must handle it."""
     try:
         return call.run()
     except KainiteError as error:

@@ -5,8 +5,8 @@ packed into the next batch (group commit). The state in memory (*folded*) is the
 the queued entries.
 
 The rule: **nothing is granted on what is folded and not durable.** Decisions about the next entries are made on the
-folded state, because these entries become durable after all that they were decided on, or not at all. Whatever leaves
-the owner waits until it is durable:
+folded state, because these entries become durable after all entries that they were decided on, or not at all. Anything
+that leaves the owner waits until its entries are durable:
 
 ==========================================  ======================================================================
 leaves the owner                            waits for
@@ -14,7 +14,7 @@ leaves the owner                            waits for
 the answer to an append                     its entries (:meth:`PendingAppend.durable`); a unit that is dropped as sent
                                             again was queued before them
 the answer to an append that is recognised  the append that it repeats (:meth:`AppendQueue.position`)
-a shard's position, by which readers cut,   the shard's queued appends, and is then the durable one: an append may
+a shard's position, by which readers cut,   the shard's queued appends, and is then the durable one: such an append can
 calls count as known, and checkpoints are   outlive its consumer (the shard's lease lapses while a put hangs, and
 granted                                     comes back to this worker)
 the answer to a retry or discard            its entry; without one, everything that the answer was decided on
@@ -51,12 +51,12 @@ from kainite.log.format.entry import Entry, PositionMeta
 from kainite.uow.packing import Blob
 
 ENTRY_OVERHEAD = 200
-"""Bytes that an entry takes beside its data, approximately; for the queue's bound and a batch's size."""
+"""Bytes that an entry takes in addition to its data, approximately; for the queue's bound and a batch's size."""
 
 
 @dataclass(slots=True)
 class PendingAppend:
-    """The entries of one append, which become durable together; each who waits for them has a future of its own."""
+    """The entries of one append, which become durable together; each task that waits for them has its own future."""
 
     entries: Sequence[Entry]
     size: int
@@ -72,11 +72,11 @@ class PendingAppend:
         try:
             await waiter
         except asyncio.CancelledError:
-            self.waiting.remove(waiter)  # others come and go for as long as the store does not answer
+            self.waiting.remove(waiter)  # while the store does not answer, cancelled waiters must not pile up
             raise
 
     def end(self, error: KainiteError | None = None) -> None:
-        """Tells those who wait that the entries are durable, or that nobody knows whether they ever will be."""
+        """Tells the waiting tasks that the entries are durable, or that nobody knows whether they ever will be."""
         self.error = error
         for waiter in self.waiting:
             if waiter.done():
@@ -92,7 +92,7 @@ class AppendQueue:
     """Keeps the queued appends, and the shards' durable positions.
 
     Args:
-        positions: of the shards, as the log has them when the owner begins.
+        positions: the shards' positions in the log when the owner begins.
         limit: the queue takes more while it holds fewer bytes.
     """
 
@@ -100,7 +100,7 @@ class AppendQueue:
         self._limit = limit
         self._queue: deque[PendingAppend] = deque()
         self._durable = dict(positions)
-        """The shards' durable positions; all that is told of them."""
+        """The shards' durable positions; the owner tells no others."""
         self._unsettled: dict[str, PendingAppend] = {}
         """The last queued append of each shard that has one."""
         self._changed = Changes()
@@ -138,7 +138,7 @@ class AppendQueue:
         return packed
 
     def became_durable(self, packed: Sequence[PendingAppend]) -> None:
-        """Removes the first appends of the queue, which are durable now, and tells those who wait for them."""
+        """Removes the first appends of the queue, which are durable now, and wakes the tasks that wait for them."""
         for pending in packed:
             self._queue.popleft()
             self.bytes -= pending.size
@@ -150,11 +150,11 @@ class AppendQueue:
         self._changed.tell()
 
     def take_positions(self, positions: Mapping[str, Position]) -> None:
-        """Replaces the durable positions of all shards: the log has dropped the former ones, and that is durable."""
+        """Replaces the durable positions of all shards: the log has durably dropped the former positions."""
         self._durable = dict(positions)
 
     def fail(self, error: KainiteError) -> None:
-        """Ends all waits with the owner's error; nothing becomes durable from now on."""
+        """Ends all waits with the owner's error; no append becomes durable from now on."""
         self.error = error
         self._changed.tell()
         for pending in self._queue:
@@ -167,7 +167,7 @@ class AppendQueue:
         return self._durable.get(shard_id)
 
     async def flush(self) -> None:
-        """Waits until everything that is queued now is durable."""
+        """Waits until all appends that are queued now are durable."""
         if self._queue:
             await self._queue[-1].durable()
 
@@ -176,7 +176,7 @@ class AppendQueue:
         await self._changed.until(lambda: bool(self._queue))
 
     async def room(self, also: Callable[[], bool] = lambda: True) -> None:
-        """Waits until the queue takes more, and ``also`` holds.
+        """Waits until the queue has room, and ``also`` holds.
 
         Args:
             also: another condition, which changes only when entries are queued or become durable.

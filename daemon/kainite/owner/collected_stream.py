@@ -1,7 +1,7 @@
 """Decides which stream's shards a log collects.
 
 Another stream may have shards of the same names, and its records, with lower sequence numbers, would be taken for
-collected. So a log is one stream's, until a person has it adopt another one (``kainite log adopt-stream``).
+collected. So a log belongs to one stream, until a person makes it adopt another one (``kainite log adopt-stream``).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from kainite.log.state.journal import Journal
 
 
 def stream_entries(state: FoldedLog, stream: str, log: str, *, adopt: bool) -> Sequence[Entry]:
-    """Returns the entries that make the log ``stream``'s; none where it is that already.
+    """Returns the entries that make ``stream`` the log's stream; none if it is already.
 
     Args:
         state: the folded log.
         stream: the stream's identity; no other stream ever has the same.
-        log: which log partition it is, for messages.
-        adopt: take it also where the log has positions of another stream, which are dropped.
+        log: the log partition's name, for messages.
+        adopt: whether the log takes the stream although it has positions of another one, and drops these positions.
 
     Raises:
         LogRequestError: the log has positions of another stream.
@@ -34,7 +34,8 @@ def stream_entries(state: FoldedLog, stream: str, log: str, *, adopt: bool) -> S
             "logPartition, or have the log forget the positions in the old stream with kainite log adopt-stream"
         )
     if adopt and state.stream is None:
-        # Whose positions they are was never noted: noting the stream alone would make them the stream's own.
+        # The log never noted whose positions these are: noting the stream alone would make them this stream's
+        # positions.
         journal.write(EntryKind.CONTROL, ControlMeta(STREAM, key=""))
     if state.stream != stream:
         journal.write(EntryKind.CONTROL, ControlMeta(STREAM, key=stream))

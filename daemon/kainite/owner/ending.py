@@ -39,34 +39,34 @@ from kainite.owner.entry_writer import EntryWriter
 from kainite.settings import UowSettings
 
 LOOK_S: Final = 0.05
-"""Least seconds between two looks."""
+"""The least seconds between two looks."""
 
 REST: Final = 8.0
-"""Least time between two looks, in times that it takes to find out when the next one is due: a look takes two."""
+"""The least time between two looks, in multiples of the time for finding the next due time; a look takes two."""
 
 ASK_S: Final = 0.2
-"""Seconds between two questions how far shards are read, while a unit waits for nothing else."""
+"""Seconds between two questions how far shards are read, while a unit waits only for the answer."""
 
 MOST_S: Final = 0.25
-"""Most seconds between two looks while a unit waits."""
+"""The most seconds between two looks while a unit waits."""
 
 
 class Ending:
     """Dispatches the units that the watermark makes complete.
 
     Args:
-        watermark: how far the shards are read.
-        rules: how units are collected.
+        watermark: tells how far the shards are read.
+        rules: the settings by which units are collected.
     """
 
     def __init__(self, watermark: Watermark, rules: UowSettings) -> None:
         self._watermark = watermark
         self._rules = rules
         self._news = asyncio.Event()
-        self._awaited = True  # whether news make a look worth while
+        self._awaited = True  # whether something has happened since the last look
         self._took = 0.0  # seconds, to find out when the last look was due
         self.readers: set[Callable[[], None]] = set()
-        """Each makes a reader report, at once or soon."""
+        """Functions that each make a reader report, at once or soon."""
 
     def collected(self) -> None:
         """Notes that an append has been collected."""
@@ -88,7 +88,7 @@ class Ending:
             await asyncio.sleep(max(LOOK_S, REST * self._took))
 
     async def _next_look(self, state: FoldedLog) -> None:
-        """Waits until a unit may be complete; asks the readers for a report if nothing but the reading is missing."""
+        """Waits until a unit may be complete; asks the readers for a report if the unit waits only for the reading."""
         began = time.perf_counter()
         due_ms = next_due_ms(state.open.values(), self._rules)
         self._took = time.perf_counter() - began

@@ -1,4 +1,4 @@
-"""What the parts of the owner need that append entries of the owner's own."""
+"""The interface of the owner for its parts that append entries of the owner's own."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ class EntryWriter(Protocol):
     state: FoldedLog
 
     async def write(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> None:
-        """Appends what ``decide`` returns; returns when it is durable, with everything that it was decided on."""
+        """Appends the entries that ``decide`` returns; returns when these, and all entries before, are durable."""

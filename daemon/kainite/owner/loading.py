@@ -28,7 +28,7 @@ async def load_mounted(store: LogStore, settings: LogSettings, mounted: Mount) -
         async with heartbeats_meanwhile(store, mounted, settings.heartbeat, _logger):
             state = await asyncio.to_thread(load_state, store, settings.partition, names=True)
     except LogCorruptError:
-        # A later owner may have removed what was being read. Then the renewal finds that owner's claim, and raises.
+        # A later owner may have removed the entries that this read needs. Then the renewal finds its claim, and raises.
         await asyncio.to_thread(mounted.renew)
         raise
     # An owner that was fenced while it loaded must not begin: its view of the names may already be another owner's.

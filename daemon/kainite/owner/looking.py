@@ -4,7 +4,7 @@ Nobody tells the owner of either, unless the apply job follows the log (:mod:`ka
 announces outcomes that it has made durable.
 
 ==========================  =====================================  ====================================================
-who announces               outcomes are read                      requests are read
+the process that announces  outcomes are read                      requests are read
 ==========================  =====================================  ====================================================
 nobody                      at each look                           at each look
 a follower                  when it has announced some that the    every REQUESTS_S seconds
@@ -12,8 +12,8 @@ a follower                  when it has announced some that the    every REQUEST
                             seconds
 ==========================  =====================================  ====================================================
 
-An announcement is a hint, and changes no decision: what is copied is what is read. One that is lost, repeated, late,
-or from an apply job that was replaced costs a read or OUTCOMES_S seconds.
+An announcement is a hint, and changes no decision: the owner copies only outcomes that it has read. An announcement
+that is lost, repeated, late, or from an apply job that was replaced costs a read or OUTCOMES_S seconds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Looking:
     """Decides when the owner looks for outcomes and for requests.
 
     Args:
-        clock: seconds, never running backwards.
+        clock: returns seconds that never run backwards.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -44,11 +44,11 @@ class Looking:
         self._outcomes_at: float | None = None
         self._requests_at: float | None = None
         self.wake = asyncio.Event()
-        """Set when outcomes are announced; whoever waits for it clears it."""
+        """Set when outcomes are announced; the task that waits for the event clears it."""
 
     @contextlib.contextmanager
     def announced(self) -> Iterator[None]:
-        """Counts on announcements of outcomes while the context is entered."""
+        """Relies on announcements of outcomes while the context is entered."""
         self._announcers += 1
         try:
             yield
@@ -63,7 +63,7 @@ class Looking:
             self.wake.set()
 
     def outcomes_due(self, through: int) -> bool:
-        """Returns whether to read outcomes now; those up to ``through`` are in the log. Counts as a look if so."""
+        """Returns whether to read outcomes now, and notes the look; the log has all outcomes up to ``through``."""
         now = self._clock()
         due = not self._announcers or self._told > through or _over(self._outcomes_at, OUTCOMES_S, now)
         if due:
@@ -71,7 +71,7 @@ class Looking:
         return due
 
     def requests_due(self) -> bool:
-        """Returns whether to read the inbox now. Counts as a look if so."""
+        """Returns whether to read the inbox now, and notes the look if so."""
         now = self._clock()
         due = not self._announcers or _over(self._requests_at, REQUESTS_S, now)
         if due:

@@ -16,7 +16,7 @@ from kainite.log.state.digest_set import DIGEST_BYTES
 from kainite.log.state.recent_units import RecentUnits
 
 SEGMENT = NAMES_BYTES // DIGEST_BYTES
-"""Names in a segment: one item of the store, and milliseconds of the event loop when they leave."""
+"""How many names a segment has: they fit one item of the store, and leave within milliseconds of the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class NamesMove:
     """The next step in which names move.
 
     Attributes:
-        meta: of the CONTROL entry.
+        meta: the meta of the CONTROL entry.
         item: key and bytes of the segment's item, written before the entry; None without a new segment.
     """
 
@@ -33,14 +33,14 @@ class NamesMove:
 
 
 def deletable(stale: Collection[str], generation: int) -> tuple[str, ...]:
-    """Returns the keys of items that nothing names and that may be deleted.
+    """Returns the keys of items that no entry names and that may be deleted.
 
     An item of a higher generation is a later owner's, who fenced us while we read: its entry comes behind our fence, so
     the item looks stale to us alone.
 
     Args:
         stale: keys of items that no entry names, as far as the log was read.
-        generation: of the owner's mount.
+        generation: the generation of the owner's mount.
     """
     return tuple(key for key in stale if int(key.rpartition("/")[2]) <= generation)
 
@@ -49,9 +49,9 @@ def next_move(recent: RecentUnits, window: int, generation: int) -> NamesMove | 
     """Returns the next step in which names move; None when none has to move.
 
     Args:
-        recent: the names.
-        window: so many stay at least.
-        generation: of the owner's mount: a segment's key is this owner's alone.
+        recent: the names of dispatched units.
+        window: how many names stay at least.
+        generation: the generation of the owner's mount: a segment's key is this owner's alone.
     """
     size = min(SEGMENT, max(1, window // 16))
     surplus, forget = len(recent) - window, 0

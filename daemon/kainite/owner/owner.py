@@ -7,8 +7,8 @@
                                           └────────┘
 
 An append is decided and folded at once (:mod:`kainite.log.collecting.collect`), and queued. It is acknowledged when its
-batch is durable and the lease was still running after the store's reply (:mod:`kainite.owner.append`). What may be
-granted meanwhile says :mod:`kainite.owner.append_queue`, and enforces it.
+batch is durable and the lease was still running after the store's reply (:mod:`kainite.owner.append`).
+:mod:`kainite.owner.append_queue` says what the owner may grant meanwhile, and enforces it.
 
 What a crash leaves behind, step by step:
 
@@ -106,9 +106,9 @@ class LogOwner:
         self.state = state
         """The folded log, ahead of the store by the queued entries."""
         self.followers: set[Callable[[Batch], None]] = set()
-        """Each is given the batches that become durable, in order; it must return at once."""
+        """Functions that are called with each batch that becomes durable, in order; each must return at once."""
         self.refitting: Refitting | None = None
-        """Judges misfits anew; None while no catalogue is known (:meth:`judge_by`)."""
+        """Judges misfits again; None while no catalogue is known (:meth:`judge_by`)."""
         if arrivals := [unit.arrived_ms for unit in state.open.values() if unit.arrived_ms is not None]:
             self._watermark.learn(max(arrivals))  # no other record may come
 
@@ -131,9 +131,9 @@ class LogOwner:
         """Loads the state of a partition that is mounted, and serves appends; releases the partition at the end.
 
         Args:
-            store, settings, uow: where the log is, and how units are collected.
+            store, settings, uow: the log's store, and the settings of the log and of its units.
             mounted: the hold on the partition.
-            audit: where units are written before they leave the log; None: nowhere.
+            audit: gets the units before they leave the log; None means that nothing keeps them.
             clock: measures leases, in seconds.
             meter: takes the metrics.
 
@@ -158,7 +158,7 @@ class LogOwner:
 
     @property
     def durable_id(self) -> int:
-        """Returns the id behind the last entry that is durable and may be acknowledged."""
+        """Returns the id after the last entry that is durable and may be acknowledged."""
         return self._writer.next_id
 
     @property
@@ -170,8 +170,9 @@ class LogOwner:
         """Notes the stream whose shards are collected; returns when it is durable.
 
         Args:
-            stream: its identity; no other stream ever has the same.
-            adopt: take it also where the log has positions of another stream, which are dropped; before any append.
+            stream: the stream's identity; no other stream ever has the same.
+            adopt: whether the log takes the stream although it has positions of another one, and drops these
+                positions; allowed only before the first append.
 
         Raises:
             LogRequestError: the log has positions of another stream.
@@ -182,7 +183,7 @@ class LogOwner:
             self._queue.take_positions(self.state.positions)
 
     def judge_by(self, catalogue: CurrentCatalogue, every: float = READ_EVERY_S) -> None:
-        """Judges units that did not fit the catalogue anew, when a person asks and when the catalogue has changed.
+        """Judges units that did not fit the catalogue again, when a person asks and when the catalogue has changed.
 
         Args:
             catalogue: the target's tables.
@@ -192,7 +193,7 @@ class LogOwner:
         self._tasks.repeat(partial(self.refitting.watch, every), "misfits not judged", every)
 
     def held_by(self) -> Held | None:
-        """Returns what holds the watermark back; None where no unit waits for it."""
+        """Returns the shard that holds the watermark back; None if no unit waits for the watermark."""
         return self._lag.held_by(self.state)
 
     async def failed(self) -> KainiteError:
@@ -240,7 +241,7 @@ class LogOwner:
         await self._room.for_an_append()
 
     def backlog(self) -> LogBacklog | None:
-        """Returns what waits to be applied while it keeps appends waiting; None while there is room."""
+        """Returns the backlog of units while it keeps appends waiting; None while there is room."""
         return self._room.backlog()
 
     def _is_recognised(self, shard_id: str, last: Position) -> bool:
@@ -255,7 +256,7 @@ class LogOwner:
 
     @contextlib.contextmanager
     def asking(self, ask: Callable[[], None]) -> Iterator[None]:
-        """Has ``ask`` called, while the context is entered, when a unit waits for a report of how far shards are read.
+        """Calls ``ask``, while the context is entered, when a unit waits for a report of how far shards are read.
 
         ``ask`` returns at once, and need not lead to a report: readers report by themselves, too.
         """
@@ -268,8 +269,8 @@ class LogOwner:
     async def write(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> None:
         """Appends entries of the owner's own, decided on the present state.
 
-        Returns when they are durable, and with them everything that they were decided on: also where the decision is
-        to append nothing.
+        Returns when the entries are durable, and all entries that the decision depends on; it waits for these also if
+        the decision is to append nothing.
         """
         await self._room.for_own_entries()
         if entries := decide(self.state):
@@ -283,7 +284,7 @@ class LogOwner:
         self._metrics.appended(self._clock() - began)
 
     def _start(self) -> None:
-        """Starts what the owner does beside answering."""
+        """Starts the owner's tasks."""
         tasks = self._tasks
         tasks.start(self._write_batches)
         tasks.start(lambda: take_steps_async(self._writer.heartbeat_steps(self._settings.heartbeat)))

@@ -26,7 +26,7 @@ class OwnerTasks:
     """Runs the tasks until one of them fails, or until they are ended.
 
     Args:
-        failed: is told the error, once, when the owner fails.
+        failed: called with the error, once, when the owner fails.
     """
 
     def __init__(self, failed: Callable[[KainiteError], None]) -> None:
@@ -35,16 +35,16 @@ class OwnerTasks:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self, work: Work) -> None:
-        """Starts a task; whatever it raises is the owner's failure."""
+        """Starts a task; any error that it raises is the owner's failure."""
         self._tasks.append(asyncio.create_task(self._watched(work)))
 
     def repeat(self, work: Work, name: str, pause: float) -> None:
         """Starts a task that does its work again and again, also after the store did not answer.
 
         Args:
-            work: is done again when it returns.
-            name: of the warning that the store did not answer.
-            pause: seconds after that.
+            work: the work, which is done again when it returns.
+            name: the name of the warning that the store did not answer.
+            pause: seconds to wait after this warning.
         """
 
         async def repeated() -> None:
@@ -62,7 +62,7 @@ class OwnerTasks:
         return await asyncio.shield(self._failure)
 
     async def end(self, reason: KainiteError) -> Sequence[Exception]:
-        """Ends all tasks; an owner that went on until now fails with ``reason``. Returns what no task should raise."""
+        """Ends all tasks; an owner without a failure fails with ``reason``. Returns unforeseen errors of tasks."""
         for task in self._tasks:
             task.cancel()
         results = await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,14 +1,14 @@
-"""Judges failed units anew: above all misfits, with deltas that did not fit the target's catalogue when they came.
+"""Judges failed units again: above all misfits, with deltas that did not fit the target's catalogue when they came.
 
-A unit that failed because parts came late, or because of a late number, is judged anew too before a retry applies it:
+A unit that failed because parts came late, or because of a late number, is judged again too before a retry applies it:
 its deltas may have come under several catalogues, and its UNIT entry does not tell its size. Only a person retries it.
 
 A misfit's deltas are in the log as they were emitted. They are read back, judged and signed under the catalogue as it
 is now, and written as a REFIT entry, which replaces the unit's deltas and signatures; a STATUS entry in the same batch
 puts the unit in progress again, at its own place in the order. A unit that still does not fit stays as it is.
 
-A retry (``kainite uow retry``) reads the catalogue first. Beside that, :class:`Refitting` judges all misfits
-whenever the catalogue is another one, and after a mount.
+A retry (``kainite uow retry``) reads the catalogue first. In addition, :class:`Refitting` judges all misfits whenever
+the catalogue has changed, and after a mount.
 
 =========================================  ==========================================================================
 crash                                      leaves
@@ -46,7 +46,7 @@ from kainite.uow.touches import NOTHING
 _logger = logging.getLogger(__name__)
 
 READ_LIMIT_S = 15.0
-"""Longest time, in seconds, that a retry waits for the catalogue; then it is judged by what was read before."""
+"""The most seconds that a retry waits for the catalogue; then it is judged by the catalogue that was read before."""
 
 READ_EVERY_S = 5.0
 """Seconds between two reads of the catalogue while there are misfits."""
@@ -77,10 +77,10 @@ class Refitting:
     """Judges the misfits of one log partition anew.
 
     Args:
-        store, partition: where the units' deltas are.
-        rules: how units are ordered.
+        store, partition: the log's store, and the name of its log partition.
+        rules: the settings by which units are ordered.
         catalogue: the target's tables.
-        owner: appends what is decided.
+        owner: appends the decided entries.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Refitting:
         await self._owner.write(decided)
 
     async def _judge(self, unit: UnitState, signing: Signing) -> SignedDeltas:
-        await self._owner.write(lambda _: ())  # the unit's own entries may still be on their way
+        await self._owner.write(lambda _: ())  # the unit's entries must be durable to be read from the store
         return await asyncio.to_thread(judge_anew, self._store, self._partition, unit.entries, signing)
 
 
@@ -156,7 +156,7 @@ def judge_anew(store: LogStore, partition: str, entries: Sequence[int], signing:
         LogCorruptError: an entry is missing, or has no deltas.
     """
     deltas = _read(store, partition, entries)
-    # Without a catalogue nobody would give an insert its key again, and it would be signed as one without a key.
+    # An insert's key is removed so that the present catalogue can derive it; without a catalogue it must stay.
     return signing.judge_all(deltas if signing.catalogue is None else map(_as_emitted, deltas))
 
 

@@ -40,10 +40,10 @@ def decide(
     """Decides one request on the present state; never raises, because anybody may have written the request.
 
     Args:
-        state: the log.
-        request_id: of the request.
-        request: what is asked.
-        judged: the unit's deltas as they were judged anew, if the unit is a misfit.
+        state: the folded log.
+        request_id: the request's id.
+        request: the request.
+        judged: the unit's deltas as they were just judged again, if the unit is a misfit.
     """
     if request_id in state.answered:
         return RequestDecision(None, {"result": OK, "message": "done before"})
@@ -101,7 +101,7 @@ def _discard(state: FoldedLog, unit: UnitState, request: Mapping[str, str]) -> R
 
 
 def _waits(state: FoldedLog, unit: UnitState) -> str:
-    """Returns words that name the unit for which a blocked one waits in the end: resolving that one resolves all."""
+    """Returns words that name the unit at the end of a blocked unit's chain: resolving this unit resolves all."""
     if unit.status is not UnitStatus.BLOCKED or not unit.cause:
         return ""
     chains = Chains((each.tid, each.status, each.cause) for each in state.units.values())

@@ -1,8 +1,9 @@
-"""When the owner takes another append: there is room in the queue, and too few units wait to be applied to stop.
+"""When the owner takes another append: the queue has room, and fewer units wait to be applied than the bound allows.
 
 Where too many units wait to be applied (:mod:`kainite.log.state.backlog`), appends wait. An append that waits is not
-folded: its records are simply not collected yet. The owner's own entries wait for the queue alone: outcomes and
-decisions are what makes the backlog smaller.
+folded: its records are simply not collected yet. The owner's own entries wait for the queue alone: they are outcomes
+    and
+decisions, which make the backlog smaller.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ TELL_S = 60.0
 
 
 class OwnersRoom:
-    """Lets appends wait for room.
+    """Makes appends wait for room.
 
     Args:
-        queue: the owner's.
+        queue: the owner's queue.
         state: the folded log.
         settings: the bounds.
-        clock: seconds that only go forward.
+        clock: returns seconds that only go forward.
     """
 
     def __init__(self, queue: AppendQueue, state: FoldedLog, settings: LogSettings, clock: Callable[[], float]) -> None:
@@ -40,7 +41,7 @@ class OwnersRoom:
         self._telling = NowAndThen(TELL_S, clock)
 
     def backlog(self) -> LogBacklog | None:
-        """Returns what waits to be applied while it keeps appends waiting; None while there is room."""
+        """Returns the backlog of units while it keeps appends waiting; None while there is room."""
         return backlog_of(self._state) if is_full(self._state, self._settings) else None
 
     async def for_own_entries(self) -> None:

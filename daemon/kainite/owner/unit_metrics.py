@@ -1,8 +1,8 @@
 """What the log's owner tells the meter: of units of work, and of batches.
 
-Counters are told of durable entries alone, so that a unit that a fenced owner had only folded is not counted. The
-gauges are a sample of the folded state every :data:`SAMPLE_S`; an owner that leaves sets them to 0, because another one
-tells them from then on.
+Counters count durable entries alone, so that a unit that a fenced owner had only folded is not counted. The gauges are
+a sample of the folded state every :data:`SAMPLE_S`; an owner that leaves sets them to 0, because its successor sets its
+own from then on.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class UnitMetrics:
         """Tells the meter of a batch that has become durable.
 
         Args:
-            entries: of the batch.
-            size: their bytes, approximately.
-            seconds: how long the put took.
+            entries: the batch's entries.
+            size: the entries' bytes, approximately.
+            seconds: the seconds that the put took.
         """
         observe = self._meter.observe
         observe(metric.LOG_BATCHES)
@@ -98,7 +98,7 @@ class UnitMetrics:
 
 
 def _told(entries: Iterable[Entry]) -> dict[Metric, int]:
-    """Returns what entries add to the counters; makes no object an entry, for a batch has thousands."""
+    """Returns the sums that entries add to the counters; makes no object an entry, since a batch has thousands."""
     units = deltas = failed = late = 0
     results: Counter[Metric] = Counter()
     for entry in entries:

@@ -1,8 +1,8 @@
 """The upkeep of the log by its owner, on a timer; each step can be repeated after a crash.
 
 1. *outcomes*: the outcomes that the apply job wrote into its own log partition (``<partition>:outcomes``) are
-   copied into the log, with the id up to which they were copied; the apply job truncates up to this id. When they, and
-   the requests, are looked for says :mod:`kainite.owner.looking`.
+   copied into the log, with the id up to which they were copied; the apply job truncates up to this id.
+   :mod:`kainite.owner.looking` decides when the owner looks for outcomes and requests.
 2. *requests*: retry and discard are decided, appended, and then answered. The retry of a unit that did not fit the
    catalogue judges its deltas anew first (:mod:`kainite.owner.refit`).
 3. *expiry*: units that wait too long for their parts fail (:mod:`kainite.log.collecting.waiting`).
@@ -41,11 +41,11 @@ from kainite.owner.requests import decide, refusal, unit_asked
 from kainite.settings import LogSettings, UowSettings
 
 LOOKS: Final = 5
-"""Most runs of the upkeep in the time of one poll, however often outcomes are announced."""
+"""The most runs of the upkeep in the time of one poll, however often outcomes are announced."""
 
 
 class UpkeptOwner(EntryWriter, Protocol):
-    """The owner, as far as upkeep needs it."""
+    """The interface of the owner for its upkeep."""
 
     refitting: Refitting | None
 
@@ -54,11 +54,11 @@ class LogUpkeep:
     """Does the upkeep of one log.
 
     Args:
-        store, settings, uow: where the log is, and how units are collected.
+        store, settings, uow: the log's store, and the settings of the log and of its units.
         mounted: the owner's hold on the partition.
-        audit: where units are written before they are truncated; None: nowhere.
-        waiting: how long open units have waited for their parts.
-        looking: when outcomes and requests are looked for.
+        audit: gets the units before they are truncated; None means that nothing keeps them.
+        waiting: tells how long open units have waited for their parts.
+        looking: decides when the owner looks for outcomes and requests.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class LogUpkeep:
         """Takes the steps, the last two only when a snapshot is due.
 
         Raises:
-            LogUnavailableError: the store did not answer; the next run does what is left.
+            LogUnavailableError: the store did not answer; the next run takes the remaining steps.
             LogFencedError: another owner has the partition.
         """
         if self._looking.outcomes_due(owner.state.through):
@@ -131,7 +131,8 @@ class LogUpkeep:
         try:
             anew = await owner.refitting.judged(unit) if owner.refitting and unit and is_kept(unit) else None
         except LogCorruptError as error:
-            # A later owner may have removed what was being read. Then the renewal finds that owner's claim, and raises.
+            # A later owner may have removed the entries that this read needs. Then the renewal finds its claim, and
+            # raises.
             await asyncio.to_thread(self._mount.renew)
             return refusal(f"unit {request.get('uow')} cannot be judged anew: {error}; discard it, and send it again")
 
@@ -162,15 +163,15 @@ class LogUpkeep:
             recent.stale.difference_update(gone)
 
     async def _move(self, owner: UpkeptOwner, move: NamesMove) -> None:
-        """Writes the segment's item, then the entry; nobody else moves names, so both tell of the same ones."""
+        """Writes the segment's item, then the entry; nothing else moves names, so both are about the same names."""
         if move.item is not None:
             await asyncio.to_thread(self._store.put_names, self._settings.partition, *move.item)
         await _control(owner, move.meta, b"")
 
     async def _snapshot(self, owner: UpkeptOwner) -> None:
-        """Appends a snapshot in parts, names it in the head, and truncates what no reader needs from then on."""
+        """Appends a snapshot in parts, names it in HEAD, and truncates the entries that no reader needs then."""
         head, state = self._mount.head, owner.state
-        # Readers that have read the head fold from here; where it is not known, nothing is truncated this time.
+        # Readers that have just read HEAD fold from this id; if it is not known, nothing is truncated this time.
         begun = state.snapshot_since if state.snapshot_id == head.snapshot else head.low_water_mark
         document = snapshot.capture(state)
         since, parts = state.next_id, snapshot.parts(document)
@@ -178,7 +179,7 @@ class LogUpkeep:
         while (part := await asyncio.to_thread(next, parts, None)) is not None:
             written.append(await _control(owner, ControlMeta(SNAPSHOT_PART), part))
         latest = await _control(owner, ControlMeta(SNAPSHOT, since), snapshot.manifest(written))
-        # As of the snapshot, which is durable by now; the folded state may be ahead of what is durable.
+        # Computed for the snapshot, which is durable by now; the folded state may be ahead of the durable entries.
         needed = await asyncio.to_thread(snapshot.needed_by, document)
         await asyncio.to_thread(self._truncate, latest, min(begun, needed) if head.snapshot >= 0 else 0)
 

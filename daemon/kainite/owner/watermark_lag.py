@@ -14,7 +14,7 @@ from kainite.settings import UowEnd, UowSettings
 _logger = logging.getLogger(__name__)
 
 LONG_BEHIND_S = 60.0
-"""Seconds from which a watermark that is behind is told while units wait for it."""
+"""Seconds by which the watermark must be behind for a warning, while units wait for it."""
 
 TELL_S = 60.0
 """Seconds between two warnings."""
@@ -24,19 +24,19 @@ class WatermarkLag:
     """Judges the lag of one log's watermark.
 
     Args:
-        watermark: how far the shards are read.
-        rules: how units are collected.
-        clock: seconds that only go forward.
+        watermark: tells how far the shards are read.
+        rules: the settings by which units are collected.
+        clock: returns seconds that only go forward.
     """
 
     def __init__(self, watermark: Watermark, rules: UowSettings, clock: Callable[[], float]) -> None:
         self._watermark = watermark
         self._rules = rules
-        # A new owner knows nothing of any shard at first, which is no news.
+        # A new owner has no report of any shard at first, which deserves no warning.
         self._telling = NowAndThen(TELL_S, clock, wait=LONG_BEHIND_S)
 
     def held_by(self, state: FoldedLog) -> Held | None:
-        """Returns what holds the watermark back; None where no unit waits for it."""
+        """Returns the shard that holds the watermark back; None if no unit waits for the watermark."""
         if self._rules.end is not UowEnd.WATERMARK or not state.open:
             return None
         return self._watermark.held_by()

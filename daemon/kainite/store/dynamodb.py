@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 CHUNK_BYTES = 380_000
-"""Under DynamoDB's 400 KB an item, with room for keys and attributes."""
+"""The most bytes of a batch in one item: DynamoDB's 400 KB an item, less room for keys and attributes."""
 
 MAX_BATCH_BYTES = 256 * 1024 * 1024
 _SLOT_FIELDS = "p, s, k, g, n, x, st, sb"
@@ -95,7 +95,7 @@ class DynamoDBStore:
             in_way = self._table.put(item, "attribute_not_exists(p)")
         else:
             in_way = self._table.put(item, "v = :seen", {":seen": text(expected.version)})
-        # The version is new with every write, so finding it means that the write was done and its reply lost.
+        # Each write has a version of its own, so finding this one means that the write was done and its reply lost.
         return in_way is None or in_way.get("v", {}).get("S") == new.version
 
     # Slots
@@ -109,7 +109,7 @@ class DynamoDBStore:
         items = self._table.query(at, fields=_SLOT_FIELDS, strong=True, backwards=True, limit=1)
         found = next((slot_from(item) for item in items), None)
         if stripe is None and self._learn(partition, found) is None:
-            self._forks.pop(partition, None)  # of another table that had the same name
+            self._forks.pop(partition, None)  # a fork of another table that had the same name
         return found
 
     def put_fence(self, partition: str, at: int, generation: int, nonce: str) -> Slot | None:
@@ -149,7 +149,7 @@ class DynamoDBStore:
         return key(chunks_key(partition, stripe), chunk_key(first_id, nonce, chunk_number))
 
     def _learn(self, partition: str, slot: Slot | None) -> Fork | None:
-        """Remembers a slot if it is a fork, which stays for good; returns what it says."""
+        """Remembers a slot if it is a fork, which stays for good; returns the fork."""
         if slot is None or slot.fork is None:
             return None
         self._forks[partition] = slot
@@ -259,7 +259,7 @@ class DynamoDBStore:
         return len(gone)
 
     def _truncate_key(self, partition: str, stripe: int | None, below: int) -> list[int]:
-        """Deletes one key's slots that end below ``below``, but the last one; returns where they began."""
+        """Deletes one key's slots that end below ``below``, except the last slot; returns their first ids."""
         last, at = self.last_slot(partition, stripe), slots_key(partition, stripe)
         slots = [
             slot_from(item) for item in self._table.query(at, last=id_key(below), fields=_SLOT_FIELDS, strong=True)
@@ -289,7 +289,7 @@ class DynamoDBStore:
 
     def read_requests(self, partition: str) -> Sequence[tuple[str, Mapping[str, str]]]:
         items = list(self._table.query(f"{partition}#Q", fields="p, s, r, a", strong=True))
-        # Answers whose client is gone; they may stand beside no request.
+        # The latest answers stay for their clients; the others, whose clients are gone, are deleted.
         answered = [item["s"]["S"] for item in items if "a" in item]
         self._table.delete(f"{partition}#Q", answered[:-ANSWERS_KEPT])
         return [(item["s"]["S"], text_map_of(item, "r")) for item in items if "r" in item and "a" not in item]

@@ -10,7 +10,7 @@ from kainite.log.contract import Fork, LogHead, Slot
 
 
 def query_arguments(p: str, first: str | None, last: str | None) -> Any:
-    """Returns the arguments of a Query for one hash key, between two range keys or from or up to one."""
+    """Returns the arguments of a Query for one hash key, with a lower and an upper bound of range keys, or either."""
     ranges = {
         (False, False): "",
         (True, False): " AND s >= :first",

@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LEFT_OVER_PAUSES: Final = (0.02, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
-"""Seconds before a batch's left-over writes are sent again: after progress, after one round in vain, after two …
+"""Seconds before a batch's unprocessed writes are sent again: after progress, after one round in vain, after two …
 
 After as many rounds in vain as there are pauses the call fails as unavailable.
 """
 
 DELETIONS: Final = 25
-"""Most deletions of one call: DynamoDB's bound."""
+"""The most deletions of one call: DynamoDB's bound."""
 
 WAIT_S: Final = 25
-"""Seconds to wait for a table that is being made."""
+"""Seconds to wait for a table that is being created."""
 
 
 class LogTable:
     """A table of hash keys ``p`` and range keys ``s``. Threads may share it.
 
-    All calls raise LogUnavailableError where DynamoDB did not answer, and LogError where it refuses.
+    All calls raise LogUnavailableError if DynamoDB does not answer, and LogError if it refuses the call.
 
     Args:
         client: a boto3 DynamoDB client.
-        name: the table's.
-        sleep: waits before what DynamoDB left over is sent again.
+        name: the table's name.
+        sleep: waits before writes that DynamoDB left unprocessed are sent again.
     """
 
     def __init__(self, client: DynamoDBClient, name: str, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -68,8 +68,8 @@ class LogTable:
         """Puts the item; returns None when it stands, else the item in the way.
 
         Args:
-            item: with its key.
-            condition, values: a ConditionExpression and its values; None: the item is put in any case.
+            item: the item, with its key.
+            condition, values: a ConditionExpression and its values; None means that the item is put in any case.
         """
         arguments: Any = {"TableName": self._name, "Item": item}
         if condition is not None:
@@ -112,7 +112,7 @@ class LogTable:
                 return
 
     def set(self, p: str, s: str, attribute: str, value: Value) -> None:
-        """Sets one attribute of an item, which is made where there is none."""
+        """Sets one attribute of an item, and creates the item if it is missing."""
         arguments: Any = {"TableName": self._name, "Key": key(p, s)}
         arguments |= {"UpdateExpression": f"SET {attribute} = :value", "ExpressionAttributeValues": {":value": value}}
         self._answered("UpdateItem", lambda: self._client.update_item(**arguments))
@@ -147,6 +147,6 @@ class LogTable:
             )
         if failure in (Failure.DENIED, Failure.REFUSED):
             return LogError(f"DynamoDB refused a log request: {error}")
-        # What is UNKNOWN is waited for as well: the log's owner must not give up for a new kind of error.
+        # An UNKNOWN error is waited out as well: the log's owner must not give up because of a new kind of error.
         served = "did not serve a log request" if isinstance(error, ClientError) else "did not answer"
         return LogUnavailableError(f"DynamoDB {served}: {error}")

@@ -18,7 +18,7 @@ from kainite.store.striping import passes, place, tail_of
 class _Partition:
     head: LogHead | None = None
     slots: dict[int, tuple[Slot, Batch | None]] = field(default_factory=dict)
-    """All but the fork: the slots of all keys, for an id has one place."""
+    """The slots of all keys in one table, since an id has one place; forks are kept apart."""
     fork: Slot | None = None
     requests: dict[str, Mapping[str, str]] = field(default_factory=dict)
     answers: dict[str, Mapping[str, str]] = field(default_factory=dict)
@@ -187,5 +187,5 @@ def _last(kept: _Partition, stripe: int | None) -> Slot | None:
 
 
 def without_data(batch: Batch) -> Batch:
-    """Returns the batch as its index alone gives it."""
+    """Returns the batch without its entries' data, as its index alone has it."""
     return replace(batch, entries=tuple(replace(entry, data=b"", piece=None) for entry in batch.entries))

@@ -1,7 +1,7 @@
 """Reads the slots of a striped log partition in order, from keys that are each read in order.
 
 Ids are dense, so the reader knows where the next slot must stand (:mod:`kainite.store.striping`), and reads the
-stripes in turns, each as far as its pages reach. The cases where nothing stands at the next place:
+stripes in turns, each as far as its pages reach. If no slot stands at the next place, these are the cases:
 
 ==========================  ===============================  ==========================================================
 the slot                    is told from the others by       the reader
@@ -30,7 +30,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 Found: TypeAlias = tuple[Slot, T]
-"""A slot, and what the store has of it."""
+"""A slot, and the store's item of it."""
 
 
 class StripeReader(Protocol[T_co]):
@@ -48,14 +48,14 @@ def striped_slots(
 ) -> Iterator[Found[T]]:
     """Yields the slots behind a fork that hold any id from ``first_id`` to ``last_id`` (or to the tail), in order.
 
-    A slot that begins behind the end of the one before it tells of a hole; none follows it.
+    A slot that begins behind the end of the slot before it shows a hole; no further slot follows it.
     """
     return _Reading(reader, fork, last_id).slots(max(first_id, fork.at), strong=strong)
 
 
 @dataclass(slots=True)
 class _Streams(Generic[T]):
-    """The stripes as one read sees them, each from where it was first needed."""
+    """The stripes as one read sees them, each from the first place that was needed in it."""
 
     reader: StripeReader[T]
     fork: Fork
@@ -114,7 +114,7 @@ class _Reading(Generic[T]):
             expected = found[0].next_id
 
     def _held(self, at: int, *, strong: bool) -> Found[T] | None:
-        """Returns the slot that holds the id, or ends where it begins; None when there is none."""
+        """Returns the slot that holds the id, or that ends right before it; None when there is none."""
         home = stripe_of(at, self._fork)
         for step in range(self._fork.stripes):
             found = self._reader.holding((home - step) % self._fork.stripes, at, strong=strong)
@@ -123,7 +123,7 @@ class _Reading(Generic[T]):
         return None
 
     def _beyond(self, streams: _Streams[T], expected: int) -> Found[T] | None:
-        """Returns a slot behind the place ``expected``, at which nothing stands; None when no slot is behind it."""
+        """Returns a slot behind the empty place ``expected``; None when no slot is behind it."""
         stripes = range(self._fork.stripes) if streams.strong else (stripe_of(expected, self._fork),)
         return next((found for stripe in stripes if (found := streams.next_in(stripe, expected)) is not None), None)
 

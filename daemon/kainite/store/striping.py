@@ -70,7 +70,7 @@ def place(first_id: int, fork: Fork | None) -> int | None:
 
 
 def passes(first_id: int, generation: int, fork: Slot | None) -> bool:
-    """Returns whether a slot at ``first_id`` would pass the fork by: its writer has mounted before the fork."""
+    """Returns whether a slot at ``first_id`` would bypass the fork, because its writer has mounted before the fork."""
     return fork is not None and first_id >= fork.first_id and generation < fork.generation
 
 

@@ -23,7 +23,7 @@ class AuditTrail(Protocol):
     """The place that units are written to before they are truncated from the log."""
 
     def write(self, rows: Iterable[LogRow], low: int, high: int) -> None:
-        """Writes rows; returns when they are durable. Writes nothing for no rows.
+        """Writes rows; returns when they are durable. Without rows it writes nothing.
 
         Args:
             rows: the units whose ids are from ``low`` to ``high`` - 1.
