@@ -97,7 +97,7 @@ class PeerMessage(Struct, frozen=True, array_like=True, tag=True, forbid_unknown
 class Join(PeerMessage, frozen=True):
     """Attributes: log: table and log partition, as ``TABLE/PARTITION``; stream: its name; process: the identity
     of the member's process; identity: the stream's identity, which no other stream ever has, or empty where it
-    is not known.
+    is not known."""
 
     log: Name
     stream: Name

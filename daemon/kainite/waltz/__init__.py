@@ -3,11 +3,11 @@
 =======================================================  ============================================================
 :mod:`~kainite.waltz.locks`           which transaction last raised a lock
 :mod:`~kainite.waltz.partition`       a log partition of transactions, while this process owns it
-:mod:`~kainite.waltz.reading`         what is durable of it: recent from memory, or the store
+:mod:`~kainite.waltz.reading`         durable transactions: recent ones from memory, others from the store
 :mod:`~kainite.waltz.feed`            one client's feed, by credit
-:mod:`~kainite.waltz.service`         messages to partitions and feeds
+:mod:`~kainite.waltz.service`         answers messages, by partitions and feeds
 :mod:`~kainite.waltz.owning`          mounts partitions, and mounts them again
-:mod:`~kainite.waltz.context`         what a program writes: its state, its transactions
+:mod:`~kainite.waltz.context`         the interfaces that a program implements: its state, its transactions
 :mod:`~kainite.waltz.connecting`      finds a partition's owner
 :mod:`~kainite.waltz.client`          a program's side; its connection is ``link``, its appends
                                                          under way ``monitor``, the hashes of its locks ``lock_hash``
@@ -34,13 +34,13 @@ def connect(
     """Connects a program to a log partition of applications, for ``async with``; stays connected until its end.
 
     Args:
-        properties: a settings file: the log's table, and who this program is (docs/log-service.md).
-        application: the program's state, which transactions are applied to.
+        properties: a settings file, which names the log's table, and this program's user (docs/log-service.md).
+        application: the program's state, to which transactions are applied.
         partition: the partition's number.
 
     Raises:
         SettingsError: the file cannot be used.
     """
-    from kainite.waltz import connecting  # a daemon's log needs none of it
+    from kainite.waltz import connecting  # imported here: a daemon's log does not need the client
 
     return connecting.connect(properties, application, partition)

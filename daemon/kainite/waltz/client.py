@@ -1,4 +1,4 @@
-"""A program's connection to an application's partition: appends, and applies what is fed.
+"""A program's connection to an application's partition: appends transactions, and applies those that the owner feeds.
 
 ::
 
@@ -53,16 +53,16 @@ from kainite.waltz.wire import messages as m
 _logger = logging.getLogger(__name__)
 
 FED_AHEAD: Final = 10_000
-"""Most transactions that are fed and not applied yet, in memory; without their data."""
+"""The most transactions in memory that were fed and are not applied yet; without their data."""
 
 UNDER_WAY: Final = 100
-"""Most appends that are under way at once."""
+"""The most appends that are under way at once."""
 
 BACKOFF: Final = Backoff((0.05, 0.1, 0.2, 0.5, 1.0), jitter=0.5)
 
 
 class Owner(NamedTuple):
-    """Who owns a partition: where it listens, and the partition's generation."""
+    """The owner of a partition: its address, and its generation."""
 
     address: Address
     generation: int
@@ -112,7 +112,7 @@ class ApplicationLog:
         return self._mark
 
     async def submit(self, context: TransactionContext) -> bool:
-        """Appends a transaction, as often as its context wants to; returns whether it was appended and applied here.
+        """Appends a transaction, again while its context wants it; returns whether it was appended and applied here.
 
         Raises:
             LogRequestError: the owner cannot append it (too large), or the application's state is of another log.
@@ -144,7 +144,7 @@ class ApplicationLog:
         await self._until(lambda: self._mark >= transaction)
 
     async def _try(self, context: TransactionContext) -> AppendOutcome | None:
-        """Makes the transaction and appends it once; returns None where it is not wanted."""
+        """Makes the transaction and appends it once; returns None if the context does not want it."""
         await self._until(lambda: self._link is not None)
         mark = self._mark
         builder = TransactionBuilder()
@@ -154,13 +154,13 @@ class ApplicationLog:
         assert self._link is not None
         link, req_id = self._link, self._next_id()
         link.send(_append(req_id, mark, builder))
-        future = self._monitor.begin(req_id)  # before anything of the answer can come
+        future = self._monitor.begin(req_id)  # before any part of the answer can come
         with contextlib.suppress(LogUnavailableError):  # then the next mount tells what became of it
             await link.drained()
         return await future
 
     async def run(self) -> None:
-        """Stays connected for ever.
+        """Connects again and again; runs until cancelled.
 
         Raises:
             LogRequestError: the application's state is ahead of the log.
@@ -212,14 +212,14 @@ class ApplicationLog:
                 self._link = None
 
     def _fed_behind(self, mark: int) -> int:
-        """Returns behind which transaction a mount is to be fed, for a state at ``mark``.
+        """Returns the transaction behind which a mount's feed begins, for a state at ``mark``.
 
-        Appends under way are none of what was fed; a state that other clients share may have them nevertheless.
+        No append under way was fed yet; a state that other clients share may have its transaction nevertheless.
         """
         return min(mark, self._fed) if len(self._monitor) else mark
 
     async def _read(self, link: Link, told: asyncio.Queue[_Told]) -> None:
-        """Takes the owner's messages, for ever."""
+        """Takes the owner's messages, until the connection ends."""
         while True:
             message = await link.next()
             match message:
@@ -248,7 +248,7 @@ class ApplicationLog:
         await self._notify()
 
     async def _apply(self, link: Link, told: asyncio.Queue[_Told], reads: _Reads) -> None:
-        """Applies what is fed, in order, and asks for more when all of it is applied."""
+        """Applies the fed transactions, in order, and asks for more when all are applied."""
         while True:
             message = await told.get()
             if not isinstance(message, m.FeedData):
@@ -309,7 +309,7 @@ class _Reads:
             self._waiting.pop(req_id, None)
 
     async def run(self) -> None:
-        """Takes the answers, for ever; at the end nobody waits for one any more."""
+        """Takes the answers until the connection ends; then ends all waits."""
         try:
             while True:
                 message = await self._link.next()
@@ -337,7 +337,7 @@ def _append(req_id: ReqId, mark: int, builder: TransactionBuilder) -> m.AppendRe
 
 
 async def _whole(work: Awaitable[None]) -> None:
-    """Waits for a work to its end, also when it is not wanted any more: it must not go on beside what comes next."""
+    """Waits until work has ended, also when cancelled: the work must not go on beside the next step."""
     working = asyncio.ensure_future(work)
     try:
         await asyncio.shield(working)

@@ -1,4 +1,4 @@
-"""Connects a program to an application's partition, by a settings file: finds the owner by HEAD, which says where."""
+"""Connects a program to an application's partition, by a settings file: HEAD names the owner's address."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ async def connect(
 
 
 def finder(store: LogStore, name: str) -> Find:
-    """Returns what finds a partition's owner.
+    """Returns a function that finds a partition's owner.
 
     Args:
-        store: where the partition is.
-        name: the partition's, in the store.
+        store: the partition's store.
+        name: the partition's name in the store.
     """
 
     async def find() -> Owner:

@@ -1,4 +1,4 @@
-"""What a program that uses the log writes: an application, and contexts of transactions."""
+"""The interfaces that a program implements to use the log: an application, and contexts of transactions."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class TransactionBuilder:
 
     Attributes:
         header: any 32-bit number; it is known before the data is read.
-        data: the transaction.
-        write_locks: hashes; the transaction fails if one behind the mark has written them, and writes them.
-        read_locks: hashes; the transaction fails if one behind the mark has written them.
-        append_locks: hashes that the transaction writes, whatever was written.
+        data: the transaction's content.
+        write_locks: hashes that the transaction writes; it fails if a transaction behind the mark has written one.
+        read_locks: hashes that the transaction reads; it fails if a transaction behind the mark has written one.
+        append_locks: hashes that the transaction writes, even if another transaction has written them.
     """
 
     header: int = 0
@@ -42,9 +42,9 @@ class Transaction:
     """A transaction of the log.
 
     Attributes:
-        id: its place in the order, from 0, without gaps.
-        header: as its builder set it.
-        read: returns its data; asks the owner for it.
+        id: the transaction's place in the order, from 0, without gaps.
+        header: the number that its builder set.
+        read: asks the owner for the transaction's data, and returns it.
     """
 
     id: int
@@ -68,21 +68,21 @@ class Application(Protocol):
 
 
 class TransactionContext:
-    """One transaction that a program wants to append. Override what is needed."""
+    """One transaction that a program wants to append. Override the methods that you need."""
 
     async def execute(self, builder: TransactionBuilder) -> bool:
-        """Makes the transaction, from the state as it is now; returns whether it is wanted.
+        """Makes the transaction from the program's present state; returns whether it shall be appended.
 
         Called again, with an empty builder, whenever the transaction was not appended: it must change nothing else.
         """
         raise NotImplementedError
 
     def on_lock_failure(self) -> bool:
-        """Hears that a lock failed; returns whether to try again, when what was in the way has been applied here."""
+        """Called when a lock failed; returns whether to try again once the transaction in the way is applied here."""
         return True
 
     def on_completion(self, appended: bool) -> None:
-        """Hears, once, whether the transaction is in the log now."""
+        """Called once, with whether the transaction is in the log now."""
 
     def on_application(self) -> None:
-        """Hears, once, after :meth:`on_completion`, that the transaction has been applied here."""
+        """Called once, after :meth:`on_completion`, when the transaction has been applied here."""

@@ -28,12 +28,12 @@ from kainite.waltz.wire.layouts import WaltzMessage
 from kainite.waltz.wire.messages import FeedData
 
 PORTION: Final = 100
-"""The least credit of a FeedRequest, transactions."""
+"""The least credit of a FeedRequest, in transactions."""
 
 
 @dataclass(slots=True)
 class _Credit:
-    """What is still to be fed: the ids behind ``mark`` up to ``end``, and what is said then."""
+    """The credit that is left: the ids behind ``mark`` up to ``end`` are still to be fed, then a message is sent."""
 
     mark: int
     end: int
@@ -45,7 +45,7 @@ class Feed:
 
     Args:
         peer: the client.
-        partition: what it is fed.
+        partition: the partition that the client is fed.
     """
 
     def __init__(self, peer: Peer[WaltzMessage], partition: ApplicationPartition) -> None:
@@ -55,7 +55,7 @@ class Feed:
         self._given = asyncio.Event()
 
     def give(self, mark: int, end: int, last_word: WaltzMessage) -> None:
-        """Gives credit for the transactions behind ``mark`` up to ``end``, in the place of what is left of the last."""
+        """Gives credit for the transactions behind ``mark`` up to ``end``; it replaces the rest of the last credit."""
         self._credit = _Credit(mark, end, last_word)
         self._given.set()
 
@@ -64,7 +64,7 @@ class Feed:
         self.give(mark, max(self._partition.mark, mark + PORTION), last_word)
 
     async def run(self) -> None:
-        """Feeds for ever.
+        """Feeds the client until an error ends the feed.
 
         Raises:
             LogError: the partition cannot be served any more, or the store does not answer.
@@ -82,7 +82,7 @@ class Feed:
                 await self._feed_on(credit)
 
     async def _feed_on(self, credit: _Credit) -> None:
-        """Feeds some more of a credit, as soon as there is something."""
+        """Feeds the next transactions of a credit, as soon as there are any."""
         await self._partition.reached(credit.mark + 1)
         if self._credit is not credit:
             return

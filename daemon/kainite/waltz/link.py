@@ -1,7 +1,7 @@
-"""A program's connection to the log's owner: connects, and says errors as a program knows them.
+"""A program's connection to the log's owner: connects, and raises the errors that programs know.
 
-An owner that is silent is asked for its mark each PING_S; one that says nothing to that either is taken for gone: its
-host may have gone without a word. While the program takes no messages, nothing is asked.
+A silent owner is asked for its mark each PING_S seconds. An owner that does not answer this question either counts as
+gone: its host may have crashed. While the program takes no messages, the owner is not asked.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ async def program_link(
 
     Args:
         address: where the owner listens.
-        tls: this side of TLS; None: nothing is encrypted.
-        introduction: who this program is.
+        tls: this side's TLS context; None means that nothing is encrypted.
+        introduction: this program's name, user and secret.
         ping: the request id of the questions to a silent owner.
 
     Raises:
         LogUnavailableError: the owner is not reached, or the connection broke.
-        LogProtocolError: it speaks something else.
+        LogProtocolError: the owner speaks another protocol.
         LogRequestError: a secret would leave the host without TLS.
     """
     if introduction.secret and tls is None and not address.is_loopback:

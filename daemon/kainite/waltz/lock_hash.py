@@ -13,7 +13,7 @@ _MASK: Final = (1 << 32) - 1
 
 
 def lock_hash(name: str, *key: str | int) -> int:
-    """Returns the hash of a lock on something of a kind: ``lock_hash("account", 17)``. Equal hashes are rare."""
+    """Returns the hash of a lock on a named thing, such as ``lock_hash("account", 17)``. Equal hashes are rare."""
     text = "\0".join((name, *(f"{type(part).__name__} {part}" for part in key)))
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).digest(), "big", signed=True)
 
@@ -22,7 +22,7 @@ def waltz_lock_hash(name: str, number: int) -> int:
     """Returns the hash that Waltz's own clients compute; of neighbouring names and numbers many are equal.
 
     Args:
-        name: of what is locked.
+        name: the name of the locked thing's kind.
         number: a signed 64-bit number.
     """
     units = name.encode("utf-16-be", "surrogatepass")

@@ -1,4 +1,4 @@
-"""The locks of an application's log partition: which transaction last raised each. Pure.
+"""The locks of an application's log partition, each with the transaction that last raised it. Pure.
 
 A lock is a 32-bit hash that clients compute. Each lock that was raised among the last ``most`` is known exactly; of all
 others only *the floor* is known: none of them was raised behind it. So a lock's transaction is never underestimated,
@@ -15,7 +15,7 @@ MOST_LOCKS: Final = 200_000
 
 
 class Locks:
-    """Args: most locks that are known exactly, and the floor to begin with."""
+    """Args: most: how many locks are known exactly; floor: the floor at the beginning."""
 
     def __init__(self, floor: int, most: int = MOST_LOCKS) -> None:
         self._raised: OrderedDict[int, int] = OrderedDict()

@@ -1,4 +1,4 @@
-"""A client's appends under way: what became of each is told by the feed, a lock failure, or the next mount.
+"""A client's appends under way: the feed, a lock failure or the next mount tells the outcome of each.
 
 ==========================  ====================================================================
 event                       effect
@@ -30,11 +30,11 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AppendOutcome:
-    """What became of an append.
+    """The outcome of an append.
 
     Attributes:
-        fate: appended, refused, or not appended for another reason.
-        transaction: its own id; of a refused one the id in its way; −1 for a lost one.
+        fate: whether the append was appended, refused, or not appended for another reason.
+        transaction: the transaction's id; for a refused append the id of the transaction in its way; −1 for a lost one.
     """
 
     fate: Fate
@@ -54,7 +54,7 @@ class Monitor:
         return len(self._open)
 
     def begin(self, req_id: ReqId) -> asyncio.Future[AppendOutcome]:
-        """Returns what will be set to the outcome of an append that is about to be sent.
+        """Returns the future that will have the outcome of an append that is about to be sent.
 
         Raises:
             ValueError: an append under this id is under way.
@@ -66,7 +66,7 @@ class Monitor:
         return future
 
     def fed(self, req_id: ReqId, transaction: int) -> None:
-        """Takes in a transaction that the feed shows, anybody's."""
+        """Notes a transaction that the feed shows, of this client or another one."""
         if req_id not in self._open:
             return
         while self._open:
@@ -77,18 +77,18 @@ class Monitor:
             _set(future, LOST)
 
     def refused(self, req_id: ReqId, transaction: int) -> None:
-        """Takes in a lock failure; one of an append that is decided already changes nothing."""
+        """Notes a lock failure; has no effect on an append that is decided already."""
         future = self._open.pop(req_id, None)
         if future is not None:
             _set(future, AppendOutcome(Fate.REFUSED, transaction))
 
     def lose_all(self) -> None:
-        """Takes in that nothing is under way any more."""
+        """Notes that the owner has no append of this client under way any more."""
         while self._open:
             _set(self._open.popitem(last=False)[1], LOST)
 
     def close(self) -> None:
-        """Tells everybody who still waits that the client is closed."""
+        """Tells all tasks that still wait that the client is closed."""
         while self._open:
             future = self._open.popitem(last=False)[1]
             if not future.done():

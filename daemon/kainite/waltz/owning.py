@@ -29,7 +29,7 @@ from kainite.waltz.service import Applications
 _logger = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 0.5
-"""Most seconds between two looks whether another owner's lease has run out."""
+"""The most seconds between two looks whether another owner's lease has run out."""
 
 
 @contextlib.asynccontextmanager
@@ -39,11 +39,11 @@ async def owning(
     """Owns the partitions 0 to ``count`` − 1 until the end, as far as they are free.
 
     Args:
-        service: is told which partitions are owned.
-        store: where they are.
-        settings: of the log beside which they are.
-        count: how many there are.
-        address: where clients reach this process, as HEAD has it.
+        service: serves the partitions that are owned.
+        store: the partitions' store.
+        settings: the settings of the log beside which the partitions stand.
+        count: how many partitions there are.
+        address: this process's address for clients, which HEAD will name.
     """
     tasks = [
         asyncio.create_task(_own(service, store, settings, number, address), name=f"log partition {number}")

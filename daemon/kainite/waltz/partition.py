@@ -1,11 +1,11 @@
-"""A log partition of applications while this process owns it: decides appends, makes them durable, tells when.
+"""A log partition of applications while this process owns it: decides appends, and answers when they are durable.
 
 Such a partition holds transactions alone, so that their ids are dense, as clients expect: a client applies the id
 behind its mark and nothing else. It is mounted, fenced and written as the daemon's own is
 (:mod:`kainite.owner.mount`, :mod:`kainite.owner.append`), and never truncated.
 
-An append is decided at once, on all appends before it, durable or not: what it was decided on becomes durable before it
-or not at all. Nothing is told before it is durable:
+An append is decided at once, on all appends before it, durable or not: the appends before it become durable before it,
+or neither does. Clients are told only of durable transactions:
 
 =======================  ==============================================================================
 told                     waits for
@@ -52,7 +52,7 @@ from kainite.waltz.wire.messages import AppendRequest
 _logger = logging.getLogger(__name__)
 
 LOCKS_FROM: Final = 20_000
-"""So many transactions before the tail give their locks when a partition is mounted; others give only the floor."""
+"""How many transactions before the tail give their locks when a partition is mounted; others give only the floor."""
 
 
 def application_partition(partition: str, number: int) -> str:
@@ -62,10 +62,10 @@ def application_partition(partition: str, number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What an append came to.
+    """The decision on an append.
 
     Attributes:
-        transaction: its own id; of a lock failure the one that is in the way.
+        transaction: the append's own id; after a lock failure, the id of the transaction in the way.
         appended: whether no lock was in the way.
     """
 
@@ -77,10 +77,10 @@ class ApplicationPartition:
     """Owns a log partition of applications while open; all methods belong to the event loop that opened it.
 
     Args:
-        store: where it is.
-        settings: how batches are written.
-        mounted: the hold on it.
-        locks: as of the tail.
+        store: the partition's store.
+        settings: the settings by which batches are written.
+        mounted: the hold on the partition.
+        locks: the locks as of the tail.
     """
 
     def __init__(self, store: LogStore, settings: LogSettings, mounted: Mount, locks: Locks) -> None:
@@ -93,11 +93,11 @@ class ApplicationPartition:
         self._queued = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
-        self._waited_for: dict[int, asyncio.Future[None]] = {}  # by the transaction that becomes durable
+        self._waited_for: dict[int, asyncio.Future[None]] = {}  # waiting futures, by the transaction that they wait for
         self._writer = PartitionWriter(store, mounted, mounted.first_id, f"log partition {mounted.partition}", _logger)
         self._failure: asyncio.Future[KainiteError] = asyncio.get_running_loop().create_future()
         self.transactions = Transactions(store, mounted.partition, mounted.first_id)
-        """What is durable."""
+        """The durable transactions."""
 
     def __repr__(self) -> str:
         return f"<ApplicationPartition {self._mount!r} next={self._next_id} queued={len(self._queue)}>"
@@ -107,7 +107,7 @@ class ApplicationPartition:
     async def open(
         cls, store: LogStore, settings: LogSettings, mounted: Mount, locks_from: int = LOCKS_FROM
     ) -> AsyncIterator[ApplicationPartition]:
-        """Serves a mounted partition until the end, which releases it; what is queued then is not told.
+        """Serves a mounted partition while entered, and releases it at the end; appends still queued get no answer.
 
         Raises:
             LogCorruptError: the partition does not read back as written.
@@ -138,12 +138,12 @@ class ApplicationPartition:
         return await asyncio.shield(self._failure)
 
     async def append(self, request: AppendRequest) -> Decision:
-        """Decides an append; it, and what is decided, become durable later (:meth:`reached`).
+        """Decides an append; the append and its decision become durable later (:meth:`reached`).
 
         Waits while the queue is full.
 
         Raises:
-            LogProtocolError: the client says that it has applied what is not appended yet.
+            LogProtocolError: the client's mark is beyond the last append.
             LogError: the partition cannot be served any more.
         """
         while self._queued_bytes >= self._settings.queue_bytes and not self._failure.done():
@@ -195,7 +195,7 @@ class ApplicationPartition:
             raise self._failure.result()
 
     async def _write(self) -> None:
-        """Makes what is queued durable, one batch at a time, for ever."""
+        """Makes the queued transactions durable, one batch at a time, until an error ends the service."""
         clock = asyncio.get_running_loop().time
         next_put = 0.0
         while True:
@@ -207,7 +207,7 @@ class ApplicationPartition:
             self._settle(batch)
 
     def _settle(self, batch: Sequence[Entry]) -> None:
-        """Takes in that a batch is durable."""
+        """Notes that a batch is durable."""
         for entry in batch:
             self._queue.popleft()
             self._queued_bytes -= _size(entry)
@@ -246,7 +246,7 @@ class ApplicationPartition:
             self._fail(LogError(f"log partition {self._mount.partition} broke: {error!r}"))
 
     def _fail(self, error: KainiteError) -> None:
-        """Ends the service: everybody who waits gets the error, and whoever comes later."""
+        """Ends the service: all present and later waits raise the error."""
         if not self._failure.done():
             self._failure.set_result(error)
         self._room.set()
@@ -267,7 +267,7 @@ class ApplicationPartition:
 
 
 def _unsigned(*locks: Sequence[int]) -> frozenset[int]:
-    """Returns locks as entries have them: the wire's are signed."""
+    """Returns locks as unsigned numbers, as entries have them; the protocol's numbers are signed."""
     return frozenset(lock & 0xFFFFFFFF for some in locks for lock in some)
 
 

@@ -1,4 +1,4 @@
-"""Reads what is durable of an application's log partition: recent transactions from memory, others from the store."""
+"""Reads durable transactions of an application's log partition: recent ones from memory, others from the store."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from kainite.log.contract import LogStore
 from kainite.log.format.entry import Batch, Entry, ReqId, TransactionMeta
 
 RECENT_BYTES: Final = 32 << 20
-"""About so many bytes of recent transactions stay in memory, each partition."""
+"""About how many bytes of recent transactions stay in memory, for each partition."""
 
 TRANSACTION_BYTES: Final = 400
-"""What a transaction takes in memory beside its data, about."""
+"""About how many bytes a transaction takes in memory in addition to its data."""
 
 PORTION: Final = 500
-"""Most transactions that are read at once."""
+"""The most transactions that are read at once."""
 
 
 class FedTransaction(NamedTuple):
@@ -44,8 +44,8 @@ class Transactions:
     """The durable transactions of one log partition.
 
     Args:
-        store: where the partition is.
-        partition: its name.
+        store: the partition's store.
+        partition: the partition's name.
         next_id: the first transaction that is not durable yet.
     """
 
@@ -74,7 +74,7 @@ class Transactions:
         last = min(last, first + PORTION - 1)
         oldest = self.next_id - len(self._recent)
         if first >= oldest:
-            # By index: a deque finds those near its ends at once.
+            # Found by index: a deque finds items near its ends at once.
             entries: Sequence[Entry] = [self._recent[at] for at in range(first - oldest, last - oldest + 1)]
         else:
             entries = await asyncio.to_thread(self._read, first, last, data=False)

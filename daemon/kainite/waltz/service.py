@@ -15,11 +15,12 @@ what asks for the  answered                                     answered
 owner itself
 =================  ===========================================  ====================================================
 
-Nothing is dropped in silence: what cannot be answered in the words of the version ends the connection, and the client's
-appends under way fail at its next mount.
+No message is dropped in silence: if the version has no answer for it, the connection ends, and the client's appends
+under way fail at its next mount.
 
-A client is its id: of two connections of one client that mount a partition, the one with the higher number stays, and
-the other is cut before the mount is answered. The highest number is remembered when its connection is gone, for the
+A client is identified by its id: of two connections with one id that mount a partition, the connection with the higher
+number stays, and the other is cut before the mount is answered. The highest number is remembered when its connection is
+gone, for the
 last CLIENTS_KEPT clients: what an older connection still sends then is not mounted. So nothing that a client sent
 before it mounted is decided after the mount is answered.
 """
@@ -59,7 +60,7 @@ class Applications:
     """Implements :class:`~kainite.peers.service.PeerService` for the partitions that this process owns.
 
     Args:
-        reaches_store: tells whether the store answers; None: it does.
+        reaches_store: tells whether the store answers; None means that it always does.
     """
 
     codec = WALTZ
@@ -67,7 +68,7 @@ class Applications:
     def __init__(self, reaches_store: Callable[[], Coroutine[Any, Any, bool]] | None = None) -> None:
         self._reaches_store = reaches_store
         self._partitions: dict[int, ApplicationPartition] = {}
-        self._mounts: dict[tuple[int, int], _Mounted] = {}  # by client and partition, as what follows
+        self._mounts: dict[tuple[int, int], _Mounted] = {}  # by client and partition, as the tables below
         self._newest: OrderedDict[tuple[int, int], int] = OrderedDict()
 
     def owns(self, number: int, partition: ApplicationPartition) -> None:
@@ -105,10 +106,10 @@ class Applications:
                 mount.feeding.cancel()
 
     def _owned(self, req_id: ReqId) -> ApplicationPartition:
-        """Returns the partition that a message is for.
+        """Returns the partition that a message names.
 
         Raises:
-            LogProtocolError: it is not owned here.
+            LogProtocolError: this process does not own the partition.
         """
         found = self._partitions.get(req_id.partition)
         if found is None:
@@ -119,7 +120,7 @@ class Applications:
         """Returns the mount under which a client may append and be fed.
 
         Raises:
-            LogProtocolError: the client has none on this connection, or means another generation.
+            LogProtocolError: the client has no mount on this connection, or names another generation.
         """
         partition = self._owned(req_id)
         mount = self._mounts.get((req_id.client, req_id.partition))
@@ -161,7 +162,7 @@ class Applications:
         return True
 
     def _supersede(self, peer: Peer[WaltzMessage], key: tuple[int, int]) -> None:
-        """Ends a client's earlier mount; on another connection with the connection, and all that it still says."""
+        """Ends a client's earlier mount; cuts the mount's connection if it is another one, and ignores it."""
         before = self._mounts.pop(key, None)
         if before is None:
             return

@@ -33,9 +33,9 @@ async def serving_applications(settings: Settings, store: LogStore, access: Acce
     """Serves as many partitions of applications as the settings say, until the end.
 
     Args:
-        settings: the process's.
-        store: where the log is, and applications' partitions beside it.
-        access: who may connect.
+        settings: the process's settings.
+        store: the store of the log, and of applications' partitions beside it.
+        access: tells who may connect.
 
     Raises:
         SettingsError: the port cannot be opened.
@@ -54,7 +54,7 @@ async def serving_applications(settings: Settings, store: LogStore, access: Acce
 
 
 def applications_access(settings: ServiceSettings, access: Access) -> Access:
-    """Returns how applications connect: on the port that the settings say, else on a free one beside the peers'."""
+    """Returns the access for applications: on the port that the settings name, or else on a free port."""
     listen = settings.applications_listen or Address(access.listen.host, 0)
     advertise = settings.applications_advertise
     if advertise is None and settings.applications_listen is None and access.advertise is not None:
