@@ -58,11 +58,11 @@ def declared_duties(fleet: FleetSettings) -> tuple[Duty, ...]:
 
 
 def work_of(name: str, given: Mapping[str, Any]) -> Work:
-    """Returns what a duty consists of.
+    """Returns the work of a duty.
 
     Args:
         name: the duty's, for messages.
-        given: as in the file.
+        given: the duty's fields, as the file has them.
 
     Raises:
         SettingsError: something is unknown, missing or wrong.
@@ -111,7 +111,7 @@ def _in_file(path: Path) -> Iterator[Duty]:
 
 
 def _problem(key: str, field: str, value: Any) -> str | None:
-    """Returns what is wrong with a value; None when nothing is."""
+    """Returns the fault of a value; None for a sound value."""
     if field in _LISTS:
         right = isinstance(value, list) and all(isinstance(word, str) for word in value)
         return _problem_of_words(key, value) if right else f'{key} must be a list of texts, such as ["python", "x.py"]'

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 TRIES = 20
 LASTING = (Command.ENABLE, Command.DISABLE)
-"""What a worker keeps in its record: for whoever bears its name, while other commands are for the process that runs."""
+"""Commands that stay in a worker's record, for every process with its name; other commands are for one process."""
 FREE = (DutyStatus.UNASSIGNED, DutyStatus.ERROR)
 
 
@@ -30,8 +30,8 @@ class Operator:
     """Changes a fleet.
 
     Args:
-        store: its table.
-        name: who asks, for the histories.
+        store: the store of the fleet's table.
+        name: the operator's name, for the histories.
 
     Raises (every call):
         FleetError: there is no such duty or worker, or the change makes no sense; the message says why.
@@ -173,7 +173,7 @@ class Operator:
 
 
 def _settled(duty: Duty) -> Duty:
-    """Returns a duty that nobody holds with the status that follows from what is wanted."""
+    """Returns a duty without a worker, with the status that follows from its wanted state."""
     if duty.status.held:
         return duty
     if duty.wanted and duty.status is not DutyStatus.UNASSIGNED:

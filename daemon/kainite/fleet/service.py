@@ -1,4 +1,4 @@
-"""Runs one worker of the fleet: looks at the table again and again, and carries out what the member decides.
+"""Runs one worker of the fleet: looks at the table again and again, and carries out the member's decisions.
 
 Before each step the worker looks whether its lease still holds. When it does not (the process stood still, or the
 table was away) it kills its programs before anything else. Its guards do the same by themselves while it stands
@@ -52,8 +52,8 @@ class FleetService:
     Args:
         store: the coordination table.
         member: decides.
-        programs: of this worker's duties; their news end a pause.
-        timing: of the fleet.
+        programs: the programs of this worker's duties; their news end a pause.
+        timing: the times of the fleet.
         news: set when a program may have got further.
         shut_down: ends the daemon, on an operator's message.
     """
@@ -108,7 +108,7 @@ class FleetService:
             stopping.cancel()
 
     async def _look(self) -> bool:
-        """Takes a look and carries out what follows; returns whether anything has changed."""
+        """Takes a look and carries out its decisions; returns whether anything has changed."""
         self._news.clear()
         await self._fence()
         began, changed = boot_seconds(), False

@@ -34,8 +34,8 @@ def choose(work: Work, workers: Iterable[Worker], loads: Mapping[str, float], pr
     Args:
         work: the duty's.
         workers: those that may be given duties.
-        loads: of each worker, by name.
-        present: of two equal workers this one is chosen, so that nothing moves for nothing.
+        loads: the load of each worker, by the worker's name.
+        present: the duty's present worker, which is preferred to an equal one, so that no duty moves without need.
     """
     able = [worker for worker in workers if why_not(work, worker, loads[worker.name]) is None]
     return min(

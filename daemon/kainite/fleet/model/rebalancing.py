@@ -35,7 +35,7 @@ class Rebalancing:
 
 
 def rebalancing(picture: Picture) -> Rebalancing:
-    """Returns what would move if all duties were given out anew."""
+    """Returns the duties that would move if all duties were given out again."""
     workers = open_workers(picture)
     present = {worker.name: picture.load_of(worker) for worker in workers}
     planned = dict.fromkeys(present, 0.0)

@@ -38,7 +38,7 @@ class Restart(StrEnum):
 
 
 class Command(StrEnum):
-    """What a message tells a worker to do.
+    """The order in a message to a worker.
 
     Starting and stopping a duty needs no message: it stands in the duty's record, which outlives every leader.
     """
@@ -52,13 +52,13 @@ class Command(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a duty consists of.
+    """The work of a duty.
 
     Attributes:
         kind: one of :class:`DutyKind`, or one of a later release's.
         command: the words of a program's command line.
         properties: the settings file of the other kinds; empty for the worker's own.
-        weight: its part of a worker's load, above 0.
+        weight: the duty's part of a worker's load, above 0.
         affinity: names or labels of workers that it had better run on.
         restart: when its program is started again after its end.
         ready: the program is ready when a line of its output has this text; empty: when it has run for ``ready_after``.
@@ -91,16 +91,16 @@ class Worker:
     """A worker's record.
 
     Attributes:
-        name: its worker id.
+        name: the worker's id.
         incarnation: random, another one for each start of its process.
         status: as the tables in :mod:`kainite.fleet.model.states` have it.
-        labels: what duties may prefer it for.
-        capacity: the most weight that it is given; None: no limit.
+        labels: words by which duties may prefer the worker.
+        capacity: the most weight that the worker is given; None means no limit.
         kinds: the kinds of duties that it can run.
         process: identity of its process, as text.
         held_off: an operator has disabled it.
         read: sequence number of the last message that it has obeyed.
-        version: of the record.
+        version: the record's version.
         extra: fields of a later release.
     """
 
@@ -135,17 +135,17 @@ class Duty:
     """A duty's record.
 
     Attributes:
-        name: its name.
-        work: what it consists of.
+        name: the duty's name.
+        work: the duty's program, and how it is run.
         status: as the tables in :mod:`kainite.fleet.model.states` have it.
         worker, incarnation: whose it is; empty unless it is waiting or running.
         assignment: raised each time that it is given to a worker.
         enabled: an operator has not disabled it.
         halted: an operator has stopped it.
         goal: the worker that it is to be moved to; empty: any.
-        declared: it stands in the settings.
+        declared: whether the settings declare the duty.
         error: why it failed last.
-        version: of the record.
+        version: the record's version.
         extra: fields of a later release.
     """
 
@@ -196,9 +196,9 @@ class Lead:
     """The leader's lease.
 
     Attributes:
-        worker, incarnation: who leads; empty when the lead was given back.
+        worker, incarnation: the leading worker and its incarnation; empty when the lead was given back.
         generation: raised by each new leader; every write of a leader is conditional on it.
-        version: of the record.
+        version: the record's version.
     """
 
     worker: str = ""
@@ -216,12 +216,12 @@ class WorkerMessage:
     """A message to a worker.
 
     Attributes:
-        worker: its name.
+        worker: the name of the worker that the message is for.
         number: in the order of the worker's messages.
         command: one of :class:`Command`, or one of a later release's.
         content: the name of the duty that it is about, or empty.
-        version: of the record.
-        process: the identity of the only process that is to obey it; empty: whoever bears the worker's name.
+        version: the record's version.
+        process: the identity of the only process that obeys the message; empty for any process with the worker's name.
     """
 
     worker: str
@@ -248,7 +248,7 @@ class HistoryLine:
     """A line of a history.
 
     Attributes:
-        subject, name: what it is of.
+        subject, name: the kind and the name of the thing that the event is about.
         status: the status since then.
         who: the worker or operator that changed it.
         why: in words.

@@ -25,7 +25,7 @@ def command_of(duty: Duty, settings_file: Path | None) -> tuple[str, ...]:
     """Returns the words of a duty's command line; empty for one that has none.
 
     Args:
-        duty: of a kind that this release knows.
+        duty: a duty of a kind that this release knows.
         settings_file: the worker's own; a duty's own file may be relative to its folder.
     """
     words = _WORDS.get(duty.work.kind)

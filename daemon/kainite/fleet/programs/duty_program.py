@@ -127,7 +127,7 @@ class DutyProgram:
             self._look()
 
     async def close(self) -> None:
-        """Ends what is left of the program; returns when it is gone."""
+        """Ends the program's remaining processes; returns when they are gone."""
         if self._process is not None:
             await self._process.close(self.duty.work.stop_grace + KILL_AFTER_S, KILL_AFTER_S)
 

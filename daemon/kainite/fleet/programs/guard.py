@@ -65,7 +65,7 @@ def main(arguments: list[str]) -> int:
 
 
 class _Guard:
-    """Waits for what the daemon says, for the program's end, and for the end of its time."""
+    """Waits for the daemon's commands, for the program's end, and for the end of the program's time."""
 
     def __init__(
         self, program: subprocess.Popen[bytes], children: int, grace: float, until: float, lease: float

@@ -1,4 +1,4 @@
-"""When a worker looks before its turn, because it expects something: what a failover takes, without a ping more.
+"""When a worker looks before its turn because it expects a step of another one: it makes a failover fast.
 
 ==================================================  ===========================================================
 what it has seen                                    then it looks
@@ -24,7 +24,7 @@ MARGIN_S = 0.01
 
 
 class Expecting:
-    """Remembers what one worker waits for; a crash loses nothing but looks before their turn."""
+    """Remembers the steps that one worker waits for; a crash only makes the worker wait for its regular look."""
 
     def __init__(self, timing: Timing) -> None:
         self._timing = timing

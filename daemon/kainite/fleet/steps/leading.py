@@ -1,4 +1,4 @@
-"""What the leader does at a look, each write under its generation.
+"""The leader's step at a look; each of its writes is under its generation.
 
 =====================================================  ========================================================
 what it finds                                          what it writes
@@ -47,10 +47,10 @@ class Written:
 
 
 class Leading:
-    """What a leader remembers while it leads.
+    """The memory of a leader while it leads.
 
     Args:
-        timing: of the fleet.
+        timing: the times of the fleet.
         declared: the duties that the settings of this worker declare.
     """
 
@@ -68,7 +68,7 @@ class Leading:
     def steps(
         self, me: Worker, lead: Lead, picture: Picture, observer: Observer, now: float, *, settled: bool
     ) -> Iterator[PlanStep]:
-        """Yields what is to be written, in few transactions; nothing is given out before the leader has settled."""
+        """Yields the commits of this look; the leader gives out no duty before it has settled."""
         written = [
             *self._dead(me, picture, observer),
             *_orphans(me, picture),

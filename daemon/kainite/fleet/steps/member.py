@@ -1,4 +1,4 @@
-"""One worker of the fleet: what it does at each look at the table. Without I/O.
+"""One worker of the fleet, and its steps at each look at the table. Without I/O.
 
 A look goes in this order, and each part needs the one before it:
 
@@ -52,8 +52,8 @@ class FleetMember:
         new_incarnation: gives a name that no other process and no other entry has.
 
     Attributes:
-        leadership: its own, as far as it knows.
-        closing: it ends: set by the shell.
+        leadership: this worker's lead, as far as it knows.
+        closing: whether this worker ends; the shell sets it.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class FleetMember:
         self.leadership = LeadershipStatus.NORMAL
         self.closing = False
         self.left = False
-        """It has written that it has ended; nothing follows."""
+        """Whether the worker has written that it has ended; it takes no further step then."""
         self._fresh = me
         self._timing = timing
         self._is_gone = is_gone

@@ -24,7 +24,7 @@ class FleetLook:
     """One read of the table.
 
     Attributes:
-        picture: what it showed.
+        picture: the table's contents at this read.
         began, ended: seconds by this worker's boot clock.
     """
 
@@ -34,7 +34,7 @@ class FleetLook:
 
 
 class Observer:
-    """Remembers what this worker has seen since its start; nothing of it is stored.
+    """Remembers this worker's observations since its start; they are not stored.
 
     Args:
         timeout: seconds for which a leader's lease has stood still before another one claims it.
@@ -48,7 +48,7 @@ class Observer:
         self._began = 0.0
 
     def see(self, look: FleetLook) -> None:
-        """Notes what a read of the table has shown."""
+        """Notes the contents of a read of the table."""
         picture, self._began = look.picture, look.began
         self._workers = {
             name: observe(self._workers.get(name), (worker.incarnation, worker.version), look.ended)

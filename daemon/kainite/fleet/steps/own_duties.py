@@ -1,4 +1,4 @@
-"""What a worker does about its own duties and its programs: it reconciles the two.
+"""A worker's step for its own duties and its programs: it reconciles the two.
 
 ==============  ==================================  ==========================================================
 the table       the program                         then
@@ -58,7 +58,7 @@ class OwnDuties:
 
         Args:
             me: this worker's record.
-            picture: as it was read.
+            picture: the table's contents, as they were read.
             programs: this worker's programs, by their duty.
             now: seconds by the boot clock.
         """

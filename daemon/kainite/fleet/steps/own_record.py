@@ -1,4 +1,4 @@
-"""What a worker does about its own record: it registers, pings, obeys messages, changes its status, heals itself.
+"""A worker's step for its own record: it registers, pings, obeys messages, changes its status, heals itself.
 
 =============================  ====================================================================================
 the record                     then
@@ -37,11 +37,11 @@ ProcessGone = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class Obeyed:
-    """What follows from the messages of a worker.
+    """The effects of a worker's messages.
 
     Attributes:
         me: the record, in which they are read.
-        orders: what they tell the worker to do.
+        orders: the orders in the messages.
         messages: themselves.
         rebalance: one of them asks for that.
     """
@@ -55,14 +55,14 @@ class Obeyed:
 def entering(
     fresh: Worker, incarnation: str, picture: Picture, observer: Observer, timing: Timing, is_gone: ProcessGone
 ) -> PlanStep | None:
-    """Returns what makes this worker one of the fleet; None when it is one.
+    """Returns the write that registers this worker in the fleet; None if it is registered.
 
     Args:
         fresh: this worker's record as it is at its start.
         incarnation: a new one, for its next entry.
-        picture: as it was read.
-        observer: what was seen.
-        timing: of the fleet.
+        picture: the table's contents, as they were read.
+        observer: has this worker's observations.
+        timing: the times of the fleet.
         is_gone: tells whether another process under this worker's name has ended.
     """
     stands = picture.workers.get(fresh.name)
@@ -83,9 +83,9 @@ def entering(
 
 
 def obeyed(me: Worker, picture: Picture, observer: Observer, timing: Timing) -> Obeyed:
-    """Returns what follows from the messages that this worker has not read; of many messages, from the first ones.
+    """Returns the effects of the messages that this worker has not read; of many messages, only of the first ones.
 
-    What has expired, or is another process's, is left out.
+    Messages that have expired, or that are for another process, are left out.
     """
     orders: list[Order] = []
     messages = tuple(message for message in picture.messages if message.worker == me.name)[:MOST_MESSAGES]
@@ -115,9 +115,9 @@ def ping(before: Worker, obeyed: Obeyed, *, dormant: bool, closing: bool, due: b
 
     Args:
         before: the record as it was read.
-        obeyed: what follows from the messages.
-        dormant: it is in its dormant hours.
-        closing: it ends.
+        obeyed: the effects of the messages.
+        dormant: whether the worker is in its dormant hours.
+        closing: whether the worker ends.
         due: a ping is due.
     """
     me = obeyed.me

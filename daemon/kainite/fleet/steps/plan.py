@@ -35,7 +35,7 @@ class ProgramState:
         phase: how far it is.
         since: when it was started, by the boot clock.
         told_to_end: the worker stopped it; its end is no failure.
-        clean: it ended with status 0.
+        clean: whether the program ended with status 0.
         error: how it ended otherwise, with the last lines of its standard error.
     """
 
@@ -74,7 +74,7 @@ class KillProgram:
 
     Attributes:
         duty: the duty's name.
-        why: what its end is put down to.
+        why: the reason that the history gives for the end.
         failed: whether its end is a failure.
     """
 

@@ -1,4 +1,4 @@
-"""The times of the fleet, and what follows from them.
+"""The times of the fleet, and the limits that follow from them.
 
 A worker that has not pinged for :attr:`Timing.lease` stops all of its programs; the leader takes its duties away after
 :attr:`Timing.silence`, which is longer. Both count from the same ping: the worker from before it was sent, the leader

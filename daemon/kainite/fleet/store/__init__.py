@@ -1,4 +1,4 @@
-"""The coordination table: what all workers know of each other. Begin with :mod:`~kainite.fleet.store.contract`.
+"""The coordination table: the workers' only knowledge of each other. Begin with :mod:`~kainite.fleet.store.contract`.
 
 Imports from outside: aws, base.
 """

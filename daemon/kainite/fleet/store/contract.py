@@ -47,7 +47,7 @@ class DeleteRecord:
 
 @dataclass(frozen=True, slots=True)
 class CheckRecord:
-    """Changes nothing, if a record's version is still the one in the table."""
+    """Changes nothing; the commit succeeds only if the table still has this version of the record."""
 
     record: Record
 
@@ -60,7 +60,7 @@ class FleetCommit:
     """Changes that happen together or not at all.
 
     Attributes:
-        changes: of different records.
+        changes: the changes, each of another record.
         led: the leader that writes; None for a worker about itself and its duties, and for an operator.
         events: lines of history.
     """

@@ -115,7 +115,7 @@ def picture_of(records: Iterable[Record]) -> Picture:
 
 
 def _extra(stored: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what stands in the table and not in the record: fields, and words that the record has as unknown."""
+    """Returns the fields of the item that the record lacks, and the words that the record has as unknown."""
     extra: dict[str, Any] = {}
     for name, value in stored.items():
         if name not in known or (known[name] == UNKNOWN != value):
@@ -126,7 +126,7 @@ def _extra(stored: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any
 
 
 def _with_extra(fields: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the fields as a record has them, with what a later release has written."""
+    """Returns the item's fields for a record, with the fields that a later release has written."""
     whole: dict[str, Any] = {**extra, **fields}
     for name in fields.keys() & extra.keys():
         if isinstance(extra[name], Mapping):
