@@ -40,9 +40,9 @@ class Provider:
     """One provider of a chain; its arguments may be secrets.
 
     Attributes:
-        name: as it was written, without its package.
-        source: where its credentials come from here.
-        arguments: in order, as they follow the name.
+        name: the name as it was written, without its package.
+        source: the source of credentials that stands in for the provider.
+        arguments: the arguments in the order in which they follow the name.
         named: the arguments that were written ``name=value``.
     """
 

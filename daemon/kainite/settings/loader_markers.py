@@ -1,4 +1,4 @@
-"""How the program of ``target=exec:COMMAND`` is spoken to."""
+"""The settings of the conversation with the program of ``target=exec:COMMAND``."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from kainite.settings.sections.markers import MarkersSettings
 
 
 def loader_markers(apply: ApplySettings, children: MarkersSettings) -> MarkersSettings:
-    """Returns how a loader is spoken to: with its own batches, and the markers of the children."""
+    """Returns the settings of a loader's conversation: its own batches, and the markers of the children."""
     return replace(children, batching=apply.loader_batching, batch_size=apply.loader_batch_size)

@@ -24,7 +24,7 @@ class UnknownKey:
     """A key that neither KCL nor Kainite knows. Java ignores such keys, so they are no error.
 
     Attributes:
-        key: as it is spelled.
+        key: the key as it is spelled.
         nearest: the known key that may have been meant.
     """
 
@@ -42,7 +42,7 @@ class Settings:
         path: the file; None where all settings came from elsewhere.
         ignored: KCL's keys that are set and have no effect here.
         unknown: keys that neither KCL nor Kainite knows, with the nearest known one.
-        warnings: what is allowed and may surprise, a line each.
+        warnings: a line for each setting that is allowed and may surprise.
         options: the command line's settings, for reading the file again.
     """
 

@@ -39,8 +39,8 @@ class TargetKind:
 
     Attributes:
         name: the name of its folders.
-        prefixes: what an address of this kind begins with; all spellings.
-        example: how an address is written, for messages.
+        prefixes: the prefixes of an address of this kind, in all spellings.
+        example: an example of an address, for messages.
         address: a :class:`TargetAddress`.
         opener: a ``kainite_spark.targets.opener.TargetOpener``.
         catalogue: a :data:`kainite.uow.catalogue.introspection.Reading`; None for a kind that cannot be asked for its

@@ -88,7 +88,7 @@ def contradictions(values: Mapping[tuple[str, str], Any]) -> list[str]:
 
 
 def _of_the_units(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
-    """Yields what contradicts in the way in which units are completed and ordered."""
+    """Yields the contradictions among the settings by which units are completed and ordered."""
     order, end = now["uow", "order"], now["uow", "end"]
     if order is UowOrder.TIME and end is not UowEnd.WATERMARK:
         yield "uowOrder=time needs uowEnd=watermark: a marker does not tell which earlier units are still to come"
@@ -99,7 +99,7 @@ def _of_the_units(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
 
 
 def _of_the_output(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
-    """Yields what keeps the children's messages from being put on the output stream."""
+    """Yields the problems that keep the children's messages from being put on the output stream."""
     output = now["stream", "output"]
     if output is None:
         return
@@ -112,7 +112,7 @@ def _of_the_output(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
 
 
 def _unclear_markers(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
-    """Yields a problem where markers of a conversation cannot be told apart; those that none uses do not count."""
+    """Yields a problem where two markers of a conversation cannot be told apart; unused markers do not count."""
     own = {mark: now["child.markers", mark] for mark in MARKS}
     conversations = [now["child.markers", "batching"]]
     if (now["apply", "target"] or "").startswith(EXEC):
@@ -126,7 +126,7 @@ def _unclear_markers(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
 
 
 def _of_the_service(now: Mapping[tuple[str, str], Any]) -> list[str]:
-    """Returns what keeps the log's service from listening, or from telling who connects."""
+    """Returns the problems that keep the log's service from listening, or from identifying its clients."""
     certificate, key = now["service", "certificate_file"], now["service", "key_file"]
     problems: list[str] = []
     if (certificate is None) != (key is None):
@@ -140,7 +140,7 @@ def _of_the_service(now: Mapping[tuple[str, str], Any]) -> list[str]:
 def _of_a_port(
     now: Mapping[tuple[str, str], Any], listen: Address | None, advertise: Address | None, name: str
 ) -> Iterator[str]:
-    """Yields what keeps one port of the service from being opened: that of logListen or of log``name``Listen."""
+    """Yields the problems that keep a port of the service from being opened: logListen's, or log``name``Listen's."""
     if listen is None or listen.is_loopback:
         return
     certificate, trust, secrets = (now["service", field] for field in ("certificate_file", "trust_file", "secret_file"))

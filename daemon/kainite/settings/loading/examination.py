@@ -1,4 +1,4 @@
-"""Reads settings: from a file, the environment and the command line to keys, to values, to sections.
+"""Reads settings from a file, the environment and the command line, and turns them into keys, values and sections.
 
 Every problem is collected. A problem must be mended before anything can start. An unknown key is no problem, because
 Java ignores it and old files shall go on working; ``kainite run --check`` names it. An unknown option is a problem.
@@ -41,10 +41,10 @@ class Examination:
     """The result of reading settings: the settings, or the problems.
 
     Attributes:
-        path: the file; None where there is none.
+        path: the file; None if there is no file.
         settings: None when there are problems.
-        values: by section and field, what is set and could be understood.
-        origins: by key, where its value comes from.
+        values: the values that are set and could be understood, by section and field.
+        origins: the place that each key's value comes from, by key.
         wrong: the keys whose text could not be understood.
         problems: one line each, with the key.
         warnings, notes: as in :mod:`kainite.settings.loading.surprises`.
@@ -167,7 +167,7 @@ def _learn_secrets(layers: Sequence[Mapping[str, GivenText]]) -> None:
 
 
 def _harmless(*lines: str) -> tuple[str, ...]:
-    """Hides what has the shape of a secret: a target's address may stand under a key that is none of an address."""
+    """Hides text in the shape of a secret: a target's address may stand under a key of another kind."""
     return tuple(map(redacted, lines))
 
 
