@@ -104,7 +104,7 @@ class ReplicationStream:
         Waits up to 30 s while the server still takes a killed reader for the slot's active one.
 
         Args:
-            source: what is read.
+            source: the database, slot and publication that are read.
             start_lsn: everything that committed before it has been extracted.
             noted: the source that ``start_lsn`` was read from; None where nobody has noted it.
 

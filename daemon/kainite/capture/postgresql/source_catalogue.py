@@ -1,4 +1,4 @@
-"""Asks the source's catalogue what the replication stream does not tell: the publication, and primary keys.
+"""Asks the source's catalogue for facts that the replication stream lacks: the publication, and primary keys.
 
 A publication that does not exist, or that has lost a table, sends nothing, and says nothing. So it is looked up before
 the slot is read, each :data:`LOOK_EVERY_S` seconds, and when the stream describes a table anew.

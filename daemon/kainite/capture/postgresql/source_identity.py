@@ -49,7 +49,7 @@ class SourceIdentity:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> SourceIdentity:
-        """Reads what :meth:`as_json` writes; raises KeyError, TypeError or ValueError for another value."""
+        """Reads the result of :meth:`as_json`; raises KeyError, TypeError or ValueError for another value."""
         return cls(str(value["system"]), int(value["timeline"]), str(value["database"]))
 
     def as_json(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class SourceServer:
     """A server as it is now.
 
     Attributes:
-        identity: which cluster and database it is.
+        identity: the cluster and the database.
         written_lsn: the end of its WAL.
         left_at: for each earlier timeline of its WAL, the LSN at which the WAL left that timeline.
     """

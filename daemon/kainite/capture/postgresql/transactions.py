@@ -30,7 +30,7 @@ RowChange: TypeAlias = InsertMessage | UpdateMessage | DeleteMessage
 
 @dataclass(frozen=True, slots=True)
 class SourceChange:
-    """A change of a table, and the table as it was then: of one row, or of all rows at once."""
+    """A change of one row or of all rows of a table, and the table's description at that time."""
 
     relation: Relation
     row: RowChange | TruncateMessage
@@ -42,8 +42,8 @@ class SourceTransaction:
 
     Attributes:
         xid: PostgreSQL's own 32-bit id; PostgreSQL uses it again after four billion transactions.
-        commit_lsn: where it committed; unique, and ascending in the order of commits.
-        end_lsn: what may be acknowledged once the transaction is safe.
+        commit_lsn: the LSN of the transaction's commit; unique, and ascending in the order of commits.
+        end_lsn: the LSN that may be acknowledged once the transaction is safe.
         commit_us: when it committed, microseconds since the Unix epoch, the source's clock.
         changes: in the source's own order.
     """

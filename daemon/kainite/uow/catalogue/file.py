@@ -33,11 +33,11 @@ _PLACE = re.compile(r"(?P<problem>.*) - at `(?:key in )?\$(?P<path>.*)`", re.DOT
 
 
 _CHOICES: Final = {"family": TypeFamily, "on_delete": ReferentialAction, "on_update": ReferentialAction}
-"""What may be written into a field that takes one of a few words."""
+"""The words that a field may have if it takes one of a few words."""
 
 
 class FileVersion(msgspec.Struct):
-    """What tells a catalogue from another JSON file."""
+    """The text by which a catalogue differs from other JSON files."""
 
     kainite_catalogue: Literal[1]
 
@@ -84,7 +84,7 @@ class FileTable(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 class FileCatalogue(msgspec.Struct, kw_only=True):
-    """The whole file. What stands under a name is decoded by itself, so that an error can name it."""
+    """The whole file. The value under each name is decoded separately, so that an error can name it."""
 
     kainite_catalogue: int = VERSION
     default_schema: str | None = None
@@ -181,7 +181,7 @@ def _table(name: str, raw: msgspec.Raw) -> Table:
 
 
 def _wrong_keys(table: Table, where: str) -> Iterator[str]:
-    """Yields what is wrong with a table's keys."""
+    """Yields the faults of a table's keys."""
     for number, key in enumerate(table.foreign_keys):
         if not 0 < len(key.columns) == len(key.parent_columns):
             yield f"{where}.foreign_keys[{number}]: columns and parent_columns must be as many, and not none"
@@ -212,7 +212,7 @@ def _encoded(value: FileColumn | FileTable) -> msgspec.Raw:
 
 
 def _decoded(data: bytes | msgspec.Raw, kind: type[T], where: str) -> T:
-    """Returns what ``data`` holds; an error names the field by its path from the file's beginning."""
+    """Returns the value in ``data``; an error names the field by its path from the file's beginning."""
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.ValidationError, ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Describes what each kind of database tells of its tables: the contract of its reader of the catalogue.
+"""The contract of a reader of a database's catalogue: the facts that each kind of database gives of its tables.
 
 One suite of tests holds for all readers: a catalogue that is read from a schema with everything in it
 (``tests/kainite/targets/golden``).
@@ -16,7 +16,7 @@ from kainite.uow.catalogue.tables import Column, ReferentialAction, UniqueKey
 
 @dataclass(frozen=True, slots=True)
 class FoundForeignKey:
-    """A foreign key as the database has it: its parent does not have the name by which deltas call it yet."""
+    """A foreign key as the database has it: its parent has the database's name, not yet the deltas'."""
 
     name: str
     columns: tuple[str, ...]

@@ -1,8 +1,8 @@
 """Reads the catalogue from the target itself, by the reader of the target's kind.
 
-The reader tells what the database's own catalogue says (:mod:`kainite.uow.catalogue.introspection`). This module leaves
-out what is no target table, and gives tables the names by which deltas call them. Views, foreign tables and Kainite's
-own tables (``kainite_…``) are not target tables.
+The reader returns the contents of the database's own catalogue (:mod:`kainite.uow.catalogue.introspection`). This
+module leaves out relations that are no target table, and gives tables the names by which deltas call them. Views,
+foreign tables and Kainite's own tables (``kainite_…``) are not target tables.
 """
 
 from __future__ import annotations
