@@ -248,7 +248,7 @@ class Backlog:
     def forget_resolved(self, tids: Iterable[int]) -> None:
         """Forgets units that the log shows as committed or discarded; releases the units that waited for them alone.
 
-        A person has discarded them, or a later apply job has resolved them. Units that are unknown here are passed over.
+        A person has discarded them, or a later apply job has resolved them. Unknown units are passed over.
         """
         gone = self._known.intersection(tids)
         self._known -= gone
