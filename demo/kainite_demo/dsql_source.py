@@ -5,8 +5,9 @@ a row, with random partition keys, out of order, some records twice, some in pie
 split and merged.
 
 This process is the database as far as commits go: it gives each transaction its commit time when it reads it. The times
-ascend in the order of commits. So a record comes late by what :class:`~kainite_demo.dsql_delivery.Habits` say, and not
-by what a busy machine adds. DSQL is a service that nobody kills; neither is this process, and it keeps nothing.
+ascend in the order of commits. So :class:`~kainite_demo.dsql_delivery.Habits` alone decide how late a record
+comes, and the load of the machine does not. DSQL is a service that nobody kills; neither is this process, and it keeps
+nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Decides which process to kill when, at random moments of its work; a seed gives the same moments again. Pure.
 
-Killing a process that only starts tests nothing. So each one is killed a random time after its first
-result since its last start.
+Killing a process that only starts tests nothing. So each process is killed after its first result since its
+last start, and a random time later.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 moto's own shard walks all of its records to find those behind an iterator, its first one and its last one, so a
 stream gets slower with every record that is put. Sequence numbers of a shard of moto's are dense from 1, so a record
-is found by its number. moto's shard also says of itself that two puts at the same time may get one number, of which
-one record would be lost; here a lock keeps them apart.
+is found by its number. A comment in moto says that two puts at the same time may get the same number, and one of the
+two records would be lost; here a lock prevents that.
 
 A stream of moto's goes on putting records on a shard that was split or merged, and a reader never comes to the end of
 such a shard. Kinesis closes it: it keeps its records and takes no more, and its reader gets no further iterator.

@@ -269,8 +269,8 @@ class LogOwner:
     async def write(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> None:
         """Appends entries of the owner's own, decided on the present state.
 
-        Returns when the entries are durable, and all entries that the decision depends on; it waits for these also if
-        the decision is to append nothing.
+        Returns when the entries are durable, and when all entries that the decision depends on are durable too. The
+        second condition holds also if the decision is to append nothing.
         """
         await self._room.for_own_entries()
         if entries := decide(self.state):

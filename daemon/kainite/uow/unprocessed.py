@@ -20,7 +20,7 @@ from kainite.uow.delta import UnitEnd
 from kainite.uow.fragment import Fragment, Reject
 
 MAX_UNITS: Final = 20
-"""Most units that one append makes of what belongs to no unit."""
+"""The most units that one append makes of lines that belong to no unit."""
 
 MAX_CAUSES: Final = 20
 """Most causes that a unit keeps in memory."""

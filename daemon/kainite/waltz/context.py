@@ -78,11 +78,11 @@ class TransactionContext:
         raise NotImplementedError
 
     def on_lock_failure(self) -> bool:
-        """Called when a lock failed; returns whether to try again once the transaction in the way is applied here."""
+        """Takes the news of a failed lock; returns whether to try again once the transaction in its way is applied."""
         return True
 
     def on_completion(self, appended: bool) -> None:
-        """Called once, with whether the transaction is in the log now."""
+        """Takes the news, once, whether the transaction is in the log now."""
 
     def on_application(self) -> None:
-        """Called once, after :meth:`on_completion`, when the transaction has been applied here."""
+        """Takes the news, once, after :meth:`on_completion`, that the transaction has been applied here."""

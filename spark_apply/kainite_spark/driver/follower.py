@@ -5,18 +5,19 @@ follower also tells :class:`~kainite_spark.plan.backlog.Backlog`
 
 * of schemes of signatures (SCHEME);
 * of new units (UNIT), which are failed already when they were malformed or did not fit the catalogue;
-* * of parts that came late for a failed unit (FRAGMENT): the unit holds back units that touch the same rows as these
+* of parts that came late for a failed unit (FRAGMENT): the unit holds back units that touch the same rows as these
   parts;
-* * of a person's decisions (STATUS without ``through``): retry, also of a unit that was judged again (REFIT), and
+* of a person's decisions (STATUS without ``through``): retry, also of a unit that was judged again (REFIT), and
   discard.
 
-A STATUS entry with ``through`` has the apply job's own outcomes, and says up to which id the owner has copied them.
-After a start the follower applies the outcomes that the owner has not copied yet on top of the folded log; this job has
-mounted the outcomes partition by then, so nobody else can append to it.
+A STATUS entry with ``through`` has an apply job's outcomes, and says up to which id the owner has copied them. They are
+this job's own outcomes, unless this job stood still and another apply job took over. After a start the follower applies
+the outcomes that the owner has not copied yet on top of the folded log; this job has mounted the outcomes partition by
+then, so nobody else can append to it.
 
-Invariant: the folded log has each unit that the backlog has. Only two things resolve a unit in the folded log: an
-outcome of this job, and the backlog has dropped the unit before it; or a discard, which the follower passes on to the
-backlog.
+Invariant: the folded log has each unit that the backlog has. A unit leaves the folded log by an outcome of this job,
+before which the backlog has dropped the unit; or by a discard or another apply job's outcome, which the follower passes
+on to the backlog.
 
 New entries come by the feed of the log's owner, if there is a feed (:mod:`kainite.peers.feed`); the follower reads from
 the store the entries that the feed lacks. Both have the same entry for an id, and the follower folds each id once, in
@@ -125,7 +126,7 @@ class LogFollower:
         return True
 
     def _fold_fed(self) -> int | None:
-        """Folds the feed's batches; returns up to which id the store must then be read, as :class:`FeedStep` has it."""
+        """Folds the feed's batches; returns the id up to which to read the store then, as a step of the feed has it."""
         if self._feed is None:
             return EVERYTHING
         step = self._feed.take(self.next_id)
@@ -159,17 +160,15 @@ class LogFollower:
                 self._backlog.add(tid, unit.status, unit.cause)
             elif isinstance(entry.meta, FragmentMeta) and (late := self._state.failed(entry.meta.uow)) is not None:
                 self._backlog.widen(late.tid, entry.touched)
-            elif isinstance(entry.meta, StatusMeta) and entry.meta.through is None:
-                self._decided(entry.meta.outcomes)
+            elif isinstance(entry.meta, StatusMeta):
+                self._decided(entry.meta)
 
-    def _decided(self, outcomes: Iterable[Outcome]) -> None:
-        """Applies a person's decisions; a unit that this job has resolved meanwhile does not change."""
-        by_status: dict[UnitStatus, list[int]] = {}
-        for outcome in outcomes:
-            by_status.setdefault(outcome.status, []).append(outcome.tid)
-        # The folded log has forgotten all discarded units, so the backlog forgets them all before it looks one up.
-        if discarded := by_status.get(UnitStatus.DISCARDED):
-            self._backlog.discard(set(discarded))
-        for tid in by_status.get(UnitStatus.IN_PROGRESS, ()):
-            if tid in self._backlog.failed:
-                self._backlog.retry(tid)
+    def _decided(self, status: StatusMeta) -> None:
+        """Applies what a person or an apply job has decided; a unit that we resolved ourselves does not change."""
+        # The folded log has forgotten all resolved units, so the backlog forgets them all before it looks one up.
+        self._backlog.forget_resolved(one.tid for one in status.outcomes if one.status in RESOLVED)
+        if status.through is not None:
+            return  # outcomes of an apply job: what it found to be failed or blocked, we find out ourselves
+        for outcome in status.outcomes:
+            if outcome.status is UnitStatus.IN_PROGRESS and outcome.tid in self._backlog.failed:
+                self._backlog.retry(outcome.tid)

@@ -10,7 +10,7 @@ What a crash leaves behind:
 * before the put   the target's acknowledgements alone; the units are tried again and found applied;
 * after the put    outcomes that the owner copies at its next look, and that the next apply
                    job reads back (:meth:`Outcomes.read_from`);
-* * in a truncation  slots below the low-water mark that HEAD names already; a later truncation deletes them.
+* in a truncation  slots below the low-water mark that HEAD names already; a later truncation deletes them.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A unit waits for an earlier holder when
 
 * their signatures conflict (:mod:`kainite.uow.conflicts`); or
-* * they were signed under different schemes, and signatures of these cannot be compared (:mod:`kainite.uow.scheme`); or
+* they were signed under different schemes, and signatures of these cannot be compared (:mod:`kainite.uow.scheme`); or
 * the holder has *unsigned* tables, and foreign keys connect a table of the unit with one of these tables.
 
 The second and third rule replace the comparison where signatures do not show a conflict. They cost nothing while all

@@ -45,7 +45,7 @@ from kainite.capture.postgresql.transactions import Assembler, SourceTransaction
 _IDLE = 0.2
 # Waiting a little for more makes fuller PutRecords calls; the wait is part of the end-to-end latency.
 _LINGER = 0.03
-_RECORDS = 500  # of a PutRecords call
+_RECORDS = 500  # the most records of a PutRecords call
 ADVANCE_EVERY_S = 10.0
 """Seconds between two offsets without a transaction: each one is a write of the offset's place."""
 

@@ -236,7 +236,7 @@ def _check_slot(connection: pq.abc.PGconn, slot: str, start_lsn: int) -> None:
             f"replication slot {slot} does not exist on the source server. Before the first extraction: create it with"
             f" plugin pgoutput, and begin with its LSN. After that: {_SLOT_ANEW}"
         )
-    # The server skips in silence what the slot has acknowledged, and the caller has not had that part.
+    # The server silently skips transactions up to the slot's position, and the caller lacks some of these.
     if parse_lsn(value.decode()) > start_lsn:
         raise SourceError(
             f"replication slot {slot} is at {value.decode()}, after {format_lsn(start_lsn)} that was asked for:"

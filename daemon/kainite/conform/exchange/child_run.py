@@ -57,7 +57,7 @@ class ChildGone(Exception):  # noqa: N818  # no error: what the child did
         self.words = words
 
     def told(self, asked: str) -> str:
-        """Says in one line how the child went."""
+        """Describes in one line how the child's process ended."""
         words = f"its last words on stderr: {self.words}" if self.words else "without a word on stderr"
         return f"{self.how} in {asked}; {words}"
 

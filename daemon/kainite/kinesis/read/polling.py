@@ -79,7 +79,7 @@ class PollingReader:
         render: makes the child's line of a batch's records.
 
     Attributes:
-        ahead: the batches that were read and not taken yet, and how far the taker is done.
+        ahead: the batches that were read and not taken yet, and how far the consumer has processed the taken ones.
     """
 
     def __init__(

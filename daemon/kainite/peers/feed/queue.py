@@ -11,7 +11,7 @@ full           everything queued is dropped: the follower      batches that beca
 
 Invariants:
 
-* * every batch that leaves was given to :meth:`FeedQueue.add`; batches leave in order of ids, each at most once;
+* every batch that leaves was given to :meth:`FeedQueue.add`; batches leave in order of ids, each at most once;
 * a batch below :attr:`FeedQueue.up_to` was returned or will never be: the follower must not wait for it;
 * at most the credit and one batch are under way; at most MAX_QUEUED bytes or one batch wait, however slow the follower
   is: a batch takes the memory of its deltas while it waits, whether they are sent along or not.

@@ -84,7 +84,7 @@ class FeedSession:
 
     @contextlib.contextmanager
     def _listening(self) -> Iterator[None]:
-        """While entered, hears of durable batches, and makes the owner wait for the follower's announcements."""
+        """Hears of durable batches, and makes the owner wait for the follower's announcements, while entered."""
         # Between the session's beginning and its first step a batch may have become durable.
         self._queue.begin(self._owner.durable_id)
         self._owner.followers.add(self._hear)

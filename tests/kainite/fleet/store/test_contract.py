@@ -90,7 +90,7 @@ def test_a_former_leader_changes_nothing(store: FleetStore) -> None:
     assert commit(store, PutRecord(Lead("a", "1", 1)))
     first = lead(store)
     assert commit(store, PutRecord(Duty("d", Work())), led=first)
-    assert commit(store, PutRecord(first))  # it renews its lease
+    assert commit(store, PutRecord(first))  # the leader renews its lease
     assert commit(store, PutRecord(Duty("e", Work())), led=first)
     assert commit(store, PutRecord(replace(lead(store), worker="b", generation=2)))
     assert not commit(store, PutRecord(Duty("f", Work())), led=first)
