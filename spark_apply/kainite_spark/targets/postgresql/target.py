@@ -29,7 +29,7 @@ from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence, already_applied, fence_lost, outranked
 from kainite_spark.targets.postgresql import ledger
 from kainite_spark.targets.postgresql.driver_connection import DriverConnection
-from kainite_spark.targets.postgresql.errors import translated
+from kainite_spark.targets.postgresql.errors import about_own_tables, about_units
 from kainite_spark.targets.postgresql.rendering import MOST_BYTES, cut, parameters, render
 from kainite_spark.targets.schema import Schema
 from kainite_spark.targets.statements.planner import Planner, Statement, StatementShape
@@ -86,13 +86,21 @@ class PostgresSession:
 
     @contextmanager
     def _transaction(self) -> Iterator[psycopg.Connection]:
+        """Runs a transaction, in which the statements of units raise no error of psycopg; their commit may."""
         connection = self.open()
         try:
             yield connection
-            connection.commit()
         except psycopg.Error as error:
             self._abandon()
-            raise translated(error, None) from error
+            raise about_own_tables(error) from error
+        except BaseException:
+            self._abandon()
+            raise
+        try:
+            connection.commit()
+        except psycopg.Error as error:  # deferred constraints, and deferred triggers
+            self._abandon()
+            raise about_units(error, None) from error
         except BaseException:
             self._abandon()
             raise
@@ -156,8 +164,10 @@ class _Sent:
             return fence_lost(self.fence)
         if isinstance(error, errors.UniqueViolation) and error.diag.table_name == "kainite_applied":
             return already_applied(self.fence)
+        if self.acknowledgement is None or self.acknowledgement.pgresult is None:
+            return about_own_tables(error)
         failed = (statement.shape.table for statement, cursor in self.cursors if cursor.pgresult is None)
-        return translated(error, next(failed, None))
+        return about_units(error, next(failed, None))
 
     def _fence_lost(self) -> bool:
         cursor = self.acknowledgement
@@ -223,7 +233,7 @@ class PostgresTarget:
             with self.driver.transaction(lambda: _connect(self.url, _FENCE_WAIT_S)) as connection:
                 yield connection
         except psycopg.Error as error:
-            raise translated(error, None) from error
+            raise about_own_tables(error) from error
 
 
 def _cut(statements: Iterable[Statement]) -> Iterator[Statement]:
@@ -247,5 +257,5 @@ def _connect(url: str, lock_wait: int) -> psycopg.Connection:
         connection.execute(_SESSION.format(wait=lock_wait).encode())
         connection.autocommit = False
     except psycopg.Error as error:
-        raise translated(error, None) from error
+        raise about_own_tables(error) from error
     return connection

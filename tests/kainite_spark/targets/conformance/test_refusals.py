@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from kainite.base.errors import TargetError, TargetRejectedError
 from kainite.uow.delta import Delta
-from support.stores import Store
+from support.stores import DATABASES, Store
 
 BAD: dict[str, Callable[[Store], Delta]] = {
     "check": lambda shop: shop.insert("customer", id=50, region_id=1, credit=-1),
@@ -97,3 +98,14 @@ def test_the_session_goes_on_after_a_refusal(shop: Store) -> None:
     bad = shop.unit(1, shop.insert("customer", id=1, region_id=1))
     assert shop.statuses(bad) == ["failed"]
     assert shop.statuses(shop.unit(2, shop.insert("region", id=2, name="two"))) == ["committed"]
+
+
+@DATABASES
+def test_a_missing_table_of_kainites_own_is_no_units_fault(shop: Store) -> None:
+    shop.database.run("ALTER TABLE kainite_applied RENAME TO kainite_gone")
+    units = [shop.unit(tid, shop.insert("region", id=tid, name="x")) for tid in (2, 3)]
+    with pytest.raises(TargetError, match="kainite_applied") as raised:
+        shop.apply(*units)
+    assert not isinstance(raised.value, TargetRejectedError)
+    shop.database.run("ALTER TABLE kainite_gone RENAME TO kainite_applied")
+    assert shop.statuses(*units) == ["committed"] * 2
