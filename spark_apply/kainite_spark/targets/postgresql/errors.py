@@ -91,8 +91,8 @@ def about_own_tables(error: psycopg.Error) -> TargetError:
     """Returns Kainite's error for an error that is about no unit's rows: Kainite's own tables, a connection.
 
     Own tables that are missing, or are not as they must be, give a plain TargetError, which ends the apply job: its
-    next start makes them, or says again what is wrong. A missing right gives a TargetUnavailableError, since somebody may
-    grant it meanwhile.
+    next start makes them, or says again what is wrong. A missing right gives a TargetUnavailableError, since somebody
+    may grant it meanwhile.
     """
     passing = _passing(error, None)
     if passing is not None:
