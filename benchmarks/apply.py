@@ -63,10 +63,12 @@ from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.signature import Signatures
 from kainite.uow.touches import Touched
-from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
+from kainite_spark.driver.environment import ApplyEnvironment
+from kainite_spark.driver.job import ApplyJob
 from kainite_spark.driver.runner import Runner, SparkRunner
 from kainite_spark.driver.session import spark_context
-from kainite_spark.executor.group_commit import ApplyOptions, apply_units
+from kainite_spark.executor.apply_options import ApplyOptions
+from kainite_spark.executor.group_commit import apply_units
 from kainite_spark.executor.tasks import TaskSettings
 from kainite_spark.targets.contract import Target, Unit
 from kainite_spark.targets.fence import Fence

@@ -44,7 +44,6 @@ from kainite_spark.driver.feeding import beside, feed_of
 from kainite_spark.driver.follower import LogFollower
 from kainite_spark.driver.job import LONGEST_IDLE_S
 from kainite_spark.driver.payloads import Payloads
-from kainite_spark.plan.backlog import Backlog
 
 APPLY = ApplySettings()
 
@@ -89,7 +88,7 @@ class Driver:
 
     def __init__(self, store: DynamoDBStore, feed: LogFeed | None) -> None:
         self._feed = feed
-        self._follower = LogFollower(store, "0", Backlog(), feed, Payloads(APPLY.feed_bytes))
+        self._follower = LogFollower(store, "0", feed=feed, payloads=Payloads(APPLY.feed_bytes))
         self._stop = threading.Event()
         self.had: list[tuple[float, int]] = []
         """Pairs of a time and an id: at that time the driver had everything below that id."""

@@ -19,8 +19,9 @@ _HEAD = """\
 
 <!-- Written by `make docs` from daemon/kainite/settings; do not edit. -->
 
-One `.properties` file describes an application. `kainite run`, `kainite apply`, `kainite log`, `kainite uow` and
-`kainite precedence` read the same one, and a file of the Java MultiLangDaemon is one as it is.
+For those who write the settings file. One `.properties` file describes an application. `kainite run`, `kainite apply`,
+`kainite log`, `kainite uow` and `kainite precedence` read the same one, and a file of the Java MultiLangDaemon is one
+as it is.
 `kainite run --check -p FILE` shows what is set and where, which keys are unknown, what may surprise and what is wrong,
 and exits with 1 when something is wrong.
 

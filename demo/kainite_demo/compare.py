@@ -29,7 +29,7 @@ def compare(source: str, target: str, tables: Iterable[str]) -> int:
 
     Args:
         source, target: connection URLs.
-        tables: their names, the same on both sides.
+        tables: the tables' names, the same on both sides.
 
     Returns:
         The number of rows compared.

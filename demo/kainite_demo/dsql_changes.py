@@ -11,7 +11,7 @@ a row                       no row                     ``d``, the key
 no row                      no row                     none
 ==========================  =========================  =====================================
 
-A row is known by its primary key; each row that is inserted into a table without one is a row of its own. Values are
+A row is known by its primary key; in a table without one each inserted row is a row of its own. Values are
 spelled as DSQL spells them in JSON, by PostgreSQL's types.
 """
 
@@ -65,7 +65,7 @@ class NetChange:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Which row: its table and key, and a number for a row without a key."""
+    """The identity of a row: its table and key, and a number for a row without a key."""
 
     schema: str
     table: str
@@ -88,7 +88,7 @@ def net_changes(changes: Iterable[SourceChange]) -> list[NetChange]:
 
 
 def _steps(change: SourceChange, number: int) -> list[tuple[_Place, bool, Row | None]]:
-    """Returns each row that a change touches, whether it was there, and what it leaves; another key is another row."""
+    """Returns each row that a change touches, whether it was there, and its new content; another key is another row."""
     relation, row = change.relation, change.row
     match row:
         case InsertMessage():
@@ -123,7 +123,7 @@ def _row(relation: Relation, values: Values) -> Row:
 
 
 def spelled(text: Any, type_oid: int) -> Json:
-    """Returns a value in DSQL's JSON, of PostgreSQL's text for a type.
+    """Returns a value as DSQL's JSON has it, given PostgreSQL's text and the value's type.
 
     Raises:
         SourceError: PostgreSQL did not send the value, since it is stored out of line and was not changed.

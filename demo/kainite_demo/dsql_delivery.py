@@ -1,4 +1,4 @@
-"""When Aurora DSQL's records reach the stream, and under which keys: late, again, in bursts. Pure.
+"""Decides when Aurora DSQL's records reach the stream, and under which keys: late, again, in bursts. Pure.
 
 Each record gets a random partition key, and a delay of its own, so records overtake each other within
 :attr:`Habits.spread`. Some come again, later. Records whose keys hash into one part of the stream come later still:
@@ -27,9 +27,9 @@ class Habits:
         spread: a record comes at most so much later than it could.
         repeats: the part of all records that come again, from 0 to 1.
         lagging: the part of all keys whose records lag, from 0 to 1.
-        lag: by how much these come later.
-        burst_every: a pause begins so often; 0: never.
-        burst_pause: nothing comes during so much.
+        lag: by how much the records of these keys come later.
+        burst_every: the time from one pause to the next; 0 means that there are no pauses.
+        burst_pause: how long a pause lasts, during which no record comes.
     """
 
     spread: float = 0.4

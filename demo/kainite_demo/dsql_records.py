@@ -1,7 +1,7 @@
 """Aurora DSQL's change records of a transaction, as its documentation has them. Pure.
 
-A record is a JSON object; one that is too large is a main record and fragments, each of them a record of the stream. A
-NULL is written or left out, as it comes: a reader must take both.
+A record is a JSON object. A record that is too large becomes a main record and fragments, each a record of the stream.
+A NULL is written or left out, at random: a reader must take both.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Committed:
     """A transaction.
 
     Attributes:
-        tx: its id.
-        time_ns: when it committed, nanoseconds since the epoch; no two transactions have the same.
-        changes: what it did, one for each row.
+        tx: the transaction's id.
+        time_ns: when it committed, nanoseconds since the epoch; no two transactions have the same time.
+        changes: its net changes, one for each row.
     """
 
     tx: str
@@ -36,7 +36,7 @@ class Committed:
 
 
 def name_of(what: str) -> str:
-    """Returns an id that looks like DSQL's, 26 characters of base 32; the same for the same text."""
+    """Returns an id that looks like DSQL's, 26 characters of base 32; the same text gives the same id."""
     digest = hashlib.blake2b(what.encode(), digest_size=16).digest()
     return base64.b32encode(digest).decode().rstrip("=").lower()
 
@@ -58,7 +58,7 @@ class Recorder:
     def records_of(self, committed: Committed, made_ns: int) -> list[bytes]:
         """Returns the records of a transaction, made at a time in nanoseconds since the epoch.
 
-        A row in pieces is several of them.
+        A row in pieces becomes several records.
         """
         return [record for change in committed.changes for record in self._records(committed, change, made_ns)]
 

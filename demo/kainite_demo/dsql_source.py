@@ -1,12 +1,12 @@
 """A PostgreSQL database whose changes reach Kinesis as Aurora DSQL's do; a process of the demo.
 
-The database's transactions come by logical decoding. Each becomes DSQL's records: its net effect, a record a row,
-with random partition keys, out of order, some of them twice, some in pieces. In the middle of the run shards are
+The database's transactions come by logical decoding. Each transaction becomes DSQL's records: its net effect, a record
+a row, with random partition keys, out of order, some records twice, some in pieces. In the middle of the run shards are
 split and merged.
 
-This process is the database as far as commits go: it gives each transaction its commit time when it reads it. They
-ascend in the order of commits. So a record comes late by what :class:`~kainite_demo.dsql_delivery.Habits` say, and
-not by what a busy machine adds. DSQL is a service that nobody kills; neither is this process, and it keeps nothing.
+This process is the database as far as commits go: it gives each transaction its commit time when it reads it. The times
+ascend in the order of commits. So a record comes late by what :class:`~kainite_demo.dsql_delivery.Habits` say, and not
+by what a busy machine adds. DSQL is a service that nobody kills; neither is this process, and it keeps nothing.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class DsqlSource:
                 file.write(line + b"\n")
 
     def _put(self, batch: list[PutRecordsRequestEntryTypeDef]) -> None:
-        """Puts records; refused ones again."""
+        """Puts records; puts refused records again."""
         while batch:
             answer = self._kinesis.put_records(StreamName=self._stream, Records=batch)
             batch = [one for one, told in zip(batch, answer["Records"], strict=True) if told.get("ErrorCode")]

@@ -19,7 +19,7 @@ class FleetWatch:
 
     Args:
         store: the fleet's table.
-        duties: the names of those that must run; none for a run without a fleet.
+        duties: the names of the duties that must run; none for a run without a fleet.
     """
 
     def __init__(self, store: FleetStore, duties: Sequence[str]) -> None:
@@ -30,7 +30,7 @@ class FleetWatch:
         """Waits until each duty has said that it is ready.
 
         Raises:
-            DemoError: one of them has not within ``limit`` seconds, or failed too often.
+            DemoError: a duty was not ready within ``limit`` seconds, or failed too often.
         """
         deadline = time.monotonic() + limit
         while late := self._late():

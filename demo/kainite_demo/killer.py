@@ -1,4 +1,4 @@
-"""Decides which process to kill when, at random moments of its work; the same for the same seed; pure.
+"""Decides which process to kill when, at random moments of its work; a seed gives the same moments again. Pure.
 
 Killing a process that only starts tests nothing. So each one is killed a random time after its first
 result since its last start.
@@ -15,7 +15,7 @@ ROUNDS = 2
 
 @dataclass(slots=True)
 class _Victim:
-    """``delays`` of the kills to come, ``done`` at the last start, ``due`` once the process works."""
+    """A process to kill: the delays of its kills to come, its progress at its last start, the next kill's time."""
 
     delays: list[float]
     done: int = 0

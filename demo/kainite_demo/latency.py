@@ -43,7 +43,7 @@ def latencies(committed_us: Mapping[str, int], applied_us: Mapping[str, int]) ->
 
 
 def percentile(ascending: Sequence[float], percent: float) -> float | None:
-    """Returns the nearest-rank percentile; None of an empty sequence."""
+    """Returns the nearest-rank percentile; None for an empty sequence."""
     if not ascending:
         return None
     return ascending[max(0, math.ceil(percent / 100 * len(ascending)) - 1)]

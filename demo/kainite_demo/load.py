@@ -15,7 +15,7 @@ from kainite_demo.monitor import RunMonitor
 from kainite_demo.processes import Process
 from kainite_demo.progress import Display, Figures
 from kainite_demo.run_layout import DAEMON, PGBENCH, RunOptions, daemon_names, ready_events, victims
-from kainite_demo.sustained import Standing
+from kainite_demo.sustained import LoadStanding
 
 _TICK = 0.25
 # Longer than any part's recovery from a kill.
@@ -34,16 +34,16 @@ class Load:
 
     Args:
         options: the options of the run.
-        processes: all running but pgbench.
-        monitor: watching the target.
-        display: shows what the monitor sees.
+        processes: all processes but pgbench; they run.
+        monitor: the monitor, which watches the target.
+        display: shows the monitor's figures.
     """
 
     def __init__(
         self, options: RunOptions, processes: Mapping[str, Process], monitor: RunMonitor, display: Display
     ) -> None:
         self.kills: Counter[str] = Counter()
-        self.standing: Standing | None = None
+        self.standing: LoadStanding | None = None
         self._rate = options.rate
         self._processes = processes
         self._monitor = monitor
@@ -62,7 +62,7 @@ class Load:
             The seconds from pgbench's start to the last application.
 
         Raises:
-            DemoError: a process broke, a unit failed, a transaction was torn, or nothing moved any more before all
+            DemoError: a process broke, a unit failed, a transaction was torn, or all progress ended before all
                 transactions were there.
         """
         pgbench = self._processes[PGBENCH]
@@ -128,8 +128,8 @@ def _stages(figures: Figures) -> tuple[int, int, int]:
     return figures.captured, figures.dispatched, figures.applied
 
 
-def _standing(rate: int, seconds: float, transactions: int, figures: Figures) -> Standing:
-    return Standing(rate, seconds, transactions, *_stages(figures))
+def _standing(rate: int, seconds: float, transactions: int, figures: Figures) -> LoadStanding:
+    return LoadStanding(rate, seconds, transactions, *_stages(figures))
 
 
 def _transactions(source: str) -> int:

@@ -18,7 +18,7 @@ class RunMonitor:
     """The figures of a run; :meth:`poll` brings them up to date.
 
     ``committed_us`` holds each captured unit's commit time in the source by name, in the order of commits. ``ends``
-    tells whether each unit has a record more, for its end.
+    tells whether each unit has one more record, for its end.
     """
 
     def __init__(self, journal: JsonLinesFile, log: LogWatch, *, ends: bool = True) -> None:

@@ -1,8 +1,8 @@
-"""Lets moto carry out a transaction of DynamoDB's while it carries out no other request, as each of them counts on.
+"""Makes moto carry out a transaction of DynamoDB's alone: while it does, it carries out no other request.
 
 moto's server answers each request on a thread of its own. A transaction that fails puts back a copy of its tables,
 which it has made at its beginning, and so would undo what other requests have written since; a copy of a table that
-another request changes breaks off. Nothing in moto's DynamoDB waits for anything else, so nobody waits for long.
+another request changes breaks off. No request in moto's DynamoDB waits for another part, so no request waits for long.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class DirectStream(Stream):
         return next((shard for shard in still_open if shard.starting_hash <= key <= shard.ending_hash), None)
 
     def put_record(self, partition_key: str, explicit_hash_key: str, data: str) -> tuple[str, str]:
-        with _PUT:  # no shard closes meanwhile
+        with _PUT:  # the lock keeps shards open meanwhile
             return super().put_record(partition_key, explicit_hash_key, data)
 
     def split_shard(self, shard_to_split: str, new_starting_hash_key: str) -> None:
@@ -100,7 +100,7 @@ def _ending(self: KinesisBackend, stream_arn: str | None, shard_iterator: str, l
 
 
 def install() -> None:
-    """Makes every stream that moto creates in this process, from now on, of these classes."""
+    """Makes every stream that moto creates in this process from now on a stream of these classes."""
     models.Shard = DirectShard  # type: ignore[misc]
     models.Stream = DirectStream  # type: ignore[misc]
     KinesisBackend.get_records = _ending  # type: ignore[method-assign]

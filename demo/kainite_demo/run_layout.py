@@ -100,13 +100,13 @@ def ready_events(options: RunOptions) -> dict[str, str]:
 
 
 def duties(options: RunOptions) -> tuple[DutyKind, ...]:
-    """Returns what the fleet starts; DSQL is a service, and no duty."""
+    """Returns the duties that the fleet starts; DSQL is a service, and no duty."""
     extract = (DutyKind.EXTRACT,) if options.source is SourceKind.POSTGRESQL else ()
     return (DutyKind.LOG, *extract, DutyKind.APPLY) if options.fleet else ()
 
 
 def victims(options: RunOptions) -> tuple[str, ...]:
-    """Returns the processes that a run kills; DSQL is a service, so nobody kills what stands in for it."""
+    """Returns the processes that a run kills; DSQL is a service, so the process that stands in for it is not killed."""
     parts = tuple(ready_events(options)) if options.kill else ()
     return tuple(name for name in parts if name != EXTRACTOR or options.source is SourceKind.POSTGRESQL)
 
@@ -140,7 +140,7 @@ def extractor_command(layout: RunLayout) -> list[str]:
 
 
 def dsql_command(layout: RunLayout, options: RunOptions) -> list[str]:
-    """Returns the command of the process that streams the source as Aurora DSQL does; it reshards in the middle."""
+    """Returns the command that streams the source as Aurora DSQL does, and reshards the stream in the middle."""
     more = {
         "endpoint": layout.endpoint,
         "stream": layout.name,

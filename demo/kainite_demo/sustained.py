@@ -9,7 +9,7 @@ _SECONDS_UNDER_WAY = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LoadStanding:
     """Transactions by the stage that they had reached at the moment when pgbench ended.
 
     Attributes:

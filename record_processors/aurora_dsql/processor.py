@@ -59,7 +59,7 @@ class DsqlRules:
         find: returns a row that came in pieces.
         prefix: stands before the names of all units.
         upserts: an insert or update writes its row whether it was there or not.
-        absent: what a column that a full row leaves out stands for.
+        absent: the value that a column has where a full row leaves the column out.
         left_out: tables of the source whose changes are not wanted.
     """
 

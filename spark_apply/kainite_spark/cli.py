@@ -31,8 +31,9 @@ from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.precedence.load import load_levels
 from kainite_spark.driver.current_target import CurrentTarget
+from kainite_spark.driver.environment import ApplyEnvironment, ApplySummary
 from kainite_spark.driver.feeding import beside, feed_of
-from kainite_spark.driver.job import ApplyEnvironment, ApplyJob, Summary
+from kainite_spark.driver.job import ApplyJob
 from kainite_spark.driver.job_health import JobHealth
 from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.outcomes import begin_to_watch
@@ -40,7 +41,7 @@ from kainite_spark.driver.patience import patiently
 from kainite_spark.driver.publishing import publishing
 from kainite_spark.driver.runner import SparkRunner
 from kainite_spark.driver.session import spark_context
-from kainite_spark.executor.group_commit import ApplyOptions
+from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.executor.tasks import TaskSettings
 from kainite_spark.targets.contract import Target
 from kainite_spark.targets.opening import most_units, open_target
@@ -70,7 +71,7 @@ def apply(properties: Path, once: bool, as_json: bool) -> None:
         say(_as_text(summary))
 
 
-def run(configured: Settings, *, once: bool = False) -> Summary:
+def run(configured: Settings, *, once: bool = False) -> ApplySummary:
     """Runs the apply job that a settings file describes, until a signal stops it.
 
     Raises:
@@ -82,11 +83,11 @@ def run(configured: Settings, *, once: bool = False) -> Summary:
         return _run(configured, stop, once=once)
     except SparkUnavailableError:
         if stop.is_set():  # Spark had not started, or was given up after the grace
-            return Summary()
+            return ApplySummary()
         raise
 
 
-def _run(configured: Settings, stop: threading.Event, *, once: bool) -> Summary:
+def _run(configured: Settings, stop: threading.Event, *, once: bool) -> ApplySummary:
     health = JobHealth()
     with (
         _signals(stop),
@@ -174,11 +175,11 @@ def _signals(stop: threading.Event) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _as_json(summary: Summary) -> dict[str, int]:
+def _as_json(summary: ApplySummary) -> dict[str, int]:
     counts = {status.value.replace(" ", "_"): count for status, count in summary.outcomes.items()}
     return {"micro_batches": summary.micro_batches, **counts}
 
 
-def _as_text(summary: Summary) -> str:
+def _as_text(summary: ApplySummary) -> str:
     counts = ", ".join(f"{count} {status}" for status, count in summary.outcomes.items()) or "nothing to do"
     return f"{summary.micro_batches} micro-batches: {counts}"

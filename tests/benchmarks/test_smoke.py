@@ -47,6 +47,11 @@ def test_the_log_takes_units_and_counts_what_they_cost() -> None:
     assert found["log"]["wcu"] > 0
 
 
+def test_each_step_of_a_unit_in_the_log_is_measured() -> None:
+    found = measured("log_codec.py", "--units", "200", "--rounds", "1")
+    assert found.keys() >= {"collect", "encode", "decode", "fold", "snapshot written", "snapshot read"}
+
+
 @pytest.mark.long
 @pytest.mark.timeout(240)
 def test_units_come_to_the_driver_with_and_without_the_feed() -> None:

@@ -23,9 +23,10 @@ from kainite.base.errors import SparkUnavailableError
 from kainite.settings import ApplySettings, AwsSettings, Consistency
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.reflection import reflect
-from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
+from kainite_spark.driver.environment import ApplyEnvironment
+from kainite_spark.driver.job import ApplyJob
 from kainite_spark.driver.patience import patiently
-from kainite_spark.executor.group_commit import ApplyOptions
+from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.executor.tasks import TaskSettings, apply_parts, read_slice, session_of, store_of
 from kainite_spark.plan.micro_batch import MicroBatch, TaskResult
 from kainite_spark.targets.opening import open_target

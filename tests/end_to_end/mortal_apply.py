@@ -18,7 +18,8 @@ from kainite.aws import clients as aws
 from kainite.settings import ApplySettings, AwsSettings
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.reflection import reflect
-from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
+from kainite_spark.driver.environment import ApplyEnvironment
+from kainite_spark.driver.job import ApplyJob
 from kainite_spark.targets.opening import open_target
 from support.chaos import Fate, MortalStore, MortalTarget
 from support.inline_runner import InlineRunner

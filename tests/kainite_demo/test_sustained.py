@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kainite_demo.sustained import Standing
+from kainite_demo.sustained import LoadStanding
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from kainite_demo.sustained import Standing
 def test_the_part_with_the_longest_queue_is_the_bottleneck(
     made: int, captured: int, dispatched: int, applied: int, bottleneck: str | None
 ) -> None:
-    standing = Standing(100, 10.0, made, captured, dispatched, applied)
+    standing = LoadStanding(100, 10.0, made, captured, dispatched, applied)
 
     assert standing.bottleneck == bottleneck
     assert standing.offered == made / 10

@@ -127,16 +127,25 @@ def _unsigned(**none: Any) -> Instead:
 
 
 def _write_at_once(original: Any) -> Any:
-    from kainite.worker.call_rules import WriteCheckpoint
+    """Writes a checkpoint without the append that must be durable before it; the append comes with the call's end."""
+    from kainite.worker.call_rules import AppendCall
 
-    return lambda self, checkpoint: (WriteCheckpoint(checkpoint),)
+    def requested(self: Any, *arguments: Any) -> Any:
+        decided = original(self, *arguments)
+        return (
+            tuple(step for step in decided if not isinstance(step, AppendCall))
+            if isinstance(decided, tuple)
+            else decided
+        )
+
+    return requested
 
 
 def _no_policy(original: Any) -> Any:
     from kainite.settings import OnFailure
 
-    def init(self: Any, policy: Any = None, *more: Any) -> None:
-        original(self, OnFailure.SKIP, *more)
+    def init(self: Any, units: Any, policy: Any = None, **more: Any) -> None:
+        original(self, units, OnFailure.SKIP, **more)
 
     return init
 
@@ -149,10 +158,6 @@ def _other_nonce(original: Any) -> Any:
 
 async def _folded_position(self: Any, shard_id: str) -> Any:
     return self.state.positions.get(shard_id)
-
-
-async def _nothing_flushed(self: Any) -> None:
-    return None
 
 
 def _all_new(original: Any) -> Any:
@@ -225,12 +230,12 @@ def _all_free(original: Any) -> Any:
 
 
 def _never_busy_in_front(original: Any) -> Any:
-    return lambda self, unit, now: False
+    return lambda self, tid, now: False
 
 
 def _delayed_holds_nothing(original: Any) -> Any:
-    def delay(self: Any, unit: Any, now: float) -> None:
-        original(self, unit, now)
+    def delay(self: Any, tid: int, now: float) -> None:
+        original(self, tid, now)
         self._holders = type(self._holders)(self._schemes)
 
     return delay
@@ -422,10 +427,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("nonce of a batch", "kainite.store.memory:MemoryStore.put_batch", _other_nonce, 500),
     Mutation("durable position", "kainite.owner.owner:LogOwner.position", value(_folded_position), 500,
              aim="lease lapses during a put"),
-    Mutation("durable decision", "kainite.owner.append_queue:AppendQueue.flush", value(_nothing_flushed), 500,
-             aim="new table"),
     Mutation("bound of the backlog", "kainite.owner.room:is_full", answering(False), 200, aim="target away"),
-    Mutation("append before checkpoint", "kainite.worker.call_rules:CallRules._granted", _write_at_once, 500),
+    Mutation("append before checkpoint", "kainite.worker.call_rules:CallRules.requested", _write_at_once, 500),
     Mutation("parents before children", "kainite.leases.taking.taker:may_start", answering(True), 2_000),
     Mutation("lease's counter", "kainite.leases.table.calls:TableCalls.update", _any_lease, 40,
              aim="owner frozen before a put"),
@@ -497,7 +500,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("signature of rows", SIGNED, _unsigned(rows=()), 500, aim="one micro-batch"),
     Mutation("signature of unique keys", SIGNED, _unsigned(unique=()), 500),
     Mutation("signature of parents", SIGNED, _unsigned(named=(), parents=()), 500, aim="one micro-batch"),
-    Mutation("cascades", "kainite.uow.touched.cascade:Cascades._reach", answering(None), 500,
+    Mutation("cascades", "kainite.uow.touched.schema:Cascades", lambda original: lambda _: original(()), 500,
              aim="child leaves its parent"),
     Mutation("cascade read", "kainite.uow.touched.plan:Cascade.read_old", answering(None), 500,
              aim="child leaves its parent"),
@@ -525,7 +528,7 @@ MUTATIONS: tuple[Mutation, ...] = (
              aim="new key"),
     Mutation("catalogue read by the daemon", "kainite.worker.units_of_work:UnitsOfWork.settle", _not_read_again, 500,
              aim="new table"),
-    Mutation("catalogue read by the apply job", "kainite_spark.driver.job:_ApplyLoop._read_catalogue",
+    Mutation("catalogue read by the apply job", "kainite_spark.driver.micro_batches:MicroBatches.read_catalogue",
              answering(None), 500,
              aim="new table"),
     # The apply job.
@@ -539,11 +542,11 @@ MUTATIONS: tuple[Mutation, ...] = (
              aim="locked rows"),
     Mutation("busy unit in front", "kainite_spark.plan.backlog:Backlog._all_wait_for", _never_busy_in_front, 500,
              aim="locked rows, prefix"),
-    Mutation("one lane for prefix", "kainite_spark.driver.job:plan", _each_in_any_lane, 500),
+    Mutation("one lane for prefix", "kainite_spark.driver.micro_batches:plan", _each_in_any_lane, 500),
     Mutation("nothing behind a busy unit", "kainite_spark.executor.group_commit:_GroupCommit._waits",
              answering(False), 500,
              aim="locked rows"),
-    Mutation("stop behind a busy unit", "kainite_spark.executor.group_commit:ApplyOptions.suited",
+    Mutation("stop behind a busy unit", "kainite_spark.executor.apply_options:ApplyOptions.suited",
              lambda original: lambda self, alone, in_order: original(self, alone=alone, in_order=False), 500,
              aim="locked rows, prefix"),
     Mutation("fence of the target", "kainite_spark.targets.sqlite.ledger:READ_FENCE", value(ANY_FENCE), 500,
@@ -579,10 +582,7 @@ RARE: tuple[Mutation, ...] = (
              aim="slow reports"),
     Mutation("snapshot's copy of the state", "kainite.log.state.snapshot:capture", _shallow_capture, 500,
              aim="snapshots in parts"),
-    Mutation("delayed waits for earlier", "kainite_spark.plan.backlog:Backlog._waits_behind_another",
-             answering(False), 500,
-             aim="locked rows"),
-    Mutation("untimely outcomes", "kainite_spark.executor.group_commit:_GroupCommit.forget_untimely",
+    Mutation("untimely outcomes", "kainite_spark.executor.group_commit:_GroupCommit._forget_untimely",
              answering(None), 500,
              aim="locked rows"),
 )  # fmt: skip

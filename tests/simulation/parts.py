@@ -67,10 +67,12 @@ from kainite.settings import (
     UowSettings,
 )
 from kainite_spark.driver.current_target import CurrentTarget
+from kainite_spark.driver.environment import ApplyEnvironment
 from kainite_spark.driver.feeding import feed_of
-from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
+from kainite_spark.driver.job import ApplyJob
 from kainite_spark.driver.patience import patiently
-from kainite_spark.executor.group_commit import ApplyOptions, Retry, apply_units
+from kainite_spark.executor.apply_options import ApplyOptions, Retry
+from kainite_spark.executor.group_commit import apply_units
 from kainite_spark.targets.sqlite.rendering import quoted
 from simulation.child import SimPipes
 from simulation.faults import Faults

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kainite.base.errors import SparkUnavailableError
-from kainite_spark.executor.group_commit import ApplyOptions
+from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.executor.tasks import apply_parts, read_slice
 from simulation.faults import Faults
 from simulation.loop import Process, SimEvent

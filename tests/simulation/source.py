@@ -46,7 +46,7 @@ class Transaction:
         kind: normal, correction or reversal.
         stands_for: the number of the transaction that a correction or reversal takes the place of; else its own.
         writes: its changes, in order.
-        written, read: what another transaction may conflict with it on.
+        written, read: the tokens on which another transaction may conflict with it.
     """
 
     name: str

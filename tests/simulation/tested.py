@@ -176,6 +176,10 @@ def _starts_every_gain(original: Any) -> Any:
     return follow
 
 
+async def _flush_skipped(self: Any) -> None:
+    return None
+
+
 async def _flushed_at_once(self: Any) -> int:
     mark: int = self.mark
     return mark
@@ -251,25 +255,18 @@ def _nobody_overdrawn(original: Any) -> Any:
     return admit
 
 
-def _everybody_overdrawn(original: Any) -> Any:
-    def admit(self: Any, share: Any, size: int) -> bool:
-        self._hold(share, size)
-        return True
-
-    return admit
+def _without_limit(original: Any) -> Any:
+    """Makes a budget in which there is always room."""
+    return lambda self, limit=0, **more: original(self, 2**60, **more)
 
 
 def _patience_runs(original: Any) -> Any:
-    def left(self: Any) -> float:
-        if self._overdrawn is not None:
-            self._overdrawn.appending = False
-        return float(original(self))
-
-    return left
+    """Makes shares that never tell that their lines are on their way to the log."""
+    return type("Share", (original,), {"appending": property(lambda self: False, lambda self, appending: None)})
 
 
 def _endless_patience(original: Any) -> Any:
-    return lambda self: 1e6
+    return lambda self, limit=256 * 2**20, patience=0.0: original(self, limit, 1e6)
 
 
 def _signed_by_what_is_left(original: Any) -> Any:
@@ -391,6 +388,9 @@ TESTED: tuple[ShownByTest, ...] = (
             f"{APPLICATION_TESTS}/test_service.py::test_locks"),
     _tested("locks as of the tail", f"{APPLICATIONS}.partition:_read_locks", _no_locks_at_first,
             f"{APPLICATION_TESTS}/test_service.py::test_locks_are_known_to_the_next_owner"),
+    _tested("what was decided on is durable", "kainite.owner.append_queue:AppendQueue.flush", value(_flush_skipped),
+            "tests/kainite/owner/test_durable_grants.py"
+            "::test_an_answer_that_appends_nothing_waits_for_what_it_was_decided_on"),
     # Names and numbers of dispatched units.
     _tested("an owner renews before it begins", "kainite.owner.owner:load_mounted", _begun_without_renewal,
             f"{NAMES_TESTS}::test_an_owner_that_is_overtaken_while_it_loads_deletes_nothing_of_its_successor"),
@@ -441,15 +441,20 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("one shard is overdrawn", "kainite.worker.emit_budget:EmitBudget._admit", _nobody_overdrawn,
             "tests/kainite/worker/test_emit_budget.py"
             "::test_many_shards_that_emit_more_than_the_limit_all_end_their_calls"),
-    _tested("only one shard is overdrawn", "kainite.worker.emit_budget:EmitBudget._admit", _everybody_overdrawn,
+    _tested("only one shard is overdrawn", "kainite.worker.emit_budget:EmitBudget.__init__", _without_limit,
             "tests/kainite/worker/test_emit_budget.py"
             "::test_many_shards_that_emit_more_than_the_limit_all_end_their_calls"),
-    _tested("a child that hangs is passed over", "kainite.worker.emit_budget:EmitBudget._patience_left",
+    _tested("a child that hangs is passed over", "kainite.worker.emit_budget:EmitBudget.__init__",
             _endless_patience,
             "tests/kainite/worker/test_emit_budget.py::test_a_child_that_hangs_does_not_keep_the_others_for_ever"),
-    _tested("no patience runs while the log takes nothing", "kainite.worker.emit_budget:EmitBudget._patience_left",
+    _tested("no patience runs while the log takes nothing", "kainite.worker.emit_budget:EmitShare",
             _patience_runs,
             "tests/kainite/worker/test_emit_budget.py::test_while_the_log_takes_nothing_only_one_shard_is_overdrawn"),
+    # The order of units that are tried out of their turn.
+    _tested("delayed or refused waits for earlier", "kainite_spark.plan.backlog:Backlog._waits_behind_another",
+            answering(False),
+            "tests/kainite_spark/plan/test_backlog.py"
+            "::test_a_unit_that_was_not_tried_a_second_time_waits_for_those_before_it_that_were_found_blocked"),
     # Changes of a row that are made as one.
     _tested("signatures of a unit that lost a change", f"{NET_EFFECT}:_Signing.without", _signed_by_what_is_left,
             f"{NET_EFFECT_TESTS}::test_signatures_of_another_catalogue_stay_when_they_cannot_be_told_apart"),

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from simulation.mutations import Instead, Mutation
+import orjson
+
+from simulation.mutations import Instead, Mutation, answering
 
 CYCLES = "kainite.extract.cycles"
 DELIVERY_TESTS = "tests/kainite/extract/cycles/test_delivery.py"
@@ -41,27 +43,13 @@ def _start_alone(original: Any) -> Any:
 
 
 def _stored_is_the_start(original: Any) -> Any:
-    def places(request: bytes) -> tuple[Any, Any]:
-        start, _ = original(request)
-        return start, start
+    """Answers a request as if all before its start were stored."""
 
-    return places
+    def answer(self: Any, request: bytes) -> Any:
+        asked = orjson.loads(request)
+        return original(self, orjson.dumps({**asked, "stored": asked["start"]}))
 
-
-def _from_anywhere(original: Any) -> Any:
-    """Takes each request for one that follows the last answer."""
-
-    from kainite.capture.postgresql.extractor import Offset
-
-    class Follows(Offset):
-        def __ne__(self, _: object) -> bool:
-            return False
-
-    def places(request: bytes) -> tuple[Any, Any]:
-        start, stored = original(request)
-        return Follows(start.lsn, start.number), stored
-
-    return places
+    return answer
 
 
 def _asked_at_once(original: Any) -> Any:
@@ -102,10 +90,11 @@ OFF: tuple[tuple[Mutation, str], ...] = (
     _off("a fresh process is asked when nothing waits", f"{CYCLES}.cyclic_extraction:CyclicExtraction._may_ask",
          _asked_at_once,
          f"{DELIVERY_TESTS}::test_an_extractor_that_dies_is_asked_again_when_what_it_gave_is_stored"),
-    _off("PostgreSQL forgets what is stored, and no more", "kainite.capture.postgresql.extractor:_places_in",
+    _off("PostgreSQL forgets what is stored, and no more",
+         "kainite.capture.postgresql.extractor:PostgresExtractor.answer",
          _stored_is_the_start,
          f"{SOURCE_TESTS}::test_asked_ahead_it_acknowledges_what_is_stored_and_no_more"),
-    _off("a request follows the last answer", "kainite.capture.postgresql.extractor:_places_in", _from_anywhere,
+    _off("a request follows the last answer", "kainite.capture.postgresql.extractor:Offset.__ne__", answering(False),
          f"{SOURCE_TESTS}::test_a_request_that_does_not_follow_its_last_answer_is_refused"),
     _off("one hash key in an aggregate", "kainite.kinesis.write.aggregating:aggregated", _one_key_for_all,
          f"{WRITE_TESTS}/test_aggregating.py"

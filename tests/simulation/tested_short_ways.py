@@ -30,10 +30,6 @@ def _off(name: str, place: str, instead: Instead, test: str) -> tuple[Mutation, 
     return Mutation(name, place, instead, 0), test
 
 
-async def _nothing_told(self: Any) -> None:
-    return None
-
-
 class _AsItCame:
     """Decodes an append's metadata without looking at what the fields hold."""
 
@@ -45,7 +41,10 @@ class _AsItCame:
 
 
 def _asked_each_time(original: Any) -> Any:
-    return lambda self: self._ask_now.set()
+    def ask_soon(self: Any) -> None:
+        asyncio.get_running_loop().create_task(self._ask()).add_done_callback(lambda _: None)
+
+    return ask_soon
 
 
 def _whole_in_one_entry(original: Any) -> Any:
@@ -156,8 +155,8 @@ async def _judged_or_broken(self: Any, unit: Any, signing: Any) -> None:
 
 OFF: tuple[tuple[Mutation, str], ...] = (
     # From the shard to the owner.
-    _off("since when a shard is read is in the log first", "kainite.worker.shard_call:ShardCalls._tell_start",
-         value(_nothing_told),
+    _off("since when a shard is read is in the log first", "kainite.worker.units_of_work:UnitsOfWork.tells_start",
+         value(property(lambda self: False, lambda self, tells: None)),
          "tests/kainite/worker/test_shard_call.py"
          "::test_the_log_knows_since_when_a_shard_is_read_before_a_checkpoint_hides_it"),
     _off("readers are asked while a unit waits", f"{SESSION}._ask_soon", answering(None),
@@ -188,7 +187,7 @@ OFF: tuple[tuple[Mutation, str], ...] = (
     _off("as many deltas as were announced", "kainite_spark.executor.assemble:_unit", _any_number_of_deltas,
          "tests/kainite_spark/executor/test_assemble.py"
          "::test_a_unit_whose_deltas_are_not_those_that_were_announced_has_a_fault"),
-    _off("no target is given a unit with a fault", "kainite_spark.executor.group_commit:_GroupCommit._attempt",
+    _off("no target is given a unit with a fault", "kainite_spark.executor.target_attempts:TargetAttempts.commit",
          _given_in_any_case,
          "tests/kainite_spark/executor/test_group_commit.py"
          "::test_a_unit_whose_deltas_cannot_be_read_fails_alone_and_no_target_is_given_it"),

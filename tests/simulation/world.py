@@ -23,7 +23,7 @@ from kainite.log.views.unit_table import read_rows
 from kainite.peers.feed.following import LogFeed
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.catalogue.tables import Catalogue
-from kainite_spark.executor.group_commit import ApplyOptions
+from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.targets.opening import open_target
 from simulation.faults import NO_RESENDING, Effects, Faults
 from simulation.hosts import Hosts

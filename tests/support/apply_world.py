@@ -12,7 +12,8 @@ from kainite.settings import ApplySettings, OnFailure
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.delta import Delta, Operation
 from kainite.uow.signing import Signing
-from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
+from kainite_spark.driver.environment import ApplyEnvironment
+from kainite_spark.driver.job import ApplyJob
 from kainite_spark.driver.runner import Runner
 from kainite_spark.targets.contract import Target
 from kainite_spark.targets.opening import open_target

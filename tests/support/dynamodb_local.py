@@ -24,7 +24,7 @@ java -Xmx256m -Djava.library.path=DynamoDBLocal_lib -jar DynamoDBLocal.jar -inMe
 cat >/dev/null
 kill -9 $!
 """
-"""The command ends with its input, and so also where this process is killed and cleans up nothing."""
+"""The command ends with its input, so it also ends when this process is killed and cleans up nothing."""
 
 
 @contextmanager

@@ -19,7 +19,6 @@ from kainite.peers.sharing.shared_log import SharedLog
 from kainite.store.memory import MemoryStore
 from kainite_spark.driver.follower import LogFollower
 from kainite_spark.driver.payloads import Payloads
-from kainite_spark.plan.backlog import Backlog
 from support.application_world import Proxy
 from support.log_builders import fragment
 from support.log_members import SETTINGS, Members, P
@@ -49,15 +48,14 @@ class Followed:
 
     def __init__(self, store: MemoryStore, payload: int = 1 << 16, credit: int = 1 << 20) -> None:
         self.store = CountingStore(store)
-        self.backlog = Backlog()
         self.payloads = Payloads(payload)
         wishes = Wishes(LOG, "follower", credit, payload, outcomes=True)
         self.feed = LogFeed(self.store, P, wishes, Access())
-        self.follower = LogFollower(self.store, P, self.backlog, self.feed, self.payloads)
+        self.follower = LogFollower(self.store, P, feed=self.feed, payloads=self.payloads)
 
     def units(self) -> list[int]:
         """Returns the units that are not resolved."""
-        return sorted(self.backlog.unresolved())
+        return sorted(self.follower.backlog.unresolved())
 
     async def has(self, shared: SharedLog, *, poll: bool = True) -> None:
         """Waits until everything that the owner has made durable is folded."""
@@ -89,7 +87,6 @@ async def following(store: MemoryStore, **more: Any) -> AsyncIterator[Followed]:
     """Follows a log while the context is entered."""
     followed = Followed(store, **more)
     followed.follower.start()
-    followed.follower.resume(())
     running = asyncio.create_task(followed.feed.run())
     try:
         yield followed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kainite.log.contract import LogStore
-from kainite_spark.executor.group_commit import ApplyOptions, Retry
+from kainite_spark.executor.apply_options import ApplyOptions, Retry
 from kainite_spark.executor.tasks import RoutedPart, apply_parts, read_slice
 from kainite_spark.plan.micro_batch import MicroBatch, TaskResult
 from kainite_spark.targets.contract import Target

@@ -24,8 +24,9 @@ from kainite.peers.feed.following import LogFeed
 from kainite.settings import ApplySettings, LogSettings
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.reflection import reflect
+from kainite_spark.driver.environment import ApplyEnvironment
 from kainite_spark.driver.feeding import beside, feed_of
-from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
+from kainite_spark.driver.job import ApplyJob
 from kainite_spark.targets.opening import open_target
 from support.inline_runner import InlineRunner
 from support.stores import Database

@@ -24,7 +24,8 @@ from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.worker.units_of_work import UnitsOfWork
 from kainite_spark.driver.current_target import CurrentTarget
-from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
+from kainite_spark.driver.environment import ApplyEnvironment
+from kainite_spark.driver.job import ApplyJob
 from kainite_spark.targets.opening import open_target
 from support.inline_runner import InlineRunner
 from support.owned_log import owned_log

@@ -17,7 +17,7 @@ def sequences(*batches: RecordBatch) -> list[int]:
 
 async def next_of(source: ShardSource) -> RecordBatch | ShardEnd:
     async with asyncio.timeout(LIMIT):
-        return await source.next()
+        return await source.ahead.next()
 
 
 async def read(source: ShardSource, count: int) -> list[int]:

@@ -16,7 +16,8 @@ from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta, Operation
 from kainite.uow.signature import Signatures
-from kainite_spark.executor.group_commit import ApplyOptions, Retry, apply_units
+from kainite_spark.executor.apply_options import ApplyOptions, Retry
+from kainite_spark.executor.group_commit import apply_units
 from kainite_spark.targets.contract import Target, TargetSession, Unit
 from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.opening import open_target
@@ -39,7 +40,7 @@ SHOP = """
 
 
 DATABASES = pytest.mark.parametrize("database", ["postgresql", "sqlite"], indirect=True)
-"""For tests of what Kainite does in a database by itself; a loader may do otherwise."""
+"""Runs a test on the databases alone: for what Kainite does in a database by itself, and a loader may do otherwise."""
 
 
 class Database:

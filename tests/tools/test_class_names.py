@@ -14,28 +14,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("daemon", "spark_apply", "demo", "record_processors", "localstack", "tools")
 
-NOT_YET_UNIQUE = frozenset(
-    {
-        "Decision",
-        "Event",
-        "Fed",
-        "Kind",
-        "Layout",
-        "Look",
-        "Member",
-        "Message",
-        "Outcome",
-        "Owner",
-        "Phase",
-        "Step",
-        "Stop",
-        "Table",
-        "Writer",
-        "_Stored",
-    }
-)
-"""Names that two classes still have: one of them is to be renamed, and the name to be taken off this list."""
-
 
 def test_no_two_classes_have_one_name() -> None:
     assert shared_names(programs()) == []
@@ -62,7 +40,7 @@ def shared_names(paths: list[Path]) -> list[str]:
     return [
         f"{name}: {', '.join(map(str, files))}"
         for name, files in sorted(files_by_name(paths).items())
-        if len(files) > 1 and name not in NOT_YET_UNIQUE
+        if len(files) > 1
     ]
 
 

@@ -1,4 +1,4 @@
-"""That the groups of tests which share a dear fixture are honoured: some versions of pytest and xdist ignore them."""
+"""Groups of tests that share a costly fixture run on one worker: some versions of pytest and xdist ignore groups."""
 
 from __future__ import annotations
 

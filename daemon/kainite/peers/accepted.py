@@ -32,8 +32,8 @@ from kainite.peers.service import PeerService
 
 logger = logging.getLogger(__name__)
 
-GREETING_BYTES: Final = 64 * 1024
-"""From so many bytes on, nothing more is read from a peer before its Hello was judged."""
+READ_AHEAD: Final = 256 * 1024
+"""From so many bytes on, nothing more is read from a peer while its service has not taken the last message."""
 
 STOP_S: Final = 5.0
 """Seconds that a stop waits for replies under way."""
@@ -113,8 +113,7 @@ class AcceptedPeer(asyncio.Protocol, Generic[M]):
     def data_received(self, data: bytes) -> None:
         self._connection.receive(data, self._loop.time())
         self._arrived.set()
-        most = self._terms.limits.bytes if self.state is ConnectionState.OPEN else GREETING_BYTES
-        if self._connection.buffered > most and self._transport is not None:
+        if not self._listens and self._connection.buffered > READ_AHEAD and self._transport is not None:
             self._transport.pause_reading()
 
     def pause_writing(self) -> None:

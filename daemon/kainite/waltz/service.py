@@ -5,7 +5,7 @@ What a client may do with a partition here:
 =================  ===========================================  ====================================================
 message            where this process owns the partition        where it does not
 =================  ===========================================  ====================================================
-mount              feed, then READY; CLIENT_AHEAD for a mark    NOT_READY; so for another generation than the owner's
+mount              feed, then READY; CLIENT_AHEAD for a mark    NOT_READY, also for another generation than its
                    that the owner has not
 append, feed       after a mount on the same connection, under  the connection is cut: the client mounts anew, where
                    the owner's generation                       the owner is by then

@@ -35,14 +35,9 @@ class Consumers:
         """Returns what each consumer does at this moment."""
         return tuple(consumer.status() for consumer, _ in self._running.values())
 
-    def done_until(self) -> dict[str, float]:
-        """Returns for each shard a time (seconds since boot) before which all records that arrived are done."""
-        times = ((lease.shard_id, consumer.done_until) for lease, (consumer, _) in self._running.items())
-        return {shard: until for shard, until in times if until is not None}
-
     def reached(self) -> dict[str, Reached]:
-        """Returns, for each shard that is read, how far its consumer is done."""
-        return {lease.shard_id: consumer.reached for lease, (consumer, _) in self._running.items()}
+        """Returns, for each shard that is read, how far what was emitted for its records is durable."""
+        return {lease.shard_id: consumer.reading.reached for lease, (consumer, _) in self._running.items()}
 
     async def follow_leases(self) -> None:
         """Starts a consumer for each lease gained; ends it when the lease is lost or handed over. Runs until cancelled.

@@ -37,7 +37,6 @@ from kainite.base.errors import (
 from kainite.base.logs import event
 from kainite.child.events import Action, Rejected
 from kainite.child.process import ChildProcess
-from kainite.kinesis.read.prefetch import Reached
 from kainite.kinesis.read.record_batch import RecordBatch, ShardEnd
 from kainite.kinesis.read.shard_source import OpenSource
 from kainite.leases.keeper import HeldLease, LeaseKeeper
@@ -103,7 +102,7 @@ class ShardConsumer:
         self._failures = ChildFailures(lease.shard_id, settings)
         self._interrupt: asyncio.Future[StateOutcome] = asyncio.get_running_loop().create_future()
         self._child: ChildProcess | None = None
-        self._reading = ShardReading(lease)
+        self.reading = ShardReading(lease)
         self._end = ShardEnd(())
         self._batch: RecordBatch | None = None  # the batch that the child has and has not answered yet
         self._pause = 0.0
@@ -161,20 +160,10 @@ class ShardConsumer:
             pid=child.pid if child else None,
             action=str(child.dialect.action) if child and silent is not None else None,
             silent=silent,
-            behind_ms=self._reading.millis_behind_latest,
+            behind_ms=self.reading.millis_behind_latest,
             last_record=self._metrics.since_records,
             failures=self._failures.count,
         )
-
-    @property
-    def done_until(self) -> float | None:
-        """Returns a time (seconds since boot): what was emitted for every record that arrived before is durable."""
-        return self._reading.done_until
-
-    @property
-    def reached(self) -> Reached:
-        """Returns how far what was emitted for the shard's records is durable."""
-        return self._reading.reached
 
     async def _outcome(self, step: Callable[[], Awaitable[StateOutcome]]) -> StateOutcome:
         try:
@@ -191,7 +180,7 @@ class ShardConsumer:
         if (interrupted := self._interrupted()) is not None:
             return interrupted
         self._parts = self._current_parts()
-        self._reading.open(self._parts.open_source, self._parts.stream_settings, await self._calls.position())
+        self.reading.open(self._parts.open_source, self._parts.stream_settings, await self._calls.position())
         self._child = ChildProcess.start(self._shard, self._parts.child_settings)
         await self._calls.begin(Action.INITIALIZE)
         checkpoint = self._lease.checkpoint
@@ -213,7 +202,7 @@ class ShardConsumer:
     async def _end_shard(self) -> StateOutcome:
         children = self._end.children
         await self._parts.keeper.shard_ended(self._lease, children)
-        await self._calls.begin(Action.SHARD_ENDED, started_ms=self._reading.started_ms)
+        await self._calls.begin(Action.SHARD_ENDED, started_ms=self.reading.started_ms)
         await self._perform(self._current_child().dialect.shard_ended())
         if self._lease not in self._parts.keeper.held:
             self._set_interrupt(StateOutcome.LOST)
@@ -246,7 +235,7 @@ class ShardConsumer:
     async def _next(self) -> RecordBatch | ShardEnd | StateOutcome:
         """Returns an interruption or the next batch, whichever comes first; raises if the child breaks before that."""
         broken = self._current_child().broken
-        reading = asyncio.ensure_future(self._reading.next())
+        reading = asyncio.ensure_future(self.reading.next())
         first: set[asyncio.Future[Any]] = {reading, broken, self._interrupt}
         try:
             await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
@@ -260,7 +249,7 @@ class ShardConsumer:
 
     async def _deliver(self, batch: RecordBatch) -> None:
         self._batch = batch
-        await self._calls.begin(Action.PROCESS_RECORDS, batch, self._reading.started_ms)
+        await self._calls.begin(Action.PROCESS_RECORDS, batch, self.reading.started_ms)
         child = self._current_child()
         child.send(child.dialect.process_records(self._failures.mark(batch.take_line())))
         await self._serve(child)
@@ -307,7 +296,7 @@ class ShardConsumer:
     async def _ends(self) -> None:
         """Ends the reading and the child's input, and gives the child its grace to end."""
         self._batch = None
-        await self._reading.close()
+        await self.reading.close()
         if self._child is not None:
             await self._child.ends(self._parts.child_settings.shutdown_grace)
 
@@ -316,7 +305,7 @@ class ShardConsumer:
         child = self._child
         self._batch = None
         try:
-            await self._reading.close()
+            await self.reading.close()
         finally:  # also when this is cancelled: no child is left behind
             if child is not None:
                 await child.close(0)

@@ -42,14 +42,11 @@ class ShardReading:
         return self._source.millis_behind_latest if self._source is not None else None
 
     @property
-    def done_until(self) -> float | None:
-        """Returns a time (seconds since boot) before which every record that arrived is done; None when unknown."""
-        return self._source.done_until if self._source is not None else None
-
-    @property
     def reached(self) -> Reached:
         """Returns how far the shard's records are done; an empty value while nothing is read."""
-        return replace(self._source.reached, started_ms=self.started_ms) if self._source is not None else Reached()
+        if self._source is None:
+            return Reached()
+        return replace(self._source.ahead.queue.reached, started_ms=self.started_ms)
 
     @property
     def started_ms(self) -> int | None:
@@ -78,7 +75,7 @@ class ShardReading:
             start, settings = AT_TIMESTAMP, replace(settings, initial_timestamp=self._latest_at)
         hash_range = self._lease.lease.hash_range
         source = open_source(self._lease.shard_id, hash_range, start, settings, cut_at=cut_at)
-        source.start()
+        source.ahead.start()
         self._source = source
 
     async def next(self) -> RecordBatch | ShardEnd:
@@ -88,7 +85,7 @@ class ShardReading:
             StreamError: the shard cannot be read.
         """
         assert self._source is not None
-        return await self._source.next()
+        return await self._source.ahead.next()
 
     async def close(self) -> None:
         """Ends the reading; may be called again."""

@@ -1,16 +1,21 @@
 """Follows the main log for the apply job.
 
-The log is folded (:mod:`kainite.log.state.folded`). Beside that, its entries tell
-:class:`~kainite_spark.plan.backlog.Backlog`
+The log is folded (:mod:`kainite.log.state.folded`), and the folded log is the only place that has what the log says of
+a unit. Beside that, its entries tell :class:`~kainite_spark.plan.backlog.Backlog`
 
 * of schemes of signatures (SCHEME);
 * of new units (UNIT), which are failed already when they were malformed or did not fit the catalogue;
 * of parts that came late for a failed unit (FRAGMENT): it holds back what they touch, too;
 * of decisions (STATUS without ``through``): retry, also of a unit that was judged anew (REFIT), and discard.
 
-A STATUS entry with ``through`` has our own outcomes, and says up to which id the owner has copied
-them. After a start the outcomes that the owner has not copied yet are applied on top of the folded log;
-the outcomes partition is ours by then, so nobody else can append to it.
+A STATUS entry with ``through`` has an apply job's outcomes, and says up to which id the owner has copied them. They
+are ours, unless we stood still and another apply job took over. After a start the outcomes that the owner has not
+copied yet are applied on top of the folded log; the outcomes partition is ours by then, so nobody else can append to
+it.
+
+Invariant: the folded log has each unit that the backlog has. A unit leaves the folded log by an outcome of ours, for
+which the backlog has let go of the unit before; or by a discard or another apply job's outcome, of which the backlog
+hears with the entry.
 
 New entries come by the feed of the log's owner where there is one (:mod:`kainite.peers.feed`), and are read where
 it lacks some. Both say the same of an id, and each id is folded once, in order, so it does not matter which came first:
@@ -19,7 +24,7 @@ the state after id n is the fold of the log up to n, whatever the feed left out,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from kainite.base.errors import LogCorruptError
 from kainite.log.contract import LogStore
@@ -31,7 +36,6 @@ from kainite.peers.feed.buffer import EVERYTHING
 from kainite.peers.feed.following import LogFeed
 from kainite_spark.driver.payloads import Payloads
 from kainite_spark.plan.backlog import Backlog
-from kainite_spark.plan.pending_unit import PendingUnit
 
 
 class LogFollower:
@@ -40,7 +44,7 @@ class LogFollower:
     Args:
         store: where the log is.
         partition: the main log's partition.
-        backlog: gets new units and a person's decisions.
+        new_backlog: returns the empty backlog of a folded log's units.
         feed: brings new entries; None: they are read.
         payloads: keeps the deltas that the feed brings.
     """
@@ -49,18 +53,29 @@ class LogFollower:
         self,
         store: LogStore,
         partition: str,
-        backlog: Backlog,
+        new_backlog: Callable[[Mapping[int, UnitState]], Backlog] = Backlog,
         feed: LogFeed | None = None,
         payloads: Payloads | None = None,
     ) -> None:
         self._store = store
         self._partition = partition
-        self._backlog = backlog
+        self._new_backlog = new_backlog
         self._feed = feed
         self._payloads = payloads or Payloads(0)
         self._state = FoldedLog()
+        self._backlog = new_backlog(self._state.units)
         self.schemes = 0
         """How many schemes of signatures were new since the start."""
+
+    @property
+    def units(self) -> Mapping[int, UnitState]:
+        """Returns what the log says of the units that it does not show as resolved, by transaction id."""
+        return self._state.units
+
+    @property
+    def backlog(self) -> Backlog:
+        """Returns the units that are still to be applied; another one after each :meth:`start`."""
+        return self._backlog
 
     @property
     def next_id(self) -> int:
@@ -72,20 +87,22 @@ class LogFollower:
         """Returns the id up to which the owner has copied our outcomes."""
         return self._state.through
 
-    def start(self) -> None:
-        """Reads the log up to its present tail."""
-        self._state = load_state(self._store, self._partition, strong=True)
+    def start(self, outcomes_from: Callable[[int], Iterable[Outcome]] = lambda _: ()) -> None:
+        """Reads the log up to its present tail, and makes the backlog of its units.
 
-    def resume(self, outcomes: Iterable[Outcome]) -> None:
-        """Tells of all unresolved units, with the status that the log or a later outcome gives them."""
+        Args:
+            outcomes_from: returns our outcomes from an id of the outcomes partition on; they change what the log says.
+        """
+        self._state = load_state(self._store, self._partition, strong=True)
+        self._backlog = self._new_backlog(self._state.units)
         for scheme_id, scheme in self._state.schemes.items():
             self._backlog.know(scheme_id, scheme)
-        since = {outcome.tid: outcome for outcome in outcomes}
+        since = {outcome.tid: outcome for outcome in outcomes_from(self.through + 1)}
         for tid, unit in self._state.units.items():
             latest = since.get(tid) or Outcome(tid, unit.status, cause=unit.cause)
             if latest.status not in RESOLVED:
                 in_progress = latest.status is UnitStatus.IN_PROGRESS
-                self._backlog.add(pending_unit(unit), latest.status, None if in_progress else latest.cause)
+                self._backlog.add(tid, latest.status, None if in_progress else latest.cause)
 
     def poll(self, *, strong: bool = False) -> bool:
         """Folds new entries. Returns False when the owner truncated entries before they were read: start anew.
@@ -110,15 +127,16 @@ class LogFollower:
             return EVERYTHING
         step = self._feed.take(self.next_id)
         for fed in step.batches:
-            self._take(fed.batch)
+            self._fold(fed.batch)
             if fed.has_data:
                 self._payloads.keep(fed.batch)
         return step.missing
 
     def _read(self, *, strong: bool) -> bool:
+        """Folds what the store has; returns False when entries were truncated before they were read."""
         try:
             for batch in self._store.read_batches(self._partition, self.next_id, data=False, strong=strong):
-                self._take(batch)
+                self._fold(batch)
         except LogCorruptError:
             head = self._store.read_head(self._partition)
             if head is None or head.low_water_mark <= self.next_id:
@@ -126,7 +144,8 @@ class LogFollower:
             return False
         return True
 
-    def _take(self, batch: Batch) -> None:
+    def _fold(self, batch: Batch) -> None:
+        """Folds the entries of a batch that are new, and tells the backlog of each."""
         for tid, entry in batch.entries_from(self.next_id):
             self._state.apply(tid, entry, batch.time_ms)
             if isinstance(entry.meta, SchemeMeta):
@@ -134,35 +153,18 @@ class LogFollower:
                 self._backlog.know(entry.meta.scheme, self._state.schemes[entry.meta.scheme])
             elif isinstance(entry.meta, UnitMeta):
                 unit = self._state.units[tid]
-                self._backlog.add(pending_unit(unit), unit.status, unit.cause)
+                self._backlog.add(tid, unit.status, unit.cause)
             elif isinstance(entry.meta, FragmentMeta) and (late := self._state.failed(entry.meta.uow)) is not None:
-                self._backlog.widen(pending_unit(late), entry.touched.written, entry.touched.read)
-            elif isinstance(entry.meta, StatusMeta) and entry.meta.through is None:
-                self._decided(entry.meta.outcomes)
+                self._backlog.widen(late.tid, entry.touched)
+            elif isinstance(entry.meta, StatusMeta):
+                self._decided(entry.meta)
 
-    def _decided(self, outcomes: Iterable[Outcome]) -> None:
-        """Applies retries and discards; a unit that we resolved ourselves meanwhile does not change."""
-        for outcome in outcomes:
-            if outcome.status is UnitStatus.DISCARDED:
-                self._backlog.discard(outcome.tid)
-            elif outcome.status is UnitStatus.IN_PROGRESS and outcome.tid in self._backlog.failed:
-                unit = self._state.units[outcome.tid]
-                self._backlog.retry(unit.tid, unit.attempt, pending_unit(unit))
-
-
-def pending_unit(unit: UnitState) -> PendingUnit:
-    """Returns what scheduling needs of a unit."""
-    return PendingUnit(
-        tid=unit.tid,
-        uow=unit.uow,
-        count=unit.count,
-        kind=unit.kind,
-        written=unit.written,
-        read=unit.read,
-        fragments=unit.fragments,
-        attempt=unit.attempt,
-        tables=unit.tables,
-        unsigned=unit.unsigned,
-        scheme=unit.scheme,
-        refit=unit.refit,
-    )
+    def _decided(self, status: StatusMeta) -> None:
+        """Applies what a person or an apply job has decided; a unit that we resolved ourselves does not change."""
+        # The folded log has forgotten all resolved units, so the backlog forgets them all before it looks one up.
+        self._backlog.forget_resolved(one.tid for one in status.outcomes if one.status in RESOLVED)
+        if status.through is not None:
+            return  # outcomes of an apply job: what it found to be failed or blocked, we find out ourselves
+        for outcome in status.outcomes:
+            if outcome.status is UnitStatus.IN_PROGRESS and outcome.tid in self._backlog.failed:
+                self._backlog.retry(outcome.tid)

@@ -5,7 +5,8 @@ partition, which this job alone writes::
 
     poll the log ─► select units ─► advance the fence ─► run the micro-batch ─► append outcomes ─► tidy up
 
-After a round in which a unit was refused for the first time, the target's catalogue is read again
+The steps from the fence to the run, and tidying up, are :mod:`kainite_spark.driver.micro_batches`. After a round in
+which a unit was refused for the first time, the target's catalogue is read again
 (:mod:`kainite_spark.driver.current_target`), so that no unit fails for an old one.
 
 What a crash between two steps leaves behind, and what the next apply job does:
@@ -32,37 +33,31 @@ fails for that reason.
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from kainite.base.errors import KainiteError, SparkStalledError, SparkUnavailableError, TargetRejectedError
 from kainite.base.logs import event
-from kainite.log.contract import LogStore
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.log.state.outcomes import outcomes_partition
 from kainite.observe import metric
-from kainite.observe.meter import SILENT, Meter
 from kainite.owner.mount import LeaseWatch
-from kainite.peers.feed.following import LogFeed
-from kainite.settings import ApplySettings, OnFailure
+from kainite.settings import OnFailure
 from kainite_spark.driver import patience
-from kainite_spark.driver.current_target import CurrentTarget
+from kainite_spark.driver.environment import ApplyEnvironment, ApplySummary
 from kainite_spark.driver.follower import LogFollower
-from kainite_spark.driver.job_health import JobHealth, JobStage
+from kainite_spark.driver.job_health import JobStage
 from kainite_spark.driver.job_metrics import JobMetrics
+from kainite_spark.driver.micro_batches import MicroBatches, MicroBatchRun
 from kainite_spark.driver.outcomes import Outcomes, mount_outcomes
 from kainite_spark.driver.pace import Pace
 from kainite_spark.driver.patience import patiently
 from kainite_spark.driver.payloads import Payloads
-from kainite_spark.driver.runner import Runner
 from kainite_spark.plan.backlog import Backlog, Selection
-from kainite_spark.plan.micro_batch import TaskResult, plan
-from kainite_spark.targets.contract import Target
-from kainite_spark.targets.fence import Fence
 
 _LOG = logging.getLogger(__name__)
 
@@ -79,46 +74,6 @@ TIDY_EVERY = 50
 """Micro-batches after which acknowledgements and outcomes without further use are deleted."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyEnvironment:
-    """Everything that an apply job works with.
-
-    Attributes:
-        settings: the apply job's section of the settings.
-        store: the log's store.
-        partition: the main log's partition.
-        owner: a name unlike that of any other apply job.
-        target: the target, already prepared (:meth:`Target.prepare`).
-        runner: runs the tasks.
-        ledger: the log's name in the target, unlike that of any other log that is applied to the target.
-            Transaction ids begin at 0 in every log, so two logs under one name would be taken for one.
-        current: reads the target's catalogue again; None: never.
-        meter: takes the metrics.
-        health: is told what the job does, and what it waits for.
-        feed: brings the log's entries as they become durable, and announces outcomes; None: the log is read.
-    """
-
-    settings: ApplySettings
-    store: LogStore
-    partition: str
-    owner: str
-    target: Target
-    runner: Runner
-    ledger: str
-    current: CurrentTarget | None = None
-    meter: Meter = SILENT
-    health: JobHealth = field(default_factory=JobHealth)
-    feed: LogFeed | None = None
-
-
-@dataclass(slots=True)
-class Summary:
-    """The number of micro-batches that an apply job ran, and the numbers of units by status."""
-
-    micro_batches: int = 0
-    outcomes: Counter[UnitStatus] = field(default_factory=Counter)
-
-
 class ApplyJob:
     """Applies the units of one log partition to one target.
 
@@ -132,7 +87,7 @@ class ApplyJob:
         self._environment = environment
         self._stop = stop
         self._watch = watch
-        self.summary = Summary()
+        self.summary = ApplySummary()
 
     def run(self, *, once: bool = False) -> None:
         """Applies units until stopped; with ``once``, until no unit is left that can be applied.
@@ -164,27 +119,32 @@ class _ApplyLoop:
     """The rounds of an apply job that has mounted its outcomes partition."""
 
     def __init__(
-        self, environment: ApplyEnvironment, outcomes: Outcomes, stop: threading.Event, summary: Summary
+        self, environment: ApplyEnvironment, outcomes: Outcomes, stop: threading.Event, summary: ApplySummary
     ) -> None:
         self._environment = environment
+        self._settings = environment.settings
         self._outcomes = outcomes
         self._stop = stop
         self._summary = summary
-        self._backlog = Backlog(environment.settings.on_failure, environment.settings.consistency)
-        self._payloads = Payloads(environment.settings.feed_bytes)
-        self._follower = self._new_follower()
-        self._target = environment.target
         self._metrics = JobMetrics(environment.meter)
+        payloads = Payloads(self._settings.feed_bytes)
+        new_backlog = functools.partial(
+            Backlog, policy=self._settings.on_failure, consistency=self._settings.consistency
+        )
+        self._follower = LogFollower(environment.store, environment.partition, new_backlog, environment.feed, payloads)
+        self._micro_batches = MicroBatches(environment, outcomes.generation, payloads, self._metrics)
         self._schemes = 0
-        self._number = 0
         self._failures = 0
         self._untidy = 0
-        self._spark_s = 0.0
+
+    @property
+    def _backlog(self) -> Backlog:
+        return self._follower.backlog
 
     def start(self) -> None:
         """Fences the target, then reads which units are unresolved: no older job may commit a unit after it is read."""
-        self._target.raise_generation(self._environment.ledger, self._outcomes.generation)
-        self._rebuild()
+        self._micro_batches.raise_generation()
+        self._read_log()
         event(
             _LOG,
             logging.INFO,
@@ -196,12 +156,9 @@ class _ApplyLoop:
             failed=len(self._backlog.failed),
         )
 
-    def _rebuild(self) -> None:
-        """Rebuilds the backlog from the main log and from the outcomes partition."""
-        self._backlog = Backlog(self._environment.settings.on_failure, self._environment.settings.consistency)
-        self._follower = self._new_follower()
-        self._follower.start()
-        self._follower.resume(self._outcomes.read_from(self._follower.through + 1))
+    def _read_log(self) -> None:
+        """Reads which units are unresolved from the main log and from the outcomes partition."""
+        self._follower.start(self._outcomes.read_from)
         self._announce()
 
     def _announce(self) -> None:
@@ -209,14 +166,11 @@ class _ApplyLoop:
         if self._environment.feed is not None:
             self._environment.feed.outcomes_at(self._outcomes.last_id)
 
-    def _new_follower(self) -> LogFollower:
-        parts = self._environment
-        return LogFollower(parts.store, parts.partition, self._backlog, parts.feed, self._payloads)
-
     def run(self, *, once: bool) -> None:
-        idle = self._environment.settings.idle
+        """Runs rounds until stopped; with ``once``, until no unit is left that can be applied."""
+        idle = self._settings.idle
         pause = idle
-        pace = Pace(self._environment.settings.pace)
+        pace = Pace(self._settings.pace)
         while not self._stop.is_set():
             began = time.monotonic()
             if units := patiently(lambda: self._round(strong=once), self._stop):
@@ -242,29 +196,61 @@ class _ApplyLoop:
     def _round(self, *, strong: bool) -> int:
         """Runs one round; returns how many units there were to apply."""
         self._outcomes.check()
-        with self._metrics.timing(metric.POLL_TIME):
-            whole = self._follower.poll(strong=strong)
-        if not whole:
-            event(_LOG, logging.WARNING, "log truncated before it was read, reading it anew", at=self._follower.next_id)
-            self._rebuild()
-        if self._follower.schemes != self._schemes:
-            self._schemes = self._follower.schemes
-            self._read_catalogue()
+        self._poll(strong=strong)
         self._stop_at_failure()
-        selection = self._backlog.take(self._environment.settings.max_units, MAX_DELTAS, time.monotonic())
+        selection = self._backlog.take(self._settings.max_units, MAX_DELTAS, time.monotonic())
         if selection.units:
-            self._micro_batch(selection)
+            self._apply(selection)
         self._write_down(self._backlog.take_changes())
         self._metrics.sample(self._backlog, self._follower.next_id)
-        followed = self._environment.feed is not None and self._environment.feed.is_following
+        feed = self._environment.feed
+        followed = feed is not None and feed.is_following
         self._metrics.followed(followed)
         if not self._failures:
-            self._environment.health.round(self._backlog.failures, followed=followed)
+            self._environment.health.round(len(self._backlog.failed), followed=followed)
         if self._untidy >= TIDY_EVERY or not selection.units:
             self._tidy()
         return len(selection.units)
 
+    def _poll(self, *, strong: bool) -> None:
+        """Folds what is new in the log; reads the target's catalogue again if the daemon may have read another one."""
+        with self._metrics.timing(metric.POLL_TIME):
+            whole = self._follower.poll(strong=strong)
+        if not whole:
+            event(_LOG, logging.WARNING, "log truncated before it was read, reading it anew", at=self._follower.next_id)
+            self._read_log()
+        # What was truncated before it was read may have named a new scheme of signatures.
+        if self._follower.schemes != self._schemes or not whole:
+            self._schemes = self._follower.schemes
+            self._micro_batches.read_catalogue(self._stop)
+
+    def _stop_at_failure(self) -> None:
+        if self._settings.on_failure is not OnFailure.STOP or not self._backlog.failed:
+            return
+        tid, cause = min(self._backlog.failed.items())
+        raise TargetRejectedError(
+            f"unit {self._follower.units[tid].uow} (transaction id {tid}) failed: {cause}; onUowFailure is stop: "
+            "kainite uow retry or discard it, then start again"
+        )
+
+    def _apply(self, selection: Selection) -> None:
+        """Runs a micro-batch, and takes in what became of its units."""
+        started = time.monotonic()
+        with self._metrics.timing(metric.MICRO_BATCH_TIME):
+            run = self._micro_batches.run(selection)
+        self._metrics.ran(run.results)
+        self._backlog.settle(run.outcomes, time.monotonic())
+        _tell_of_delays(selection, run.outcomes)
+        self._report(selection, run, started)
+        if not selection.serial and any(outcome.status is UnitStatus.FAILED for outcome in run.outcomes):
+            self._micro_batches.read_catalogue(self._stop)
+        if run.problem is not None:
+            self._wait_or_raise(run.problem)
+        else:
+            self._failures = 0
+
     def _write_down(self, news: tuple[Outcome, ...]) -> None:
+        """Makes changes of units durable, and tells of them."""
         if news:
             with self._metrics.timing(metric.OUTCOMES_TIME):
                 self._outcomes.append(news)
@@ -274,84 +260,9 @@ class _ApplyLoop:
         results = [outcome for outcome in news if outcome.status is not UnitStatus.IN_PROGRESS]
         self._summary.outcomes.update(outcome.status for outcome in results)
         for outcome in results:
-            if outcome.status is UnitStatus.FAILED and outcome.tid in self._backlog.failed:
-                unit, cause = self._backlog.failed[outcome.tid]
-                event(_LOG, logging.ERROR, "unit failed", uow=unit.uow, id=unit.tid, cause=cause)
-
-    def _stop_at_failure(self) -> None:
-        if self._environment.settings.on_failure is not OnFailure.STOP:
-            return
-        for tid, (unit, cause) in sorted(self._backlog.failed.items()):
-            raise TargetRejectedError(
-                f"unit {unit.uow} (transaction id {tid}) failed: {cause}; onUowFailure is stop: "
-                "kainite uow retry or discard it, then start again"
-            )
-
-    def _micro_batch(self, selection: Selection) -> None:
-        started = time.monotonic()
-        with self._metrics.timing(metric.MICRO_BATCH_TIME):
-            results, problem = self._apply(selection)
-        self._metrics.ran(results)
-        outcomes = [outcome for result in results for outcome in result.outcomes]
-        if selection.serial:
-            outcomes, problem = self._certain(outcomes, problem)
-        self._backlog.settle(outcomes, time.monotonic())
-        _tell_of_delays(selection, outcomes)
-        self._report(selection, results, outcomes, started)
-        if not selection.serial and any(outcome.status is UnitStatus.FAILED for outcome in outcomes):
-            self._read_catalogue()
-        if problem is not None:
-            self._wait_or_raise(problem)
-        else:
-            self._failures = 0
-
-    def _read_catalogue(self) -> None:
-        """Goes on with the target's catalogue as it is now."""
-        current = self._environment.current
-        target = current.read_again(self._stop) if current is not None else None
-        if target is not None:
-            self._target.close()
-            self._target = target
-
-    def _apply(self, selection: Selection) -> tuple[list[TaskResult], KainiteError | None]:
-        """Returns the tasks' results, and the first error that is no unit's fault, if there is one."""
-        environment = self._environment
-        parallelism = environment.runner.parallelism
-        instances = environment.settings.instances or parallelism
-        fence = self._fresh_fence()
-        batch = self._payloads.given(plan(fence, selection, instances, parallelism))
-        self._spark_s = 0.0
-        try:
-            self._target.begin_micro_batch(fence)
-            began = time.monotonic()
-            with self._metrics.timing(metric.RUN_TIME):
-                results = environment.runner.run(batch)
-            self._spark_s = time.monotonic() - began
-        except KainiteError as error:
-            return [], error
-        return results, next((result.problem for result in results if result.problem), None)
-
-    def _certain(
-        self, outcomes: list[Outcome], problem: KainiteError | None
-    ) -> tuple[list[Outcome], KainiteError | None]:
-        """Returns the outcomes of units that are about to fail for good, once no task can apply them any more.
-
-        A task that was given up may still run, and the target may take now what it refused the retry. After the
-        fence is closed, the acknowledgements tell what happened; if they cannot be read, only commits are certain.
-        """
-        if not any(outcome.status is UnitStatus.FAILED for outcome in outcomes):
-            return outcomes, problem
-        refused = [outcome.tid for outcome in outcomes if outcome.status is not UnitStatus.COMMITTED]
-        try:
-            applied = self._target.close_micro_batch(self._fresh_fence(), refused)
-        except KainiteError as error:
-            return [outcome for outcome in outcomes if outcome.status is UnitStatus.COMMITTED], error
-        return [Outcome(o.tid, UnitStatus.COMMITTED, o.instance) if o.tid in applied else o for o in outcomes], problem
-
-    def _fresh_fence(self) -> Fence:
-        """Returns a fence with a number that was used for nothing before, not even for a call whose answer was lost."""
-        self._number += 1
-        return Fence(self._environment.ledger, self._outcomes.generation, self._number)
+            if outcome.status is UnitStatus.FAILED:
+                uow = self._follower.units[outcome.tid].uow
+                event(_LOG, logging.ERROR, "unit failed", uow=uow, id=outcome.tid, cause=outcome.cause)
 
     def _wait_or_raise(self, problem: KainiteError) -> None:
         """Waits after a problem that may pass; raises any other."""
@@ -368,10 +279,10 @@ class _ApplyLoop:
         event(_LOG, logging.WARNING, "micro-batch to be tried again", cause=problem, pause=pause)
         self._stop.wait(pause)
 
-    def _report(self, selection: Selection, results: list[TaskResult], outcomes: list[Outcome], started: float) -> None:
+    def _report(self, selection: Selection, run: MicroBatchRun, started: float) -> None:
         self._summary.micro_batches += 1
         self._untidy += 1
-        statuses = Counter(outcome.status for outcome in outcomes)
+        statuses = Counter(outcome.status for outcome in run.outcomes)
         event(
             _LOG,
             logging.INFO,
@@ -379,26 +290,21 @@ class _ApplyLoop:
             number=self._summary.micro_batches,
             units=len(selection.units),
             deltas=sum(unit.count for unit in selection.units),
-            instances=len(results),
+            instances=len(run.results),
             serial=selection.serial or None,
             committed=statuses[UnitStatus.COMMITTED],
             failed=statuses[UnitStatus.FAILED],
             delayed=statuses[UnitStatus.IN_PROGRESS] or None,
             blocked=statuses[UnitStatus.BLOCKED],
             ms=round((time.monotonic() - started) * 1000),
-            spark_ms=round(self._spark_s * 1000),
+            spark_ms=round(run.spark_s * 1000),
         )
 
     def _tidy(self) -> None:
-        """Deletes outcomes that the log's owner has taken over, and acknowledgements of units that are resolved.
-
-        A unit below the oldest unresolved one is durably resolved, in the log or in the outcomes
-        partition, so no apply job will try it again. A task that was given up might: trimming shuts it out.
-        """
+        """Deletes outcomes that the log's owner has taken over, and acknowledgements of units that are resolved."""
         if self._untidy:
             self._outcomes.truncate(self._follower.through + 1)
-            oldest = min(self._backlog.unresolved(), default=self._follower.next_id)
-            self._target.trim(self._fresh_fence(), oldest)
+            self._micro_batches.trim(min(self._backlog.unresolved(), default=self._follower.next_id))
             self._untidy = 0
 
 

@@ -73,7 +73,7 @@ class JobMetrics:
         oldest = backlog.oldest_waiting
         self._meter.observe(metric.APPLY_WAITING, backlog.waiting)
         self._meter.observe(metric.APPLY_DELAYED, backlog.delayed)
-        self._meter.observe(metric.APPLY_FAILED, backlog.failures)
+        self._meter.observe(metric.APPLY_FAILED, len(backlog.failed))
         self._meter.observe(metric.APPLY_BLOCKED, backlog.blocked)
         self._meter.observe(metric.APPLY_LAG, 0.0 if oldest is None else self._ages.of(oldest) * 1000)
         self._ages.forget(next_id if oldest is None else oldest)

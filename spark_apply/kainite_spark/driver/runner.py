@@ -28,7 +28,7 @@ from kainite.settings.kinds.target_kinds import driver_packages
 from kainite_spark.driver.job_watch import JobWatch, SparkLimits, progress_of
 from kainite_spark.driver.spark_thread import SparkThread
 from kainite_spark.driver.stall import Progress
-from kainite_spark.executor.group_commit import ApplyOptions
+from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.executor.tasks import RoutedPart, TaskSettings, apply_parts, read_slice, session_of, store_of
 from kainite_spark.plan.micro_batch import MicroBatch, Slice, TaskResult
 from kainite_spark.targets.contract import Target

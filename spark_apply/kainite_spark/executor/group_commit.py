@@ -23,88 +23,22 @@ not tried: it is blocked, and its cause names the unit that it waits for.
 
 A unit with a fault, whose deltas cannot be read, counts as refused; the target is not asked.
 
-If the connection broke during a commit, the target is asked which units it has acknowledged before the
-transaction is tried again. A crash of the process leaves what the target's transactions leave; the
-next call with the same units continues from there.
+:mod:`kainite_spark.executor.target_attempts` has what happens when the connection breaks, and what a crash leaves.
 """
 
 from __future__ import annotations
 
-import itertools
-import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Self, TypeAlias
+from dataclasses import dataclass
 
-from kainite.base.clock import epoch_ms
-from kainite.base.errors import (
-    TargetBusyError,
-    TargetInterruptedError,
-    TargetRejectedError,
-    TargetUnavailableError,
-)
-from kainite.base.logs import event
-from kainite.base.retry import Backoff, only, retry
+from kainite.base.errors import TargetBusyError
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.uow.conflicts import EarliestConflicts
+from kainite_spark.executor.apply_options import ApplyOptions
+from kainite_spark.executor.target_attempts import TargetAttempts, Trouble
 from kainite_spark.targets.contract import TargetSession, Unit
 from kainite_spark.targets.fence import Fence
-
-_LOG = logging.getLogger(__name__)
-
-_Trouble: TypeAlias = TargetRejectedError | TargetBusyError
-
-_SUSPECT_TRIES = 2
-"""Tries of a part of a group that has interrupted the target in all tries."""
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """The retries of an unavailable target.
-
-    Attributes:
-        tries: attempts in all.
-        first: seconds after the first failure; each further pause is twice as long.
-        limit: the longest pause, in seconds.
-    """
-
-    tries: int = 6
-    first: float = 0.1
-    limit: float = 5.0
-
-    @property
-    def backoff(self) -> Backoff:
-        """Returns the pauses between the tries."""
-        return Backoff.doubling(self.first, self.limit)
-
-
-@dataclass(frozen=True, slots=True)
-class ApplyOptions:
-    """The options for applying a list of units.
-
-    Attributes:
-        on_failure: ``block`` holds back later units that conflict with a failed one, ``skip`` lets
-            them through, ``stop`` tries nothing after the first failure.
-        group_units: at most so many units share a target transaction.
-        group_bytes: at most so many bytes of deltas do; a larger unit goes alone.
-        busy_limit: seconds of failed attempts at busy groups after which none is cut in two any more.
-        retry: how often an unavailable target is tried.
-        fold: whether changes of one row in a group may be made as one.
-        in_order: nothing is tried behind a unit that is busy or refused, so that units that commit do so in log order.
-    """
-
-    on_failure: str = "block"
-    group_units: int = 500
-    group_bytes: int = 16 * 2**20
-    busy_limit: float = 10.0
-    retry: Retry = Retry()
-    in_order: bool = False
-    fold: bool = True
-
-    def suited(self, *, alone: bool, in_order: bool) -> Self:
-        """Returns the options for units that were busy alone before, or that are committed in log order."""
-        return replace(self, group_units=1 if alone else self.group_units, in_order=in_order)
 
 
 @dataclass(slots=True)
@@ -146,16 +80,8 @@ def apply_units(
         TargetFencedError: a newer apply job or micro-batch owns the target.
         TargetUnavailableError: the target was unavailable in the last of the tries.
     """
-    counts = counts or GroupCounts()
-    run = _GroupCommit(session, fence, options or ApplyOptions(), instance, sleep, clock, counts)
-    run.acknowledge(units)
-    todo = [unit for unit in units if unit.tid not in run.outcomes]
-    found = groups(todo, run.options.group_units, run.options.group_bytes)
-    stack = [_Group(units, run.options.fold) for units in reversed(found)]
-    while stack and not run.stopped:
-        stack.extend(run.apply(stack.pop()))
-    run.forget_untimely(units)
-    return tuple(run.outcomes[unit.tid] for unit in units if unit.tid in run.outcomes)
+    run = _GroupCommit(session, fence, options or ApplyOptions(), instance, sleep, clock, counts or GroupCounts())
+    return run.apply_all(units)
 
 
 def groups(units: Sequence[Unit], most_units: int, most_bytes: int) -> list[list[Unit]]:
@@ -172,168 +98,138 @@ def groups(units: Sequence[Unit], most_units: int, most_bytes: int) -> list[list
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class _UnitGroup:
     """Units that are to share a target transaction; changes of one row may be made as one if they are ``folded``."""
 
     units: Sequence[Unit]
     folded: bool
 
 
-@dataclass(slots=True)
 class _GroupCommit:
-    """One call of :func:`apply_units`.
+    """One call of :func:`apply_units`, whose arguments it takes.
 
-    Attributes:
-        held, holders: its failed and blocked units.
-        postponed: its delayed units, and those that are not tried.
-        busy: seconds that attempts at busy groups took.
-        suspect: whether a group has interrupted a target that answers.
+    A unit's outcome is noted once: ``_attempts`` has the units that are committed, ``_outcomes`` those that are failed,
+    blocked or delayed. Units that the call found failed or blocked are in ``_holders``, those that are delayed or were
+    not tried in ``_postponed``.
     """
 
-    session: TargetSession
-    fence: Fence
-    options: ApplyOptions
-    instance: int | None
-    sleep: Callable[[float], None]
-    clock: Callable[[], float]
-    counts: GroupCounts
-    outcomes: dict[int, Outcome] = field(default_factory=dict)
-    held: dict[int, Unit] = field(default_factory=dict)
-    holders: EarliestConflicts = field(default_factory=EarliestConflicts)
-    postponed: EarliestConflicts = field(default_factory=EarliestConflicts)
-    busy: float = 0.0
-    suspect: bool = False
-    stopped: bool = False
+    def __init__(
+        self,
+        session: TargetSession,
+        fence: Fence,
+        options: ApplyOptions,
+        instance: int | None,
+        sleep: Callable[[float], None],
+        clock: Callable[[], float],
+        counts: GroupCounts,
+    ) -> None:
+        self._session = session
+        self._fence = fence
+        self._options = options
+        self._instance = instance
+        self._clock = clock
+        self._counts = counts
+        self._attempts = TargetAttempts(session, fence, options.retry, sleep)
+        self._outcomes: dict[int, Outcome] = {}
+        self._held: dict[int, Unit] = {}
+        self._holders = EarliestConflicts()
+        self._postponed = EarliestConflicts()
+        self._busy = 0.0  # seconds that attempts at busy groups took
+        self._stopped = False
 
-    def apply(self, group: _Group) -> list[_Group]:
+    def apply_all(self, units: Sequence[Unit]) -> tuple[Outcome, ...]:
+        """Applies the units; returns the outcomes, in log order."""
+        self._attempts.acknowledge(units)
+        todo = [unit for unit in units if unit.tid not in self._attempts.committed]
+        found = groups(todo, self._options.group_units, self._options.group_bytes)
+        stack = [_UnitGroup(units, self._options.fold) for units in reversed(found)]
+        while stack and not self._stopped:
+            stack.extend(self._apply(stack.pop()))
+        self._forget_untimely(units)
+        outcomes = (self._outcome(unit.tid) for unit in units)
+        return tuple(outcome for outcome in outcomes if outcome is not None)
+
+    def _outcome(self, tid: int) -> Outcome | None:
+        """Returns a unit's outcome; None while it has none."""
+        at_ms = self._attempts.committed.get(tid)
+        if at_ms is None:
+            return self._outcomes.get(tid)
+        return Outcome(tid, UnitStatus.COMMITTED, self._instance, at_ms=at_ms)
+
+    def _apply(self, group: _UnitGroup) -> list[_UnitGroup]:
         """Applies a group; returns the two halves if the target did not take it, the later half first."""
         ready = [unit for unit in group.units if not self._waits(unit) and not self._blocked(unit)]
-        self.counts.groups += bool(ready)
+        if not ready:
+            return []
+        self._counts.groups += 1
         folded = group.folded and len(ready) > 1
-        trouble = (
-            self._attempt(ready, lambda rest: self.session.apply(self.fence, rest, folded=folded)) if ready else None
-        )
+        trouble = self._attempt(ready, lambda rest: self._session.apply(self._fence, rest, folded=folded))
         if trouble is None:
             return []
         if len(ready) == 1:
             self._alone(ready[0], trouble)
             return []
-        if isinstance(trouble, TargetBusyError) and self.busy >= self.options.busy_limit:
+        is_busy = isinstance(trouble, TargetBusyError)
+        if is_busy and self._busy >= self._options.busy_limit:
             for unit in ready:
                 self._postpone(unit)
-            self.stopped = self.stopped or self.options.in_order
+            self._stopped = self._stopped or self._options.in_order
             return []
-        self.counts.splits += 1
+        self._counts.splits += 1
         middle = len(ready) // 2
-        again = folded and isinstance(trouble, TargetBusyError)
-        return [_Group(ready[middle:], again), _Group(ready[:middle], again)]
+        again = folded and is_busy
+        return [_UnitGroup(ready[middle:], again), _UnitGroup(ready[:middle], again)]
 
-    def forget_untimely(self, units: Sequence[Unit]) -> None:
-        """Drops the outcome of each blocked unit that must also wait for a unit that will be tried again."""
-        for unit in units:
-            outcome = self.outcomes.get(unit.tid)
-            if outcome is None:
-                self._postpone(unit)
-            elif outcome.status is UnitStatus.BLOCKED and self._waits(unit):
-                del self.outcomes[unit.tid]
+    def _attempt(self, units: Sequence[Unit], act: Callable[[Sequence[Unit]], None]) -> Trouble | None:
+        """Commits units by ``act``; returns the error if the target did not take them."""
+        began = self._clock()
+        trouble = self._attempts.commit(units, act)
+        if isinstance(trouble, TargetBusyError):
+            self._busy += self._clock() - began
+            self._stopped = self._busy >= 2 * self._options.busy_limit
+        return trouble
 
-    def acknowledge(self, units: Sequence[Unit]) -> None:
-        """Notes which units the target has acknowledged already."""
-        self._patiently(lambda _: self._ask(units))
-
-    def _attempt(self, units: Sequence[Unit], act: Callable[[Sequence[Unit]], None]) -> _Trouble | None:
-        """Commits units by ``act``; returns the error if the target refused them, or was busy."""
-        fault = next((unit.fault for unit in units if unit.fault is not None), None)
-        if fault is not None:
-            return TargetRejectedError(fault)
-        began = self.clock()
-
-        def once(attempt: int) -> None:
-            if attempt:  # The try before may have committed although its answer was lost.
-                self._ask(units)
-            rest = [unit for unit in units if unit.tid not in self.outcomes]
-            if rest:
-                act(rest)
-
-        try:
-            self._patiently(once)
-        except TargetRejectedError as refusal:
-            return refusal
-        except TargetBusyError as busy:
-            return self._spent(began, busy)
-        except TargetInterruptedError as interruption:
-            if not self._answers(units):
-                raise
-            if any(unit.tid not in self.outcomes for unit in units):
-                self.suspect = True
-                return self._spent(began, TargetBusyError(str(interruption)))
-        self._committed(units)
-        return None
-
-    def _spent(self, began: float, busy: TargetBusyError) -> TargetBusyError:
-        self.busy += self.clock() - began
-        self.stopped = self.busy >= 2 * self.options.busy_limit
-        return busy
-
-    def _answers(self, units: Sequence[Unit]) -> bool:
-        """Returns whether the target tells which units it has, although it was interrupted each time by these units."""
-        try:
-            self._ask(units)
-        except TargetUnavailableError:
-            return False
-        return True
-
-    def _ask(self, units: Sequence[Unit]) -> None:
-        applied = self.session.applied(self.fence.log_partition, [unit.tid for unit in units])
-        self._committed([unit for unit in units if unit.tid in applied])
-
-    def _patiently(self, act: Callable[[int], None]) -> None:
-        """Calls ``act`` with the number of the try, from 0, until the target is available."""
-        attempts = itertools.count()
-
-        def failed(error: Exception, failures: int, pause: float) -> None:
-            event(_LOG, logging.WARNING, "target unavailable", attempt=failures, cause=error)
-
-        retry(
-            lambda: act(next(attempts)),
-            self.options.retry.backoff,
-            wait=self.sleep,
-            retryable=only(TargetUnavailableError),
-            tries=min(self.options.retry.tries, _SUSPECT_TRIES) if self.suspect else self.options.retry.tries,
-            failed=failed,
-        )
-
-    def _alone(self, unit: Unit, trouble: _Trouble) -> None:
+    def _alone(self, unit: Unit, trouble: Trouble) -> None:
         """Delays a unit that is busy; tries one that was refused once more, in the source's order."""
-        again: _Trouble | None = trouble
+        again: Trouble | None = trouble
         if len(unit.deltas) > 1 and not isinstance(trouble, TargetBusyError):
-            again = self._attempt((unit,), lambda rest: self.session.apply_in_source_order(self.fence, rest[0]))
+            again = self._attempt((unit,), lambda rest: self._session.apply_in_source_order(self._fence, rest[0]))
         if again is None:
             return
         if isinstance(again, TargetBusyError):
-            self.outcomes[unit.tid] = Outcome(unit.tid, UnitStatus.IN_PROGRESS, self.instance, str(again))
+            self._outcomes[unit.tid] = Outcome(unit.tid, UnitStatus.IN_PROGRESS, self._instance, str(again))
             self._postpone(unit)
-            self.stopped = self.stopped or self.options.in_order
+            self._stopped = self._stopped or self._options.in_order
             return
         refusal, last = str(trouble), str(again)
         cause = last if last == refusal else f"{last} (in order of precedence: {refusal})"
         self._hold(unit, UnitStatus.FAILED, cause)
-        self.stopped = self.stopped or self.options.in_order or self.options.on_failure == "stop"
+        self._stopped = self._stopped or self._options.in_order or self._options.on_failure == "stop"
+
+    def _forget_untimely(self, units: Sequence[Unit]) -> None:
+        """Drops the outcome of each blocked unit that must also wait for a unit that will be tried again."""
+        for unit in units:
+            outcome = self._outcome(unit.tid)
+            if outcome is None:
+                self._postpone(unit)
+            elif outcome.status is UnitStatus.BLOCKED and self._waits(unit):
+                del self._outcomes[unit.tid]
 
     def _waits(self, unit: Unit) -> bool:
         """Returns whether an earlier unit that will be tried again conflicts; the unit is then not tried either."""
-        waits = self.postponed.find(unit.tid, unit.written, unit.read) is not None
+        waits = self._postponed.find(unit.tid, unit.written, unit.read) is not None
         if waits:
             self._postpone(unit)
         return waits
 
     def _postpone(self, unit: Unit) -> None:
-        self.postponed.add(unit.tid, unit.written, unit.read)
+        self._postponed.add(unit.tid, unit.written, unit.read)
 
     def _blocked(self, unit: Unit) -> bool:
-        holder = self._holder(unit) if self.options.on_failure == "block" else None
+        """Returns whether a failed or blocked unit holds a unit back, which then is blocked."""
+        holder = self._holder(unit) if self._options.on_failure == "block" else None
         if holder is not None:
-            status = self.outcomes[holder.tid].status
+            status = self._outcomes[holder.tid].status
             self._hold(unit, UnitStatus.BLOCKED, f"waits for unit {holder.tid} ({holder.uow}), which is {status}")
         return holder is not None
 
@@ -342,15 +238,10 @@ class _GroupCommit:
 
         Units are held out of order: a group's blocked units are held before bisection finds its failed unit.
         """
-        first = self.holders.find(unit.tid, unit.written, unit.read)
-        return None if first is None else self.held[first]
+        first = self._holders.find(unit.tid, unit.written, unit.read)
+        return None if first is None else self._held[first]
 
     def _hold(self, unit: Unit, status: UnitStatus, cause: str) -> None:
-        self.outcomes[unit.tid] = Outcome(unit.tid, status, self.instance, cause)
-        self.held[unit.tid] = unit
-        self.holders.add(unit.tid, unit.written, unit.read)
-
-    def _committed(self, units: Sequence[Unit]) -> None:
-        now = epoch_ms()
-        for unit in units:
-            self.outcomes[unit.tid] = Outcome(unit.tid, UnitStatus.COMMITTED, self.instance, at_ms=now)
+        self._outcomes[unit.tid] = Outcome(unit.tid, status, self._instance, cause)
+        self._held[unit.tid] = unit
+        self._holders.add(unit.tid, unit.written, unit.read)

@@ -24,8 +24,9 @@ from kainite.log.contract import LogStore
 from kainite.settings import AwsSettings
 from kainite.settings.credentials import Provider
 from kainite.store.dynamodb import DynamoDBStore
+from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.executor.assemble import assemble
-from kainite_spark.executor.group_commit import ApplyOptions, GroupCounts, apply_units
+from kainite_spark.executor.group_commit import GroupCounts, apply_units
 from kainite_spark.plan.micro_batch import Slice, TaskResult
 from kainite_spark.plan.unit_part import UnitPart, unit_part
 from kainite_spark.targets.contract import Target, TargetSession

@@ -12,15 +12,15 @@ unit's own scheme and no unsigned table; otherwise each distinct set of tables o
 
 from __future__ import annotations
 
-from kainite.uow.conflicts import EarliestConflicts
+from kainite.log.state.unit_state import UnitState
+from kainite.uow.conflicts import EarliestConflicts, ReadWriteSets
 from kainite.uow.scheme import MIXED, Comparisons
-from kainite_spark.plan.pending_unit import PendingUnit
 
 _Tables = tuple[str, ...]
 
 
 class Holders:
-    """Failed, delayed and blocked units.
+    """Units that hold others back.
 
     Args:
         schemes: the schemes that units name.
@@ -32,15 +32,19 @@ class Holders:
         self._by_scheme: dict[str, dict[_Tables, int]] = {}
         self._unsigned: dict[_Tables, int] = {}
 
-    def add(self, unit: PendingUnit) -> None:
+    def add(self, unit: UnitState) -> None:
         """Registers a holder; holders may come in any order."""
-        self._signed.add(unit.tid, unit.written, unit.read)
+        self.widen(unit, unit)
+
+    def widen(self, unit: UnitState, more: ReadWriteSets) -> None:
+        """Registers more of a holder: its new signatures, and the tables that it touches now."""
+        self._signed.add(unit.tid, more.written, more.read)
         if unit.scheme is not None:
             _earliest(self._by_scheme.setdefault(unit.scheme, {}), unit.tables, unit.tid)
         if unit.unsigned:
             _earliest(self._unsigned, unit.unsigned, unit.tid)
 
-    def find(self, unit: PendingUnit) -> int | None:
+    def find(self, unit: UnitState) -> int | None:
         """Returns a holder before ``unit`` that the unit waits for, the earliest one by each rule; None for none."""
         found = self._signed.find(unit.tid, unit.written, unit.read)
         earliest = unit.tid if found is None else found
@@ -53,7 +57,8 @@ class Holders:
                 earliest = tid
         return earliest if earliest < unit.tid else None
 
-    def _parted(self, unit: PendingUnit, scheme: str, holders: dict[_Tables, int]) -> int:
+    def _parted(self, unit: UnitState, scheme: str, holders: dict[_Tables, int]) -> int:
+        """Returns the earliest holder of a scheme that is parted from the unit; the unit itself for none."""
         parted = self._schemes.parted
         waits = (tid for tables, tid in holders.items() if parted(scheme, tables, unit.scheme, unit.tables))
         return min(waits, default=unit.tid)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from kainite.base.errors import KainiteError
 from kainite.log.format.entry import Outcome
+from kainite.log.state.unit_state import UnitState
 from kainite_spark.plan.backlog import Selection
-from kainite_spark.plan.pending_unit import PendingUnit
 from kainite_spark.plan.schedule import schedule
 from kainite_spark.plan.unit_part import UnitPart
 from kainite_spark.targets.fence import Fence
@@ -114,7 +114,7 @@ def plan(fence: Fence, chosen: Selection, instances: int, readers: int, max_dire
     return MicroBatch(fence, slices, len(lanes), True, chosen.alone, chosen.in_order)
 
 
-def _wanted(lane: Iterable[PendingUnit], instance: int) -> list[Wanted]:
+def _wanted(lane: Iterable[UnitState], instance: int) -> list[Wanted]:
     return sorted(
         Wanted(entry, unit.tid, number, instance) for unit in lane for number, entry in enumerate(unit.entries)
     )

@@ -13,11 +13,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
+from kainite.log.state.unit_state import UnitState
 from kainite.uow.conflicts import components
-from kainite_spark.plan.pending_unit import PendingUnit
 
 
-def schedule(units: Sequence[PendingUnit], instances: int) -> tuple[tuple[PendingUnit, ...], ...]:
+def schedule(units: Sequence[UnitState], instances: int) -> tuple[tuple[UnitState, ...], ...]:
     """Assigns units to job instances so that the instances finish together.
 
     Each component, the longest first, goes to the instance with the fewest deltas so far. The result
@@ -32,7 +32,7 @@ def schedule(units: Sequence[PendingUnit], instances: int) -> tuple[tuple[Pendin
     """
     if instances == 1:
         return (tuple(units),)
-    lanes: list[list[PendingUnit]] = [[] for _ in range(instances)]
+    lanes: list[list[UnitState]] = [[] for _ in range(instances)]
     loads = [(0, instance) for instance in range(instances)]
     weighed = sorted((-_weight(component), component[0].tid, component) for component in components(units))
     for negative, _, component in weighed:
@@ -42,5 +42,5 @@ def schedule(units: Sequence[PendingUnit], instances: int) -> tuple[tuple[Pendin
     return tuple(tuple(sorted(lane, key=lambda unit: unit.tid)) for lane in lanes)
 
 
-def _weight(component: Sequence[PendingUnit]) -> int:
+def _weight(component: Sequence[UnitState]) -> int:
     return sum(max(1, unit.count) for unit in component)

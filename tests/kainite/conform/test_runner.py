@@ -1,6 +1,7 @@
-"""The runner, on processors with Amazon's libraries and without any that implement the protocol: they pass.
+"""The runner passes processors that implement the protocol, written with Amazon's libraries and without any.
 
-What they do is in ``tests/children/README.md``; the examples in ``record_processors/examples`` have tests of their own.
+``tests/children/README.md`` says what these processors do; the examples in ``record_processors/examples`` have tests of
+their own.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ async def test_words_that_nobody_asked_for_break_the_protocol() -> None:
 
 
 async def test_what_is_not_taken_waits_in_the_pipe() -> None:
-    """Messages of three times the limit come one by one, none of them lost."""
+    """Shows that messages of three times the limit come one by one, and none is lost."""
     script = f"yes {'x' * 99} | head -n {3 * HELD_LIMIT // 100}"
     async with running(script, ExtractMode.PLAIN) as extractor:
         count = 0

@@ -11,6 +11,7 @@ import pytest
 
 from kainite.base.errors import LogProtocolError
 from kainite.log.format.entry import ReqId
+from kainite.peers import accepted
 from kainite.peers.connection.core import Limits
 from kainite.peers.connection.frames import PEERS_HELLO, WALTZ_HELLO
 from kainite.peers.connection.hello import Hello, decode_hello, encode_hello
@@ -23,6 +24,7 @@ from kainite.waltz.wire.messages import (
     FlushResponse,
     HighWaterMarkRequest,
     TransactionDataRequest,
+    TransactionDataResponse,
 )
 from support.application_world import waltz_frame
 from support.served_peers import (
@@ -124,6 +126,29 @@ async def test_no_more_is_read_from_a_peer_than_its_credit_and_all_is_answered_i
         service.go.set()
         answered = [await client.message() for _ in range(20)]
         assert sorted(message.req_id.sequence for message in answered) == list(range(20))
+
+
+async def test_a_peer_that_floods_while_a_message_is_taken_is_not_read() -> None:
+    class Taking(Answers):
+        async def take(self, peer: Peer[WaltzMessage], message: WaltzMessage) -> Coroutine[Any, Any, None] | None:
+            self.taken.append(message)
+            await self.go.wait()
+            return None
+
+    service = Taking()
+    service.go.clear()
+    limits = Limits(bytes=1 << 30)
+    async with serving(service, HERE, limits=limits) as server, client_of(server) as client:
+        await client.greet()
+        for _ in range(32):
+            client.ask(TransactionDataResponse(REQ, 1, bytes(1 << 20)))
+        await until(lambda: len(service.taken) == 1)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        (peer,) = server._peers  # noqa: SLF001 - what it holds
+        assert peer._connection.buffered <= 2 * accepted.READ_AHEAD + (1 << 20)  # noqa: SLF001
+        service.go.set()
+        await until(lambda: len(service.taken) == 32)
 
 
 async def test_credit_in_bytes_lets_one_large_message_pass_alone() -> None:

@@ -25,15 +25,12 @@ class Daemon:
 
     to_be_read: frozenset[str] | None = None
     seconds_since_round: float | None = None
-    done: dict[str, float] = field(default_factory=dict)
+    until: float | None = None
     reports: list[ReadingReport] = field(default_factory=list)
     reading: Callable[[], ReadingReport | None] | None = None
 
-    def done_until(self) -> dict[str, float]:
-        return self.done
-
     def reached(self) -> dict[str, Reached]:
-        return {"s0": Reached(1_700, 48.0), "s1": Reached()}
+        return {"s0": Reached(self.until, 1_700, 48.0), "s1": Reached()}
 
     def report(self, report: ReadingReport) -> None:
         self.reports.append(report)
@@ -54,7 +51,7 @@ async def test_reports_name_all_shards_and_how_old_what_is_known_of_them_is(monk
     )
     await turns(5)
     assert daemon.reports == [], "the lease table has not been read"
-    daemon.to_be_read, daemon.done = frozenset({"s0", "s1"}), {"s0": 43.0}
+    daemon.to_be_read, daemon.until = frozenset({"s0", "s1"}), 43.0
     daemon.seconds_since_round = 1.0
     await turns(5)
     assert daemon.reports[-1] == ReadingReport(frozenset({"s0", "s1"}), {"s0": 7.0}, {"s0": 2.0}, {"s0": 1_700})
@@ -65,7 +62,7 @@ async def test_reports_name_all_shards_and_how_old_what_is_known_of_them_is(monk
     assert daemon.reports == [], "the shards may be others by now"
     assert daemon.reading is not None
     assert daemon.reading() is None, "likewise where the owner asks"
-    daemon.seconds_since_round, daemon.done = 1.0, {"s0": 49.0}
+    daemon.seconds_since_round, daemon.until = 1.0, 49.0
     assert daemon.reading() == ReadingReport(frozenset({"s0", "s1"}), {"s0": 1.0}, {"s0": 2.0}, {"s0": 1_700})
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

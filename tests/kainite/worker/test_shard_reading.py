@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, TRIM_HORIZON, Checkpoint
 from kainite.base.position import Position
-from kainite.kinesis.read.prefetch import Reached
+from kainite.kinesis.read.prefetch import Bounds
+from kainite.kinesis.read.read_ahead import ReadAhead
 from kainite.leases.keeper import HeldLease
 from kainite.leases.table.lease import Lease
 from kainite.settings import StreamSettings
@@ -22,12 +24,12 @@ class Source:
 
     opened_at: float | None = 1000.0
     millis_behind_latest: int | None = 5
-    reached = Reached()
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self.ahead = ReadAhead("s", Bounds(), self._run, "reads nothing")
 
-    def start(self) -> None:
+    async def _run(self) -> None:
         self.calls.append("start")
 
     async def close(self) -> None:
@@ -72,6 +74,7 @@ async def test_a_source_is_closed_once_and_reports_only_while_it_is_open() -> No
     opening, reading = Opening(), ShardReading(HeldLease(Lease("s", "w"), 0.0))
     assert reading.millis_behind_latest is None
     reading.open(opening, StreamSettings("stream"), CUT)
+    await asyncio.sleep(0)
     assert reading.millis_behind_latest == 5
     await reading.close()
     await reading.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kainite.log.format.entry import Outcome, UnitStatus
+from kainite.log.format.entry import Outcome, StatusMeta, UnitStatus
 from kainite.store.memory import MemoryStore
 from kainite.uow.delta import UnitEnd
 from kainite.uow.signature import Signatures
@@ -22,8 +22,11 @@ class World:
     def __init__(self) -> None:
         self.store = MemoryStore()
         self.log = MainLog(self.store, Signatures(None))
-        self.backlog = Backlog()
-        self.follower = LogFollower(self.store, "0", self.backlog)
+        self.follower = LogFollower(self.store, "0")
+
+    @property
+    def backlog(self) -> Backlog:
+        return self.follower.backlog
 
     def unresolved(self) -> list[int]:
         return sorted(self.backlog.unresolved())
@@ -37,7 +40,6 @@ def world() -> World:
 def test_units_come_from_the_log_as_it_is_at_the_start_and_then_from_new_entries(world: World) -> None:
     early = world.log.unit("early")
     world.follower.start()
-    world.follower.resume(())
     late = world.log.unit("late")
     assert world.unresolved() == [early]
     assert world.follower.poll(strong=True)
@@ -59,8 +61,7 @@ def test_outcomes_that_the_owner_has_not_copied_change_what_the_log_says(
     world: World, status: UnitStatus, unresolved: list[int], failed: list[int]
 ) -> None:
     tid = world.log.unit("T-0")
-    world.follower.start()
-    world.follower.resume([Outcome(tid, status, cause="why")])
+    world.follower.start(lambda _: [Outcome(tid, status, cause="why")])
     assert world.unresolved() == unresolved
     assert list(world.backlog.failed) == failed
 
@@ -68,11 +69,23 @@ def test_outcomes_that_the_owner_has_not_copied_change_what_the_log_says(
 def test_a_person_s_discard_removes_a_unit(world: World) -> None:
     tid = world.log.malformed("bad")
     world.follower.start()
-    world.follower.resume(())
     assert world.unresolved() == [tid]
     world.log.ask("discard", "bad")
     world.follower.poll(strong=True)
     assert world.unresolved() == []
+
+
+@pytest.mark.parametrize("status", [COMMITTED, DISCARDED])
+def test_a_unit_that_a_later_apply_job_has_resolved_is_not_looked_for_any_more(
+    world: World, status: UnitStatus
+) -> None:
+    world.follower.start()
+    gone, waiting = world.log.unit("T-0"), world.log.unit("T-1")
+    world.follower.poll(strong=True)
+    world.log.status(StatusMeta((Outcome(gone, status),), through=4))
+    world.follower.poll(strong=True)
+    assert world.unresolved() == [waiting]
+    assert [unit.tid for unit in world.backlog.take(10, 10).units] == [waiting]
 
 
 def test_entries_that_were_truncated_before_they_were_read_are_told(world: World) -> None:
@@ -99,7 +112,6 @@ def test_parts_that_come_late_are_held_back_too_and_a_retry_has_them(world: Worl
     world.log.append(world.log.fragment("T", insert(2)))
     if start_anew:
         world.follower.start()
-        world.follower.resume(())
     behind = world.log.unit("U", insert(2))
     world.follower.poll(strong=True)
     assert not world.backlog.take(9, 9).units

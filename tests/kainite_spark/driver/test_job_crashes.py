@@ -11,7 +11,8 @@ import pytest
 from kainite.settings import ApplySettings, Consistency
 from kainite.store.memory import MemoryStore
 from kainite.uow.delta import UnitKind
-from kainite_spark.driver.job import ApplyEnvironment, ApplyJob
+from kainite_spark.driver.environment import ApplyEnvironment
+from kainite_spark.driver.job import ApplyJob
 from support.apply_world import World, insert, noted, update
 from support.chaos import Fate, KilledError, MortalStore, MortalTarget
 from support.inline_runner import InlineRunner

@@ -12,7 +12,7 @@ from kainite.log.format.entry import UnitStatus
 from kainite.settings import Consistency, OnFailure
 from kainite.store.memory import MemoryStore
 from kainite.uow.delta import Delta, Operation
-from kainite_spark.executor.group_commit import ApplyOptions, Retry
+from kainite_spark.executor.apply_options import ApplyOptions, Retry
 from kainite_spark.plan.micro_batch import MicroBatch, TaskResult
 from kainite_spark.targets.postgresql import rendering
 from support.apply_world import World, insert, noted, update

@@ -22,7 +22,7 @@ from kainite.settings import Consistency, OnFailure
 from kainite.store.memory import MemoryStore
 from kainite_spark.driver import patience
 from kainite_spark.driver.job import ApplyJob
-from kainite_spark.executor.group_commit import ApplyOptions, Retry
+from kainite_spark.executor.apply_options import ApplyOptions, Retry
 from kainite_spark.executor.tasks import read_slice
 from kainite_spark.plan.micro_batch import MicroBatch, TaskResult
 from kainite_spark.targets.contract import Unit

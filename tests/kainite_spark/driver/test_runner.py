@@ -14,7 +14,7 @@ from kainite.settings import AwsSettings, Consistency
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.delta import UnitEnd
 from kainite_spark.driver.runner import SparkRunner, cause_of
-from kainite_spark.executor.group_commit import ApplyOptions
+from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.executor.tasks import TaskSettings
 from kainite_spark.plan import micro_batch
 from kainite_spark.plan.micro_batch import MicroBatch, Slice, TaskResult, Wanted

@@ -7,7 +7,7 @@ import pickle
 from kainite.settings import AwsSettings
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.driver.session import unprotected
-from kainite_spark.executor.group_commit import ApplyOptions
+from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.executor.tasks import TaskSettings
 from kainite_spark.targets.opening import open_target
 

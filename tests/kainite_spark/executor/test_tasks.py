@@ -13,7 +13,7 @@ from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, Unit
 from kainite.settings import AwsSettings
 from kainite.store.memory import MemoryStore
 from kainite.uow.touches import Touched
-from kainite_spark.executor.group_commit import ApplyOptions
+from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.executor.tasks import RoutedPart, TaskSettings, apply_parts, read_slice
 from kainite_spark.plan.micro_batch import Slice, Wanted
 from kainite_spark.plan.unit_part import UnitHeader, UnitPart

@@ -11,30 +11,43 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kainite.log.format.entry import Outcome, UnitStatus
+from kainite.log.state.unit_state import UnitState
 from kainite.settings import Consistency, OnFailure
 from kainite.uow.conflicts import conflict
 from kainite.uow.delta import UnitKind
-from kainite_spark.plan.backlog import PATIENCE, Backlog
-from kainite_spark.plan.pending_unit import PendingUnit
+from kainite.uow.touches import Touched
+from kainite_spark.plan.backlog import Backlog
+from kainite_spark.plan.busy_units import PATIENCE
+from support.unit_states import unit_state
 
 COMMITTED, FAILED, BLOCKED = UnitStatus.COMMITTED, UnitStatus.FAILED, UnitStatus.BLOCKED
 IN_PROGRESS, DISCARDED = UnitStatus.IN_PROGRESS, UnitStatus.DISCARDED
 CORRECTION = UnitKind.CORRECTION
 
 
-def unit(tid: int, *written: int, read: Sequence[int] = (), kind: UnitKind = UnitKind.NORMAL) -> PendingUnit:
-    return PendingUnit(tid, f"T-{tid}", 1, kind, frozenset(written), frozenset(read))
+def unit(tid: int, *written: int, read: Sequence[int] = (), kind: UnitKind = UnitKind.NORMAL) -> UnitState:
+    return unit_state(tid, written, read, kind=kind)
+
+
+def backlog_of(
+    *units: UnitState, policy: OnFailure = OnFailure.BLOCK, consistency: Consistency = Consistency.CONFLICT
+) -> Backlog:
+    """Returns a backlog of units that all wait."""
+    held = Backlog({one.tid: one for one in units}, policy, consistency)
+    for one in units:
+        held.add(one.tid)
+    return held
 
 
 def run(
-    units: Sequence[PendingUnit], broken: set[int], busy: set[int] | None = None, untried: set[int] | None = None
+    units: Sequence[UnitState], broken: set[int], busy: set[int] | None = None, untried: set[int] | None = None
 ) -> list[Outcome]:
     """Does what the tasks of a micro-batch do: a broken unit fails, later units that conflict are not tried.
 
     A busy unit is delayed; neither a delayed unit nor an untried one is passed by later units that conflict.
     """
-    stuck: list[PendingUnit] = []
-    postponed: list[PendingUnit] = []
+    stuck: list[UnitState] = []
+    postponed: list[UnitState] = []
     results = []
     for candidate in units:
         if candidate.tid in (untried or ()) or any(conflict(candidate, one) for one in postponed):
@@ -67,11 +80,13 @@ class Bench:
     now: float = 0.0
 
     def __post_init__(self) -> None:
-        self.held = Backlog(self.policy)
+        self.units: dict[int, UnitState] = {}
+        self.held = Backlog(self.units, self.policy)
 
-    def add(self, *units: PendingUnit) -> None:
+    def add(self, *units: UnitState) -> None:
         for candidate in units:
-            self.held.add(candidate)
+            self.units[candidate.tid] = candidate
+            self.held.add(candidate.tid)
             self.shown[candidate.tid] = (IN_PROGRESS, None)
 
     def step(self, max_units: int = 100, untried: set[int] | None = None) -> list[int]:
@@ -134,7 +149,7 @@ def test_a_retried_unit_goes_first_and_those_behind_it_follow_in_log_order() -> 
     bench.add(unit(1, 1), unit(2, 1), unit(3, 1))
     bench.settle()
     bench.broken.clear()
-    bench.held.retry(1, attempt=1)
+    bench.held.retry(1)
     bench.add(unit(4, 1))
     bench.settle()
 
@@ -145,19 +160,18 @@ def test_a_retried_unit_that_fails_again_holds_back_again() -> None:
     bench = Bench(broken={1})
     bench.add(unit(1, 1), unit(2, 1))
     bench.settle()
-    bench.held.retry(1, attempt=1)
+    bench.held.retry(1)
     bench.shown[1] = (IN_PROGRESS, None)
     bench.settle()
 
     assert bench.statuses() == {1: FAILED, 2: BLOCKED}
-    assert bench.held.failed[1][0].attempt == 1
 
 
 def test_discarding_a_failed_unit_releases_what_waits_only_for_it() -> None:
     bench = Bench(broken={0, 1})
     bench.add(unit(0, 1), unit(1, 2), unit(2, 1), unit(3, 1, 2))
     bench.settle()
-    bench.held.discard(0)
+    bench.held.forget_resolved({0})
     bench.settle()
 
     assert bench.order == [2]
@@ -211,15 +225,54 @@ def test_a_unit_that_is_retried_while_a_correction_passes_it_goes_before_the_cor
     bench.add(unit(1, 1, kind=CORRECTION))
     bench.step()
     bench.broken = set()
-    bench.held.retry(0, 1)
+    bench.held.retry(0)
     bench.settle()
 
     assert bench.order == [0, 1]
 
 
+def test_a_unit_that_was_blocked_before_a_correction_goes_first_once_the_failed_unit_is_discarded() -> None:
+    bench = Bench(broken={0})
+    bench.add(unit(0, 1))
+    bench.settle()
+    bench.broken = {2}
+    bench.add(unit(1, 1), unit(2, 1, kind=CORRECTION))
+    bench.step()
+    bench.broken = set()
+    bench.held.forget_resolved({0})
+    bench.shown[0] = (DISCARDED, None)
+    bench.settle()
+
+    assert bench.order == [1, 2]
+
+
+def test_a_unit_that_was_not_tried_a_second_time_waits_for_those_before_it_that_were_found_blocked() -> None:
+    # 1 waits for 0, and 2 for 1; the task had no time left for 2 (a busy unit between them took it).
+    bench = Bench(broken={0})
+    bench.add(unit(0, 1), unit(1, 1, 2), unit(2, 2))
+    assert bench.step() == [0, 1, 2]
+    assert bench.step(untried={2}) == [0, 1, 2]
+    assert bench.step() == []
+    assert bench.statuses() == {0: FAILED, 1: BLOCKED, 2: BLOCKED}
+
+
+@pytest.mark.parametrize("policy", OnFailure)
+def test_a_delayed_unit_waits_for_a_failed_one_that_holds_back_more_since(policy: OnFailure) -> None:
+    bench = Bench(policy, broken={0}, busy={1})
+    bench.add(unit(0, 1), unit(1, 2))
+    for _ in range(2):
+        bench.step()
+    bench.units[0] = unit(0, 1, 2)
+    bench.held.widen(0, Touched(frozenset({2})))
+    bench.settle()
+
+    assert bench.order == ([1] if policy is OnFailure.SKIP else [])
+
+
 def test_a_unit_born_failed_holds_back_and_is_never_run() -> None:
     bench = Bench()
-    bench.held.add(unit(0, 1), FAILED, "no JSON")
+    bench.units[0] = unit(0, 1)
+    bench.held.add(0, FAILED, "no JSON")
     bench.add(unit(1, 1), unit(2, 2))
     bench.settle()
 
@@ -266,7 +319,7 @@ def test_a_delayed_unit_that_fails_in_the_end_holds_back_as_a_failed_one() -> No
     bench.step()
     bench.settle()
     assert bench.statuses() == {0: FAILED, 1: BLOCKED}
-    bench.held.discard(0)
+    bench.held.forget_resolved({0})
     bench.settle()
     assert bench.order == [1]
 
@@ -298,9 +351,7 @@ def test_many_delayed_units_leave_most_of_the_time_to_the_others() -> None:
 
 
 def test_units_not_tried_are_taken_again_in_log_order() -> None:
-    held = Backlog()
-    for tid in range(3):
-        held.add(unit(tid, 1))
+    held = backlog_of(*(unit(tid, 1) for tid in range(3)))
     held.take(2, 100)
     held.settle([Outcome(0, COMMITTED)])
 
@@ -309,10 +360,7 @@ def test_units_not_tried_are_taken_again_in_log_order() -> None:
 
 @pytest.mark.parametrize(("max_units", "max_deltas", "expected"), [(2, 99, 2), (99, 3, 3), (99, 0, 1)])
 def test_a_micro_batch_is_bounded_but_never_empty(max_units: int, max_deltas: int, expected: int) -> None:
-    held = Backlog()
-    for tid in range(5):
-        held.add(unit(tid))
-
+    held = backlog_of(*(unit(tid) for tid in range(5)))
     assert len(held.take(max_units, max_deltas).units) == expected
 
 
@@ -324,9 +372,9 @@ SHAPES = st.tuples(
 )
 
 
-def held_back(units: Sequence[PendingUnit], failed: set[int]) -> set[int]:
+def held_back(units: Sequence[UnitState], failed: set[int]) -> set[int]:
     """Returns which units wait, directly or through others, for an earlier failed one; by the definition."""
-    holders: list[PendingUnit] = []
+    holders: list[UnitState] = []
     for candidate in units:
         if candidate.tid in failed or any(conflict(candidate, holder) for holder in holders):
             holders.append(candidate)
@@ -339,7 +387,7 @@ class SerialModel(RuleBasedStateMachine):
     @initialize(policy=st.sampled_from([OnFailure.BLOCK, OnFailure.BLOCK, OnFailure.SKIP]))
     def start(self, policy: OnFailure) -> None:
         self.bench = Bench(policy)
-        self.units: dict[int, PendingUnit] = {}
+        self.units: dict[int, UnitState] = {}
         self.failed_at: set[int] = set()
 
     @rule(shapes=st.lists(SHAPES, min_size=1, max_size=5))
@@ -375,14 +423,14 @@ class SerialModel(RuleBasedStateMachine):
         tid = data.draw(st.sampled_from(self.failed()))
         if mended:
             self.bench.broken.discard(tid)
-        self.bench.held.retry(tid, 1)
+        self.bench.held.retry(tid)
         self.bench.shown[tid] = (IN_PROGRESS, None)
 
     @rule(data=st.data())
     @precondition(lambda self: self.failed())
     def discard(self, data: st.DataObject) -> None:
         tid = data.draw(st.sampled_from(self.failed()))
-        self.bench.held.discard(tid)
+        self.bench.held.forget_resolved({tid})
         self.bench.shown[tid] = (DISCARDED, None)
 
     @rule()
@@ -411,14 +459,16 @@ class SerialModel(RuleBasedStateMachine):
             return
         passed = {e.tid for e in earlier if e.tid in failed and conflict(e, self.units[tid])}
         done = self.bench.order[: self.bench.order.index(tid)]
+        # Passed units are discarded with the commit, done ones are gone: neither holds back, whatever it waited for.
+        rest = [e for e in earlier if e.tid not in passed and e.tid not in done]
         for one in (e for e in earlier if conflict(e, self.units[tid]) and e.tid not in done):
-            assert self.units[tid].overtakes, f"{tid} overtook {one.tid}"
+            assert self.units[tid].kind is CORRECTION, f"{tid} overtook {one.tid}"
             if one.tid in passed:
                 assert self.bench.statuses()[one.tid] is DISCARDED
             else:
                 assert self.bench.statuses()[one.tid] is not DISCARDED
                 assert one.tid in held_back(earlier, failed), f"{one.tid} was free to go before {tid}"
-                assert one.tid not in held_back(earlier, failed - passed), f"{one.tid} waits for others as well"
+                assert one.tid not in held_back(rest, failed - passed), f"{one.tid} waits for others as well"
 
     def unresolved(self) -> list[int]:
         return [tid for tid, status in self.bench.statuses().items() if status not in (COMMITTED, DISCARDED)]
@@ -427,15 +477,28 @@ class SerialModel(RuleBasedStateMachine):
         return [tid for tid, status in self.bench.statuses().items() if status is FAILED]
 
 
+def test_a_correction_passes_a_failed_correction_although_the_unit_that_this_one_passed_stays_failed() -> None:
+    # 1 conflicts with 0, which it could not correct; 2 waits for 1 alone, so nothing but 1 holds 3 back.
+    model = SerialModel()
+    model.start(OnFailure.BLOCK)
+    reads_3, writes_3_and_4 = (set[int](), {3}, UnitKind.NORMAL, True), ({3, 4}, set[int](), CORRECTION, True)
+    reads_4, writes_0_and_4 = (set[int](), {4}, UnitKind.NORMAL, False), ({0, 4}, set[int](), CORRECTION, False)
+    model.arrive([reads_3, writes_3_and_4, reads_4, writes_0_and_4])
+    while model.bench.held.waiting:
+        model.apply_some(4, set())
+    model.come_to_rest()
+
+    assert model.bench.order == [3, 2]
+    assert model.bench.statuses() == {0: FAILED, 1: DISCARDED, 2: COMMITTED, 3: COMMITTED}
+
+
 TestSerialModel = SerialModel.TestCase
 TestSerialModel.settings = settings(max_examples=200, stateful_step_count=20, deadline=None)
 
 
 def test_with_prefix_the_busy_unit_that_all_wait_for_is_tried_alone_until_it_can_run() -> None:
-    held = Backlog(OnFailure.BLOCK, Consistency.PREFIX)
     units = [unit(tid, tid) for tid in range(4)]
-    for one in units:
-        held.add(one)
+    held = backlog_of(*units, consistency=Consistency.PREFIX)
     assert held.take(9, 99, 0.0).units == tuple(units)
     held.settle([Outcome(0, COMMITTED), Outcome(1, IN_PROGRESS, cause="locked")], 1.0)
 
@@ -452,10 +515,8 @@ def test_with_prefix_the_busy_unit_that_all_wait_for_is_tried_alone_until_it_can
 def test_with_prefix_a_unit_that_stays_busy_is_passed_after_a_minute_unless_the_policy_is_stop(
     policy: OnFailure,
 ) -> None:
-    held = Backlog(policy, Consistency.PREFIX)
     units = [unit(0, 7), unit(1, 8), unit(2, 7)]
-    for one in units:
-        held.add(one)
+    held = backlog_of(*units, policy=policy, consistency=Consistency.PREFIX)
     assert held.take(9, 99, 0.0).units == tuple(units)
     held.settle([Outcome(0, IN_PROGRESS, cause="locked")], 0.0)
     assert held.take(9, 99, PATIENCE - 1).units == (units[0],)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from kainite.log.state.unit_state import UnitState
 from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, Table, TypeFamily, UniqueKey
 from kainite.uow.conflicts import conflict
 from kainite.uow.delta import Delta, Operation
@@ -16,7 +17,7 @@ from kainite.uow.scheme import KEYS_ALONE, MIXED, Comparisons, Scheme
 from kainite.uow.signing import Signing
 from kainite_spark.plan.backlog import Backlog
 from kainite_spark.plan.holders import Holders
-from kainite_spark.plan.pending_unit import PendingUnit
+from support.unit_states import unit_state
 
 COLUMNS = {name: Column(name, "bigint", TypeFamily.INTEGER) for name in ("id", "u", "p")}
 BASE = Catalogue({name: Table(name, "public", COLUMNS, ("id",)) for name in "abc"}, "public")
@@ -103,11 +104,11 @@ def catalogue_of(changes: Sequence[tuple[str, str]]) -> Catalogue:
     return found
 
 
-def signed(tid: int, signing: Signing, unit: Sequence[Delta]) -> tuple[PendingUnit, bool]:
+def signed(tid: int, signing: Signing, unit: Sequence[Delta]) -> tuple[UnitState, bool]:
     """Returns a unit as the log has it, and whether it fits the catalogue."""
     judged = signing.judge_all(unit)
-    pending = PendingUnit(
-        tid, f"T-{tid}", len(unit), written=frozenset(judged.written), read=frozenset(judged.read),
+    pending = unit_state(
+        tid, judged.written, judged.read, count=len(unit),
         tables=tuple(sorted(judged.tables)), unsigned=tuple(sorted(judged.unsigned)), scheme=signing.scheme.id,
     )  # fmt: skip
     return pending, not judged.misfits
@@ -202,8 +203,8 @@ def test_without_a_catalogue_there_is_one_scheme() -> None:
     assert not knowing().parted(KEYS_ALONE, ("a",), KEYS_ALONE, ("a",))
 
 
-def unit(tid: int, scheme: str | None, *tables: str, unsigned: tuple[str, ...] = ()) -> PendingUnit:
-    return PendingUnit(tid, f"T-{tid}", 1, written=frozenset({tid}), tables=tables, scheme=scheme, unsigned=unsigned)
+def unit(tid: int, scheme: str | None, *tables: str, unsigned: tuple[str, ...] = ()) -> UnitState:
+    return unit_state(tid, {tid}, tables=tables, scheme=scheme, unsigned=unsigned)
 
 
 def test_the_earliest_holder_is_found_by_any_rule() -> None:
@@ -218,13 +219,13 @@ def test_the_earliest_holder_is_found_by_any_rule() -> None:
 
 
 def test_no_micro_batch_has_units_of_two_schemes() -> None:
-    backlog = Backlog()
-    for tid, scheme in enumerate(["s", "s", "t", MIXED, MIXED, None, "t", "t"]):
-        backlog.add(unit(tid, scheme, "a"))
+    schemes = ["s", "s", "t", MIXED, MIXED, None, "t", "t"]
+    backlog = Backlog({tid: unit(tid, scheme, "a") for tid, scheme in enumerate(schemes)})
+    for tid in range(len(schemes)):
+        backlog.add(tid)
     taken = []
     while selection := backlog.take(100, 100).units:
         taken.append([one.tid for one in selection])
         backlog.settle([])
-        for one in selection:
-            backlog.discard(one.tid)
+        backlog.forget_resolved({one.tid for one in selection})
     assert taken == [[0, 1], [2], [3], [4], [5], [6, 7]]

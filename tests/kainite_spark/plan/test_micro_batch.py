@@ -10,23 +10,21 @@ from hypothesis import strategies as st
 
 from kainite.base.errors import TargetUnavailableError
 from kainite.log.format.entry import Outcome, UnitStatus
+from kainite.log.state.unit_state import UnitState
 from kainite_spark.plan.backlog import Selection
 from kainite_spark.plan.micro_batch import TaskResult, plan, ranges
-from kainite_spark.plan.pending_unit import PendingUnit
 from kainite_spark.targets.fence import Fence
+from support.unit_states import unit_state
 
 FENCE = Fence("0", 1, 1)
 
 
-def units(count: int, *, signatures: int = 1_000, fragments: int = 0) -> tuple[PendingUnit, ...]:
+def units(count: int, *, signatures: int = 1_000, fragments: int = 0) -> tuple[UnitState, ...]:
     step = fragments + 1
     return tuple(
-        PendingUnit(
-            (n + 1) * step, f"T-{n}", 1, written=frozenset({n % signatures}),
-            fragments=tuple(n * step + f + 1 for f in range(fragments)),
-        )
+        unit_state((n + 1) * step, {n % signatures}, fragments=[n * step + f + 1 for f in range(fragments)])
         for n in range(count)
-    )  # fmt: skip
+    )
 
 
 @given(st.sets(st.integers(0, 500), min_size=1), st.integers(0, 50))

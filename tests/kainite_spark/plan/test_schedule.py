@@ -7,17 +7,18 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kainite.log.state.unit_state import UnitState
 from kainite.uow.conflicts import components, conflict
-from kainite_spark.plan.pending_unit import PendingUnit
 from kainite_spark.plan.schedule import schedule
+from support.unit_states import unit_state
 
 
-def unit(tid: int, written: set[int], read: set[int] | None = None, count: int = 1) -> PendingUnit:
-    return PendingUnit(tid, f"T-{tid}", count, written=frozenset(written), read=frozenset(read or ()))
+def unit(tid: int, written: set[int], read: set[int] | None = None, count: int = 1) -> UnitState:
+    return unit_state(tid, written, read or (), count=count)
 
 
 @st.composite
-def batches(draw: st.DrawFn) -> list[PendingUnit]:
+def batches(draw: st.DrawFn) -> list[UnitState]:
     signatures = st.sets(st.integers(0, 25), max_size=3)
     return [
         unit(3 * index, draw(signatures), draw(signatures), draw(st.integers(0, 9)))
@@ -27,7 +28,7 @@ def batches(draw: st.DrawFn) -> list[PendingUnit]:
 
 @given(batches(), st.integers(1, 5))
 def test_conflicting_units_are_on_one_instance_and_nothing_is_lost_or_out_of_order(
-    units: list[PendingUnit], instances: int
+    units: list[UnitState], instances: int
 ) -> None:
     lanes = schedule(units, instances)
 
@@ -39,7 +40,7 @@ def test_conflicting_units_are_on_one_instance_and_nothing_is_lost_or_out_of_ord
 
 
 @given(batches())
-def test_a_component_holds_no_unit_that_conflicts_do_not_connect(units: list[PendingUnit]) -> None:
+def test_a_component_holds_no_unit_that_conflicts_do_not_connect(units: list[UnitState]) -> None:
     for component in components(units):
         reached, before = {component[0].tid}, set[int]()
         while reached != before:
@@ -74,5 +75,5 @@ def test_the_longest_component_goes_first_so_that_instances_finish_together() ->
 
 
 @given(batches())
-def test_the_same_units_give_the_same_schedule(units: list[PendingUnit]) -> None:
+def test_the_same_units_give_the_same_schedule(units: list[UnitState]) -> None:
     assert schedule(units, 3) == schedule(list(units), 3)

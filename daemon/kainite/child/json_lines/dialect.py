@@ -3,7 +3,7 @@
 Theory of operation
 ===================
 
-The conversation has two independent states. Each is an enum with a table of transitions.
+The conversation has two independent states, phase and turn. Each state is an enum with a table of transitions.
 
 *Phase*: the child's life. It says which action may be started (:data:`PHASES`).
 

@@ -33,7 +33,7 @@ class AnsweredCheckpoint:
 
 
 class CheckpointAnswers:
-    """The checkpoint of one shard, as far as one child advances it."""
+    """The checkpoint of one shard during one run of a child."""
 
     def __init__(self) -> None:
         self._stored = _START

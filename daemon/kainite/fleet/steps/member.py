@@ -45,8 +45,8 @@ class FleetMember:
 
     Args:
         me: this worker's record as it is at its start; each entry into the fleet gives it a new incarnation.
-        timing: of the fleet.
-        declared: the duties that its settings declare.
+        timing: the fleet's timing.
+        declared: the duties that the worker's settings declare.
         is_gone: tells whether another process under this worker's name has ended.
         is_dormant: tells whether it is in its dormant hours.
         new_incarnation: gives a name that no other process and no other entry has.

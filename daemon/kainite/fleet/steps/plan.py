@@ -114,8 +114,8 @@ class PlanStep:
         before: orders that are carried out before the commit.
         commit: None where there is nothing to write.
         after: orders that are carried out when the commit has succeeded.
-        pings: the commit is a sign of life of this worker.
-        idle: the commit is nothing but that.
+        pings: whether the commit is a sign of life of this worker.
+        idle: whether the commit is nothing but a sign of life.
     """
 
     before: tuple[Order, ...] = ()

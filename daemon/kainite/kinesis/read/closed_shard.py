@@ -49,7 +49,7 @@ async def poll_rest(rest: ShardSource, queue: Prefetch) -> None:
     try:
         while True:
             await queue.room()
-            item = await rest.next()
+            item = await rest.ahead.next()
             if isinstance(item, ShardEnd):
                 queue.end(item)
                 return

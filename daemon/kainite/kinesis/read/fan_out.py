@@ -33,10 +33,10 @@ from kainite.kinesis.client import StreamClient
 from kainite.kinesis.failures import final_error
 from kainite.kinesis.read.batcher import Batcher
 from kainite.kinesis.read.closed_shard import poll_rest, start_of_rest
-from kainite.kinesis.read.prefetch import Bounds, Reached
+from kainite.kinesis.read.prefetch import Bounds
 from kainite.kinesis.read.pushed_events import FetchedEvent, PushedEvents
 from kainite.kinesis.read.read_ahead import ReadAhead
-from kainite.kinesis.read.record_batch import RecordBatch, Render, ShardEnd
+from kainite.kinesis.read.record_batch import Render
 from kainite.kinesis.read.shard_source import OpenSource, ShardSource, deciding_range
 from kainite.kinesis.read.subscription import Subscriber
 from kainite.kinesis.shards import HashRange
@@ -67,6 +67,9 @@ class FanOutReader:
         polling: reads what is left of a shard that was found closed.
         render: makes the child's line of a batch's records.
         meter: takes how far the shard is behind.
+
+    Attributes:
+        ahead: the batches that were read and not taken yet, and how far the taker is done.
     """
 
     def __init__(
@@ -95,7 +98,7 @@ class FanOutReader:
         batcher = Batcher(start, render, cut_at, keys, settings.call_with_empty_batches)
         self._events = PushedEvents(stream, subscriber, shard_id, start, settings, cut_at, batcher)
         self._meter = meter
-        self._ahead = ReadAhead(shard_id, Bounds.of(settings), self._run, f"fan-out of {shard_id}")
+        self.ahead = ReadAhead(shard_id, Bounds.of(settings), self._run, f"fan-out of {shard_id}")
         self._thread = ThreadPoolExecutor(1, f"fan-out {shard_id}")
         self._queued: Position | None = None  # the position of the last record of the batches so far
         self._closed = False
@@ -105,36 +108,13 @@ class FanOutReader:
         """Returns the time of the first subscription by Kinesis's clock, epoch seconds: where LATEST was."""
         return self._events.opened_at
 
-    @property
-    def done_until(self) -> float | None:
-        """Returns a time (seconds since boot) such that the consumer is done with all records that arrived before."""
-        return self._ahead.queue.done_until
-
-    @property
-    def reached(self) -> Reached:
-        """Returns how far the consumer is done."""
-        return self._ahead.queue.reached
-
-    def start(self) -> None:
-        """Begins to read; a second call does nothing."""
-        self._ahead.start()
-
-    async def next(self) -> RecordBatch | ShardEnd:
-        """Returns the next batch, and after the last one the shard's end, as often as asked.
-
-        Raises:
-            StreamError: the shard cannot be read and waiting will not mend it, or the reader is closed.
-            SettingsError: the checkpoint is AT_TIMESTAMP and the settings name no time.
-        """
-        return await self._ahead.next()
-
     async def close(self) -> None:
         """Ends the subscription. A SubscribeToShard call in flight is left to end by itself."""
         if self._closed:
             return
         self._closed = True
         self._events.interrupt()
-        await self._ahead.close()
+        await self.ahead.close()
         self._thread.submit(self._events.close)
         self._thread.shutdown(wait=False)
 
@@ -142,7 +122,7 @@ class FanOutReader:
         loop = asyncio.get_running_loop()
         failures = 0
         while True:
-            await self._ahead.queue.room()
+            await self.ahead.queue.room()
             try:
                 fetched = await loop.run_in_executor(self._thread, self._events.fetch)
             except Exception as error:
@@ -158,7 +138,7 @@ class FanOutReader:
             if fetched.records.rest:
                 continue
             if fetched.end is not None:
-                self._ahead.queue.end(fetched.end)
+                self.ahead.queue.end(fetched.end)
                 return
             if fetched.closed:
                 await self._poll_rest()
@@ -172,17 +152,17 @@ class FanOutReader:
         for batch in records.batches:
             self._queued = batch.last or self._queued
         self._events.accept(fetched)
-        self._ahead.queue.put(*records.batches)
+        self.ahead.queue.put(*records.batches)
         if not records.rest and records.millis_behind_latest is not None and fetched.waited_since is not None:
             goes_on = fetched.end is None and not fetched.closed and fetched.surely_waited
             at_tip = records.last is None and records.millis_behind_latest == 0 and goes_on
-            self._ahead.queue.mark(fetched.waited_since - records.millis_behind_latest / 1000, at_tip=at_tip)
+            self.ahead.queue.mark(fetched.waited_since - records.millis_behind_latest / 1000, at_tip=at_tip)
 
     async def _mend(self, error: Exception, failures: int) -> bool:
         """Prepares the next attempt; returns False when the error is final."""
         failure = classify(error)
         if not failure.is_retryable and failure is not Failure.EXPIRED:
-            self._ahead.queue.end(final_error(self._stream.name, "SubscribeToShard", error))
+            self.ahead.queue.end(final_error(self._stream.name, "SubscribeToShard", error))
             return False
         if failure is Failure.EXPIRED:
             self._events.forget_continuation()
@@ -207,7 +187,7 @@ class FanOutReader:
             opened_at=self._events.opened_at,
         )
         rest = self._polling(self.shard_id, self._hash_range, start, settings, cut_at=self._cut_at)
-        await poll_rest(rest, self._ahead.queue)
+        await poll_rest(rest, self.ahead.queue)
 
 
 def fan_out(

@@ -32,9 +32,9 @@ from kainite.kinesis.client import StreamClient, parse_reply
 from kainite.kinesis.failures import final_error, unknown_checkpoint
 from kainite.kinesis.read.batcher import Batcher, Portioned
 from kainite.kinesis.read.poll_interval import THROTTLED_FOR_S, interval
-from kainite.kinesis.read.prefetch import Bounds, Reached
+from kainite.kinesis.read.prefetch import Bounds
 from kainite.kinesis.read.read_ahead import ReadAhead
-from kainite.kinesis.read.record_batch import RecordBatch, Render, ShardEnd
+from kainite.kinesis.read.record_batch import Render, ShardEnd
 from kainite.kinesis.shards import HashRange, Shard, children_of
 from kainite.kinesis.start_position import start_at
 from kainite.observe.meter import SILENT, Meter
@@ -77,6 +77,9 @@ class PollingReader:
         bounds: the bounds of what is fetched ahead; by default those of the settings.
         meter: takes the metrics of reading.
         render: makes the child's line of a batch's records.
+
+    Attributes:
+        ahead: the batches that were read and not taken yet, and how far the taker is done.
     """
 
     def __init__(
@@ -100,7 +103,7 @@ class PollingReader:
         self._cut_at = cut_at
         self._batcher = Batcher(start, render, cut_at, hash_range, settings.call_with_empty_batches)
         self._meter = meter
-        self._ahead = ReadAhead(shard_id, bounds or Bounds.of(settings), self._run, f"reader of {shard_id}")
+        self.ahead = ReadAhead(shard_id, bounds or Bounds.of(settings), self._run, f"reader of {shard_id}")
         self._iterator: str | None = None
         self._opened_at: float | None = None
         self._fetched: Position | None = None
@@ -113,37 +116,14 @@ class PollingReader:
         """Returns the time of the first iterator by Kinesis's clock, epoch seconds: where LATEST was."""
         return self._opened_at
 
-    @property
-    def done_until(self) -> float | None:
-        """Returns a time (seconds since boot) such that the consumer is done with all records that arrived before."""
-        return self._ahead.queue.done_until
-
-    @property
-    def reached(self) -> Reached:
-        """Returns how far the consumer is done."""
-        return self._ahead.queue.reached
-
-    def start(self) -> None:
-        """Begins to fetch; a second call does nothing."""
-        self._ahead.start()
-
-    async def next(self) -> RecordBatch | ShardEnd:
-        """Returns the next batch, and after the last one the shard's end, as often as asked.
-
-        Raises:
-            StreamError: the shard cannot be read and waiting will not mend it, or the reader is closed.
-            SettingsError: the checkpoint is AT_TIMESTAMP and the settings name no time.
-        """
-        return await self._ahead.next()
-
     async def close(self) -> None:
         """Stops fetching. A call to Kinesis in flight is left to end by itself, and its reply dropped."""
-        await self._ahead.close()
+        await self.ahead.close()
 
     async def _run(self) -> None:
         failures = 0
         while True:
-            await self._ahead.queue.room()
+            await self.ahead.queue.room()
             began = time.monotonic()
             if self._unfinished is None:
                 self._asked_at = boot_seconds()
@@ -159,7 +139,7 @@ class PollingReader:
             if fetched.records.rest:
                 continue
             if fetched.end is not None:
-                self._ahead.queue.end(fetched.end)
+                self.ahead.queue.end(fetched.end)
                 return
             await asyncio.sleep(self._interval(fetched.size) - (time.monotonic() - began))
 
@@ -171,10 +151,10 @@ class PollingReader:
         self._iterator = fetched.next_iterator
         self._fetched = records.last or self._fetched
         self._unfinished = fetched if records.rest else None
-        self._ahead.queue.put(*records.batches)
+        self.ahead.queue.put(*records.batches)
         if not records.rest and records.millis_behind_latest is not None:
             at_tip = records.last is None and records.millis_behind_latest == 0 and fetched.end is None
-            self._ahead.queue.mark(self._asked_at - records.millis_behind_latest / 1000, at_tip=at_tip)
+            self.ahead.queue.mark(self._asked_at - records.millis_behind_latest / 1000, at_tip=at_tip)
 
     def _interval(self, size: int) -> float:
         throttled = time.monotonic() < self._throttled_at + THROTTLED_FOR_S
@@ -184,7 +164,7 @@ class PollingReader:
         """Prepares the next attempt; returns False when the error is final."""
         failure = classify(error)
         if not failure.is_retryable and failure is not Failure.EXPIRED:
-            self._ahead.queue.end(final_error(self._stream.name, "reading", error))
+            self.ahead.queue.end(final_error(self._stream.name, "reading", error))
             return False
         if failure is Failure.EXPIRED:
             self._iterator = None

@@ -34,9 +34,11 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """How far a taker is done with a shard.
+    """How far a taker is done with a shard. A taker is done with a batch when it asks for the next one.
 
     Attributes:
+        until: a time, seconds since boot, such that the taker is done with all records that arrived before; None while
+            no such time is known.
         arrived_ms: the arrival of the last record that the taker is done with, epoch milliseconds by Kinesis's clock;
             None before the first one.
         at_tip: a time, seconds since boot, at which the shard was open and the taker was done with all that it held;
@@ -44,6 +46,7 @@ class Reached:
         started_ms: the time at which reading began, as ``arrived_ms``; None if it began at the shard's beginning.
     """
 
+    until: float | None = None
     arrived_ms: int | None = None
     at_tip: float | None = None
     started_ms: int | None = None
@@ -91,25 +94,13 @@ class Prefetch:
         self._marks.append((self._put, until, at_tip))
 
     @property
-    def done_until(self) -> float | None:
-        """Returns a time (seconds since boot) such that the taker is done with all records that arrived before.
-
-        None while no such time is known. A taker is done with a batch when it asks for the next one.
-        """
-        self._pass_marks()
-        return self._done_until
-
-    @property
     def reached(self) -> Reached:
         """Returns how far the taker is done."""
-        self._pass_marks()
-        return Reached(self._arrived_ms, self._at_tip)
-
-    def _pass_marks(self) -> None:
         while self._marks and self._marks[0][0] <= self._done:
             _, self._done_until, at_tip = self._marks.popleft()
             if at_tip:
                 self._at_tip = self._done_until
+        return Reached(self._done_until, self._arrived_ms, self._at_tip)
 
     def end(self, last: Last) -> None:
         """Ends the queue: nothing follows ``last``."""

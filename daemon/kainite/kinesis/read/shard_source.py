@@ -8,26 +8,26 @@ from kainite.base.checkpoint import Checkpoint
 from kainite.base.position import Position
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.read.polling import PollingReader
-from kainite.kinesis.read.prefetch import Reached
-from kainite.kinesis.read.record_batch import RecordBatch, Render, ShardEnd
+from kainite.kinesis.read.read_ahead import ReadAhead
+from kainite.kinesis.read.record_batch import Render
 from kainite.kinesis.shards import HashRange
 from kainite.observe.meter import SILENT, Meter
 from kainite.settings import StreamSettings
 
 
 class ShardSource(Protocol):
-    """Gives a shard's batches in order; see :class:`~kainite.kinesis.read.polling.PollingReader`."""
+    """Reads a shard's batches ahead, in order; see :class:`~kainite.kinesis.read.polling.PollingReader`.
+
+    ``ahead.next()`` raises StreamError where the shard cannot be read and waiting will not mend it, or where the source
+    is closed, and SettingsError where the checkpoint is AT_TIMESTAMP and the settings name no time.
+    """
 
     @property
     def opened_at(self) -> float | None: ...
     @property
     def millis_behind_latest(self) -> int | None: ...
     @property
-    def done_until(self) -> float | None: ...
-    @property
-    def reached(self) -> Reached: ...
-    def start(self) -> None: ...
-    async def next(self) -> RecordBatch | ShardEnd: ...
+    def ahead(self) -> ReadAhead: ...
     async def close(self) -> None: ...
 
 

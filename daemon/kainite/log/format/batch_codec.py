@@ -34,7 +34,7 @@ import msgspec
 from kainite.base.compression import compressed, decompressed
 from kainite.base.errors import LogCorruptError, LogError
 from kainite.log.format.entry import NO_REQUEST, Batch, Entry, ReqId
-from kainite.log.format.index import DECODER, ENCODER, KINDS, BlobSize, Index, Record
+from kainite.log.format.index import DECODER, ENCODER, KINDS, BlobSize, Index, IndexRecord
 from kainite.uow.packing import MAX_BLOB, Blob, Piece
 from kainite.uow.touches import Touched
 
@@ -96,7 +96,7 @@ def _check_size(what: str, size: int, most: int) -> None:
         )
 
 
-def _record(entry: Entry, numbers: dict[int, int]) -> Record:
+def _record(entry: Entry, numbers: dict[int, int]) -> IndexRecord:
     piece, touched, signed = entry.piece, entry.touched, entry.signed
     if piece is None:
         place, offset, length, crc = 0, 0, len(entry.data), zlib.crc32(entry.data)
@@ -106,7 +106,7 @@ def _record(entry: Entry, numbers: dict[int, int]) -> Record:
     if len(signed) != 8 * count:  # they came otherwise, or one of them twice
         signed = struct.pack(f">{count}Q", *touched.written, *touched.read)
     req = entry.req_id
-    return Record(
+    return IndexRecord(
         entry.meta,
         len(touched.written),
         signed,
@@ -203,7 +203,7 @@ class StoredPayload:
         return None if self.blobs is None else Piece(self.blobs[number - 1], offset, length)
 
 
-def _entry(record: Record, stored: StoredPayload) -> Entry:
+def _entry(record: IndexRecord, stored: StoredPayload) -> Entry:
     signatures = struct.unpack(f">{len(record.signatures) // 8}Q", record.signatures)
     written = record.written
     if written > len(signatures):

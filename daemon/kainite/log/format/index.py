@@ -44,7 +44,7 @@ class BlobSize(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     size: Annotated[int, msgspec.Meta(ge=0, le=MAX_BLOB)]
 
 
-class Record(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class IndexRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """An entry without its data.
 
     Attributes:
@@ -87,7 +87,7 @@ class Index(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     time_ms: int
     blobs: list[BlobSize]
     own: Word
-    records: list[Record]
+    records: list[IndexRecord]
 
 
 ENCODER: Final = msgspec.msgpack.Encoder()

@@ -28,7 +28,7 @@ class LogBacklog:
 
     Attributes:
         units: how many.
-        size: about how many bytes of memory they take.
+        size: about how many bytes of memory the units take.
         in_progress, failed, blocked: how many of them have this status.
         first_failed: the name of the failed unit that is first in the log; None without one.
     """

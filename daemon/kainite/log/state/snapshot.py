@@ -5,8 +5,8 @@ into parts, and the id (*since*) below which all entries add up to the state; ot
 parts and this entry.
 
 The bytes are a run of sections, each its length (u32, big-endian) and MessagePack of one of the classes below: a
-:class:`Header`, then what there may be many of, some at a time. The bytes follow from the classes; a change of one is a
-new :data:`VERSION`.
+:class:`SnapshotHeader`, then what there may be many of, some at a time. The bytes follow from the classes; a change of
+one is a new :data:`VERSION`.
 
 A snapshot is made in three steps, none of which keeps the event loop for long: :func:`capture` copies the
 state's dictionaries, whose values do not change; :func:`parts` encodes the copy slice by slice, on a thread; the parts
@@ -56,7 +56,7 @@ _Ranges: TypeAlias = list[tuple[int, int]]
 _Tables: TypeAlias = dict[str, tuple[str, tuple[str, ...]]]
 
 
-class Header(msgspec.Struct, frozen=True, tag="header"):
+class SnapshotHeader(msgspec.Struct, frozen=True, tag="header"):
     """The fields of a :class:`~kainite.log.state.folded.FoldedLog`, and of its recent units, that are small."""
 
     version: Annotated[int, msgspec.Meta(ge=VERSION, le=VERSION)]
@@ -76,56 +76,58 @@ class Header(msgspec.Struct, frozen=True, tag="header"):
     started_ms: int | None
 
 
-class OpenUnits(msgspec.Struct, frozen=True, tag="open"):
+class OpenUnitsSection(msgspec.Struct, frozen=True, tag="open"):
     """Units that are being collected."""
 
     items: list[OpenUnit]
 
 
-class Units(msgspec.Struct, frozen=True, tag="units"):
+class UnitsSection(msgspec.Struct, frozen=True, tag="units"):
     """Dispatched units that are not resolved."""
 
     items: list[UnitState]
 
 
-class ReadyUnits(msgspec.Struct, frozen=True, tag="ready"):
+class ReadyUnitsSection(msgspec.Struct, frozen=True, tag="ready"):
     """Complete units that wait for their turn, by number."""
 
     items: list[tuple[int, str]]
 
 
-class Names(msgspec.Struct, frozen=True, tag="names"):
+class NamesSection(msgspec.Struct, frozen=True, tag="names"):
     """Names of dispatched units that are in no segment, with their numbers."""
 
     items: list[tuple[str, int | None]]
 
 
-class Ended(msgspec.Struct, frozen=True, tag="ended"):
+class EndedUnitsSection(msgspec.Struct, frozen=True, tag="ended"):
     """Deltas of units that the watermark ended, as :meth:`EndedUnits.captured` gives them."""
 
     items: list[tuple[str, int, bytes]]
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class SnapshotManifest(msgspec.Struct, frozen=True):
     """What the CONTROL entry that HEAD names holds: the ids of the entries with the parts."""
 
     version: Annotated[int, msgspec.Meta(ge=VERSION, le=VERSION)]
     parts: Annotated[tuple[Natural, ...], msgspec.Meta(min_length=1)]
 
 
-_Section: TypeAlias = Header | OpenUnits | Units | ReadyUnits | Names | Ended
+_Section: TypeAlias = (
+    SnapshotHeader | OpenUnitsSection | UnitsSection | ReadyUnitsSection | NamesSection | EndedUnitsSection
+)
 
 _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
 _LARGE_ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(_Section)
-_MANIFEST: Final = msgspec.msgpack.Decoder(Manifest)
+_MANIFEST: Final = msgspec.msgpack.Decoder(SnapshotManifest)
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
     """A state on its way to become bytes: nothing in it changes any more."""
 
-    header: Header
+    header: SnapshotHeader
     open: list[OpenUnit]
     units: list[UnitState]
     ready: list[tuple[int, str]]
@@ -136,7 +138,7 @@ class Captured:
 def capture(state: FoldedLog) -> Captured:
     """Returns a copy of the state that the log's further course does not change; quick, for the event loop."""
     recent = state.recent
-    header = Header(
+    header = SnapshotHeader(
         version=VERSION,
         next_id=state.next_id,
         stream=state.stream,
@@ -181,7 +183,7 @@ def parts(captured: Captured) -> Iterator[bytes]:
 
 def manifest(part_ids: Sequence[int]) -> bytes:
     """Returns the data of the entry that makes a snapshot of its parts."""
-    return _ENCODER.encode(Manifest(VERSION, tuple(part_ids)))
+    return _ENCODER.encode(SnapshotManifest(VERSION, tuple(part_ids)))
 
 
 def part_ids(data: bytes) -> tuple[int, ...]:
@@ -204,15 +206,15 @@ def dump(state: FoldedLog) -> bytes:
 def _sections(captured: Captured) -> Iterator[bytes]:
     yield _section(captured.header)
     for opened in _slices(captured.open, lambda unit: len(unit.touched.written) + len(unit.touched.read)):
-        yield _section(OpenUnits(opened))
+        yield _section(OpenUnitsSection(opened))
     for units in _slices(captured.units, lambda unit: len(unit.written) + len(unit.read)):
-        yield _section(Units(units))
+        yield _section(UnitsSection(units))
     for ready in _slices(captured.ready):
-        yield _section(ReadyUnits(ready))
+        yield _section(ReadyUnitsSection(ready))
     for names in _slices(captured.names):
-        yield _section(Names(names))
+        yield _section(NamesSection(names))
     for ended in _slices(captured.ended):
-        yield _section(Ended(ended))
+        yield _section(EndedUnitsSection(ended))
 
 
 def _section(section: _Section) -> bytes:
@@ -224,10 +226,10 @@ def _section(section: _Section) -> bytes:
 def _is_large(section: _Section) -> bool:
     """Returns whether the section is one unit that has too many signatures to sort them."""
     match section:
-        case OpenUnits([unit]):
+        case OpenUnitsSection([unit]):
             touched = unit.touched
             return len(touched.written) + len(touched.read) > SORTED
-        case Units([state]):
+        case UnitsSection([state]):
             return len(state.written) + len(state.read) > SORTED
     return False
 
@@ -288,22 +290,22 @@ def _read(data: bytes) -> Captured:
             raise ValueError("it is cut short")
         sections.append(_DECODER.decode(view[begin + _LENGTH.size : end]))
         begin = end
-    if not sections or not isinstance(sections[0], Header):
+    if not sections or not isinstance(sections[0], SnapshotHeader):
         raise ValueError("it does not begin with its header")
     found = Captured(sections[0], [], [], [], [], [])
     for section in sections[1:]:
         match section:
-            case OpenUnits(opened):
+            case OpenUnitsSection(opened):
                 found.open.extend(opened)
-            case Units(units):
+            case UnitsSection(units):
                 found.units.extend(units)
-            case ReadyUnits(ready):
+            case ReadyUnitsSection(ready):
                 found.ready.extend(ready)
-            case Names(names):
+            case NamesSection(names):
                 found.names.extend(names)
-            case Ended(ended):
+            case EndedUnitsSection(ended):
                 found.ended.extend(ended)
-            case Header():
+            case SnapshotHeader():
                 raise ValueError("it has two headers")
     return found
 

@@ -20,7 +20,7 @@ _CHAINED: Final = ("id", "uow", "status", "cause")
 
 @dataclass(frozen=True, slots=True)
 class UnitDetail:
-    """A unit, and what has to do with it.
+    """A unit with its deltas, the units that it waits for, and those that wait for it.
 
     Attributes:
         row: the unit.

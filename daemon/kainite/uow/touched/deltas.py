@@ -62,7 +62,7 @@ class TouchedKeys(Generic[T]):
         self._plans: dict[str, TablePlan[T]] = {}
 
     def overlaps(self) -> frozenset[T]:
-        """Returns the tokens of overlaps: not even two deletes that write the same one commute."""
+        """Returns the tokens of overlaps. Deltas that write the same overlap do not commute, not even two deletes."""
         return self._schema.overlaps()
 
     def plan(self, name: str) -> TablePlan[T]:

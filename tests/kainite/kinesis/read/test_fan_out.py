@@ -239,7 +239,7 @@ async def test_the_socket_is_not_read_while_the_queue_is_full(pushing: FanOutDou
     megabyte = "A" * 1024 * 1024
     pushing.answer(*(shard_event(n, data=megabyte) for n in range(1, 51)), then="hold")
     reader = reader_at(TRIM_HORIZON)
-    reader.start()
+    reader.ahead.start()
     await until(pushing.stalled.is_set)
     assert pushing.sent < 30
     assert await read(reader, 50) == list(range(1, 51))
@@ -275,6 +275,6 @@ async def test_an_event_that_may_have_lain_in_a_buffer_tells_no_tip(
     monkeypatch.setattr("kainite.kinesis.read.pushed_events.boot_seconds", lambda: next(now))
     pushing.answer(shard_event(continuation="4"), then="hold")
     reader = reader_at(TRIM_HORIZON)
-    reader.start()
-    await until(lambda: reader.done_until is not None)
-    assert reader.reached.at_tip is None
+    reader.ahead.start()
+    await until(lambda: reader.ahead.queue.reached.until is not None)
+    assert reader.ahead.queue.reached.at_tip is None

@@ -83,7 +83,7 @@ async def test_records_come_while_subscribed_and_the_next_reader_takes_over_wher
     assert await read(first, 2) == before
     while_subscribed = put(local, settings, b"3")
     assert await read(first, 1) == while_subscribed
-    second.start()  # is refused, for the first one is still subscribed
+    second.ahead.start()  # is refused, for the first one is still subscribed
     await first.close()
     assert await read(second, 1) == while_subscribed
 

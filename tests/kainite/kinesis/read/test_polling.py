@@ -66,15 +66,15 @@ async def test_what_arrived_before_the_last_reply_was_asked_for_is_done_when_all
     reader = reader_at(TRIM_HORIZON, StreamSettings(name="orders", idle_between_reads=0.005, max_records=2))
     assert await read(reader, 4) == put[:4]
     assert await read(reader, 1) == put[4:]
-    waiting = asyncio.create_task(reader.next())
-    await until(lambda: (reader.done_until or 0.0) >= began)
-    assert (reader.done_until or 0.0) <= boot_seconds()
+    waiting = asyncio.create_task(reader.ahead.next())
+    await until(lambda: (reader.ahead.queue.reached.until or 0.0) >= began)
+    assert (reader.ahead.queue.reached.until or 0.0) <= boot_seconds()
     double.put(b"later")
     await waiting
-    reached = reader.done_until
+    reached = reader.ahead.queue.reached.until
     asked = len(double.asked("GetRecords"))
     await until(lambda: len(double.asked("GetRecords")) > asked + 2)
-    assert reader.done_until == reached, "the last record is still under way"
+    assert reader.ahead.queue.reached.until == reached, "the last record is still under way"
 
 
 async def test_a_sequence_number_is_where_reading_goes_on_after(double: KinesisDouble, reader_at: Open) -> None:
@@ -105,7 +105,7 @@ async def test_no_record_is_missed_when_the_first_iterator_at_latest_expires(
     double.shards[SHARD].records[0]["ApproximateArrivalTimestamp"] -= 3600
     double.fail("GetRecords", "ProvisionedThroughputExceededException", times=2)
     reader = reader_at(LATEST)
-    reader.start()
+    reader.ahead.start()
     await until(lambda: double.count("GetShardIterator") == 1)
     put = double.put(b"between the first iterator and the second")
     double.expire_iterators()
@@ -326,7 +326,7 @@ async def test_fetching_stops_while_the_queue_is_full(double: KinesisDouble, rea
         double.put(bytes([n]))
     settings = StreamSettings(name="orders", idle_between_reads=0.001, max_records=1, prefetch_batches=2)
     reader = reader_at(TRIM_HORIZON, settings)
-    reader.start()
+    reader.ahead.start()
     await until(lambda: double.count("GetRecords") == 2)
     await asyncio.sleep(0.05)
     assert double.count("GetRecords") == 2
@@ -341,7 +341,7 @@ async def test_empty_batches_come_only_if_they_are_asked_for(double: KinesisDoub
     assert (batch.count, batch.first, batch.last) == (0, None, None)
     assert json.loads(batch.line) == {"action": "processRecords", "records": [], "millisBehindLatest": 0}
     silent = reader_at(TRIM_HORIZON)
-    waiting = asyncio.ensure_future(silent.next())
+    waiting = asyncio.ensure_future(silent.ahead.next())
     before = double.count("GetRecords")
     await until(lambda: double.count("GetRecords") > before + 5)
     assert not waiting.done()
@@ -352,7 +352,7 @@ async def test_empty_batches_come_only_if_they_are_asked_for(double: KinesisDoub
 
 
 async def test_the_idle_time_passes_between_reads(double: KinesisDouble, reader_at: Open) -> None:
-    reader_at(TRIM_HORIZON, StreamSettings(name="orders", idle_between_reads=60.0)).start()
+    reader_at(TRIM_HORIZON, StreamSettings(name="orders", idle_between_reads=60.0)).ahead.start()
     await until(lambda: double.count("GetRecords") == 1)
     await asyncio.sleep(0.05)
     assert double.count("GetRecords") == 1
@@ -360,7 +360,7 @@ async def test_the_idle_time_passes_between_reads(double: KinesisDouble, reader_
 
 async def test_a_closed_reader_says_so_and_asks_no_more(double: KinesisDouble, reader_at: Open) -> None:
     reader = reader_at(TRIM_HORIZON)
-    reader.start()
+    reader.ahead.start()
     await until(lambda: double.count("GetRecords") > 0)
     await reader.close()
     await reader.close()

@@ -75,23 +75,23 @@ async def test_only_a_mark_at_the_tip_is_one_and_a_later_mark_that_is_none_takes
 
 async def test_a_mark_is_reached_when_the_batches_before_it_are_done_not_when_they_are_taken() -> None:
     queue = Prefetch(Bounds(batches=9))
-    assert queue.done_until is None
+    assert queue.reached.until is None
     queue.mark(1.0)
-    assert queue.done_until == 1.0, "nothing had arrived"
+    assert queue.reached.until == 1.0, "nothing had arrived"
     queue.put(batch(), batch())
     queue.mark(2.0)
     queue.put(batch())
     await queue.take()
     await queue.take()
-    assert queue.done_until == 1.0, "the second batch is still under way"
+    assert queue.reached.until == 1.0, "the second batch is still under way"
     await queue.take()
-    assert queue.done_until == 2.0
+    assert queue.reached.until == 2.0
     queue.mark(3.0)
     queue.mark(4.0)
-    assert queue.done_until == 2.0
+    assert queue.reached.until == 2.0
     waiting = asyncio.create_task(queue.take())
     await asyncio.sleep(0)
-    assert queue.done_until == 4.0
+    assert queue.reached.until == 4.0
     queue.mark(5.0)
-    assert queue.done_until == 5.0, "the taker waits, and nothing came"
+    assert queue.reached.until == 5.0, "the taker waits, and nothing came"
     waiting.cancel()

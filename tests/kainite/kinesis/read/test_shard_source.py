@@ -37,7 +37,7 @@ async def test_a_polling_source_reads_its_shard_to_the_end(double: KinesisDouble
     put = [double.put(b"1"), double.put(b"2")]
     source = polling(stream, render=render_process_records)(SHARD, None, TRIM_HORIZON, SETTINGS, cut_at=None)
     assert source.opened_at is None
-    source.start()
+    source.ahead.start()
     assert await read(source, 2) == put
     assert source.opened_at is not None
     assert source.millis_behind_latest == 0

@@ -21,9 +21,9 @@ from kainite.uow.touches import NOTHING, Touched, TouchedSoFar
 TOUCHED = Touched(frozenset({1}), tables=("t",))
 
 
-def dispatched(unit: OpenUnit, isolation: Isolation = Isolation.SERIALIZE, **how: object) -> tuple[UnitMeta, Touched]:
+def dispatched(unit: OpenUnit, isolation: Isolation = Isolation.SERIALIZE, **how: Any) -> tuple[UnitMeta, Touched]:
     journal = Journal(FoldedLog(), 0)
-    dispatch(journal, UowSettings(isolation=isolation), unit, **how)  # type: ignore[arg-type]
+    dispatch(journal, UowSettings(isolation=isolation), unit, **how)
     [entry] = journal.entries
     assert isinstance(entry.meta, UnitMeta)
     return entry.meta, entry.touched

@@ -12,7 +12,7 @@ from kainite.base.compression import compressed
 from kainite.base.errors import LogCorruptError
 from kainite.log.format.batch_codec import MAGIC, decode
 from kainite.log.format.entry import Entry, EntryKind, Meta, PositionMeta, UnitMeta
-from kainite.log.format.index import DECODER, ENCODER, KINDS, Index, Record
+from kainite.log.format.index import DECODER, ENCODER, KINDS, Index, IndexRecord
 from support.log_builders import ENTRIES
 
 
@@ -23,8 +23,8 @@ def test_a_meta_reads_back_as_one_of_its_kind(entry: Entry) -> None:
     assert KINDS[type(read.meta)] is entry.kind
 
 
-def record(meta: Meta) -> Record:
-    return Record(meta, 0, b"", (), (), None, None, 0, 0, 0, 0)
+def record(meta: Meta) -> IndexRecord:
+    return IndexRecord(meta, 0, b"", (), (), None, None, 0, 0, 0, 0)
 
 
 UNIT: list[Any] = msgspec.to_builtins(record(UnitMeta("T", 1)), builtin_types=(bytes,))

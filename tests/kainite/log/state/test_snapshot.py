@@ -98,7 +98,7 @@ EMPTY: dict[str, Any] = msgspec.to_builtins(snapshot.capture(FoldedLog()).header
         (sections(EMPTY, EMPTY), "two headers"),
         (sections({"type": "units", "items": []}), "does not begin with its header"),
         (sections(EMPTY, {"type": "open", "items": [["T"]]}), "cannot be read"),
-        (sections(EMPTY, {"type": "units", "items": [[1, ["T", 1], "odd"]]}), "Invalid enum value 'odd'"),
+        (sections(EMPTY, {"type": "units", "items": [[1, [2, "T", 1], "odd"]]}), "Invalid enum value 'odd'"),
         (sections(EMPTY, {"type": "other", "items": []}), "Invalid value 'other'"),
     ],
 )

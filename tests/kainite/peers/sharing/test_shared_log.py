@@ -23,6 +23,8 @@ from kainite.owner.mount import mount
 from kainite.peers import network
 from kainite.peers.access import Access
 from kainite.peers.address import OwnerAddress, from_text
+from kainite.peers.connection.frames import HEADER_SIZE, PEERS_HELLO, WALTZ_HELLO
+from kainite.peers.connection.hello import Hello, decode_hello, encode_hello
 from kainite.peers.sharing import member_session as session_module
 from kainite.peers.sharing.shared_log import SharedLog
 from kainite.settings import UowEnd, UowSettings
@@ -356,6 +358,24 @@ async def test_whoever_speaks_something_else_is_cut_off_and_disturbs_nobody(data
         b = await all_.join("b")
         await raw(address_of(all_.store), data)
         await b.append("s0", at(1), at(2), [fragment("T", [1], count=1)])
+
+
+async def test_a_program_that_comes_to_the_daemons_port_is_told_where_to_connect() -> None:
+    async with members() as all_:
+        await all_.join("a")
+        reader, writer = await network.connect(address_of(all_.store))
+        writer.write(encode_hello(WALTZ_HELLO, Hello((0, 1, 2, 3, 4), "a program")))
+        hellos = []
+        async with asyncio.timeout(LIMIT):
+            for _ in range(2):
+                header = await reader.readexactly(HEADER_SIZE)
+                hellos.append((header[0], decode_hello(await reader.readexactly(int.from_bytes(header[3:])))))
+            assert await reader.read() == b"", "the connection is closed"
+        await network.hang_up(writer)
+        assert hellos[0] == (PEERS_HELLO, Hello((1,), "Kainite log"))
+        magic, refusal = hellos[1]
+        assert (magic, refusal.versions) == (WALTZ_HELLO, ())
+        assert "programs connect to the port of logApplicationsListen" in (refusal.message or "")
 
 
 class Shards:

@@ -84,7 +84,7 @@ def test_a_circle_of_cascades_ends() -> None:
 
 
 def test_a_value_that_a_delete_may_leave_open_is_guarded() -> None:
-    """A delete says the primary key; the code that is named here it need not say."""
+    """Shows a delete that tells the primary key and not the code, which foreign keys name here."""
     tables = catalogue(
         table("owner", columns(id=INTEGER, code=INTEGER), ("id",), UniqueKey("u", ("code",))),
         table("pet", columns(id=INTEGER, owner=INTEGER), ("id",), acting("owner", "owner", CASCADE, named="code")),

@@ -26,7 +26,7 @@ def test_a_plan_has_the_tables_keys_what_others_name_and_its_parents() -> None:
 
 
 def test_parent_and_child_spell_what_they_share_alike() -> None:
-    """The customer's number is an integer on both sides; the child calls it by another column's name."""
+    """Compares the customer's number, an integer on both sides, which the child has in a column of another name."""
     [named] = [named for named in plan(SHOP, "customer").named if named.key.columns == {"id"}]
     [parent] = plan(SHOP, "history").parents
 

@@ -8,10 +8,10 @@ import pytest
 
 from kainite.uow.delta import Delta
 from kainite_spark.executor.group_commit import apply_units
-from kainite_spark.plan.pending_unit import PendingUnit
 from kainite_spark.plan.schedule import schedule
 from kainite_spark.targets.contract import Unit
 from support.stores import DATABASES, Store, Stores
+from support.unit_states import unit_state
 
 OWNED = """
     CREATE TABLE owner (id bigint PRIMARY KEY);
@@ -31,7 +31,7 @@ def owned(stores: Stores, action: str) -> Store:
 def apply_lanes(stores: Stores, store: Store, units: list[Unit], *, backwards: bool) -> None:
     """Applies units as job instances do, one session each, one instance after the other."""
     known = {unit.tid: unit for unit in units}
-    pending = [PendingUnit(u.tid, u.uow, len(u.deltas), written=u.written, read=u.read) for u in units]
+    pending = [unit_state(u.tid, u.written, u.read, count=len(u.deltas)) for u in units]
     lanes = schedule(pending, len(units))
     for lane in reversed(lanes) if backwards else lanes:
         session = stores.session(store.target)

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from kainite.log.format.entry import Outcome
 from kainite.uow.delta import Delta, Operation
-from kainite_spark.executor.group_commit import ApplyOptions, Retry, apply_units
+from kainite_spark.executor.apply_options import ApplyOptions, Retry
+from kainite_spark.executor.group_commit import apply_units
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.statements.planner import Planner
 from support.stores import Database, Store, Stores

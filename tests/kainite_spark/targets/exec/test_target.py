@@ -21,7 +21,8 @@ from kainite.base.markers import Batching
 from kainite.settings import ApplySettings, MarkersSettings
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta, Operation
-from kainite_spark.executor.group_commit import ApplyOptions, Retry, apply_units
+from kainite_spark.executor.apply_options import ApplyOptions, Retry
+from kainite_spark.executor.group_commit import apply_units
 from kainite_spark.targets.contract import Target, TargetSession, Unit
 from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.opening import most_units, open_target

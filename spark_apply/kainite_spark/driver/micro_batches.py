@@ -1,0 +1,130 @@
+"""Runs the micro-batches of an apply job on the target, each under a fence of its own.
+
+A fence has the job's generation and a number; the target lets a task commit only while the task's fence is the
+latest one. Each number is used once, also for a call whose answer was lost:
+
+======================  ====================================================================================
+step                    its fence
+======================  ====================================================================================
+begin a micro-batch     shuts out the tasks of all micro-batches before, which Spark may have given up
+close a micro-batch     shuts out the tasks of this one, before a unit fails for good
+trim acknowledgements   shuts out all tasks, before the target forgets what it has applied
+======================  ====================================================================================
+
+After a crash nothing of this is known: the next job raises the generation, and begins with number 1.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kainite.base.errors import KainiteError
+from kainite.log.format.entry import Outcome, UnitStatus
+from kainite.observe import metric
+from kainite_spark.driver.environment import ApplyEnvironment
+from kainite_spark.driver.job_metrics import JobMetrics
+from kainite_spark.driver.payloads import Payloads
+from kainite_spark.plan.backlog import Selection
+from kainite_spark.plan.micro_batch import TaskResult, plan
+from kainite_spark.targets.fence import Fence
+
+
+@dataclass(frozen=True, slots=True)
+class MicroBatchRun:
+    """What became of a micro-batch.
+
+    Attributes:
+        results: the tasks' reports.
+        outcomes: of the units; a unit without one was not tried, or it is not known what became of it.
+        problem: the first error that is no unit's fault; None for none.
+        spark_s: how long the Spark job took, in seconds.
+    """
+
+    results: Sequence[TaskResult]
+    outcomes: Sequence[Outcome]
+    problem: KainiteError | None
+    spark_s: float = 0.0
+
+
+class MicroBatches:
+    """The micro-batches of one apply job, which has fenced the target with its generation.
+
+    Args:
+        environment: the target, and what runs the tasks.
+        generation: of the apply job.
+        payloads: the deltas that came with the feed.
+        metrics: is told how long the tasks ran.
+    """
+
+    def __init__(self, environment: ApplyEnvironment, generation: int, payloads: Payloads, metrics: JobMetrics) -> None:
+        self._environment = environment
+        self._generation = generation
+        self._payloads = payloads
+        self._metrics = metrics
+        self._target = environment.target
+        self._number = 0
+
+    def raise_generation(self) -> None:
+        """Shuts out every older apply job."""
+        self._target.raise_generation(self._environment.ledger, self._generation)
+
+    def run(self, selection: Selection) -> MicroBatchRun:
+        """Runs a micro-batch; each FAILED outcome of a serial one is final."""
+        fence = self._fresh_fence()
+        parallelism = self._environment.runner.parallelism
+        instances = self._environment.settings.instances or parallelism
+        batch = self._payloads.given(plan(fence, selection, instances, parallelism))
+        try:
+            self._target.begin_micro_batch(fence)
+            began = time.monotonic()
+            with self._metrics.timing(metric.RUN_TIME):
+                results = self._environment.runner.run(batch)
+            spark_s = time.monotonic() - began
+        except KainiteError as error:
+            return MicroBatchRun((), (), error)
+        problem = next((result.problem for result in results if result.problem), None)
+        outcomes = [outcome for result in results for outcome in result.outcomes]
+        if selection.serial:
+            outcomes, problem = self._certain(outcomes, problem)
+        return MicroBatchRun(results, outcomes, problem, spark_s)
+
+    def read_catalogue(self, stop: threading.Event) -> None:
+        """Goes on with the target's catalogue as it is now; ``stop`` ends the wait for the next time to read it."""
+        current = self._environment.current
+        target = current.read_again(stop) if current is not None else None
+        if target is not None:
+            self._target.close()
+            self._target = target
+
+    def trim(self, oldest: int) -> None:
+        """Deletes the acknowledgements of units below ``oldest``.
+
+        Such a unit is durably resolved, in the log or in the outcomes partition, so no apply job will try it again. A
+        task that was given up might: the fence shuts it out.
+        """
+        self._target.trim(self._fresh_fence(), oldest)
+
+    def _certain(
+        self, outcomes: list[Outcome], problem: KainiteError | None
+    ) -> tuple[list[Outcome], KainiteError | None]:
+        """Returns the outcomes of units that are about to fail for good, once no task can apply them any more.
+
+        A task that was given up may still run, and the target may take now what it refused the retry. After the
+        fence is closed, the acknowledgements tell what happened; if they cannot be read, only commits are certain.
+        """
+        if not any(outcome.status is UnitStatus.FAILED for outcome in outcomes):
+            return outcomes, problem
+        refused = [outcome.tid for outcome in outcomes if outcome.status is not UnitStatus.COMMITTED]
+        try:
+            applied = self._target.close_micro_batch(self._fresh_fence(), refused)
+        except KainiteError as error:
+            return [outcome for outcome in outcomes if outcome.status is UnitStatus.COMMITTED], error
+        return [Outcome(o.tid, UnitStatus.COMMITTED, o.instance) if o.tid in applied else o for o in outcomes], problem
+
+    def _fresh_fence(self) -> Fence:
+        """Returns a fence with a number that was used for nothing before, not even for a call whose answer was lost."""
+        self._number += 1
+        return Fence(self._environment.ledger, self._generation, self._number)

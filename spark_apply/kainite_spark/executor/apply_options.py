@@ -1,0 +1,56 @@
+"""The options for applying a list of units: groups, failure policy, retries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+from kainite.base.retry import Backoff
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """The retries of an unavailable target.
+
+    Attributes:
+        tries: attempts in all.
+        first: seconds after the first failure; each further pause is twice as long.
+        limit: the longest pause, in seconds.
+    """
+
+    tries: int = 6
+    first: float = 0.1
+    limit: float = 5.0
+
+    @property
+    def backoff(self) -> Backoff:
+        """Returns the pauses between the tries."""
+        return Backoff.doubling(self.first, self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyOptions:
+    """The options for applying a list of units.
+
+    Attributes:
+        on_failure: ``block`` holds back later units that conflict with a failed one, ``skip`` lets
+            them through, ``stop`` tries nothing after the first failure.
+        group_units: at most so many units share a target transaction.
+        group_bytes: at most so many bytes of deltas do; a larger unit goes alone.
+        busy_limit: seconds of failed attempts at busy groups after which none is cut in two any more.
+        retry: how often an unavailable target is tried.
+        fold: whether changes of one row in a group may be made as one.
+        in_order: nothing is tried behind a unit that is busy or refused, so that units that commit do so in log order.
+    """
+
+    on_failure: str = "block"
+    group_units: int = 500
+    group_bytes: int = 16 * 2**20
+    busy_limit: float = 10.0
+    retry: Retry = Retry()
+    in_order: bool = False
+    fold: bool = True
+
+    def suited(self, *, alone: bool, in_order: bool) -> Self:
+        """Returns the options for units that were busy alone before, or that are committed in log order."""
+        return replace(self, group_units=1 if alone else self.group_units, in_order=in_order)

@@ -1,0 +1,73 @@
+"""Tracks which statuses of units the log does not show yet. Pure.
+
+The log shows a status when the apply job has written the unit's outcome down, or when a person decided. A unit's status
+may change several times between two writes; only the latest one is written, and nothing where the log shows it already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from kainite.log.format.entry import Outcome, UnitStatus
+
+StatusAndCause: TypeAlias = tuple[UnitStatus, str | None]
+
+_PLAIN: Final[StatusAndCause] = (UnitStatus.IN_PROGRESS, None)
+
+
+@dataclass(slots=True)
+class Unreported:
+    """The difference between the statuses that the log shows and those that the units have.
+
+    Attributes:
+        shown: what the log shows of each unit that it does not show as in progress.
+        touched: the units whose status may differ from what the log shows, in the order in which it changed.
+        gone: the outcomes of the units that were committed or discarded since the last :meth:`take`.
+    """
+
+    shown: dict[int, StatusAndCause] = field(default_factory=dict)
+    touched: dict[int, None] = field(default_factory=dict)
+    gone: list[Outcome] = field(default_factory=list)
+
+    def published(self, tid: int, status: UnitStatus, cause: str | None) -> None:
+        """Notes what the log shows of a unit."""
+        self.forget(tid)
+        if status is not UnitStatus.IN_PROGRESS:
+            self.shown[tid] = (status, cause)
+
+    def forget(self, tid: int) -> None:
+        """Notes that the log shows a unit as in progress, or does not show it any more."""
+        self.shown.pop(tid, None)
+        self.touched.pop(tid, None)
+
+    def changed(self, tid: int) -> None:
+        """Notes that a unit's status has changed."""
+        self.touched[tid] = None
+
+    def examined(self, tid: int) -> None:
+        """Notes that a unit runs: the log may show an outdated status of it."""
+        if tid in self.shown:
+            self.touched[tid] = None
+
+    def resolved(self, outcome: Outcome) -> None:
+        """Notes that a unit was committed or discarded."""
+        self.forget(outcome.tid)
+        self.gone.append(outcome)
+
+    def take(self, status_of: Callable[[int], StatusAndCause]) -> tuple[Outcome, ...]:
+        """Returns the outcomes that the log does not show yet, each one once.
+
+        Args:
+            status_of: returns the status that a unit has now, and its cause.
+        """
+        outcomes = self.gone
+        for tid in self.touched:
+            now = status_of(tid)
+            if now != self.shown.pop(tid, _PLAIN):
+                outcomes.append(Outcome(tid, now[0], cause=now[1]))
+            if now != _PLAIN:
+                self.shown[tid] = now
+        self.gone, self.touched = [], {}
+        return tuple(outcomes)
