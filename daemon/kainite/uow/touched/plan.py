@@ -185,6 +185,8 @@ class TablePlan(Generic[T]):
         for parent in self.parents:
             if parent.cascade is not None:
                 parent.cascade.read_old(parent.key, old, read)
+                if parent.computed and delta.op is Operation.UPSERT:
+                    parent.cascade.read_any(read)
         if delta.op is Operation.UPSERT:
             self._change(delta, old, rows, cascades)
             return

@@ -84,7 +84,10 @@ def test_what_is_filled_in_may_name_any_parent(
 
 @pytest.mark.parametrize("told", [True, False])
 @pytest.mark.parametrize("named", ["id", "code"])
-@pytest.mark.parametrize(("filled", "below"), [("default", "insert"), ("generated", "insert"), ("generated", "update")])
+@pytest.mark.parametrize(
+    ("filled", "below"),
+    [("default", "insert"), ("generated", "insert"), ("generated", "update"), ("generated", "upsert")],
+)
 def test_a_child_whose_parent_is_filled_in_stays_behind_a_parent_that_was_renewed(
     folder: Path, filled: str, below: str, named: str, told: bool
 ) -> None:
@@ -92,7 +95,7 @@ def test_a_child_whose_parent_is_filled_in_stays_behind_a_parent_that_was_renewe
     schema = (TableSpec(False, False, ()), TableSpec(False, False, (key,)))
     first = [Change("renew", 0, (1, 1), (1,) * 8, 255, told, False)]
     row = (4, 4) if below == "insert" else (2, 2)
-    second = [Change(below, 1, row, (4, 4, 1, 1, 1, 1, 1, 1), 4 if below == "update" else 255, True, False)]
+    second = [Change(below, 1, row, (4, 4, 1, 1, 1, 1, 1, 1), 4 if below in ("update", "upsert") else 255, True, False)]
     assert check(schema, catalogue_of(schema, folder), [1] * 36, first, second) == "conflict"
 
 
