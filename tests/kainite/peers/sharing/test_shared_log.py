@@ -271,7 +271,8 @@ async def test_the_owner_asks_at_once_where_a_unit_waits_for_nothing_else(monkey
         b.reading = lambda: ReadingReport(frozenset({"s0", "s1"}), {}, {"s1": 0.0}, {"s1": noon}, {"s1": noon - 60_000})
         a.reading = lambda: ReadingReport(frozenset({"s0", "s1"}), {}, {"s0": 0.0}, {"s0": noon})
         one = replace(fragment("T", [1]), time=noon * 1_000_000, arrived_ms=noon)
-        await b.append("s1", at(1), at(1), [one], started_ms=noon - 70_000)
+        await b.begin("s1", noon - 70_000)
+        await b.append("s1", at(1), at(1), [one])
         assert a.owner is not None
         owner = a.owner
         await until(lambda: owner.state.find("T") is not None)
