@@ -128,7 +128,7 @@ async def test_an_owner_that_is_silent_for_its_lease_is_replaced() -> None:
 
 async def test_an_owner_without_an_address_is_waited_for() -> None:
     store = MemoryStore()
-    held = mount(store, P, "of an earlier release", 1000.0)
+    held = mount(store, P, "without a port", 1000.0)
     async with members(store) as all_:
         a = await all_.join("a", reached=False)
         assert not a.is_reached
