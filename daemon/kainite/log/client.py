@@ -2,6 +2,14 @@
 
 :class:`~kainite.owner.owner.LogOwner` implements the interface in the same process; a connection to an owner
 elsewhere may implement it too.
+
+With ``uowEnd=watermark`` the log must know since when a shard is read that is not read from its beginning: units that
+were under way then may be torn. It is told in two ways, and both are needed:
+
+* :meth:`LogClient.begin` makes the time durable before the log has a position of the shard, and before the lease table
+  has a checkpoint of it: after each of these a reader that starts again no longer knows that it began there.
+* :attr:`ReadingReport.started` tells the time while the shard has brought no record, and so no call of ``begin``. The
+  report that takes the watermark past a torn unit also says that the unit may be torn.
 """
 
 from __future__ import annotations
@@ -55,15 +63,18 @@ class LogClient(Protocol):
             LogFencedError, LogUnavailableError: as :meth:`append`.
         """
 
-    async def append(
-        self,
-        shard_id: str,
-        first: Position,
-        last: Position,
-        fragments: Sequence[Fragment],
-        *,
-        started_ms: int | None = None,
-    ) -> None:
+    async def begin(self, shard_id: str, started_ms: int) -> None:
+        """Tells since when a shard is read that is not read from its beginning; returns when that is durable.
+
+        Args:
+            shard_id: a shard of which the log has no position.
+            started_ms: milliseconds since the epoch by Kinesis' clock.
+
+        Raises:
+            LogFencedError, LogUnavailableError: as :meth:`append`.
+        """
+
+    async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
         """Appends the fragments of one ``processRecords`` call; returns when they are durable.
 
         Args:
@@ -71,9 +82,6 @@ class LogClient(Protocol):
             first: position of the call's first record.
             last: position of the call's last record; the shard's position from now on.
             fragments: what the child emitted; may be empty.
-            started_ms: where the shard is not read from its beginning, and the log had nothing of it: since when it is
-                read, milliseconds since the epoch by Kinesis' clock. Becomes durable with the rest; alone, where
-                ``first`` and ``last`` are :data:`~kainite.base.position.BEFORE_ALL` and there are no fragments.
 
         An append whose ``last`` is not beyond the shard's position is a recognised duplicate: it
         changes nothing, and returns when the original is durable.

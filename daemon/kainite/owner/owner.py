@@ -39,7 +39,7 @@ from kainite.base.clock import boot_seconds, epoch_ms
 from kainite.base.errors import KainiteError, LogFencedError, LogRequestError, LogUnavailableError
 from kainite.base.garbage import collect_rarely
 from kainite.base.logs import event
-from kainite.base.position import BEFORE_ALL, Position
+from kainite.base.position import Position
 from kainite.log.client import ReadingReport
 from kainite.log.collecting.collect import begin, collect
 from kainite.log.collecting.waiting import Waiting
@@ -202,18 +202,16 @@ class LogOwner:
     async def position(self, shard_id: str) -> Position | None:
         return await self._queue.position(shard_id)
 
+    async def begin(self, shard_id: str, started_ms: int) -> None:
+        await self.write(lambda state: begin(state, self._uow, shard_id, started_ms, epoch_ms()))
+
     async def append(
         self,
         shard_id: str,
         first: Position,
         last: Position,
         fragments: Sequence[Fragment],
-        *,
-        started_ms: int | None = None,
     ) -> None:
-        if last == BEFORE_ALL and not fragments:
-            await self.write(lambda state: begin(state, self._uow, shard_id, epoch_ms(), started_ms))
-            return
         if not self._is_recognised(shard_id, last):
             await self.room()
         if self._is_recognised(shard_id, last):  # perhaps by a copy that was folded while this one waited
@@ -227,7 +225,7 @@ class LogOwner:
             )
         if fragments and (arrived_ms := fragments[0].arrived_ms) is not None:
             self._watermark.learn(arrived_ms)
-        entries = collect(self.state, self._uow, shard_id, last, fragments, epoch_ms(), started_ms)
+        entries = collect(self.state, self._uow, shard_id, last, fragments, epoch_ms())
         self._ending.collected()
         await self._enqueue(entries)
 

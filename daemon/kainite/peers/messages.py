@@ -10,9 +10,10 @@ message                    sent by      says
 :class:`Join`              member       which log partition and which stream it means
 :class:`Joined`            owner        it may ask; how many bytes of appends may be unanswered (*credit*)
 :class:`Elsewhere`         anybody      this process does not own the partition; who does, if known
-:class:`RequestRefused`           owner        the log's state forbids a request, and always will
+:class:`RequestRefused`    owner        the log's state forbids a request, and always will
+:class:`ShardStart`        member       since when a shard is read that is not read from its beginning
 :class:`ShardAppend`       member       the fragments of one processRecords call
-:class:`Appended`          owner        they are durable
+:class:`Appended`          owner        the start, or the fragments, are durable
 :class:`PositionRequest`   member       how far is a shard collected
 :class:`PositionAnswer`    owner        so far
 :class:`ReadingRequest`    owner        how far are your shards read; and: I am alive, and why reading waits
@@ -115,6 +116,13 @@ class Elsewhere(PeerMessage, frozen=True):
 
 class RequestRefused(PeerMessage, frozen=True):
     cause: str
+
+
+class ShardStart(PeerMessage, frozen=True):
+    """Attributes: as the arguments of :meth:`~kainite.log.client.LogClient.begin`."""
+
+    shard: Name
+    started_ms: Natural
 
 
 class ShardAppend(PeerMessage, frozen=True):
@@ -231,6 +239,7 @@ Message: TypeAlias = (
     | Joined
     | Elsewhere
     | RequestRefused
+    | ShardStart
     | ShardAppend
     | Appended
     | PositionRequest

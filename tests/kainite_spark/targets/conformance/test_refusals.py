@@ -79,18 +79,16 @@ def test_later_units_of_the_failed_row_wait_and_others_do_not(shop: Store) -> No
     assert outcomes[2].cause == "waits for unit 2 (T-2), which is blocked"
 
 
-def test_policy_skip_lets_later_units_through(shop: Store) -> None:
-    units = [
-        shop.unit(1, shop.update("customer", {"id": 1}, credit=-5)),
-        shop.unit(2, shop.update("customer", {"id": 1}, credit=5)),
-    ]
-    assert shop.statuses(*units, on_failure="skip") == ["failed", "committed"]
+def test_a_later_unit_is_taken_where_the_failed_one_is_not_given_with_it(shop: Store) -> None:
+    # The driver gives units so with onUowFailure=skip, and when a person has discarded the failed unit.
+    assert shop.statuses(shop.unit(1, shop.update("customer", {"id": 1}, credit=-5))) == ["failed"]
+    assert shop.statuses(shop.unit(2, shop.update("customer", {"id": 1}, credit=5))) == ["committed"]
 
 
-def test_policy_stop_tries_nothing_after_the_failure(shop: Store) -> None:
+def test_a_session_that_stops_tries_nothing_after_the_failure(shop: Store) -> None:
     units = [shop.unit(tid, shop.insert("audit", what="x", at=tid)) for tid in range(1, 9)]
     units[3] = shop.unit(4, shop.update("customer", {"id": 1}, credit=-5))
-    assert shop.statuses(*units, on_failure="stop") == ["committed"] * 3 + ["failed"]
+    assert shop.statuses(*units, stops=True) == ["committed"] * 3 + ["failed"]
     assert shop.acknowledged() == [0, 1, 2, 3]
 
 
