@@ -303,6 +303,8 @@ class Backlog:
 
     def _may_run(self, unit: UnitState) -> bool:
         """Examines a unit; returns whether nothing holds it back, else it is blocked."""
+        # A failed unit that it passed before may have been judged anew, and fails then without conflicting with it.
+        self._overtaken.pop(unit.tid, None)
         blocker = self._holders.find(unit)
         if blocker is not None and not (unit.kind is not UnitKind.NORMAL and self._passes_failed(unit)):
             self._block(unit, blocker)

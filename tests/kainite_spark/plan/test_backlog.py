@@ -231,6 +231,23 @@ def test_a_unit_that_is_retried_while_a_correction_passes_it_goes_before_the_cor
     assert bench.order == [0, 1]
 
 
+def test_a_correction_discards_no_unit_that_was_judged_anew_since_it_passed_it() -> None:
+    bench = Bench(broken={0})
+    bench.add(unit(0, 1))
+    bench.settle()
+    bench.add(unit(1, 1, kind=CORRECTION))
+    bench.busy.add(1)
+    assert bench.step() == [1]
+    bench.units[0] = unit(0, 2)  # the catalogue has changed, and with it the signatures of a unit that is retried
+    bench.shown[0] = (IN_PROGRESS, None)
+    bench.held.retry(0)
+    assert bench.step() == [0], "the correction, which passed it, is delayed"
+    bench.settle()
+
+    assert bench.order == [1]
+    assert bench.shown[0] == (FAILED, "refused")
+
+
 def test_a_unit_that_was_blocked_before_a_correction_goes_first_once_the_failed_unit_is_discarded() -> None:
     bench = Bench(broken={0})
     bench.add(unit(0, 1))
