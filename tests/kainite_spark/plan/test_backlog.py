@@ -198,6 +198,33 @@ def test_a_correction_takes_the_failed_unit_s_place_and_every_other_pair_keeps_i
     assert bench.statuses()[0] is DISCARDED
 
 
+@pytest.mark.parametrize("max_units", [1, 9])
+def test_a_second_correction_waits_for_what_was_blocked_behind_the_failed_unit_that_the_first_one_replaced(
+    max_units: int,
+) -> None:
+    bench = Bench(broken={0})
+    bench.add(unit(0, 1, 2), unit(1, 2), unit(2, 1, kind=CORRECTION), unit(3, 2, kind=CORRECTION))
+    while bench.held.waiting:
+        bench.step(max_units)
+
+    assert bench.order == [2, 1, 3]
+    assert bench.statuses() == {0: DISCARDED, 1: COMMITTED, 2: COMMITTED, 3: COMMITTED}
+
+
+def test_two_delayed_corrections_of_one_failed_unit_are_not_tried_together() -> None:
+    bench = Bench(broken={0}, busy={2, 3})
+    bench.add(unit(0, 1, 2), unit(1, 2))
+    bench.settle()
+    bench.busy = {2, 3}
+    bench.add(unit(2, 1, kind=CORRECTION))
+    bench.step()
+    bench.add(unit(3, 2, kind=CORRECTION))
+    bench.step()
+    bench.settle()
+
+    assert bench.order == [2, 1, 3]
+
+
 def test_nothing_is_released_before_the_correction_commits() -> None:
     bench = Bench(broken={0, 2})
     bench.add(unit(0, 1), unit(1, 1), unit(2, 1, kind=UnitKind.REVERSAL))
