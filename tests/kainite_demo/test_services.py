@@ -22,7 +22,8 @@ def test_an_address_where_nobody_answers_is_named(monkeypatch: pytest.MonkeyPatc
 
 
 def tables(endpoint: str) -> list[str]:
-    return dynamodb_client(endpoint).list_tables()["TableNames"]
+    pages = dynamodb_client(endpoint).get_paginator("list_tables").paginate()
+    return [name for page in pages for name in page["TableNames"]]
 
 
 def make_table(endpoint: str, name: str) -> None:

@@ -8,12 +8,14 @@ a unit. Beside that, its entries tell :class:`~kainite_spark.plan.backlog.Backlo
 * of parts that came late for a failed unit (FRAGMENT): it holds back what they touch, too;
 * of decisions (STATUS without ``through``): retry, also of a unit that was judged anew (REFIT), and discard.
 
-A STATUS entry with ``through`` has our own outcomes, and says up to which id the owner has copied
-them. After a start the outcomes that the owner has not copied yet are applied on top of the folded log;
-the outcomes partition is ours by then, so nobody else can append to it.
+A STATUS entry with ``through`` has an apply job's outcomes, and says up to which id the owner has copied them. They
+are ours, unless we stood still and another apply job took over. After a start the outcomes that the owner has not
+copied yet are applied on top of the folded log; the outcomes partition is ours by then, so nobody else can append to
+it.
 
-Invariant: the folded log has each unit that the backlog has. What resolves a unit there is an outcome of ours, for
-which the backlog has let go of the unit before, or a discard, of which the backlog hears with the entry.
+Invariant: the folded log has each unit that the backlog has. A unit leaves the folded log by an outcome of ours, for
+which the backlog has let go of the unit before; or by a discard or another apply job's outcome, of which the backlog
+hears with the entry.
 
 New entries come by the feed of the log's owner where there is one (:mod:`kainite.peers.feed`), and are read where
 it lacks some. Both say the same of an id, and each id is folded once, in order, so it does not matter which came first:
@@ -154,17 +156,15 @@ class LogFollower:
                 self._backlog.add(tid, unit.status, unit.cause)
             elif isinstance(entry.meta, FragmentMeta) and (late := self._state.failed(entry.meta.uow)) is not None:
                 self._backlog.widen(late.tid, entry.touched)
-            elif isinstance(entry.meta, StatusMeta) and entry.meta.through is None:
-                self._decided(entry.meta.outcomes)
+            elif isinstance(entry.meta, StatusMeta):
+                self._decided(entry.meta)
 
-    def _decided(self, outcomes: Iterable[Outcome]) -> None:
-        """Applies a person's decisions; a unit that we resolved ourselves meanwhile does not change."""
-        by_status: dict[UnitStatus, list[int]] = {}
-        for outcome in outcomes:
-            by_status.setdefault(outcome.status, []).append(outcome.tid)
-        # The folded log has forgotten all discarded units, so the backlog forgets them all before it looks one up.
-        if discarded := by_status.get(UnitStatus.DISCARDED):
-            self._backlog.discard(set(discarded))
-        for tid in by_status.get(UnitStatus.IN_PROGRESS, ()):
-            if tid in self._backlog.failed:
-                self._backlog.retry(tid)
+    def _decided(self, status: StatusMeta) -> None:
+        """Applies what a person or an apply job has decided; a unit that we resolved ourselves does not change."""
+        # The folded log has forgotten all resolved units, so the backlog forgets them all before it looks one up.
+        self._backlog.forget_resolved(one.tid for one in status.outcomes if one.status in RESOLVED)
+        if status.through is not None:
+            return  # outcomes of an apply job: what it found to be failed or blocked, we find out ourselves
+        for outcome in status.outcomes:
+            if outcome.status is UnitStatus.IN_PROGRESS and outcome.tid in self._backlog.failed:
+                self._backlog.retry(outcome.tid)

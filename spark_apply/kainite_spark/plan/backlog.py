@@ -25,8 +25,8 @@ blocked    blocked       conflicts with an earlier failed, delayed or blocked un
 
 Transitions: waiting → running | blocked, again → running | blocked | waiting, and delayed → running | blocked | waiting
 (:meth:`Backlog.take`); running → gone | delayed | again, and from a serial micro-batch → gone | delayed | failed |
-again | waiting (:meth:`Backlog.settle`); failed → waiting (:meth:`Backlog.retry`) | gone (:meth:`Backlog.discard`, or
-overtaken); blocked → waiting whenever a failed or delayed unit goes away.
+again | waiting (:meth:`Backlog.settle`); failed → waiting (:meth:`Backlog.retry`) | gone (overtaken); any → gone
+(:meth:`Backlog.forget_resolved`); blocked → waiting whenever a failed or delayed unit goes away.
 
 Invariants:
 
@@ -61,7 +61,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from types import MappingProxyType
@@ -114,6 +114,7 @@ class Backlog:
         self._units = units
         self._policy = policy
         self._prefix = consistency is Consistency.PREFIX
+        self._known: set[int] = set()  # in whatever state
         self._selection = Selection()
         self._waiting: deque[int] = deque()
         self._again: list[int] = []
@@ -166,6 +167,7 @@ class Backlog:
 
     def add(self, tid: int, status: UnitStatus = UnitStatus.IN_PROGRESS, cause: str | None = None) -> None:
         """Adds a unit with its status in the log; units come in log order, each once."""
+        self._known.add(tid)
         self._unreported.published(tid, status, cause)
         if status is UnitStatus.FAILED:
             self._fail(tid, cause)
@@ -244,14 +246,20 @@ class Backlog:
         if tid in self._failed and self._policy is not OnFailure.SKIP:
             self._holders.widen(self._units[tid], more)
 
-    def discard(self, tids: Collection[int]) -> None:
-        """Forgets units that a person discarded; releases the units that waited for them alone."""
-        for tid in tids:
+    def forget_resolved(self, tids: Iterable[int]) -> None:
+        """Forgets units that the log shows as committed or discarded; releases the units that waited for them alone.
+
+        A person has discarded them, or a later apply job has resolved them. Unknown units are passed over.
+        """
+        gone = self._known.intersection(tids)
+        self._known -= gone
+        for tid in gone:
             self._unreported.forget(tid)
             self._in_front.leave(tid)
-        self._waiting = deque(tid for tid in self._waiting if tid not in tids)
-        self._again = [tid for tid in self._again if tid not in tids]
-        held_others = [tid for tid in tids if tid in self._failed or tid in self._blocked or tid in self._delayed]
+        if gone:
+            self._waiting = deque(tid for tid in self._waiting if tid not in gone)
+            self._again = [tid for tid in self._again if tid not in gone]
+        held_others = [tid for tid in gone if tid in self._failed or tid in self._blocked or tid in self._delayed]
         for tid in held_others:
             self._failed.pop(tid, None)
             self._blocked.pop(tid, None)
@@ -351,10 +359,12 @@ class Backlog:
         return True
 
     def _commit(self, result: Outcome) -> None:
+        self._known.discard(result.tid)
         self._unreported.resolved(result)
         overtaken = [tid for tid in self._overtaken.pop(result.tid, ()) if tid in self._failed]
         for tid in overtaken:
             del self._failed[tid]
+            self._known.discard(tid)
             self._unreported.resolved(Outcome(tid, UnitStatus.DISCARDED, cause=f"overtaken by {result.tid}"))
         if overtaken:
             self._release()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kainite.log.format.entry import Outcome, UnitStatus
+from kainite.log.format.entry import Outcome, StatusMeta, UnitStatus
 from kainite.store.memory import MemoryStore
 from kainite.uow.delta import UnitEnd
 from kainite.uow.signature import Signatures
@@ -73,6 +73,19 @@ def test_a_person_s_discard_removes_a_unit(world: World) -> None:
     world.log.ask("discard", "bad")
     world.follower.poll(strong=True)
     assert world.unresolved() == []
+
+
+@pytest.mark.parametrize("status", [COMMITTED, DISCARDED])
+def test_a_unit_that_a_later_apply_job_has_resolved_is_not_looked_for_any_more(
+    world: World, status: UnitStatus
+) -> None:
+    world.follower.start()
+    gone, waiting = world.log.unit("T-0"), world.log.unit("T-1")
+    world.follower.poll(strong=True)
+    world.log.status(StatusMeta((Outcome(gone, status),), through=4))
+    world.follower.poll(strong=True)
+    assert world.unresolved() == [waiting]
+    assert [unit.tid for unit in world.backlog.take(10, 10).units] == [waiting]
 
 
 def test_entries_that_were_truncated_before_they_were_read_are_told(world: World) -> None:

@@ -171,7 +171,7 @@ def test_discarding_a_failed_unit_releases_what_waits_only_for_it() -> None:
     bench = Bench(broken={0, 1})
     bench.add(unit(0, 1), unit(1, 2), unit(2, 1), unit(3, 1, 2))
     bench.settle()
-    bench.held.discard({0})
+    bench.held.forget_resolved({0})
     bench.settle()
 
     assert bench.order == [2]
@@ -283,7 +283,7 @@ def test_a_unit_that_was_blocked_before_a_correction_goes_first_once_the_failed_
     bench.add(unit(1, 1), unit(2, 1, kind=CORRECTION))
     bench.step()
     bench.broken = set()
-    bench.held.discard({0})
+    bench.held.forget_resolved({0})
     bench.shown[0] = (DISCARDED, None)
     bench.settle()
 
@@ -363,7 +363,7 @@ def test_a_delayed_unit_that_fails_in_the_end_holds_back_as_a_failed_one() -> No
     bench.step()
     bench.settle()
     assert bench.statuses() == {0: FAILED, 1: BLOCKED}
-    bench.held.discard({0})
+    bench.held.forget_resolved({0})
     bench.settle()
     assert bench.order == [1]
 
@@ -474,7 +474,7 @@ class SerialModel(RuleBasedStateMachine):
     @precondition(lambda self: self.failed())
     def discard(self, data: st.DataObject) -> None:
         tid = data.draw(st.sampled_from(self.failed()))
-        self.bench.held.discard({tid})
+        self.bench.held.forget_resolved({tid})
         self.bench.shown[tid] = (DISCARDED, None)
 
     @rule()

@@ -227,5 +227,5 @@ def test_no_micro_batch_has_units_of_two_schemes() -> None:
     while selection := backlog.take(100, 100).units:
         taken.append([one.tid for one in selection])
         backlog.settle([])
-        backlog.discard({one.tid for one in selection})
+        backlog.forget_resolved({one.tid for one in selection})
     assert taken == [[0, 1], [2], [3], [4], [5], [6, 7]]
