@@ -36,7 +36,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 
 from kainite.base.clock import boot_seconds, epoch_ms
-from kainite.base.errors import KainiteError, LogFencedError, LogRequestError, LogUnavailableError
+from kainite.base.errors import KainiteError, LogError, LogFencedError, LogRequestError, LogUnavailableError
 from kainite.base.garbage import collect_rarely
 from kainite.base.logs import event
 from kainite.base.position import Position
@@ -225,7 +225,7 @@ class LogOwner:
             )
         if fragments and (arrived_ms := fragments[0].arrived_ms) is not None:
             self._watermark.learn(arrived_ms)
-        entries = collect(self.state, self._uow, shard_id, last, fragments, epoch_ms())
+        entries = self._decided(lambda state: collect(state, self._uow, shard_id, last, fragments, epoch_ms()))
         self._ending.collected()
         await self._enqueue(entries)
 
@@ -270,10 +270,23 @@ class LogOwner:
         to append nothing.
         """
         await self._room.for_own_entries()
-        if entries := decide(self.state):
+        if entries := self._decided(decide):
             await self._enqueue(entries)
         else:
             await self._queue.flush()
+
+    def _decided(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> Sequence[Entry]:
+        """Returns the entries that ``decide`` has folded; the owner fails where ``decide`` raises after it folded some.
+
+        Such entries never come into the queue. Every later entry would have another transaction id than its fold.
+        """
+        next_id = self.state.next_id
+        try:
+            return decide(self.state)
+        except BaseException as error:
+            if self.state.next_id != next_id:
+                self._tasks.fail(LogError(f"the log's owner broke in the midst of a decision: {error!r}"))
+            raise
 
     async def _enqueue(self, entries: Sequence[Entry]) -> None:
         began = self._clock()

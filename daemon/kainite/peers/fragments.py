@@ -137,7 +137,7 @@ def decode_fragments(
         blobs = _blobs(sent.blobs, memoryview(payload))
         all_schemes = {**known, **schemes} if schemes else known
         return [_fragment(one, blobs, all_schemes) for one in sent.fragments], schemes
-    except (msgspec.MsgspecError, ValueError, LookupError) as error:
+    except (msgspec.MsgspecError, ValueError, LookupError, RecursionError) as error:
         raise LogProtocolError(f"an append's fragments cannot be read: {type(error).__name__} {error}") from error
 
 

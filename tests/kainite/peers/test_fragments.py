@@ -159,6 +159,13 @@ def test_metadata_that_says_something_else_is_refused(place: int, value: object)
         decode_fragments(metadata_of(document), payload, {})
 
 
+def test_a_table_that_is_nested_too_deeply_is_refused() -> None:
+    deep = b"\x91" * 100_000 + b"\x90"
+    metadata = b"\x94\x90\x90\x81\xa1s\x81\xa1t\x81\xa1x" + deep + b"\xc0"
+    with pytest.raises(LogProtocolError, match="recursion"):
+        decode_fragments(metadata, b"", {})
+
+
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_blob_of_another_length_checksum_or_size_is_refused(place: int) -> None:
     document, payload = sent()
